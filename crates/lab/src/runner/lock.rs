@@ -86,22 +86,43 @@ fn path() -> PathBuf {
     std::env::temp_dir().join(FILE_NAME)
 }
 
-fn take(path: &Path, plan: &str) -> RunLock {
-    let Some(mut file) = open(path) else { return RunLock { file: None, other: None } };
-    // A line for each run: the one that has the lock, then those that found it taken.
-    let line = format!("{} {}\n", std::process::id(), plan.replace(['\n', '\r'], " "));
+/// What came of trying to take the lock.
+enum Attempt {
+    /// This run has it.
+    Taken(File),
+    /// Another run has it, or is looking whether it is free.
+    Busy(File),
+    /// It cannot be had.
+    Unavailable,
+}
+
+fn attempt(path: &Path, plan: &str) -> Attempt {
+    let Some(mut file) = open(path) else { return Attempt::Unavailable };
     match file.try_lock() {
         Ok(()) => {
             let _ = file.set_len(0);
-            let _ = file.write_all(line.as_bytes());
-            RunLock { file: Some(file), other: None }
+            let _ = file.write_all(line_of(plan).as_bytes());
+            Attempt::Taken(file)
         }
-        Err(TryLockError::WouldBlock) => {
+        Err(TryLockError::WouldBlock) => Attempt::Busy(file),
+        Err(TryLockError::Error(_)) => Attempt::Unavailable,
+    }
+}
+
+/// A line for each run: the one that has the lock, then those that found it taken.
+fn line_of(plan: &str) -> String {
+    format!("{} {}\n", std::process::id(), plan.replace(['\n', '\r'], " "))
+}
+
+fn take(path: &Path, plan: &str) -> RunLock {
+    match attempt(path, plan) {
+        Attempt::Taken(file) => RunLock { file: Some(file), other: None },
+        Attempt::Busy(mut file) => {
             let other = read(&file).into_iter().next();
-            let _ = file.write_all(line.as_bytes());
+            let _ = file.write_all(line_of(plan).as_bytes());
             RunLock { file: None, other }
         }
-        Err(TryLockError::Error(_)) => RunLock { file: None, other: None },
+        Attempt::Unavailable => RunLock { file: None, other: None },
     }
 }
 
@@ -116,16 +137,13 @@ fn wait(
         if stop() {
             return None;
         }
-        let is_taken =
-            open(path).is_some_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)));
-        if !is_taken {
-            let lock = take(path, plan);
-            // Another that waited may have been quicker.
-            if lock.other.is_none() {
-                return Some(lock);
-            }
-        }
-        if !told && let Some(other) = open(path).and_then(|file| read(&file).into_iter().next()) {
+        let file = match attempt(path, plan) {
+            Attempt::Taken(file) => return Some(RunLock { file: Some(file), other: None }),
+            Attempt::Unavailable => return Some(RunLock { file: None, other: None }),
+            Attempt::Busy(file) => file,
+        };
+        // Whoever has taken it just now may not have written who it is.
+        if !told && let Some(other) = read(&file).into_iter().next() {
             told = true;
             waiting(&other);
         }
@@ -167,6 +185,18 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(FILE_NAME);
         (dir, path)
+    }
+
+    #[test]
+    fn a_lock_whose_holder_has_not_said_who_it_is_is_waited_for() {
+        let (_dir, path) = bed();
+        let holder = open(&path).unwrap();
+        holder.lock().unwrap();
+        let looks = std::cell::Cell::new(0);
+        let stop = || looks.replace(looks.get() + 1) == 2;
+        assert!(wait(&path, "second", &stop, &mut |_| panic!("nobody is named")).is_none());
+        drop(holder);
+        assert!(wait(&path, "second", &|| false, &mut |_| {}).unwrap().file.is_some());
     }
 
     #[test]
