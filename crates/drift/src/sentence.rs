@@ -55,7 +55,12 @@ impl Drift {
         let median = self.median.abs();
         self.sentence(|amount| {
             let percent = if median > 0.0 { 100.0 * amount / median } else { 0.0 };
-            if percent >= 10.0 { format!("{percent:.0}%") } else { format!("{percent:.1}%") }
+            // Nothing can fall by more than 100% of what it was; of its median it can.
+            match percent {
+                1_000.0.. => format!("{:.0} times its median", percent / 100.0),
+                10.0.. => format!("{percent:.0}%"),
+                _ => format!("{percent:.1}%"),
+            }
         })
     }
 }
@@ -107,6 +112,8 @@ mod tests {
             "memory fell 60 KiB an hour [60 KiB, 60 KiB]: 1440 KiB a day"
         );
         assert_eq!(ask(|_| 5.0).sentence(kib), "no drift of memory above 0 KiB an hour seen");
+        let burst = ask(|i| if i < 20.0 { 5_000.0 } else { 10.0 } + noise(i) / 10.0).sentence_in_shares();
+        assert!(burst.contains("stepped down by 4") && burst.contains(" times its median at "), "{burst}");
         let points: Vec<_> = (0..60).map(|i| (f64::from(i) * 3600.0, 5.0)).collect();
         let days = drift(&Series { figure: "memory", points: &points }, &Question::default()).unwrap();
         assert_eq!(days.sentence(kib), "no drift of memory above 0 KiB a day seen");
