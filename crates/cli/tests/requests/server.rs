@@ -71,8 +71,12 @@ impl Server {
                     break;
                 }
                 let (number, all, script) = (connections.len(), Arc::clone(&all), Arc::clone(&script));
-                let own = stream.try_clone().unwrap();
-                let thread = std::thread::spawn(move || serve(stream, number, &all, &*script));
+                let (own, other) = (stream.try_clone().unwrap(), stream.try_clone().unwrap());
+                let thread = std::thread::spawn(move || {
+                    serve(stream, number, &all, &*script);
+                    // The descriptor that is kept for the end would hold it open.
+                    let _ = other.shutdown(Shutdown::Both);
+                });
                 connections.push((own, thread));
             }
             for (stream, thread) in connections {

@@ -180,7 +180,7 @@ fn carry_out_rows(first: usize) {
         let text = fs::read_to_string(&path).unwrap();
         fs::write(path, text.replace(":8080", &format!(":{port}"))).unwrap();
     }
-    let ends = ["-d", "-n", "--stages", "--search", "--wsess", "--wsesslog", "--wlog", "--replay"];
+    let ends = ["-d", "-n", "--stages", "--search", "--wsess", "--wsesslog", "--replay"];
     let rows = table.rows.iter().filter(|(what, _)| !what.starts_with("HTTP/2"));
     for (what, words) in rows.skip(first).step_by(ROWS_AT_A_TIME) {
         let is_secure = words.iter().any(|word| word.starts_with("https"));
@@ -200,7 +200,7 @@ fn carry_out_rows(first: usize) {
         if !words.iter().any(has_end) {
             words.extend(["-n".into(), "20".into()]);
         } else if words.iter().any(|word| word == "--search") {
-            words.extend(["-d", "200ms", "-c", "2"].map(str::to_owned));
+            words.extend(["-d", "50ms", "-c", "2"].map(str::to_owned));
         }
         let asked = plain.seen().len();
         let output = table.load(&words);
