@@ -18,6 +18,7 @@ pub mod loop_device;
 pub mod loopback;
 mod mapping;
 pub mod memory;
+mod netlink;
 pub mod process;
 pub mod processes;
 mod queued_signal;

@@ -9,6 +9,8 @@ use std::fs;
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, netlink, recv, send, socket};
 
+use crate::netlink::{ANSWER_BYTES_MAX, DONE, DUMP, Message, REQUEST, message};
+
 /// Open on both sides (this state and the next ones are numbered as in include/net/tcp_states.h).
 pub const ESTABLISHED: u8 = 1;
 /// Closed, and kept for a while for what may still be under way.
@@ -94,59 +96,51 @@ fn by_diag(pid: Option<u32>, port: u16, states: u32) -> Option<Vec<TcpSocket>> {
     Some(found)
 }
 
-/// Linux's uapi/linux/netlink.h, sock_diag.h and inet_diag.h.
+/// Linux's uapi/linux/sock_diag.h and inet_diag.h.
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
-const NLM_F_REQUEST_DUMP: u16 = 0x301;
 const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
 const IPPROTO_TCP: u8 = 6;
-const REQUEST_BYTES: u32 = 72;
-const HEADER_BYTES: usize = 16;
-const NLMSG_DONE: u16 = 3;
+/// struct inet_diag_req_v2.
+const REQUEST_BYTES: usize = 56;
 /// Of an answer: where its socket's state, its port and the lengths of its queues stand.
-const STATE_AT: usize = HEADER_BYTES + 1;
-const PORT_AT: usize = HEADER_BYTES + 4;
-const RECEIVE_QUEUE_AT: usize = HEADER_BYTES + 56;
-const SEND_QUEUE_AT: usize = HEADER_BYTES + 60;
+const STATE_AT: usize = 1;
+const PORT_AT: usize = 4;
+const RECEIVE_QUEUE_AT: usize = 56;
+const SEND_QUEUE_AT: usize = 60;
 
 /// The sockets of a family; none if the kernel refuses.
 fn ask(kernel: &OwnedFd, family: u8, port: u16, states: u32) -> Option<Vec<TcpSocket>> {
-    let mut request = Vec::with_capacity(REQUEST_BYTES as usize);
-    request.extend(REQUEST_BYTES.to_ne_bytes());
-    request.extend(SOCK_DIAG_BY_FAMILY.to_ne_bytes());
-    request.extend(NLM_F_REQUEST_DUMP.to_ne_bytes());
-    // Sequence number and port of netlink.
-    request.extend([0; 8]);
-    request.extend([family, IPPROTO_TCP, 0, 0]);
+    let mut request = vec![family, IPPROTO_TCP, 0, 0];
     request.extend(states.to_ne_bytes());
     request.extend(port.to_be_bytes());
-    request.resize(REQUEST_BYTES as usize, 0);
+    request.resize(REQUEST_BYTES, 0);
+    let request = message(SOCK_DIAG_BY_FAMILY, REQUEST | DUMP, &request);
     send(kernel, &request, SendFlags::empty()).ok()?;
     let mut found = Vec::new();
-    let mut answer = vec![0; 32 * 1024];
+    let mut answer = vec![0; ANSWER_BYTES_MAX];
     loop {
         let (len, _) = recv(kernel, &mut answer[..], RecvFlags::empty()).ok()?;
         let mut rest = &answer[..len.min(answer.len())];
         if rest.is_empty() {
             return None;
         }
-        while let Some(header) = rest.get(..HEADER_BYTES) {
-            let length = u32::from_ne_bytes(header[..4].try_into().ok()?) as usize;
-            match u16::from_ne_bytes([header[4], header[5]]) {
+        while !rest.is_empty() {
+            let Message { kind, content, rest: behind } = Message::first(rest)?;
+            match kind {
                 SOCK_DIAG_BY_FAMILY => {}
-                NLMSG_DONE => return Some(found),
+                DONE => return Some(found),
                 _ => return None,
             }
-            let message = rest.get(..length.max(HEADER_BYTES))?;
-            let word = |at: usize| Some(u32::from_ne_bytes(message.get(at..at + 4)?.try_into().ok()?));
-            if message.get(PORT_AT..PORT_AT + 2)? == port.to_be_bytes() {
+            let word = |at: usize| Some(u32::from_ne_bytes(content.get(at..at + 4)?.try_into().ok()?));
+            if content.get(PORT_AT..PORT_AT + 2)? == port.to_be_bytes() {
                 found.push(TcpSocket {
-                    state: *message.get(STATE_AT)?,
+                    state: *content.get(STATE_AT)?,
                     unread: word(RECEIVE_QUEUE_AT)?.into(),
                     unacknowledged: word(SEND_QUEUE_AT)?.into(),
                 });
             }
-            rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+            rest = behind;
         }
     }
 }
