@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::placeholders::MODULE;
+
 /// A server that Pitot knows.
 ///
 /// In texts `{address}`, `{port}`, `{dir}` (its private directory), `{cpus}`, `{cpu-count}` and `{root}` (the folder that
@@ -94,6 +96,24 @@ pub struct OnDemand {
     pub texts: Vec<(String, String)>,
     /// Files of the private directory besides the others.
     pub files: Vec<TargetFile>,
+}
+
+impl OnDemand {
+    /// What stands for its module is this one.
+    pub(crate) fn put_in(&mut self, module: &str) {
+        let place = format!("{{{MODULE}}}");
+        let texts = self.texts.iter_mut().map(|(_, text)| text);
+        for text in texts.chain(self.files.iter_mut().map(|file| &mut file.text)) {
+            *text = text.replace(&place, module);
+        }
+        self.modules = vec![module.to_owned()];
+    }
+
+    /// Its places in the configuration stay, with nothing in them.
+    pub(crate) fn leave_empty(&mut self) {
+        self.texts.iter_mut().for_each(|(_, text)| text.clear());
+        (self.modules, self.files) = (Vec::new(), Vec::new());
+    }
 }
 
 /// How a target is stopped.

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::definition::Target;
-use crate::placeholders::MODULE;
 
 /// Where Debian has daemons, and leaves them out of a user's `PATH`.
 const DAEMONS: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
@@ -70,31 +69,20 @@ impl Places {
     /// A target as it can be served here: what its pages on demand need is put in, and those whose module is not there are
     /// among what it cannot serve.
     pub fn serving(&self, mut target: Target) -> Target {
-        let cure = format!("to install it: pitot target install {} --yes", target.name);
-        for mut one in std::mem::take(&mut target.on_demand) {
-            let Some(file) = one.modules.first() else {
-                target.on_demand.push(one);
-                continue;
-            };
-            let Some(module) = one.modules.iter().find(|path| Path::new(path).is_file()).cloned() else {
-                let name = Path::new(file).file_name().unwrap_or_default().to_string_lossy();
-                let why = format!("the module `{name}` is not installed here; {cure}");
-                target.cannot.push((one.page.clone(), why));
-                // Its places in the configuration stay, and are empty.
-                one.texts.iter_mut().for_each(|(_, text)| text.clear());
-                (one.modules, one.files) = (Vec::new(), Vec::new());
-                target.on_demand.push(one);
-                continue;
-            };
-            let place = format!("{{{MODULE}}}");
-            for (_, text) in &mut one.texts {
-                *text = text.replace(&place, &module);
+        for one in &mut target.on_demand {
+            let Some(first) = one.modules.first() else { continue };
+            match one.modules.iter().find(|path| Path::new(path).is_file()).cloned() {
+                Some(module) => one.put_in(&module),
+                None => {
+                    let name = Path::new(first).file_name().unwrap_or_default().to_string_lossy();
+                    let why = format!(
+                        "the module `{name}` is not installed here; to install it: pitot target install {} --yes",
+                        target.name
+                    );
+                    target.cannot.push((one.page.clone(), why));
+                    one.leave_empty();
+                }
             }
-            for file in &mut one.files {
-                file.text = file.text.replace(&place, &module);
-            }
-            one.modules = vec![module];
-            target.on_demand.push(one);
         }
         target
     }
