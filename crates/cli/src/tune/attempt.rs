@@ -66,9 +66,26 @@ const GENERATIONS: u32 = 20;
 impl Attempt {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         let settings = checked(&self.settings)?;
+        let outcome = self.measure(&settings)?;
+        if outcome.answers.is_empty() {
+            return Err(Failure::run(
+                "no cell could be measured with the settings and without them",
+                format!("the reasons: pitot report {}", outcome.files[0].display()),
+            ));
+        }
+        crate::output::print(&match self.format {
+            Format::Text => outcome.text(),
+            Format::Json => format!("{:#}\n", outcome.json(&settings, self.tolerance)),
+        });
+        let is_whole = outcome.answers.iter().all(Tried::is_told) && !outcome.has_failed;
+        Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    /// Runs the plan, and once more where that has seen a difference.
+    fn measure(&self, settings: &[(String, String)]) -> Result<Outcome, Failure> {
         let mut runs = Runs::new(2)?;
         let catalog = catalog()?;
-        let (plan, text) = self.experiment(&settings, &catalog)?;
+        let (plan, text) = self.experiment(settings, &catalog)?;
         let prepare = |plan: Plan| {
             let mut prepared = ready(plan, text.clone(), &catalog)?;
             if let Some(within) = self.within {
@@ -76,53 +93,16 @@ impl Attempt {
             }
             Ok::<_, Failure>(prepared)
         };
-        let output = self.output.clone().unwrap_or_else(|| default_output("tune-try"));
         let words = self.settings.join(" ");
+        let output = self.output.clone().unwrap_or_else(|| default_output("tune-try"));
         let (path, run) = runs.run(prepare(plan.clone())?, &output)?;
-        let mut files = vec![path];
-        let is_failed = |run: &Run| run.cells.iter().any(|cell| cell.verdict().kind == VerdictKind::Failed);
-        let mut has_failed = is_failed(&run);
-        let (mut answers, mut controls) = tried(&run, &words);
-        if answers.iter().any(|answer| answer.effect.is_difference()) {
-            // In an order of its own: what a plan's seed repeats is a first run.
-            let (path, run) = runs.run(prepare(Plan { seed: None, ..plan })?, &again(&files[0]))?;
-            let (second, of_second) = tried(&run, &words);
-            answers = together(answers, &second);
-            controls.extend(of_second);
-            has_failed |= is_failed(&run);
-            files.push(path);
+        let first = Outcome::of(path, &run, &words);
+        if !first.answers.iter().any(|answer| answer.effect.is_difference()) {
+            return Ok(first);
         }
-        if answers.is_empty() {
-            return Err(Failure::run(
-                "no cell could be measured with the settings and without them",
-                format!("the reasons: pitot report {}", files[0].display()),
-            ));
-        }
-        let text = match self.format {
-            Format::Text => {
-                let sentences = answers.iter().map(|answer| answer.sentence.clone()).chain(controls);
-                let whole =
-                    files.iter().map(|file| format!("the whole run: pitot report {}", file.display()));
-                sentences.chain(whole).map(|line| line + "\n").collect::<String>()
-            }
-            Format::Json => {
-                let answers: Vec<Value> =
-                    answers.iter().map(|answer| to_json(answer, &run.plan.metric)).collect();
-                let object = json!({
-                    "schema": "pitot-tune-try/1",
-                    "settings": settings.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
-                    "tolerance": self.tolerance,
-                    "answers": answers,
-                    "controls": controls,
-                    "file": files[0],
-                    "confirmed_in": files.get(1),
-                });
-                format!("{object:#}\n")
-            }
-        };
-        crate::output::print(&text);
-        let is_whole = answers.iter().all(Tried::is_told) && !has_failed;
-        Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        // In an order of its own: what a plan's seed repeats is a first run.
+        let (path, run) = runs.run(prepare(Plan { seed: None, ..plan })?, &again(&first.files[0]))?;
+        Ok(first.confirmed_by(Outcome::of(path, &run, &words)))
     }
 
     /// The plan with the settings as a factor.
@@ -155,16 +135,53 @@ fn again(first: &Path) -> PathBuf {
     first.with_file_name(format!("{stem}-again.pitot"))
 }
 
-/// The answers of two runs: those of the first that are no difference, and the others as the second confirms them.
-fn together(first: Vec<Tried>, second: &[Tried]) -> Vec<Tried> {
-    let of_same = |cell: &str| second.iter().find(|other| other.cell == cell).cloned();
-    first
-        .into_iter()
-        .map(|answer| {
-            let again = of_same(&answer.cell);
-            answer.confirmed_by(again)
+/// What runs say of the settings.
+struct Outcome {
+    metric: String,
+    answers: Vec<Tried>,
+    controls: Vec<String>,
+    has_failed: bool,
+    /// The run, and the one that confirms it where there is one.
+    files: Vec<PathBuf>,
+}
+
+impl Outcome {
+    fn of(file: PathBuf, run: &Run, words: &str) -> Outcome {
+        let (answers, controls) = tried(run, words);
+        let has_failed = run.cells.iter().any(|cell| cell.verdict().kind == VerdictKind::Failed);
+        Outcome { metric: run.plan.metric.clone(), answers, controls, has_failed, files: vec![file] }
+    }
+
+    /// Both together: answers of this one that are no difference, and the others as the second confirms them.
+    fn confirmed_by(mut self, second: Outcome) -> Outcome {
+        let confirmed = |answer: Tried| {
+            let same = second.answers.iter().find(|other| other.cell == answer.cell).cloned();
+            answer.confirmed_by(same)
+        };
+        self.answers = self.answers.into_iter().map(confirmed).collect();
+        self.controls.extend(second.controls);
+        self.has_failed |= second.has_failed;
+        self.files.extend(second.files);
+        self
+    }
+
+    fn text(&self) -> String {
+        let sentences = self.answers.iter().map(|answer| &answer.sentence).chain(&self.controls);
+        let whole = self.files.iter().map(|file| format!("the whole run: pitot report {}", file.display()));
+        sentences.cloned().chain(whole).map(|line| line + "\n").collect()
+    }
+
+    fn json(&self, settings: &[(String, String)], tolerance: f64) -> Value {
+        json!({
+            "schema": "pitot-tune-try/1",
+            "settings": settings.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
+            "tolerance": tolerance,
+            "answers": self.answers.iter().map(|answer| to_json(answer, &self.metric)).collect::<Vec<_>>(),
+            "controls": self.controls,
+            "file": self.files[0],
+            "confirmed_in": self.files.get(1),
         })
-        .collect()
+    }
 }
 
 fn to_json(answer: &Tried, metric: &str) -> Value {
