@@ -107,6 +107,16 @@ fn counters(facts: &mut Facts, machine: &Machine) {
     }
 }
 
+/// What settings are set to: those that can be read.
+fn values_of(machine: &Machine, keys: impl Iterator<Item = String>) -> Vec<String> {
+    keys.filter_map(|key| setting::of(&key)?.read(machine, &key).ok()).collect()
+}
+
+/// Values in one fact; none if there are none.
+fn joined(values: &[String]) -> Option<String> {
+    Some(values.join(" ")).filter(|joined| !joined.is_empty())
+}
+
 fn cpus(facts: &mut Facts, machine: &Machine) {
     let cpus = machine.cpus();
     facts.add("cpus.online", Some(cpus.len().to_string()).filter(|_| !cpus.is_empty()));
@@ -118,16 +128,10 @@ fn cpus(facts: &mut Facts, machine: &Machine) {
     );
     facts.add("smt.active", machine.read(&format!("{CPU}/smt/active")));
     for word in ["governor", "energy-preference", "idle-latency-us"] {
-        let mut values: Vec<String> = cpus
-            .iter()
-            .filter_map(|cpu| {
-                let key = format!("cpu.{cpu}.{word}");
-                setting::of(&key)?.read(machine, &key).ok()
-            })
-            .collect();
+        let mut values = values_of(machine, cpus.iter().map(|cpu| format!("cpu.{cpu}.{word}")));
         values.sort();
         values.dedup();
-        facts.add(format!("cpu.{word}"), Some(values.join(" ")).filter(|joined| !joined.is_empty()));
+        facts.add(format!("cpu.{word}"), joined(&values));
     }
     facts.add("cpu.turbo", setting::of("cpu.turbo").and_then(|s| s.read(machine, "cpu.turbo").ok()));
     facts.add("idle.driver", machine.read(&format!("{CPU}/cpuidle/current_driver")).filter(|d| d != "none"));

@@ -2,6 +2,7 @@
 
 use pitot_sys::ethtool;
 
+use super::{joined, values_of};
 use crate::check::facts::Facts;
 use crate::machine::Machine;
 use crate::setting;
@@ -35,21 +36,15 @@ fn nic(facts: &mut Facts, machine: &Machine, nic: &str) {
     for (word, prefix) in [("rps-cpus", "rx-"), ("rps-flows", "rx-"), ("xps-cpus", "tx-")] {
         let of_kind: Vec<_> = queues.iter().filter(|queue| queue.starts_with(prefix)).collect();
         add(&format!("{prefix}count"), Some(of_kind.len().to_string()).filter(|_| !queues.is_empty()));
-        let mut values: Vec<String> = of_kind
-            .iter()
-            .filter_map(|queue| {
-                let key = format!("nic.{nic}.{queue}.{word}");
-                setting::of(&key)?.read(machine, &key).ok()
-            })
-            .collect();
+        let mut values = values_of(machine, of_kind.iter().map(|queue| format!("nic.{nic}.{queue}.{word}")));
         values.dedup();
-        add(word, Some(values.join(" ")).filter(|joined| !joined.is_empty()));
+        add(word, joined(&values));
     }
     let affinities: Vec<String> = setting::interrupts_of(machine, nic)
         .iter()
         .filter_map(|irq| machine.read(&format!("/proc/irq/{irq}/effective_affinity_list")))
         .collect();
-    add("irq-cpus", Some(affinities.join(" ")).filter(|joined| !joined.is_empty()));
+    add("irq-cpus", joined(&affinities));
     for file in ["rx_packets", "rx_dropped", "rx_missed_errors", "rx_fifo_errors", "tx_dropped"] {
         add(file, machine.read(&format!("/sys/class/net/{nic}/statistics/{file}")));
     }
