@@ -1,6 +1,6 @@
 //! Hosts that are network namespaces of this machine.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -101,6 +101,12 @@ impl Network {
         }
     }
 
+    /// Begins a run of a plan; the file that it will write.
+    pub(crate) fn begin(&self, dir: &Path, plan: &str) -> (Child, PathBuf) {
+        let lab = self.run(dir, plan).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        (lab, dir.join("run.pitot"))
+    }
+
     /// Kills the agent of a host while that puts load on the server.
     pub(crate) fn kill_agent_under_load(&self, host: usize, file: &Path, lab: &mut Child) {
         let agent = self.wait_for_load(host, file, lab);
@@ -110,8 +116,7 @@ impl Network {
     /// Kills the agent of a host while it puts load on the server, in a run of four repetitions: that one fails with the
     /// host's name, and no other.
     pub(crate) fn assert_one_of_four_fails_with(&self, host: usize, dir: &Path, plan: &str) {
-        let mut lab = self.run(dir, plan).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let file = dir.join("run.pitot");
+        let (mut lab, file) = self.begin(dir, plan);
         self.kill_agent_under_load(host, &file, &mut lab);
         lab.wait().unwrap();
         self.assert_nothing_is_left();

@@ -1,7 +1,5 @@
 //! A server on one host, and its load on two.
 
-use std::process::Stdio;
-
 use pitot_lab::{Repetition, Run, RunState, VerdictKind};
 use pitot_needs::needs;
 
@@ -96,8 +94,7 @@ fn a_load_host_that_dies_between_slices_fails_its_generation_with_its_name_and_n
         "generations = 2\nslices = 4\nslice = \"500ms\"\nwarmup = \"50ms\"",
         "hosts = [\"b\", \"c\"]\nconnections = 3",
     );
-    let mut lab = network.run(dir.path(), &plan).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let file = dir.path().join("run.pitot");
+    let (mut lab, file) = network.begin(dir.path(), &plan);
     network.kill_agent_under_load(2, &file, &mut lab);
     lab.wait().unwrap();
     network.assert_nothing_is_left();
@@ -126,8 +123,7 @@ fn a_coordinator_that_is_killed_and_resumed_loses_and_doubles_nothing() {
         "repetitions = 2\nwarmup = \"50ms\"\nduration = \"1s\"",
         "hosts = [\"b\", \"c\"]\nconnections = 2\nrate = 100",
     );
-    let mut lab = network.run(dir.path(), &plan).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let file = dir.path().join("run.pitot");
+    let (mut lab, file) = network.begin(dir.path(), &plan);
     network.wait_for_load(1, &file, &mut lab);
     lab.kill().unwrap();
     lab.wait().unwrap();

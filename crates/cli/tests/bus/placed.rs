@@ -70,6 +70,14 @@ fn whole_and_failed(bus: &Bus, hosts: &[&str]) -> (usize, usize) {
     (whole, failed)
 }
 
+/// A bus in a network of that name with the agents of the three hosts of the plan.
+fn bus_with_hosts(name: &str) -> (Bus, [Process; 3]) {
+    let bus = Bus::start_on(Network::new(name, 4));
+    let agents = ["a", "b", "c"].map(|name| bus.agent(name));
+    write_plan(&bus);
+    (bus, agents)
+}
+
 /// A run of the plan that has begun to put load on its server.
 fn lab_under_load(bus: &Bus) -> Process {
     let mut lab = bus.pitot(&["run", "plan.toml", "-o", "run.pitot"]);
@@ -84,9 +92,7 @@ fn lab_under_load(bus: &Bus) -> Process {
 #[needs("nats-server", "network-namespaces")]
 #[test]
 fn a_coordinator_that_is_killed_goes_on_with_agents_that_it_reaches_over_a_bus() {
-    let bus = Bus::start_on(Network::new("p", 4));
-    let agents = ["a", "b", "c"].map(|name| bus.agent(name));
-    write_plan(&bus);
+    let (bus, agents) = bus_with_hosts("p");
     let mut lab = lab_under_load(&bus);
     lab.kill();
     wait_for("what it had started is gone", || !bus.has_load());
@@ -101,9 +107,7 @@ fn a_coordinator_that_is_killed_goes_on_with_agents_that_it_reaches_over_a_bus()
 #[needs("nats-server", "network-namespaces")]
 #[test]
 fn a_key_that_an_agent_does_not_trust_reaches_nothing() {
-    let bus = Bus::start_on(Network::new("q", 4));
-    let agents = ["a", "b", "c"].map(|name| bus.agent(name));
-    write_plan(&bus);
+    let (bus, agents) = bus_with_hosts("q");
     assert!(bus.pitot(&["bus-key", "other.nk"]).output().unwrap().status.success());
     let plan = std::fs::read_to_string(bus.path("plan.toml")).unwrap();
     std::fs::write(bus.path("plan.toml"), plan.replace("sign.nk", "other.nk")).unwrap();
@@ -118,9 +122,7 @@ fn a_key_that_an_agent_does_not_trust_reaches_nothing() {
 #[needs("nats-server", "network-namespaces")]
 #[test]
 fn an_agent_of_a_load_host_that_is_killed_fails_repetitions_with_its_name_and_comes_back() {
-    let bus = Bus::start_on(Network::new("y", 4));
-    let mut agents = ["a", "b", "c"].map(|name| bus.agent(name));
-    write_plan(&bus);
+    let (bus, mut agents) = bus_with_hosts("y");
     let mut lab = lab_under_load(&bus);
     agents[2].kill();
     // Its name is free when its announcement has lapsed: until then the host is not reached.
@@ -135,9 +137,7 @@ fn an_agent_of_a_load_host_that_is_killed_fails_repetitions_with_its_name_and_co
 #[needs("nats-server", "network-namespaces")]
 #[test]
 fn a_bus_that_is_killed_and_comes_back_loses_no_repetition_and_doubles_none() {
-    let mut bus = Bus::start_on(Network::new("x", 4));
-    let agents = ["a", "b", "c"].map(|name| bus.agent(name));
-    write_plan(&bus);
+    let (mut bus, agents) = bus_with_hosts("x");
     let mut lab = lab_under_load(&bus);
     bus.kill_server();
     bus.restart_server();
