@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use pitot_needs::needs;
 use serde_json::Value;
 
-use crate::{FOUR, PITOT, pitot, text};
+use crate::{FOUR, NEAR_S, PITOT, pitot, text, until_right};
 
 /// Runs Pitot in a network namespace of its own, in which it may make rules; at the end the tables that are left are printed.
 fn in_a_namespace(dir: &Path, arguments: &str) -> Output {
@@ -20,23 +20,28 @@ fn in_a_namespace(dir: &Path, arguments: &str) -> Output {
         .unwrap()
 }
 
-#[needs("ip", "nft", "user-namespaces")]
-#[test]
-fn lost_packets_are_sent_again_and_the_rule_is_gone_afterwards() {
+/// Runs a plan of four architectures whose packets are lost, in such a namespace.
+fn run(servers: &str, fault: &str) -> (Value, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let plan = format!(
-        "repetitions = 1\nduration = \"3s\"\nwarmup = \"100ms\"\n\
-         [[faults]]\nkind = \"loss\"\nshare = \"20%\"\nat = \"800ms\"\nfor = \"1s\"\n[server]\nprotocol = \"http\"\n\
-         [load]\nsize = \"1KiB\"\nconnections = 8\ntimeout = \"60s\"\n[factors]\nserver = [{FOUR}]\n"
+        "repetitions = 1\nduration = \"3s\"\nwarmup = \"100ms\"\n[[faults]]\nkind = \"loss\"\nat = \"800ms\"\n{fault}\n\
+         [server]\nprotocol = \"http\"\n[load]\nsize = \"1KiB\"\nconnections = 8\ntimeout = \"60s\"\n\
+         [factors]\nserver = [{servers}]\n"
     );
     std::fs::write(dir.path().join("plan.toml"), plan).unwrap();
     let output = in_a_namespace(dir.path(), "run plan.toml -o run.pitot");
     assert!(output.status.success(), "{}", text(&output));
     assert!(!text(&output).contains("table inet pitot_loss"), "{}", text(&output));
     let report = pitot(dir.path(), &["report", "run.pitot", "--format", "json"]);
-    let report: Value = serde_json::from_slice(&report.stdout).unwrap();
+    (serde_json::from_slice(&report.stdout).unwrap(), dir)
+}
+
+#[needs("ip", "nft", "user-namespaces")]
+#[test]
+fn lost_packets_are_sent_again_and_the_rule_is_gone_afterwards() {
+    let (report, dir) = run(FOUR, "share = \"20%\"\nfor = \"1s\"");
     let faults = report["faults"].as_array().unwrap();
-    assert_eq!(faults.len(), 4, "{}", text(&output));
+    assert_eq!(faults.len(), 4, "{report:#}");
     for fault in faults {
         assert_eq!((&fault["made"], &fault["server_died"]), (&true.into(), &false.into()), "{fault:#}");
         // Nothing is lost for good: TCP sends it again.
@@ -50,6 +55,23 @@ fn lost_packets_are_sent_again_and_the_rule_is_gone_afterwards() {
         let resources = cell.repetitions[0].resources.as_ref().unwrap();
         assert!(resources.tcp_retransmits > 0, "{}", cell.label());
     }
+}
+
+/// The least time after which Linux sends a packet again of which nothing is heard (TCP_RTO_MIN), which RFC 6298 section 2.4 would
+/// have a second.
+const SENT_AGAIN_S: f64 = 0.2;
+
+#[needs("ip", "nft", "user-namespaces")]
+#[test]
+fn service_is_back_when_tcp_sends_again_what_was_lost() {
+    let is_right = |fault: &Value| {
+        let first_reply = fault["service"]["first_reply_s"].as_f64();
+        first_reply.is_some_and(|first_reply| (first_reply - SENT_AGAIN_S).abs() <= NEAR_S)
+    };
+    // It is over before anything is sent again.
+    let (faults, _dir) =
+        until_right(FOUR, &is_right, &mut |servers| run(servers, "share = \"100%\"\nfor = \"100ms\""));
+    assert_eq!(faults.len(), 4);
 }
 
 #[needs("ip", "nft", "user-namespaces")]

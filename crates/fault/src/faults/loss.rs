@@ -79,7 +79,11 @@ fn rules(table: &str, to: SocketAddr, chances: u32) -> String {
         IpAddr::V4(ip) => ("ip", ip.to_string(), to.port()),
         IpAddr::V6(ip) => ("ip6", ip.to_string(), to.port()),
     };
-    let drop = format!("numgen random mod {DRAWS} < {chances} drop");
+    // No number that is drawn is as large as their count, which is no limit that nft(8) takes.
+    let drop = match chances < DRAWS {
+        true => format!("numgen random mod {DRAWS} < {chances} drop"),
+        false => "drop".to_owned(),
+    };
     format!(
         "table inet {table} {{\n chain received {{\n  type filter hook input priority 0; policy accept;\n  \
          {family} daddr {address} tcp dport {port} {drop}\n  {family} saddr {address} tcp sport {port} {drop}\n }}\n}}\n"

@@ -6,76 +6,24 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use pitot_fault::proxy::{PROXY_BEGAN, PROXY_ENDED, PROXY_REFUSED};
-use pitot_fault::{
-    Aim, BEGAN, ENDED, FaultPlan, FaultRecord, Means, Moment, Options, Schedule, find, schedule,
-};
+use pitot_fault::{BEGAN, ENDED, FaultPlan, FaultRecord, Means, Moment, Options, Schedule, find, schedule};
 use pitot_meter::Nanos;
 use pitot_sys::spawn::Stop;
 
+use super::between::Told;
 use super::context::{Abort, Context, nanos};
-use super::readiness::{READY_INTERVAL, Readiness, Sign, wait_until_ready};
+use super::fault_command::{Aims, argv};
+use super::readiness::{READY_INTERVAL, Readiness};
 use super::start::begin_server;
 use super::stop::{ask_server, look_for_end, stop_deadline, wait_for_end, wait_for_end_by, whole_output};
-use crate::plan::RESOLVER;
 use crate::runner::executor::{Ending, Line, Role};
 
 /// What the load generator says on its standard error when its measured part is about to begin.
 pub(in crate::runner) const MEASURED_FROM: &str = "measured from ";
 /// How long after its end a fault may be the reason of a death.
 const AFTERMATH: Nanos = Nanos::from_secs(1);
-/// How long the proxy or the resolver may take to say that a fault is over, seconds, and time between looks whether it has.
-const PROXY_TIMEOUT_S: f64 = 5.0;
-const PROXY_INTERVAL: Duration = Duration::from_millis(5);
-/// The protocol of helpers that answer names.
-const NAMES: &str = "dns";
-/// Stands for the server's first process in commands.
-pub(in crate::runner) const SERVER_PID: &str = "{server-pid}";
-
-/// Starts the proxy between load and server, if a fault of the plan is made on the way.
-pub(in crate::runner) fn lead_through_proxy(context: &mut Context<'_>) -> Result<(), Abort> {
-    if context.shared.plan.faults.iter().any(is_on_the_way) {
-        let argv = [context.shared.pitot, "fault", "proxy", "--to", &context.at.address].map(str::to_owned);
-        context.start_conversing(Role::Proxy, argv.to_vec())?;
-        context.proxy = Some(wait_until_ready(context, Role::Proxy, Sign::ReadyLine)?);
-    }
-    Ok(())
-}
-
-/// Starts the resolver, if a fault of the plan is made there. Its address stands for `{resolver}` from then on.
-pub(super) fn start_resolver(context: &mut Context<'_>) -> Result<(), Abort> {
-    if context.shared.plan.has_resolver {
-        let argv = [context.shared.pitot, "fault", "resolver"].map(str::to_owned);
-        context.start_conversing(Role::Resolver, argv.to_vec())?;
-        let address = wait_until_ready(context, Role::Resolver, Sign::ReadyLine)?;
-        context.at.helpers.retain(|(name, _)| name != RESOLVER);
-        context.at.helpers.push((RESOLVER.to_owned(), address));
-    }
-    Ok(())
-}
-
-/// Has the resolver ask the helper that answers names, if there is one.
-pub(super) fn lead_resolver(context: &mut Context<'_>) -> Result<(), Abort> {
-    let answers = context.cell.helpers.iter().find(|helper| helper.protocol == NAMES);
-    let address = answers.and_then(|helper| context.at.helpers.iter().find(|(name, _)| *name == helper.name));
-    match address.filter(|_| context.shared.plan.has_resolver) {
-        Some((_, address)) => Ok(context.executor.write_line(Role::Resolver, &format!("to {address}"))?),
-        None => Ok(()),
-    }
-}
-
-fn is_on_the_way(fault: &FaultPlan) -> bool {
-    find(&fault.kind).is_some_and(|fault| fault.aim == Aim::Path)
-}
-
-/// The program that stands for the whole repetition and is told of this fault, if there is one.
-fn told(fault: &FaultPlan) -> Option<Role> {
-    match find(&fault.kind)?.aim {
-        Aim::Path => Some(Role::Proxy),
-        Aim::Names => Some(Role::Resolver),
-        _ => None,
-    }
-}
+/// Between looks whether the proxy or the resolver has taken a fault back.
+const TOLD_INTERVAL: Duration = Duration::from_millis(5);
 
 /// What has come of a fault.
 #[derive(Clone, Debug, PartialEq)]
@@ -126,9 +74,10 @@ enum Step {
 struct UnderWay {
     /// Its position in the plan.
     number: usize,
-    asked: Nanos,
     /// When it is to end.
     ends: Nanos,
+    /// Of one that is made between load and server. Any other has a program of its own.
+    told: Option<Told>,
     record: FaultRecord,
 }
 
@@ -240,16 +189,16 @@ impl Faults {
     }
 
     /// Whether a fault is over, and nothing has to be waited for to end it.
-    fn can_be_ended(&self, context: &mut Context<'_>, index: usize, now: Nanos) -> bool {
-        let UnderWay { number, ends, .. } = self.under_way[index];
-        if ends > now {
+    fn can_be_ended(&mut self, context: &mut Context<'_>, index: usize, now: Nanos) -> bool {
+        let fault = &mut self.under_way[index];
+        if fault.ends > now {
             return false;
         }
-        if told(&context.shared.plan.faults[number]).is_some() {
-            return true;
+        if let Some(told) = &mut fault.told {
+            return self.waits || told.is_over(context, &mut fault.record);
         }
-        let role = Role::Fault(number);
-        let is_late = now > last_end(context, role, ends);
+        let role = Role::Fault(fault.number);
+        let is_late = now > last_end(context, role, fault.ends);
         self.server_is_there() && (self.waits || is_late || context.executor.ending(role).is_some())
     }
 
@@ -304,45 +253,38 @@ impl Faults {
 
     fn begin(&mut self, context: &mut Context<'_>, moment: Moment) -> Result<(), Abort> {
         let plan = &context.shared.plan.faults[moment.number];
+        let number = moment.number;
         let mut record = record(context, moment, String::new());
-        let asked = context.executor.now();
-        self.news.push(FaultNews::Began(FaultRecord { began_ns: asked.0, ..record.clone() }));
-        let begun = match find(&plan.kind).map(|fault| fault.means) {
-            Some(Means::Starter) => return self.restart(context, plan, record),
-            Some(Means::Path(_) | Means::Names(_)) => {
-                let role = told(plan).unwrap_or(Role::Proxy);
-                let command = format!("begin {} {}", moment.number, words(plan).join(" "));
-                if let Err(why) = context.executor.write_line(role, &command) {
-                    record.what = format!("{} is gone: {why}", context.name(role));
-                }
-                Ok(())
-            }
-            _ => {
-                let aims = Aims::of(context);
-                context.start(Role::Fault(moment.number), argv(context.shared.pitot, plan, &aims))
-            }
-        };
-        match begun {
-            Ok(()) => {
-                let ends = context.executor.now() + nanos(plan.length_s());
-                self.under_way.push(UnderWay { number: moment.number, asked, ends, record });
-            }
-            Err(_) => self.news.push(FaultNews::Ended(FaultRecord {
-                what: "its program could not be started".into(),
-                ..record
-            })),
+        let began_ns = context.executor.now().0;
+        self.news.push(FaultNews::Began(FaultRecord { began_ns, ..record.clone() }));
+        if matches!(find(&plan.kind).map(|fault| fault.means), Some(Means::Starter)) {
+            return self.restart(context, plan, record);
         }
-        begun
+        let told = Told::begin(context, plan, number, &mut record);
+        if told.is_none() {
+            let aims = Aims::of(context);
+            if let Err(abort) = context.start(Role::Fault(number), argv(context.shared.pitot, plan, &aims)) {
+                record.what = "its program could not be started".into();
+                self.news.push(FaultNews::Ended(record));
+                return Err(abort);
+            }
+        }
+        let ends = context.executor.now() + nanos(plan.length_s());
+        self.under_way.push(UnderWay { number, ends, told, record });
+        Ok(())
     }
 
     /// Waits for the end of a fault, reads what has become of it, and starts a server again that has died.
-    fn end(&mut self, context: &mut Context<'_>, fault: UnderWay) -> Result<(), Abort> {
-        let UnderWay { number, asked, ends, mut record } = fault;
-        if let Some(role) = told(&context.shared.plan.faults[number]) {
-            end_told(context, role, number, asked, &mut record);
-            self.news.push(FaultNews::Ended(record));
+    fn end(&mut self, context: &mut Context<'_>, mut fault: UnderWay) -> Result<(), Abort> {
+        if let Some(mut told) = fault.told.take() {
+            while !told.is_over(context, &mut fault.record) {
+                // A server that is being started may say that it is ready.
+                context.executor.pause(TOLD_INTERVAL);
+            }
+            self.news.push(FaultNews::Ended(fault.record));
             return Ok(());
         }
+        let UnderWay { number, ends, mut record, .. } = fault;
         let role = Role::Fault(number);
         let deadline = if self.waits { stop_deadline(context, role) } else { last_end(context, role, ends) };
         let ending = match wait_for_end_by(context, role, deadline) {
@@ -474,43 +416,6 @@ fn may_end_server(record: &FaultRecord) -> bool {
     find(&record.kind).is_some_and(|fault| fault.may_end_server)
 }
 
-/// Has the proxy or the resolver take a fault back, and reads what it says of it. One that is gone has nothing left to take back.
-fn end_told(context: &mut Context<'_>, role: Role, number: usize, asked: Nanos, record: &mut FaultRecord) {
-    let _ = context.executor.write_line(role, &format!("end {number}"));
-    let deadline = context.deadline(PROXY_TIMEOUT_S);
-    loop {
-        let output = context.executor.output(role).stdout;
-        // The fault may have been made before, and then said the same.
-        let said = |verb: &str| {
-            let lines = output.lines().rev().filter_map(|line| line.strip_prefix(verb)?.split_once(' '));
-            let rest = lines.filter(|(of, _)| of.parse() == Ok(number)).map(|(_, rest)| rest).next()?;
-            let (at, what) = rest.split_once(' ').unwrap_or((rest, ""));
-            Some((at.parse().ok().filter(|at| *at >= asked.0)?, what.to_owned()))
-        };
-        if let Some(began) = said(PROXY_BEGAN) {
-            (record.began_ns, record.what) = began;
-        }
-        if let Some((ended_ns, _)) = said(PROXY_ENDED) {
-            record.ended_ns = ended_ns;
-        }
-        let refused = format!("{PROXY_REFUSED}{number} ");
-        if let Some(why) = output.lines().rev().find_map(|line| line.strip_prefix(&refused))
-            && !record.was_made()
-        {
-            why.clone_into(&mut record.what);
-            return;
-        }
-        let is_over = record.ended_ns > 0
-            || context.executor.ending(role).is_some()
-            || context.executor.now() > deadline;
-        if is_over {
-            return;
-        }
-        // A server that is being started may say that it is ready.
-        context.executor.pause(PROXY_INTERVAL);
-    }
-}
-
 fn record(context: &Context<'_>, moment: Moment, what: String) -> FaultRecord {
     let fault = &context.shared.plan.faults[moment.number];
     let program = matches!(find(&fault.kind).map(|fault| fault.means), Some(Means::Program { .. }));
@@ -528,59 +433,6 @@ fn record(context: &Context<'_>, moment: Moment, what: String) -> FaultRecord {
     }
 }
 
-/// What faults are aimed at, as words of a command.
-struct Aims {
-    pid: String,
-    address: String,
-    cpus: String,
-    dir: String,
-    /// What the load asks for.
-    path: String,
-}
-
-impl Aims {
-    /// The server of a repetition.
-    fn of(context: &Context<'_>) -> Aims {
-        let url = context.at.fill(&context.cell.url);
-        let path = url.split_once("://").and_then(|(_, rest)| rest.find('/').map(|at| rest[at..].to_owned()));
-        Aims {
-            pid: SERVER_PID.to_owned(),
-            address: context.at.address.clone(),
-            cpus: context.at.server_cpus.clone(),
-            dir: context.at.dir.clone(),
-            path: path.unwrap_or_else(|| "/".to_owned()),
-        }
-    }
-
-    /// Any server, for a reader who fills in their own.
-    fn of_reader(context: &Context<'_>) -> Aims {
-        let [pid, address, dir] = ["PID", "ADDRESS", "DIR"].map(str::to_owned);
-        Aims { pid, address, dir, ..Aims::of(context) }
-    }
-}
-
-/// The command that makes a fault.
-fn argv(pitot: &str, fault: &FaultPlan, aims: &Aims) -> Vec<String> {
-    let mut argv = vec![pitot.to_owned(), "fault".into()];
-    argv.extend(words(fault));
-    let entry = find(&fault.kind);
-    let aim = match entry.map(|entry| entry.aim) {
-        Some(Aim::Process) => Some(("--pid", &aims.pid)),
-        Some(Aim::Address) => Some(("--to", &aims.address)),
-        Some(Aim::Cpus) => Some(("--cpus", &aims.cpus)),
-        Some(Aim::Directory) => Some(("--dir", &aims.dir)),
-        Some(Aim::Server | Aim::Path | Aim::Names | Aim::Nothing) | None => None,
-    };
-    argv.extend(aim.into_iter().flat_map(|(option, value)| [option.to_owned(), value.clone()]));
-    if entry.is_some_and(|entry| entry.takes.contains(&"path"))
-        && fault.options.iter().all(|(name, _)| name != "path")
-    {
-        argv.extend(["--path".into(), aims.path.clone()]);
-    }
-    argv.extend(["--for".into(), format!("{}ms", (fault.length_s() * 1e3).round())]);
-    argv
-}
-
 /// Asks the server to end, or kills it.
 fn ask_to_end(context: &mut Context<'_>, fault: &FaultPlan, record: &mut FaultRecord) -> Result<(), Abort> {
     let given = fault.options.iter().map(|(name, value)| (name.as_str(), value.as_str()));
@@ -593,10 +445,4 @@ fn ask_to_end(context: &mut Context<'_>, fault: &FaultPlan, record: &mut FaultRe
     } else {
         ask_server(context)
     }
-}
-
-/// A fault and its options, as on a command line.
-fn words(fault: &FaultPlan) -> Vec<String> {
-    let options = fault.options.iter().flat_map(|(name, value)| [format!("--{name}"), value.clone()]);
-    std::iter::once(fault.kind.clone()).chain(options).collect()
 }

@@ -3,7 +3,9 @@
 //! The stages say what happens and when; the executor does it. Whichever stage fails, the executor finishes, and what
 //! was observed until then is recorded.
 
+mod between;
 mod context;
+mod fault_command;
 mod faults;
 mod foreign;
 mod load;
@@ -15,9 +17,11 @@ mod tail;
 #[cfg(test)]
 mod tests;
 
+pub(in crate::runner) use between::lead_through_proxy;
 pub(super) use context::{Abort, Context, Shared, nanos};
+pub(in crate::runner) use fault_command::SERVER_PID;
 pub use faults::FaultNews;
-pub(in crate::runner) use faults::{Faults, MEASURED_FROM, SERVER_PID, lead_through_proxy};
+pub(in crate::runner) use faults::{Faults, MEASURED_FROM};
 pub(super) use load::most_frequent_error;
 pub(in crate::runner) use readiness::Readiness;
 use std::path::PathBuf;

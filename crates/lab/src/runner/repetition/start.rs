@@ -2,8 +2,8 @@
 
 use crate::plan::{CellServer, FileContent, PlanFile};
 
+use super::between::{lead_resolver, start_resolver};
 use super::context::{Abort, Context};
-use super::faults::{lead_resolver, start_resolver};
 use super::readiness::{Readiness, Sign, wait_until_ready};
 use crate::runner::executor::{AddressChoice, Role};
 

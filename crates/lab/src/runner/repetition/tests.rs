@@ -401,10 +401,9 @@ fn helpers_start_before_the_load_and_stop_before_the_server() {
     assert!(repetition.output_tail.contains("names:\nno such zone"), "{}", repetition.output_tail);
 }
 
-#[test]
-fn a_server_that_stands_is_not_waited_for_when_a_fault_starts_it_again() {
-    let text = "[[faults]]\nkind = \"restart\"\nat = \"50ms\"\n\
-                [[faults]]\nkind = \"stop\"\nat = \"60ms\"\nfor = \"10ms\"\n";
+/// Makes faults to a server that stands until all are over, and nobody has to wait for them meanwhile. What has become of them in the
+/// order of their ends, and what was done.
+fn faults_of_standing_server(text: &str, fake: &mut Fake, at_s: &[f64]) -> (Vec<FaultRecord>, Vec<String>) {
     let mut plan = parse(&(plan(GOOD) + text));
     plan.ready_timeout_s = 10.0;
     let (cells, _) = expand(&plan, &catalog(), &HostLimits { descriptors: 20_000, missing: Vec::new() });
@@ -412,20 +411,14 @@ fn a_server_that_stands_is_not_waited_for_when_a_fault_starts_it_again() {
     let stop = &|| false;
     let shared =
         Shared { plan: &plan, pitot: "pitot", cpus: &cpus, stop, memory_total_bytes: 1 << 30, block: 0 };
-    let mut fake = Fake::new();
-    fake.server.prints = vec![(5000, "ready 127.0.0.1:4321")];
-    fake.fault = Script {
-        prints: vec![(0, "began 1 it is stopped"), (9, "ended 2")],
-        ends: Some((10, Ending::Code(0))),
-        ..Script::default()
-    };
-    let mut context = Context::new(shared, &cells[0], &mut fake);
+    let mut context = Context::new(shared, &cells[0], fake);
     start::start_server(&mut context).unwrap();
+    lead_through_proxy(&mut context).unwrap();
     let now = context.executor.now();
-    let due = [(0, 0.05), (1, 0.06)].map(|(number, at_s)| pitot_fault::Moment { number, at_s });
-    let mut faults = Faults::from_now(due.into(), now, 0.0);
+    let due = at_s.iter().enumerate().map(|(number, at_s)| pitot_fault::Moment { number, at_s: *at_s });
+    let mut faults = Faults::from_now(due.collect(), now, 0.0);
     let mut ended = Vec::new();
-    while ended.len() < 2 {
+    while ended.len() < at_s.len() {
         context.executor.wait(std::time::Duration::from_millis(20));
         let before = context.executor.now();
         faults.turn(&mut context).unwrap();
@@ -436,17 +429,47 @@ fn a_server_that_stands_is_not_waited_for_when_a_fault_starts_it_again() {
             FaultNews::Began(_) => None,
         }));
     }
+    (ended, fake.calls().into_iter().filter(|call| call != "sample").collect())
+}
+
+#[test]
+fn a_server_that_stands_is_not_waited_for_when_a_fault_starts_it_again() {
+    let text = "[[faults]]\nkind = \"restart\"\nat = \"50ms\"\n\
+                [[faults]]\nkind = \"stop\"\nat = \"60ms\"\nfor = \"10ms\"\n";
+    let mut fake = Fake::new();
+    fake.server.prints = vec![(5000, "ready 127.0.0.1:4321")];
+    fake.fault = Script {
+        prints: vec![(0, "began 1 it is stopped"), (9, "ended 2")],
+        ends: Some((10, Ending::Code(0))),
+        ..Script::default()
+    };
+    let (ended, calls) = faults_of_standing_server(text, &mut fake, &[0.05, 0.06]);
     let [restarted, stopped] = &ended[..] else { unreachable!() };
     assert_eq!(restarted.what, "the server ended with exit code 0 and was started again");
     assert!(restarted.ended_ns - restarted.began_ns >= 5_000_000_000, "{restarted:?}");
     // What is due meanwhile is done to the server when it is back.
     assert_eq!((stopped.kind.as_str(), stopped.what.as_str()), ("stop", "it is stopped"));
-    drop(faults);
-    let calls = fake.calls();
-    let calls: Vec<&str> = calls.iter().map(String::as_str).filter(|call| *call != "sample").collect();
     let expected =
         ["start Server for Server", "Terminate Server", "start Server for Server", "start Fault(1) for None"];
     assert_eq!(calls, expected);
+}
+
+#[test]
+fn a_proxy_that_is_slow_to_take_a_fault_back_keeps_nobody_waiting() {
+    let text = "[[faults]]\nkind = \"latency\"\nat = \"50ms\"\nfor = \"100ms\"\n";
+    let mut fake = Fake::new();
+    fake.fault = Script {
+        prints: vec![
+            (1, "ready 127.0.0.1:5"),
+            (100, "began 0 1000000000000 replies are late"),
+            (3000, "ended 0 1000100000000"),
+        ],
+        ..Script::default()
+    };
+    let (ended, calls) = faults_of_standing_server(text, &mut fake, &[0.05]);
+    assert_eq!((ended[0].what.as_str(), ended[0].ended_ns), ("replies are late", 1_000_100_000_000));
+    let asked = calls.iter().filter(|call| *call == "Proxy reads end 0").count();
+    assert_eq!(asked, 1, "{calls:?}");
 }
 
 #[test]

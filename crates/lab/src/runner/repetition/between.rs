@@ -1,0 +1,116 @@
+//! The programs between load and server that stand for a whole repetition and make faults there: the proxy on the way, and the
+//! resolver of names. Both are told on their standard input what to begin and what to end, and say when they have.
+
+use pitot_fault::proxy::{PROXY_BEGAN, PROXY_ENDED, PROXY_REFUSED};
+use pitot_fault::{Aim, FaultPlan, FaultRecord, find};
+use pitot_meter::Nanos;
+
+use super::context::{Abort, Context};
+use super::fault_command::words;
+use super::readiness::{Sign, wait_until_ready};
+use crate::plan::RESOLVER;
+use crate::runner::executor::Role;
+
+/// How long either may take to say that a fault is over, seconds.
+const TIMEOUT_S: f64 = 5.0;
+/// The protocol of helpers that answer names.
+const NAMES: &str = "dns";
+
+/// Starts the proxy between load and server, if a fault of the plan is made on the way.
+pub(in crate::runner) fn lead_through_proxy(context: &mut Context<'_>) -> Result<(), Abort> {
+    if context.shared.plan.faults.iter().any(is_on_the_way) {
+        let argv = [context.shared.pitot, "fault", "proxy", "--to", &context.at.address].map(str::to_owned);
+        context.start_conversing(Role::Proxy, argv.to_vec())?;
+        context.proxy = Some(wait_until_ready(context, Role::Proxy, Sign::ReadyLine)?);
+    }
+    Ok(())
+}
+
+/// Starts the resolver, if a fault of the plan is made there. Its address stands for `{resolver}` from then on.
+pub(super) fn start_resolver(context: &mut Context<'_>) -> Result<(), Abort> {
+    if context.shared.plan.has_resolver {
+        let argv = [context.shared.pitot, "fault", "resolver"].map(str::to_owned);
+        context.start_conversing(Role::Resolver, argv.to_vec())?;
+        let address = wait_until_ready(context, Role::Resolver, Sign::ReadyLine)?;
+        context.at.helpers.retain(|(name, _)| name != RESOLVER);
+        context.at.helpers.push((RESOLVER.to_owned(), address));
+    }
+    Ok(())
+}
+
+/// Has the resolver ask the helper that answers names, if there is one.
+pub(super) fn lead_resolver(context: &mut Context<'_>) -> Result<(), Abort> {
+    let answers = context.cell.helpers.iter().find(|helper| helper.protocol == NAMES);
+    let address = answers.and_then(|helper| context.at.helpers.iter().find(|(name, _)| *name == helper.name));
+    match address.filter(|_| context.shared.plan.has_resolver) {
+        Some((_, address)) => Ok(context.executor.write_line(Role::Resolver, &format!("to {address}"))?),
+        None => Ok(()),
+    }
+}
+
+fn is_on_the_way(fault: &FaultPlan) -> bool {
+    find(&fault.kind).is_some_and(|fault| fault.aim == Aim::Path)
+}
+
+/// A fault that one of them was told to begin.
+pub(super) struct Told {
+    role: Role,
+    number: usize,
+    asked: Nanos,
+    /// By when it is to have taken the fault back, once it was told to.
+    back_by: Option<Nanos>,
+}
+
+impl Told {
+    /// Has the proxy or the resolver begin a fault that is theirs; `None` if it is not. What is wrong with it stands in the record then.
+    pub(super) fn begin(
+        context: &mut Context<'_>,
+        fault: &FaultPlan,
+        number: usize,
+        record: &mut FaultRecord,
+    ) -> Option<Told> {
+        let role = match find(&fault.kind)?.aim {
+            Aim::Path => Role::Proxy,
+            Aim::Names => Role::Resolver,
+            _ => return None,
+        };
+        let asked = context.executor.now();
+        let command = format!("begin {number} {}", words(fault).join(" "));
+        if let Err(why) = context.executor.write_line(role, &command) {
+            record.what = format!("{} is gone: {why}", context.name(role));
+        }
+        Some(Told { role, number, asked, back_by: None })
+    }
+
+    /// Has the fault taken back, and reads what is said of it: whether it is over. So it is too where the program is gone, which leaves
+    /// nothing to take back, or does not answer in its time.
+    pub(super) fn is_over(&mut self, context: &mut Context<'_>, record: &mut FaultRecord) -> bool {
+        let Told { role, number, asked, .. } = *self;
+        let back_by = *self.back_by.get_or_insert_with(|| {
+            let _ = context.executor.write_line(role, &format!("end {number}"));
+            context.deadline(TIMEOUT_S)
+        });
+        let output = context.executor.output(role).stdout;
+        // The fault may have been made before, and then said the same.
+        let said = |verb: &str| {
+            let lines = output.lines().rev().filter_map(|line| line.strip_prefix(verb)?.split_once(' '));
+            let rest = lines.filter(|(of, _)| of.parse() == Ok(number)).map(|(_, rest)| rest).next()?;
+            let (at, what) = rest.split_once(' ').unwrap_or((rest, ""));
+            Some((at.parse().ok().filter(|at| *at >= asked.0)?, what.to_owned()))
+        };
+        if let Some(began) = said(PROXY_BEGAN) {
+            (record.began_ns, record.what) = began;
+        }
+        if let Some((ended_ns, _)) = said(PROXY_ENDED) {
+            record.ended_ns = ended_ns;
+        }
+        let refused = format!("{PROXY_REFUSED}{number} ");
+        if let Some(why) = output.lines().rev().find_map(|line| line.strip_prefix(&refused))
+            && !record.was_made()
+        {
+            why.clone_into(&mut record.what);
+            return true;
+        }
+        record.ended_ns > 0 || context.executor.ending(role).is_some() || context.executor.now() > back_by
+    }
+}
