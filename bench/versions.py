@@ -176,9 +176,10 @@ def run(options):
         took = time.monotonic() - began
         if done.returncode:
             sys.exit(f"{' '.join(command)}:\n{done.stderr}")
-        # One build reads all files, so that nothing is compared but the runs.
-        report = subprocess.run([options.old, "report", "run.pitot", "--format", "json"], cwd=folder, capture_output=True, text=True)
-        report.check_returncode()
+        # One build reads all files, so that nothing is compared but the runs: the new one, which knows the files of the old one too.
+        report = subprocess.run([options.new, "report", "run.pitot", "--format", "json"], cwd=folder, capture_output=True, text=True)
+        if report.returncode:
+            sys.exit(f"{options.new} cannot read the run of {binary}:\n{report.stderr}")
         cells = json.loads(report.stdout)["cells"]
         key = lambda cell: json.dumps(cell["factors"], sort_keys=True)
         return {"seconds": took, **{(key(cell), metric): cell["figures"][metric]["value"] for cell in cells
