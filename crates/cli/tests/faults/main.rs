@@ -75,11 +75,9 @@ fn off_s(fault: &Value) -> f64 {
         "latency" | "bandwidth" | "cpu-hog" => {
             service["full_rate_s"].as_f64().map_or(f64::INFINITY, |full| (full - (ended - began)).abs())
         }
-        // Others are served meanwhile.
-        "slow-readers" | "half-open" | "garbage" | "memory" => first_reply,
+        // Others are served meanwhile; of descriptors, those to whom a connection that closed has left one.
+        "slow-readers" | "half-open" | "garbage" | "memory" | "descriptors" => first_reply,
         "kill" if fault["server_died"] == false => first_reply,
-        // Those are served whose connections are open, and maybe nobody has to open one.
-        "descriptors" => late_s.abs().min(first_reply),
         // A server that is started again may answer others before it answers the lab, which says then that it is there.
         "kill" | "restart" => late_s.max(0.0),
         // Clients ask again every half a second.

@@ -578,7 +578,19 @@ impl Loop {
         let done = |conn: &mut RingConnection| conn.receive == Receive::Off && !conn.pending.is_in_flight();
         if self.connections.get(token).is_some_and(done) {
             self.connections.remove(token);
+            // Its descriptor is there for the next one.
+            self.accept_again();
         }
+    }
+
+    /// Accepts again if there was no descriptor, or the listener failed.
+    fn accept_again(&mut self) -> bool {
+        let is_due = self.accept_paused && !self.env.worker.stopping;
+        if is_due {
+            self.accept_paused = false;
+            self.arm_source();
+        }
+        is_due
     }
 
     fn sweep(&mut self) {
@@ -588,10 +600,7 @@ impl Loop {
         for token in expired {
             self.expire(token);
         }
-        if self.accept_paused && !self.env.worker.stopping {
-            self.accept_paused = false;
-            self.arm_source();
-        } else if self.accept_unsure && self.accepting {
+        if !self.accept_again() && self.accept_unsure && self.accepting {
             self.ring.cancel(SOURCE);
         }
         self.accept_unsure &= self.accepting;

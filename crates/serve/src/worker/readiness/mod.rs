@@ -27,7 +27,7 @@ use crate::slots::Slots;
 use crate::socket::{Helper, Helpers, RECEIVE_BYTES, Socket, SocketConnection, Turn};
 use crate::store::{Store, StoreThreads};
 
-/// How often the loop checks deadlines, and accepts again after it ran out of descriptors.
+/// How often the loop checks deadlines, and accepts again after it ran out of descriptors if no connection has closed since.
 pub const SWEEP: Duration = Duration::from_millis(250);
 
 /// How often an engine is polled that does not notify of its completions.
@@ -138,7 +138,7 @@ enum AcceptState {
     Waiting,
     /// To be continued in the next wake-up: the source may have more connections, and will not be reported again.
     Due,
-    /// Out of descriptors; the source is not watched until the next sweep.
+    /// Out of descriptors; the source is not watched until a connection closes, or the next sweep.
     Paused,
 }
 
@@ -536,6 +536,8 @@ impl<R: Readiness> Loop<R> {
             remote.cancel(token);
         }
         self.env.counters.closed();
+        // Its descriptor is there for the next one. What the mechanism refuses is tried again at the next sweep.
+        let _ = self.accept_again();
     }
 
     fn expire(&mut self, token: Token) {
@@ -552,6 +554,11 @@ impl<R: Readiness> Loop<R> {
         for token in expired {
             self.expire(token);
         }
+        self.accept_again()
+    }
+
+    /// Accepts again if there was no descriptor.
+    fn accept_again(&mut self) -> io::Result<()> {
         if self.accept == AcceptState::Paused
             && let Some(source) = &self.source
         {
