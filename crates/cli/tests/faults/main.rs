@@ -25,6 +25,10 @@ fn load(faults: &str) -> &'static str {
         // Connections that are open need no descriptor.
         return "size = \"1KiB\"\nrequests-per-connection = 20\n";
     }
+    if faults.contains("\"latency\"") || faults.contains("\"bandwidth\"") {
+        // A rate that is the same before and after, whatever else the machine does.
+        return "size = \"1KiB\"\nrate = 1000\n";
+    }
     match faults.contains("\"dns-") {
         // One that looks the server up for each request.
         true => {
@@ -72,11 +76,11 @@ fn off_s(fault: &Value) -> f64 {
     let late_s = first_reply - (ended - began);
     match fault["kind"].as_str().unwrap() {
         // Replies go on, fewer of them; as many as before are there when it is over.
-        "latency" | "bandwidth" | "cpu-hog" => {
+        "latency" | "bandwidth" => {
             service["full_rate_s"].as_f64().map_or(f64::INFINITY, |full| (full - (ended - began)).abs())
         }
         // Others are served meanwhile; of descriptors, those to whom a connection that closed has left one.
-        "slow-readers" | "half-open" | "garbage" | "memory" | "descriptors" => first_reply,
+        "slow-readers" | "half-open" | "garbage" | "cpu-hog" | "memory" | "descriptors" => first_reply,
         "kill" if fault["server_died"] == false => first_reply,
         // A server that is started again may answer others before it answers the lab, which says then that it is there.
         "kill" | "restart" => late_s.max(0.0),
