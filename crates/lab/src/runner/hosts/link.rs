@@ -25,6 +25,8 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 const CLOCK_QUESTIONS: usize = 9;
 /// How much is kept of what an agent complains of on its stderr.
 const COMPLAINT_BYTES: usize = 2000;
+/// How long the end of its stderr is waited for when it has ended: what it has started may hold that open.
+const COMPLAINT_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long an agent that was told to end may take, before it is killed.
 const END_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -46,6 +48,8 @@ struct Connection {
     stdin: Arc<Mutex<Option<ChildStdin>>>,
     replies: Receiver<Result<Reply, String>>,
     complaints: Arc<Mutex<Vec<u8>>>,
+    /// Nothing comes of it; it is closed at the end of that stream.
+    heard: Receiver<()>,
     greeting: Greeting,
     clock: Clock,
     /// Ends the thread that says that the lab is still there.
@@ -196,9 +200,13 @@ impl Link {
             std::thread::spawn(move || follow(stdout, &reply));
         }
         let complaints = Arc::<Mutex<Vec<u8>>>::default();
+        let (hearing, heard) = channel();
         if let Some(stderr) = child.stderr.take() {
             let complaints = Arc::clone(&complaints);
-            std::thread::spawn(move || keep(stderr, &complaints));
+            std::thread::spawn(move || {
+                keep(stderr, &complaints);
+                drop(hearing);
+            });
         }
         let stdin = Arc::new(Mutex::new(child.stdin.take()));
         let (pings, ended) = channel();
@@ -213,6 +221,7 @@ impl Link {
             stdin,
             replies,
             complaints,
+            heard,
             greeting: Greeting { version: 0, pitot: String::new(), pid: 0, memory_total_bytes: 0 },
             clock: Clock::default(),
             _pings: pings,
@@ -245,6 +254,8 @@ impl Connection {
     /// Ends it. Returns why, with what its stderr had to say.
     fn close(mut self, why: &str) -> String {
         self.end();
+        // Its last words say why.
+        let _ = self.heard.recv_timeout(COMPLAINT_TIMEOUT);
         let complaints = self.complaints.lock().unwrap_or_else(PoisonError::into_inner);
         match last_complaint(&String::from_utf8_lossy(&complaints)) {
             Some(last) => format!("{why}: {last}"),
