@@ -16,10 +16,10 @@ use std::time::Duration;
 
 use pitot_disk::{DiskFile, FileOptions};
 use pitot_proto::{Derived, FileHandle, FileMeta, OpenError, Opened, Tick};
+use pitot_sys::safe_open::{Links, beneath};
 use rustix::fs::{self, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::beneath;
 use crate::listing;
 use crate::relay::frame::Stat;
 use crate::relay::remote::RemoteFile;
@@ -274,7 +274,7 @@ fn look(root: &Root, path: &[u8]) -> Result<(OwnedFd, FileMeta), OpenError> {
     // NONBLOCK: opening a fifo must not block the worker; it is refused below.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let path = if path.is_empty() { b"." } else { path };
-    let file = beneath::open(&root.directory, path, flags).map_err(explain)?;
+    let file = beneath(&root.directory, path, flags, Links::Follow).map_err(explain)?;
     let stat = fs::fstat(&file).map_err(explain)?;
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => {}

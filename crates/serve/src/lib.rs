@@ -11,7 +11,6 @@
 mod access_log;
 mod address;
 mod admission;
-mod beneath;
 mod check;
 mod clock;
 mod counters;

@@ -4,10 +4,9 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use pitot_proto::FileMeta;
 use pitot_proto::http::listing::Entries;
+use pitot_sys::safe_open::{Links, beneath};
 use rustix::fs::{self, FileType, OFlags, RawDir};
 use rustix::io::Errno;
-
-use crate::beneath;
 
 /// Size of the buffer for getdents64(2).
 const BUFFER_BYTES: usize = 32 << 10;
@@ -20,7 +19,7 @@ const BUFFER_BYTES: usize = 32 << 10;
 pub fn read(root: &OwnedFd, path: &[u8]) -> Result<FileMeta, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let path = if path.is_empty() { b"." } else { path };
-    let directory = beneath::open(root, path, flags)?;
+    let directory = beneath(root, path, flags, Links::Follow)?;
     let stat = fs::fstat(&directory)?;
     let mut entries = Entries::default();
     let mut buffer = Vec::with_capacity(BUFFER_BYTES);

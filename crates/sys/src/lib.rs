@@ -24,6 +24,7 @@ pub mod processes;
 mod queued_signal;
 pub mod readiness;
 pub mod ring;
+pub mod safe_open;
 pub mod sched;
 mod shared;
 pub mod signal;

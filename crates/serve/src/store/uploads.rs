@@ -12,10 +12,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use pitot_proto::{StoreError, StoreStep, Upload};
 use pitot_sys::process;
+use pitot_sys::safe_open::{Links, beneath};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-
-use crate::beneath;
 
 use super::pending_file::PendingFile;
 use super::stored::Stored;
@@ -78,7 +77,7 @@ impl Uploads {
             None => b".",
         };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let directory = Arc::new(beneath::open(&self.root, directory, flags)?);
+        let directory = Arc::new(beneath(&*self.root, directory, flags, Links::Follow)?);
         // Names that start with a dot are never served.
         let hidden_name = format!(".upload-{}-{}", process::id(), BEGUN.fetch_add(1, Relaxed));
         let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH;
