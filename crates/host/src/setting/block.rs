@@ -1,7 +1,6 @@
 //! Queues of disks (Documentation/ABI/stable/sysfs-block).
 
 use std::io;
-use std::path::PathBuf;
 
 use super::entry::{Change, Expanded, Setting};
 use super::file;
@@ -16,14 +15,14 @@ pub(super) const SETTING: Setting = Setting {
     // A size is rounded to pages, a depth to what the device has.
     is_exact: |_| false,
     refuses: |machine, key, found, value| {
-        file::no_choice(&path(machine, key).ok()?, value)
+        file::no_choice(machine, &path(key).ok()?, value)
             .or_else(|| super::value::not_as_many_numbers(found, value))
     },
     owns: |key| parts(key).is_some(),
     expand,
-    read: |machine, key| file::choice(&path(machine, key)?),
-    write: |machine, key, value| file::write(&path(machine, key)?, value),
-    may_write: |machine, key| file::may_write(&path(machine, key)?),
+    read: |machine, key| file::choice(machine, &path(key)?),
+    write: |machine, key, value| file::write(machine, &path(key)?, value),
+    may_write: |machine, key| file::may_write(machine, &path(key)?),
 };
 
 /// Words of keys, with the files of a queue.
@@ -45,9 +44,9 @@ fn parts(key: &str) -> Option<(&str, &'static str)> {
     (!disk.is_empty() && !disk.contains('/')).then_some((disk, file_of(word)?))
 }
 
-fn path(machine: &Machine, key: &str) -> io::Result<PathBuf> {
+fn path(key: &str) -> io::Result<String> {
     let (disk, file) = parts(key).ok_or(io::ErrorKind::NotFound)?;
-    Ok(machine.path(&format!("/sys/block/{disk}/queue/{file}")))
+    Ok(format!("/sys/block/{disk}/queue/{file}"))
 }
 
 /// Other names for what is most often meant, of every disk.

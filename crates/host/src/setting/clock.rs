@@ -1,11 +1,8 @@
 //! The clock source: what the kernel reads the time from.
 
-use std::path::PathBuf;
-
 use super::entry::{Change, Setting};
 use super::file;
 use super::value::not_among;
-use crate::machine::Machine;
 
 pub(super) const SETTING: Setting = Setting {
     name: "clock source",
@@ -20,15 +17,13 @@ pub(super) const SETTING: Setting = Setting {
     },
     owns: |key| key == KEY,
     expand: |_, key, value| (key == KEY).then(|| Ok(vec![Change::new(key, value)])),
-    read: |machine, _| file::read(&path(machine)),
-    write: |machine, _, value| file::write(&path(machine), value),
-    may_write: |machine, _| file::may_write(&path(machine)),
+    read: |machine, _| file::read(machine, PATH),
+    write: |machine, _, value| file::write(machine, PATH, value),
+    may_write: |machine, _| file::may_write(machine, PATH),
 };
 
 const KEY: &str = "clocksource";
 
 const DIRECTORY: &str = "/sys/devices/system/clocksource/clocksource0";
 
-fn path(machine: &Machine) -> PathBuf {
-    machine.path(&format!("{DIRECTORY}/current_clocksource"))
-}
+const PATH: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";

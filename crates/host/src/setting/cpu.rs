@@ -1,7 +1,6 @@
 //! Frequencies, idle states and threads of CPUs (Documentation/admin-guide/pm, ABI/testing/sysfs-devices-system-cpu).
 
 use std::io;
-use std::path::PathBuf;
 
 use super::entry::{Change, Expanded, Setting};
 use super::file;
@@ -20,7 +19,7 @@ pub(super) const SETTING: Setting = Setting {
     expand,
     read,
     write,
-    may_write: |machine, key| file::may_write(&path(machine, key)?),
+    may_write: |machine, key| file::may_write(machine, &path(machine, key)?),
 };
 
 /// Words of keys, with the files of a CPU.
@@ -68,24 +67,23 @@ fn refuses(machine: &Machine, key: &str, _: &str, value: &str) -> Option<String>
 const BASE: &str = "/sys/devices/system/cpu";
 
 /// The file, and whether 1 in it means off.
-fn found(machine: &Machine, key: &str) -> io::Result<(PathBuf, bool)> {
+fn found(machine: &Machine, key: &str) -> io::Result<(String, bool)> {
     match place(key).ok_or(io::ErrorKind::NotFound)? {
-        Place::Each(number, file) => Ok((machine.path(&format!("{BASE}/cpu{number}/{file}")), false)),
+        Place::Each(number, file) => Ok((format!("{BASE}/cpu{number}/{file}"), false)),
         Place::All(files) => {
-            let mut paths =
-                files.iter().map(|(file, swapped)| (machine.path(&format!("{BASE}/{file}")), *swapped));
-            paths.find(|(path, _)| path.exists()).ok_or(io::ErrorKind::NotFound.into())
+            let mut paths = files.iter().map(|(file, swapped)| (format!("{BASE}/{file}"), *swapped));
+            paths.find(|(path, _)| machine.path(path).exists()).ok_or(io::ErrorKind::NotFound.into())
         }
     }
 }
 
-fn path(machine: &Machine, key: &str) -> io::Result<PathBuf> {
+fn path(machine: &Machine, key: &str) -> io::Result<String> {
     found(machine, key).map(|(path, _)| path)
 }
 
 fn read(machine: &Machine, key: &str) -> io::Result<String> {
     let (path, swapped) = found(machine, key)?;
-    let text = file::read(&path)?;
+    let text = file::read(machine, &path)?;
     Ok(match (key, text.as_str()) {
         ("cpu.turbo", "0" | "1") => if (text == "1") != swapped { "on" } else { "off" }.to_owned(),
         _ => text,
@@ -104,7 +102,7 @@ fn write(machine: &Machine, key: &str, value: &str) -> io::Result<()> {
         }
         _ => value,
     };
-    file::write(&path, value)
+    file::write(machine, &path, value)
 }
 
 /// `cpu.governor` is that of every CPU.

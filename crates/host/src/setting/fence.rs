@@ -6,7 +6,7 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::Path;
 
 use super::entry::{Change, Expanded, Setting};
 use super::{file, value};
@@ -54,22 +54,22 @@ fn place(key: &str) -> Option<Place> {
 }
 
 /// The root of the hierarchy that has the cpuset controller.
-fn root(machine: &Machine) -> Option<PathBuf> {
+fn root(machine: &Machine) -> Option<&'static str> {
     let has_cpusets = |mount: &&&str| {
         let controllers = machine.read(&format!("{mount}/cgroup.controllers")).unwrap_or_default();
         controllers.split_whitespace().any(|name| name == "cpuset")
     };
-    MOUNTS.iter().find(has_cpusets).map(|mount| machine.path(mount))
+    MOUNTS.iter().copied().find(|mount| has_cpusets(&mount))
 }
 
-fn path(machine: &Machine, key: &str) -> io::Result<PathBuf> {
+fn path(machine: &Machine, key: &str) -> io::Result<String> {
     let root = root(machine).ok_or(io::ErrorKind::NotFound)?;
-    let group = root.join("pitot-fence");
+    let group = format!("{root}/pitot-fence");
     Ok(match place(key).ok_or(io::ErrorKind::NotFound)? {
-        Place::Controller => root.join("cgroup.subtree_control"),
+        Place::Controller => format!("{root}/cgroup.subtree_control"),
         Place::Group => group,
-        Place::Cpus => group.join("cpuset.cpus"),
-        Place::Partition => group.join("cpuset.cpus.partition"),
+        Place::Cpus => format!("{group}/cpuset.cpus"),
+        Place::Partition => format!("{group}/cpuset.cpus.partition"),
     })
 }
 
@@ -99,15 +99,15 @@ fn read(machine: &Machine, key: &str) -> io::Result<String> {
     let path = path(machine, key)?;
     match place(key).ok_or(io::ErrorKind::NotFound)? {
         Place::Controller => {
-            let on = file::read(&path)?.split_whitespace().any(|name| name == "cpuset");
+            let on = file::read(machine, &path)?.split_whitespace().any(|name| name == "cpuset");
             Ok(if on { "on" } else { "off" }.into())
         }
-        Place::Group => Ok(if path.is_dir() { "there" } else { "absent" }.into()),
+        Place::Group => Ok(if machine.path(&path).is_dir() { "there" } else { "absent" }.into()),
         // What has no group yet is as in one that was just made.
-        Place::Cpus | Place::Partition if !path.exists() => Ok(new_value(key).into()),
-        Place::Cpus => file::read(&path)
+        Place::Cpus | Place::Partition if !machine.path(&path).exists() => Ok(new_value(key).into()),
+        Place::Cpus => file::read(machine, &path)
             .and_then(|text| value::cpus(text.trim()).map_err(|_| io::ErrorKind::InvalidData.into())),
-        Place::Partition => file::read(&path),
+        Place::Partition => file::read(machine, &path),
     }
 }
 
@@ -118,26 +118,31 @@ fn new_value(key: &str) -> &'static str {
 fn write(machine: &Machine, key: &str, value: &str) -> io::Result<()> {
     let path = path(machine, key)?;
     match place(key).ok_or(io::ErrorKind::NotFound)? {
-        Place::Controller => file::write(&path, if value == "on" { "+cpuset" } else { "-cpuset" }),
-        Place::Group if value == "there" => fs::create_dir(&path),
+        Place::Controller => file::write(machine, &path, if value == "on" { "+cpuset" } else { "-cpuset" }),
+        Place::Group if value == "there" => fs::create_dir(machine.path(&path)),
         Place::Group => {
             // A group with processes cannot be removed: they go to the one above.
-            let above = path.with_file_name("cgroup.procs");
-            for process in fs::read_to_string(path.join("cgroup.procs")).unwrap_or_default().lines() {
-                file::write(&above, process)?;
+            let above = path.replace("pitot-fence", "cgroup.procs");
+            let members = file::read(machine, &format!("{path}/cgroup.procs")).unwrap_or_default();
+            for process in members.lines() {
+                file::write(machine, &above, process)?;
             }
-            fs::remove_dir(&path)
+            fs::remove_dir(machine.path(&path))
         }
-        Place::Cpus if value == "none" => file::write(&path, ""),
-        Place::Cpus | Place::Partition => file::write(&path, value),
+        Place::Cpus if value == "none" => file::write(machine, &path, ""),
+        Place::Cpus | Place::Partition => file::write(machine, &path, value),
     }
 }
 
 fn may_write(machine: &Machine, key: &str) -> io::Result<()> {
     let path = path(machine, key)?;
     match place(key) {
-        Some(Place::Controller) => file::may_write(&path),
-        _ => file::may_write(path.ancestors().find(|p| p.is_dir()).unwrap_or(&path)),
+        Some(Place::Controller) => file::may_write(machine, &path),
+        _ => {
+            let places = Path::new(&path).ancestors().filter_map(Path::to_str);
+            let place = places.into_iter().find(|place| machine.path(place).is_dir());
+            file::may_write(machine, place.unwrap_or(&path))
+        }
     }
 }
 

@@ -1,7 +1,6 @@
 //! Which CPUs take an interrupt (Documentation/core-api/irq/irq-affinity.rst).
 
 use std::io;
-use std::path::PathBuf;
 
 use super::entry::{Change, Expanded, Setting};
 use super::nic::meant;
@@ -19,11 +18,11 @@ pub(super) const SETTING: Setting = Setting {
     owns: |key| number(key).is_some(),
     expand,
     read: |machine, key| {
-        let text = file::read(&path(machine, key)?)?;
+        let text = file::read(machine, &path(key)?)?;
         value::cpus(&text).map_err(|_| io::ErrorKind::InvalidData.into())
     },
-    write: |machine, key, value| file::write(&path(machine, key)?, value),
-    may_write: |machine, key| file::may_write(&path(machine, key)?),
+    write: |machine, key, value| file::write(machine, &path(key)?, value),
+    may_write: |machine, key| file::may_write(machine, &path(key)?),
 };
 
 /// The key's last word for an interface.
@@ -33,9 +32,9 @@ fn number(key: &str) -> Option<u32> {
     key.strip_prefix("irq.")?.strip_suffix(".cpus")?.parse().ok()
 }
 
-fn path(machine: &Machine, key: &str) -> io::Result<PathBuf> {
+fn path(key: &str) -> io::Result<String> {
     let number = number(key).ok_or(io::ErrorKind::NotFound)?;
-    Ok(machine.path(&format!("/proc/irq/{number}/smp_affinity_list")))
+    Ok(format!("/proc/irq/{number}/smp_affinity_list"))
 }
 
 /// The interrupts of an interface: those of its device, or of the device below that (virtio).

@@ -1,7 +1,6 @@
 //! How packets wait at a network interface: files of /sys/class/net.
 
 use std::io;
-use std::path::PathBuf;
 
 use super::entry::{Change, Expanded, Setting};
 use super::nic::{meant, parts};
@@ -18,9 +17,9 @@ pub(super) const SETTING: Setting = Setting {
     refuses: |_, _, _, _| None,
     owns: |key| parts(key).is_some_and(|(_, word)| file_of(word).is_some()),
     expand,
-    read: |machine, key| file::read(&path(machine, key)?),
-    write: |machine, key, value| file::write(&path(machine, key)?, value),
-    may_write: |machine, key| file::may_write(&path(machine, key)?),
+    read: |machine, key| file::read(machine, &path(key)?),
+    write: |machine, key, value| file::write(machine, &path(key)?, value),
+    may_write: |machine, key| file::may_write(machine, &path(key)?),
 };
 
 /// Words of keys, with the files of an interface.
@@ -35,10 +34,10 @@ fn file_of(word: &str) -> Option<&'static str> {
     FILES.iter().find(|(name, _)| *name == word).map(|(_, file)| *file)
 }
 
-fn path(machine: &Machine, key: &str) -> io::Result<PathBuf> {
+fn path(key: &str) -> io::Result<String> {
     let (interface, word) = parts(key).ok_or(io::ErrorKind::NotFound)?;
     let file = file_of(word).ok_or(io::ErrorKind::NotFound)?;
-    Ok(machine.path(&format!("/sys/class/net/{interface}/{file}")))
+    Ok(format!("/sys/class/net/{interface}/{file}"))
 }
 
 fn expand(machine: &Machine, key: &str, value: &str) -> Option<Expanded> {

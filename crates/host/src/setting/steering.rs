@@ -1,7 +1,6 @@
 //! Which CPUs handle the packets of a queue: RPS, RFS and XPS (Documentation/networking/scaling.rst).
 
 use std::io;
-use std::path::PathBuf;
 
 use super::entry::{Change, Expanded, Setting};
 use super::nic::parts;
@@ -20,7 +19,7 @@ pub(super) const SETTING: Setting = Setting {
     owns: |key| place(key).is_some(),
     expand,
     read: |machine, key| {
-        let text = file::read(&path(machine, key)?)?;
+        let text = file::read(machine, &path(key)?)?;
         if is_list(key) {
             value::list_of_mask(&text).ok_or(io::ErrorKind::InvalidData.into())
         } else {
@@ -29,9 +28,9 @@ pub(super) const SETTING: Setting = Setting {
     },
     write: |machine, key, value| {
         let text = if is_list(key) { value::mask_of_list(value) } else { Some(value.to_owned()) };
-        file::write(&path(machine, key)?, &text.ok_or(io::ErrorKind::InvalidInput)?)
+        file::write(machine, &path(key)?, &text.ok_or(io::ErrorKind::InvalidInput)?)
     },
-    may_write: |machine, key| file::may_write(&path(machine, key)?),
+    may_write: |machine, key| file::may_write(machine, &path(key)?),
 };
 
 /// Words of keys, with the files of a queue and what the names of such queues begin with.
@@ -51,9 +50,9 @@ fn place(key: &str) -> Option<(&str, &str, &'static str)> {
     number.parse::<u32>().is_ok().then_some((interface, queue, *file))
 }
 
-fn path(machine: &Machine, key: &str) -> io::Result<PathBuf> {
+fn path(key: &str) -> io::Result<String> {
     let (interface, queue, file) = place(key).ok_or(io::ErrorKind::NotFound)?;
-    Ok(machine.path(&format!("/sys/class/net/{interface}/queues/{queue}/{file}")))
+    Ok(format!("/sys/class/net/{interface}/queues/{queue}/{file}"))
 }
 
 fn expand(machine: &Machine, key: &str, value: &str) -> Option<Expanded> {

@@ -1,7 +1,6 @@
 //! Kernel parameters: files of /proc/sys, by the names of sysctl(8).
 
 use std::io;
-use std::path::PathBuf;
 
 use super::entry::{Change, Expanded, Setting};
 use super::file;
@@ -20,7 +19,7 @@ pub(super) const SETTING: Setting = Setting {
     expand,
     read,
     write,
-    may_write: |machine, key| file::may_write(&path(machine, key)),
+    may_write: |machine, key| file::may_write(machine, &path(key)),
 };
 
 /// The directories of /proc/sys that have parameters.
@@ -110,19 +109,21 @@ fn twin(key: &str) -> Option<&'static str> {
 }
 
 fn owns(key: &str) -> bool {
-    key.split_once('.').is_some_and(|(top, rest)| TOPS.contains(&top) && !rest.is_empty())
-        && !key.contains("..")
+    let mut names = key.split('.');
+    // A slash is a dot of the name: `/` and `//` are the directory itself and the one above.
+    let is_name = |name: &str| !matches!(name, "" | "/" | "//");
+    names.next().is_some_and(|top| TOPS.contains(&top)) && key.contains('.') && names.all(is_name)
 }
 
 /// A dot of a file's name (that of an interface such as eth0.5) is written as a slash.
-fn path(machine: &Machine, key: &str) -> PathBuf {
+fn path(key: &str) -> String {
     let swap = |c| match c {
         '.' => '/',
         '/' => '.',
         c => c,
     };
     let name: String = key.chars().map(swap).collect();
-    machine.path(&format!("/proc/sys/{name}"))
+    format!("/proc/sys/{name}")
 }
 
 fn expand(_: &Machine, key: &str, value: &str) -> Option<Expanded> {
@@ -142,10 +143,10 @@ fn expand(_: &Machine, key: &str, value: &str) -> Option<Expanded> {
 }
 
 fn read(machine: &Machine, key: &str) -> io::Result<String> {
-    let value = file::read(&path(machine, key))?;
+    let value = file::read(machine, &path(key))?;
     if let Some(twin) = twin(key)
         && value == "0"
-        && let Ok(other) = file::read(&path(machine, twin))
+        && let Ok(other) = file::read(machine, &path(twin))
         && other != "0"
     {
         return Ok(format!("{twin}={other}"));
@@ -155,8 +156,8 @@ fn read(machine: &Machine, key: &str) -> io::Result<String> {
 
 fn write(machine: &Machine, key: &str, value: &str) -> io::Result<()> {
     match value.split_once('=') {
-        Some((other, value)) if twin(key) == Some(other) => file::write(&path(machine, other), value),
-        _ => file::write(&path(machine, key), value),
+        Some((other, value)) if twin(key) == Some(other) => file::write(machine, &path(other), value),
+        _ => file::write(machine, &path(key), value),
     }
 }
 
@@ -223,8 +224,32 @@ mod tests {
     }
 
     #[test]
+    fn no_key_leads_out_of_its_tree() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("proc/sys/kernel")).unwrap();
+        std::fs::create_dir_all(dir.path().join("sys/class/net/x")).unwrap();
+        std::fs::write(dir.path().join("outside"), "1\n").unwrap();
+        std::os::unix::fs::symlink("../../../outside", dir.path().join("proc/sys/kernel/link")).unwrap();
+        std::os::unix::fs::symlink("../../../../outside", dir.path().join("sys/class/net/x/threaded"))
+            .unwrap();
+        let machine = Machine::at(dir.path());
+        for key in
+            ["kernel.//.//.//.outside", "kernel.//.kernel.link", "kernel./.link", "kernel..link", "kernel."]
+        {
+            assert!(!owns(key) && expand(&machine, key, "2").is_none(), "{key}");
+        }
+        // Those that a journal could hold get no further.
+        for key in ["kernel.//.//.//.outside", "kernel.link"] {
+            assert!(read(&machine, key).is_err() && write(&machine, key, "2").is_err(), "{key}");
+            assert!((SETTING.may_write)(&machine, key).is_err(), "{key}");
+        }
+        let threaded = super::super::of("nic.x.threaded").unwrap();
+        assert!(threaded.write(&machine, "nic.x.threaded", "2").is_err());
+        assert_eq!(std::fs::read_to_string(dir.path().join("outside")).unwrap(), "1\n");
+    }
+
+    #[test]
     fn a_slash_of_a_key_is_a_dot_of_a_name() {
-        let path = path(&Machine::here(), "net.ipv4.conf.eth0/5.rp_filter");
-        assert_eq!(path.to_str(), Some("/proc/sys/net/ipv4/conf/eth0.5/rp_filter"));
+        assert_eq!(path("net.ipv4.conf.eth0/5.rp_filter"), "/proc/sys/net/ipv4/conf/eth0.5/rp_filter");
     }
 }

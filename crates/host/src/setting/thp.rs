@@ -1,11 +1,9 @@
 //! Transparent huge pages (Documentation/admin-guide/mm/transhuge.rst).
 
 use std::io;
-use std::path::PathBuf;
 
 use super::entry::{Change, Setting};
 use super::file;
-use crate::machine::Machine;
 
 pub(super) const SETTING: Setting = Setting {
     name: "huge pages",
@@ -14,12 +12,12 @@ pub(super) const SETTING: Setting = Setting {
     right: "root (CAP_SYS_ADMIN)",
     of_network: false,
     is_exact: |_| true,
-    refuses: |machine, key, _, value| file::no_choice(&path(machine, key).ok()?, value),
+    refuses: |machine, key, _, value| file::no_choice(machine, &path(key).ok()?, value),
     owns,
     expand: |_, key, value| owns(key).then(|| Ok(vec![Change::new(key, value)])),
-    read: |machine, key| file::choice(&path(machine, key)?),
-    write: |machine, key, value| file::write(&path(machine, key)?, value),
-    may_write: |machine, key| file::may_write(&path(machine, key)?),
+    read: |machine, key| file::choice(machine, &path(key)?),
+    write: |machine, key, value| file::write(machine, &path(key)?, value),
+    may_write: |machine, key| file::may_write(machine, &path(key)?),
 };
 
 const FILES: &[&str] = &["enabled", "defrag", "shmem_enabled"];
@@ -28,7 +26,7 @@ fn owns(key: &str) -> bool {
     key.strip_prefix("thp.").is_some_and(|file| FILES.contains(&file))
 }
 
-fn path(machine: &Machine, key: &str) -> io::Result<PathBuf> {
+fn path(key: &str) -> io::Result<String> {
     let file = key.strip_prefix("thp.").ok_or(io::ErrorKind::NotFound)?;
-    Ok(machine.path(&format!("/sys/kernel/mm/transparent_hugepage/{file}")))
+    Ok(format!("/sys/kernel/mm/transparent_hugepage/{file}"))
 }
