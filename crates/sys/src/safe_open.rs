@@ -23,15 +23,6 @@ const LINKS_MAX: usize = 40;
 /// The permissions to write that a group or anybody has.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
-/// Whose a file may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Owner {
-    /// The effective user's.
-    Me,
-    /// The effective user's, or root's.
-    MeOrRoot,
-}
-
 /// Opens a directory that belongs to the effective user and that nobody else can write.
 ///
 /// # Errors
@@ -39,36 +30,30 @@ pub enum Owner {
 pub fn own_directory(path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = fs::openat(CWD, path, flags, Mode::empty())?;
-    check(&directory, FileType::Directory, Owner::Me)?;
+    check(&directory, FileType::Directory)?;
     Ok(directory)
 }
 
-/// Opens a regular file that nobody but its owner can write. A path is relative to `directory`. With `OFlags::CREATE` a file
-/// that is not there is made with the permissions `mode`, less those that the umask takes away.
+/// Opens a regular file that belongs to the effective user and that nobody else can write. A path is relative to `directory`.
+/// With `OFlags::CREATE` a file that is not there is made, for this user alone.
 ///
 /// # Errors
 /// As openat(2): LOOP for a link; `InvalidInput` if it is no regular file; `PermissionDenied` with the reason if it belongs to
 /// another user or others can write it.
-pub fn own_file(
-    directory: impl AsFd,
-    path: impl AsRef<Path>,
-    flags: OFlags,
-    mode: Mode,
-    owner: Owner,
-) -> io::Result<File> {
+pub fn own_file(directory: impl AsFd, path: impl AsRef<Path>, flags: OFlags) -> io::Result<File> {
     let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = fs::openat(directory, path.as_ref(), flags, mode)?;
-    check(&file, FileType::RegularFile, owner)?;
+    let file = fs::openat(directory, path.as_ref(), flags, Mode::RUSR | Mode::WUSR)?;
+    check(&file, FileType::RegularFile)?;
     Ok(file.into())
 }
 
-fn check(file: &OwnedFd, kind: FileType, owner: Owner) -> io::Result<()> {
+fn check(file: &OwnedFd, kind: FileType) -> io::Result<()> {
     let stat = fs::fstat(file)?;
     if FileType::from_raw_mode(stat.st_mode) != kind {
         return Err(io::Error::new(ErrorKind::InvalidInput, "it is no regular file"));
     }
     let me = geteuid();
-    if stat.st_uid != me.as_raw() && (owner == Owner::Me || stat.st_uid != 0) {
+    if stat.st_uid != me.as_raw() {
         let why = format!("it belongs to user {}, not to user {}", stat.st_uid, me.as_raw());
         return Err(io::Error::new(ErrorKind::PermissionDenied, why));
     }
@@ -301,7 +286,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         let open = |name: &str| {
-            let file = own_file(CWD, at(name), OFlags::RDONLY, Mode::empty(), Owner::Me)?;
+            let file = own_file(CWD, at(name), OFlags::RDONLY)?;
             read_text(&file, 5)
         };
         std::fs::write(at("file"), "12345").unwrap();
@@ -327,10 +312,11 @@ mod tests {
     }
 
     #[test]
-    fn what_belongs_to_root_is_read_by_all_and_trusted_as_their_own_by_none() {
-        let open =
-            |owner: Owner| own_file(CWD, "/proc/sys/kernel/osrelease", OFlags::RDONLY, Mode::empty(), owner);
-        assert_eq!(open(Owner::Me).is_ok(), geteuid().is_root());
-        assert!(open(Owner::MeOrRoot).is_ok());
+    fn what_belongs_to_another_user_is_refused() {
+        let opened = own_file(CWD, "/proc/sys/kernel/osrelease", OFlags::RDONLY);
+        match geteuid().is_root() {
+            true => assert!(opened.is_ok()),
+            false => assert!(opened.unwrap_err().to_string().contains("it belongs to user")),
+        }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 use pitot_host::Machine;
-use pitot_host::journal::{self, Journal, Scope, Undone};
+use pitot_host::journal::{self, Journal, Scope, Undoing, Undone, Unrecorded};
 use pitot_lab::Leftovers;
 use pitot_meter::{Nanos, units};
 use pitot_results::{Failure, FailureKind};
@@ -24,7 +24,7 @@ const ATTEMPTS_MAX: u32 = 20;
 ///
 /// What somebody else has changed since is left alone and named, and so is what belongs to a run under way. Of runs that were killed together with their guardian, the
 /// processes are ended, and control groups and private directories removed. Exits with 0 if everything is as it was before, and with 1
-/// if something was left alone or could not be set back.
+/// if something was left alone or could not be set back, or the journal could not record it.
 #[derive(Debug, Args)]
 pub(super) struct Undo {
     /// Drop from the journal what belongs to another network namespace: one that is gone took its settings with it.
@@ -65,7 +65,7 @@ impl Undo {
             leftovers.end_processes();
         }
         let mut cleared = 0;
-        let outcomes = match opened? {
+        let undoing = match opened? {
             Some(mut journal) => {
                 cleared = journal.changes_of_earlier_boot();
                 let scope = match self.batch {
@@ -73,30 +73,38 @@ impl Undo {
                     None if self.forget => Scope::AllAndForget,
                     None => Scope::All,
                 };
-                journal::undo_changes(&mut journal, &machine, scope)?
+                journal::undo_changes(&mut journal, &machine, scope)
             }
-            None => Vec::new(),
+            None => Undoing::default(),
         };
         let directories = leftovers.map(Leftovers::remove).unwrap_or_default();
         print(&match self.format {
-            Format::Text => text(&outcomes, cleared, &directories),
+            Format::Text => text(&undoing, cleared, &directories),
             Format::Json => {
                 let json = json!({
                     "schema": "pitot-host-undo/1",
-                    "changes": outcomes,
+                    "changes": undoing.changes,
+                    "not_recorded": undoing.unrecorded,
                     "changes_of_earlier_boot": cleared,
                     "leftovers_of_runs": directories,
                 });
                 format!("{json:#}\n")
             }
         });
-        let is_as_before = outcomes.iter().all(Undone::is_as_before);
-        Ok(if is_as_before { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        Ok(if undoing.is_complete() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 }
 
-fn text(outcomes: &[Undone], cleared: usize, leftovers: &[PathBuf]) -> String {
-    let mut text = changes_text(outcomes, cleared);
+fn text(undoing: &Undoing, cleared: usize, leftovers: &[PathBuf]) -> String {
+    let mut text = changes_text(&undoing.changes, cleared);
+    if let Some(Unrecorded { keys, why }) = &undoing.unrecorded {
+        let _ = writeln!(
+            text,
+            "NOT RECORDED, {why}: {}\n  `pitot host undo` looks at them again: what is as before stays so, and a value that is \
+             set again to what was applied would be set back",
+            keys.join(", ")
+        );
+    }
     for path in leftovers {
         let _ = writeln!(text, "removed what a killed run had left: {}", path.display());
     }

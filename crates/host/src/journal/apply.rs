@@ -8,7 +8,7 @@ use pitot_results::{Failure, rfc3339};
 use super::record::{Entry, Record};
 use super::store::Journal;
 use super::timer;
-use super::undo::{Scope, undo_changes};
+use super::undo::{Scope, Undone, set_back, undo_changes};
 use crate::machine::Machine;
 use crate::setting::{self, Change, Setting, same};
 
@@ -137,29 +137,35 @@ fn kind(key: &str) -> Result<&'static Setting, Failure> {
     setting::of(key).ok_or_else(|| Failure::misuse(format!("no setting is called {key}"), "see docs/host.md"))
 }
 
-/// Makes the changes in their order, each in the journal before it is made. If one that is required fails, those of the
-/// batch that were made before it are undone.
+/// Makes the changes in their order, each in the journal before it is made. If one that is required fails, or the journal, those
+/// of the batch that were made before it are undone.
 ///
 /// # Errors
-/// As [`check`]; if the journal cannot be written; if the kernel refuses a value that is required.
+/// As [`check`]; if the journal cannot be written; if the kernel refuses a value that is required. What could not be undone
+/// is named.
 pub fn apply(
     journal: &mut Journal,
     machine: &Machine,
     batch: u64,
     wanted: &[Wanted],
 ) -> Result<Vec<Applied>, Failure> {
-    check(machine, wanted)?;
+    let made = check(machine, wanted).and_then(|()| all(journal, machine, batch, wanted));
+    made.map_err(|failure| taken_back(journal, machine, batch, failure))
+}
+
+fn all(
+    journal: &mut Journal,
+    machine: &Machine,
+    batch: u64,
+    wanted: &[Wanted],
+) -> Result<Vec<Applied>, Failure> {
     let mut outcomes = Vec::new();
     for want in wanted {
         match one(journal, machine, batch, want)? {
             Applied::Skipped { key, why } if want.is_required => {
-                undo_changes(journal, machine, Scope::Batch(batch))?;
                 return Err(Failure::misuse(
                     format!("{key} cannot be set to {:?}: {why}", want.change.value),
-                    match journal.is_empty() {
-                        true => "mend that, or run it as root if a right is missing; nothing was changed",
-                        false => "mend that; `pitot host status` shows what is still changed",
-                    },
+                    "mend that, or run it as root if a right is missing",
                 ));
             }
             outcome => outcomes.push(outcome),
@@ -170,6 +176,18 @@ pub fn apply(
         journal.clear()?;
     }
     Ok(outcomes)
+}
+
+/// Undoes what a batch has changed before it failed, and says in the failure what came of that.
+fn taken_back(journal: &mut Journal, machine: &Machine, batch: u64, mut failure: Failure) -> Failure {
+    let undoing = undo_changes(journal, machine, Scope::Batch(batch));
+    let left: Vec<&str> =
+        undoing.changes.iter().filter(|change| !change.is_as_before()).map(Undone::key).collect();
+    failure.cure += &match left.is_empty() {
+        true => "; nothing was changed".to_owned(),
+        false => format!("; still changed: {}, as `pitot host status` shows", left.join(", ")),
+    };
+    failure
 }
 
 fn one(journal: &mut Journal, machine: &Machine, batch: u64, want: &Wanted) -> Result<Applied, Failure> {
@@ -187,7 +205,7 @@ fn one(journal: &mut Journal, machine: &Machine, batch: u64, want: &Wanted) -> R
         return Ok(skipped(lack(setting, key, &e)));
     }
     let id = journal.next_id();
-    journal.append(&Record::Change(Entry {
+    let mut entry = Entry {
         id,
         batch,
         key: key.clone(),
@@ -197,7 +215,8 @@ fn one(journal: &mut Journal, machine: &Machine, batch: u64, want: &Wanted) -> R
         by: want.by.clone(),
         at: rfc3339(SystemTime::now()),
         namespace: setting.is_of_network(key).then(|| machine.network_namespace()).flatten(),
-    }))?;
+    };
+    journal.append(&Record::Change(entry.clone()))?;
     let refused = match setting.write(machine, key, value) {
         // ENOENT of a name, such as that of a congestion control.
         Err(e) if matches!(e.kind(), ErrorKind::InvalidInput | ErrorKind::NotFound) => {
@@ -206,14 +225,20 @@ fn one(journal: &mut Journal, machine: &Machine, batch: u64, want: &Wanted) -> R
         Err(e) => Some(lack(setting, key, &e)),
         Ok(()) => None,
     };
-    let now = setting.read(machine, key).unwrap_or_default();
-    let refused = refused.or_else(|| {
-        (setting.is_exact(key) && !same(&now, value)).then(|| format!("the kernel made {now:?} of it"))
+    let now = setting.read(machine, key);
+    let refused = refused.or_else(|| match &now {
+        Ok(now) if setting.is_exact(key) && !same(now, value) => {
+            Some(format!("the kernel made {now:?} of it"))
+        }
+        Ok(_) => None,
+        Err(e) => Some(format!("it cannot be read any more: {e}")),
     });
+    let now = now.unwrap_or_default();
     if let Some(why) = refused {
-        if !same(&now, &found) && setting.write(machine, key, &found).is_err() {
+        entry.taken = Some(now);
+        if !set_back(machine, &entry, Scope::Batch(batch)).is_as_before() {
             // It stays in the journal.
-            return Ok(skipped(why));
+            return Ok(skipped(format!("{why}, and what was there before cannot be set back")));
         }
         journal.append(&Record::Undone { id })?;
         return Ok(skipped(why));

@@ -12,6 +12,13 @@
 //! A write of one setting is one system call, which a signal does not interrupt half-way. The file is a line of JSON for
 //! each step; a last line without its end was not finished, so that what it announces has not begun. The file is locked
 //! (flock(2)) by whoever changes or undoes something, and emptied when nothing is left to undo.
+//!
+//! When the file cannot be written:
+//!
+//! - before a change the change is not made, and those of the same call that were made are undone;
+//! - the space for the lines of undoing is taken before a change, so that a full disk refuses none of them;
+//! - undoing goes on all the same, and says in the end what it could not record ([`Unrecorded`]): undoing again finds that as
+//!   before.
 
 mod apply;
 mod place;
@@ -35,18 +42,16 @@ pub use place::{PLACE, PLACE_VARIABLE, place};
 pub use status::{ChangeState, ChangeStatus, Status, TimerStatus, status};
 pub use store::Journal;
 pub use timer::{claim, start_timer, wait};
-pub use undo::{Scope, Undone, undo_changes};
+pub use undo::{Scope, Undoing, Undone, Unrecorded, undo_changes};
 
-/// Undoes the changes of a journal that `scope` means. None if there is no such file.
+/// Undoes the changes of a journal that `scope` means: nothing if there is no such file.
 ///
 /// # Errors
-/// If the journal cannot be read, written or locked. What cannot be undone is no error but a value.
-pub fn undo(path: &Path, scope: Scope) -> Result<Vec<Undone>, Failure> {
+/// If the journal cannot be read or locked. What cannot be undone, or recorded, is no error but a value.
+pub fn undo(path: &Path, scope: Scope) -> Result<Undoing, Failure> {
     let machine = Machine::here();
-    match Journal::open(&machine, path)? {
-        Some(mut journal) => undo_changes(&mut journal, &machine, scope),
-        None => Ok(Vec::new()),
-    }
+    let journal = Journal::open(&machine, path)?;
+    Ok(journal.map(|mut journal| undo_changes(&mut journal, &machine, scope)).unwrap_or_default())
 }
 
 /// A number for a batch that no other has: the time.

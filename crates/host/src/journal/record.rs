@@ -54,6 +54,12 @@ pub(super) struct Entry {
 }
 
 impl Entry {
+    /// The bytes of the lines that undoing it may take: what to go back to moves to another change, and it is undone.
+    pub(super) fn undo_bytes(&self) -> u64 {
+        let found = Record::Found { id: u64::MAX, found: self.found.clone() };
+        (found.line().len() + Record::Undone { id: self.id }.line().len()) as u64
+    }
+
     /// Whether it is about the same setting: one name stands for another thing in each network namespace.
     pub(super) fn is_of_same_setting(&self, other: &Entry) -> bool {
         self.key == other.key && self.namespace == other.namespace
@@ -84,6 +90,19 @@ pub(super) struct Timer {
     pub(super) until_unix_s: u64,
 }
 
+impl Record {
+    /// Its line.
+    pub(super) fn line(&self) -> String {
+        serde_json::to_string(self).expect("a record is plain data") + "\n"
+    }
+}
+
+/// The lines of a journal that are whole. Behind them may be half a line, and bytes of 0, which keep space for further ones.
+pub(super) fn whole_lines(text: &str) -> &str {
+    let written = text.split('\0').next().unwrap_or_default();
+    written.rfind('\n').map_or("", |end| &written[..=end])
+}
+
 /// What the lines of a journal amount to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct State {
@@ -100,8 +119,9 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Reads whole lines. A last line without its end is left out.
-    pub(super) fn parse(text: &str) -> Result<State, Failure> {
+    /// Reads whole lines, in the boot `boot_id`. A last line without its end is left out, and so are those of an earlier boot
+    /// from one on that cannot be read: the loss of power may have torn it, and there is nothing to undo.
+    pub(super) fn parse(text: &str, boot_id: &str) -> Result<State, Failure> {
         if !text.starts_with(FIRST) && !FIRST.starts_with(text) {
             return Err(Failure::misuse(
                 "the file is no journal",
@@ -109,17 +129,24 @@ impl State {
             ));
         }
         let mut state = State::default();
-        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-        for (index, line) in whole.lines().enumerate() {
-            let record = serde_json::from_str(line).map_err(|e| {
-                Failure::run(
-                    format!("line {} of the journal cannot be read: {e}", index + 1),
-                    "set back by hand what its other lines name, and remove the file",
-                )
-            })?;
-            state.take(&record)?;
+        for (index, line) in whole_lines(text).lines().enumerate() {
+            match serde_json::from_str(line) {
+                Ok(record) => state.take(&record)?,
+                Err(_) if state.is_of_earlier_boot(boot_id) => break,
+                Err(e) => {
+                    return Err(Failure::run(
+                        format!("line {} of the journal cannot be read: {e}", index + 1),
+                        "set back by hand what its other lines name, and remove the file",
+                    ));
+                }
+            }
         }
         Ok(state)
+    }
+
+    /// True if the machine has been started anew since.
+    pub(super) fn is_of_earlier_boot(&self, boot_id: &str) -> bool {
+        !self.boot_id.is_empty() && self.boot_id != boot_id
     }
 
     /// What a further line changes.
@@ -180,7 +207,7 @@ mod tests {
     }
 
     fn text(records: &[Record]) -> String {
-        records.iter().map(|r| serde_json::to_string(r).unwrap() + "\n").collect()
+        records.iter().map(Record::line).collect()
     }
 
     #[test]
@@ -192,7 +219,7 @@ mod tests {
             Record::Change(entry(2)),
             Record::Undone { id: 1 },
         ];
-        let state = State::parse(&text(&records)).unwrap();
+        let state = State::parse(&text(&records), "boot").unwrap();
         assert_eq!((state.boot_id.as_str(), state.last_id), ("boot", 2));
         assert_eq!(state.entries, [entry(2)]);
     }
@@ -203,8 +230,12 @@ mod tests {
             [State::header("boot"), Record::Change(entry(1)), Record::Done { id: 1, taken: "10".into() }];
         let text = text(&records);
         for end in 0..=text.len() {
-            let state = State::parse(&text[..end]).unwrap();
+            let state = State::parse(&text[..end], "boot").unwrap();
             assert!(state.entries.len() <= 1);
+            if end >= FIRST.len() {
+                let kept = text[..end].to_owned() + "\0\0\0";
+                assert_eq!(State::parse(&kept, "boot").unwrap(), state, "space is kept behind it");
+            }
         }
     }
 
@@ -213,8 +244,9 @@ mod tests {
         let header = text(&[State::header("boot")]);
         assert!(header.starts_with(FIRST));
         let damaged = header + "nonsense\n";
-        assert!(State::parse(&damaged).unwrap_err().what.contains("line 2"));
+        assert!(State::parse(&damaged, "boot").unwrap_err().what.contains("line 2"));
+        assert!(State::parse(&damaged, "next").unwrap().entries.is_empty(), "nothing is to be undone");
         let newer = text(&[Record::Journal { version: VERSION + 1, boot_id: "boot".into() }]);
-        assert_eq!(State::parse(&newer).unwrap_err().exit_code(), 2);
+        assert_eq!(State::parse(&newer, "boot").unwrap_err().exit_code(), 2);
     }
 }

@@ -1,4 +1,4 @@
-//! What is changed, and whether it still is. Nobody needs a right for that, and nothing is locked.
+//! What is changed, and whether it still is. Whoever made the changes may ask, and nothing is locked.
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -77,8 +77,8 @@ pub struct TimerStatus {
 /// If there is a journal and it cannot be read.
 pub fn status(machine: &Machine, path: &Path) -> Result<Status, Failure> {
     let Some(text) = content(path)? else { return Ok(Status::default()) };
-    let state = State::parse(&text)?;
     let boot_id = machine.read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let state = State::parse(&text, &boot_id)?;
     let changes: Vec<ChangeStatus> = state
         .entries
         .iter()
@@ -121,6 +121,6 @@ pub fn status(machine: &Machine, path: &Path) -> Result<Status, Failure> {
             remaining_s: timer.until_unix_s.saturating_sub(now_s),
         })
         .collect();
-    let is_of_earlier_boot = !state.boot_id.is_empty() && state.boot_id != boot_id;
+    let is_of_earlier_boot = state.is_of_earlier_boot(&boot_id);
     Ok(Status { changes, timers, is_of_earlier_boot })
 }

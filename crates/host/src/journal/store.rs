@@ -1,21 +1,30 @@
 //! The journal's file: opened, locked, appended to, emptied.
+//!
+//! A line is appended by writing over the bytes of 0 behind the last one, which keep the space that undoing may need: a disk
+//! that is full later refuses no line of it. No byte behind the last whole line is ever a newline.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{DirBuilder, File};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use pitot_results::Failure;
-use rustix::fs::{FlockOperation, OFlags, flock};
+use pitot_sys::safe_open::{own_file, read_text};
+use rustix::fs::{CWD, FallocateFlags, FlockOperation, Mode, OFlags, fallocate, fchmod, flock};
+use rustix::io::{Errno, retry_on_intr};
 
 use super::place::PLACE_VARIABLE;
-use super::record::{Entry, Owner, Record, State, Timer};
+use super::record::{Entry, Owner, Record, State, Timer, whole_lines};
 use crate::machine::Machine;
 
 /// How long another process may hold the lock: one that changes the queues of a NIC can take seconds.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 const LOCK_POLL: Duration = Duration::from_millis(5);
+/// Far more than a journal can come to, which is emptied when nothing is left to undo.
+const BYTES_MAX: u64 = 64 << 20;
+/// Space is kept in pieces of this size, that of a block.
+const KEPT_BYTES: u64 = 4096;
 
 /// A journal that is open and locked.
 #[derive(Debug)]
@@ -26,6 +35,10 @@ pub struct Journal {
     boot_id: String,
     /// Changes of an earlier boot, which are gone with it.
     cleared: usize,
+    /// Where the last whole line ends.
+    end: u64,
+    /// The size of the file.
+    size: u64,
 }
 
 impl Journal {
@@ -49,24 +62,22 @@ impl Journal {
     fn open_with(machine: &Machine, path: &Path, create: bool) -> Result<Option<Journal>, Failure> {
         let directory = path.parent().filter(|d| !d.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if create {
-            fs::create_dir_all(directory).map_err(|e| failure(path, "made", &e))?;
+            // Whatever the umask is, nobody else removes what is in it.
+            let made = DirBuilder::new().recursive(true).mode(0o755).create(directory);
+            made.map_err(|e| failure(path, "made", &e))?;
         }
-        let opened = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(create)
-            .truncate(false)
-            .mode(0o644)
-            .custom_flags(OFlags::NOFOLLOW.bits() as i32)
-            .open(path);
-        let file = match opened {
+        let flags = if create { OFlags::RDWR | OFlags::CREATE } else { OFlags::RDWR };
+        let file = match own_file(CWD, path, flags) {
             Ok(file) => file,
             Err(e) if e.kind() == ErrorKind::NotFound && !create => return Ok(None),
+            // Settings can be set back where that cannot be written down.
+            Err(e) if e.kind() == ErrorKind::ReadOnlyFilesystem && !create => {
+                own_file(CWD, path, OFlags::RDONLY).map_err(|e| failure(path, "opened", &e))?
+            }
             Err(e) => return Err(failure(path, "opened", &e)),
         };
-        if !file.metadata().is_ok_and(|meta| meta.is_file()) {
-            return Err(no_file(path));
-        }
+        // Whoever can read a file can lock it, and earlier versions let everybody do so.
+        let _ = fchmod(&file, Mode::RUSR | Mode::WUSR);
         lock(&file, path)?;
         let mut journal = Journal {
             path: path.to_owned(),
@@ -74,6 +85,8 @@ impl Journal {
             state: State::default(),
             boot_id: machine.read("/proc/sys/kernel/random/boot_id").unwrap_or_default(),
             cleared: 0,
+            end: 0,
+            size: 0,
         };
         journal.load().map_err(|e| match e {
             Trouble::Io(e) => failure(path, "read", &e),
@@ -87,20 +100,16 @@ impl Journal {
     }
 
     fn load(&mut self) -> Result<(), Trouble> {
-        let mut text = String::new();
-        self.file.read_to_string(&mut text)?;
-        let state = State::parse(&text).map_err(Trouble::Content)?;
-        if !state.boot_id.is_empty() && state.boot_id != self.boot_id {
+        let text = read_text(&self.file, BYTES_MAX)?;
+        let state = State::parse(&text, &self.boot_id).map_err(Trouble::Content)?;
+        if state.is_of_earlier_boot(&self.boot_id) {
             self.cleared = state.entries.len();
             self.file.set_len(0)?;
-            text.clear();
-        } else {
-            self.state = state;
+            return Ok(());
         }
-        // What comes next must not be joined to half a line.
-        let whole = text.rfind('\n').map_or(0, |end| end + 1);
-        self.file.set_len(whole as u64)?;
-        self.file.seek(SeekFrom::End(0))?;
+        // What comes next is written over half a line, and is not joined to it.
+        (self.end, self.size) = (whole_lines(&text).len() as u64, text.len() as u64);
+        self.state = state;
         Ok(())
     }
 
@@ -136,7 +145,11 @@ impl Journal {
         self.state.last_id + 1
     }
 
-    /// Appends a line, which is on the disk when this returns.
+    /// Appends a line, which is on the disk when this returns, and before a change the space for undoing it.
+    ///
+    /// # Errors
+    /// If it may not be on the disk. What it says counts all the same if it is in the file, and that a change is undone does so
+    /// even where it is not: then the next process that reads the journal looks at the change again.
     pub(super) fn append(&mut self, record: &Record) -> Result<(), Failure> {
         if self.state.boot_id.is_empty() {
             let header = State::header(&self.boot_id);
@@ -146,18 +159,51 @@ impl Journal {
     }
 
     fn write(&mut self, record: &Record) -> Result<(), Failure> {
-        let line = serde_json::to_string(record).expect("a record is plain data") + "\n";
-        let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_data());
-        written.map_err(|e| failure(&self.path, "written", &e))?;
-        self.state.take(record)
+        let line = record.line();
+        let put = self.keep(record, line.len() as u64).and_then(|()| self.put(&line));
+        if put.is_ok() || matches!(record, Record::Undone { .. }) {
+            self.state.take(record)?;
+        }
+        put.and_then(|()| self.file.sync_data()).map_err(|e| failure(&self.path, "written", &e))
+    }
+
+    fn put(&mut self, line: &str) -> io::Result<()> {
+        self.file.write_all_at(line.as_bytes(), self.end)?;
+        self.end += line.len() as u64;
+        self.size = self.size.max(self.end);
+        Ok(())
+    }
+
+    /// Keeps space for the lines of undoing everything, behind a line of so many bytes that is none of them.
+    fn keep(&mut self, record: &Record, line_bytes: u64) -> io::Result<()> {
+        let new = match record {
+            Record::Undone { .. } | Record::Found { .. } => return Ok(()),
+            Record::Change(entry) => entry.undo_bytes(),
+            _ => 0,
+        };
+        let undo_bytes = new + self.state.entries.iter().map(Entry::undo_bytes).sum::<u64>();
+        let needed = self.end + line_bytes + undo_bytes;
+        if undo_bytes == 0 || needed <= self.size {
+            return Ok(());
+        }
+        let size = needed.next_multiple_of(KEPT_BYTES);
+        let more = size - self.size;
+        match retry_on_intr(|| fallocate(&self.file, FallocateFlags::empty(), self.size, more)) {
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
+                self.file.write_all_at(&vec![0; more as usize], self.size)?;
+            }
+            kept => kept?,
+        }
+        self.size = size;
+        Ok(())
     }
 
     /// Forgets everything: nothing is left to undo.
     pub(super) fn clear(&mut self) -> Result<(), Failure> {
-        let emptied = self.file.set_len(0).and_then(|()| self.file.rewind());
-        let cleared = emptied.and_then(|()| self.file.sync_all());
+        let cleared = self.file.set_len(0).and_then(|()| self.file.sync_all());
         cleared.map_err(|e| failure(&self.path, "emptied", &e))?;
         self.state = State::default();
+        (self.end, self.size) = (0, 0);
         Ok(())
     }
 }
@@ -193,27 +239,28 @@ fn lock(file: &File, path: &Path) -> Result<(), Failure> {
 
 /// The content of a journal, if there is one.
 pub(super) fn content(path: &Path) -> Result<Option<String>, Failure> {
-    match fs::metadata(path) {
-        Ok(meta) if !meta.is_file() => Err(no_file(path)),
-        Ok(_) => fs::read_to_string(path).map(Some).map_err(|e| failure(path, "read", &e)),
+    match own_file(CWD, path, OFlags::RDONLY).and_then(|file| read_text(&file, BYTES_MAX)) {
+        Ok(text) => Ok(Some(text)),
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
         Err(e) => Err(failure(path, "read", &e)),
     }
 }
 
-fn no_file(path: &Path) -> Failure {
-    Failure::misuse(
-        format!("the journal {} is no file", path.display()),
-        "name another place with --journal FILE",
-    )
-}
-
-pub(super) fn failure(path: &Path, what: &str, e: &std::io::Error) -> Failure {
-    let cure = match e.kind() {
-        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
-            format!("run it as root, or name a place of your own (--journal FILE or {PLACE_VARIABLE})")
+pub(super) fn failure(path: &Path, what: &str, e: &io::Error) -> Failure {
+    let what = format!("the journal {} cannot be {what}: {e}", path.display());
+    match e.kind() {
+        // It is not the kernel who says so.
+        ErrorKind::PermissionDenied if e.raw_os_error().is_none() => Failure::misuse(
+            what,
+            format!("name a place where nobody else can write (--journal FILE or {PLACE_VARIABLE})"),
+        ),
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Failure::misuse(
+            what,
+            format!("run it as root, or name a place of your own (--journal FILE or {PLACE_VARIABLE})"),
+        ),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            Failure::run(what, "free some space, or name another place with --journal FILE")
         }
-        _ => "name another place with --journal FILE".to_owned(),
-    };
-    Failure::misuse(format!("the journal {} cannot be {what}: {e}", path.display()), cure)
+        _ => Failure::misuse(what, "name another place with --journal FILE"),
+    }
 }

@@ -64,7 +64,9 @@ impl Fake {
     }
 
     fn undo(&self, scope: Scope) -> Vec<Undone> {
-        undo_changes(&mut self.open(), &self.machine(), scope).unwrap()
+        let undoing = undo_changes(&mut self.open(), &self.machine(), scope);
+        assert_eq!(undoing.unrecorded, None);
+        undoing.changes
     }
 
     fn is_as_at_first(&self) -> bool {
@@ -96,7 +98,7 @@ fn after_a_kill_at_any_line_of_the_journal_everything_is_restored() {
     let lines = {
         let fake = Fake::new();
         fake.apply(1, CHANGES).unwrap();
-        fs::read_to_string(fake.journal()).unwrap()
+        fs::read_to_string(fake.journal()).unwrap().trim_end_matches('\0').to_owned()
     };
     // The end of each line, one byte before it, and some in between.
     let is_cut = |end: &usize| {
@@ -302,7 +304,7 @@ fn what_the_timer_leaves_alone_stays_in_the_journal_until_somebody_is_told() {
 #[test]
 fn a_file_that_is_no_journal_is_left_as_it_is() {
     let fake = Fake::new();
-    for text in ["notes", "notes\n", "{\"record\":\"done\",\"id\":1,\"taken\":\"1\"}\n", "\n", "{"] {
+    for text in ["notes", "notes\n", "\0\0", "{\"record\":\"done\",\"id\":1,\"taken\":\"1\"}\n", "\n", "{"] {
         fs::write(fake.journal(), text).unwrap();
         let opened = Journal::open(&fake.machine(), &fake.journal());
         if text == "{" {
@@ -314,13 +316,30 @@ fn a_file_that_is_no_journal_is_left_as_it_is() {
         assert_eq!(fs::read_to_string(fake.journal()).unwrap(), text);
     }
     let failure = Journal::open(&fake.machine(), Path::new("/dev/zero")).unwrap_err();
-    assert!(failure.what.contains("no file"), "{failure:?}");
+    assert!(failure.what.contains("no regular file"), "{failure:?}");
     assert!(status(&fake.machine(), Path::new("/dev/zero")).is_err());
 }
 
 #[test]
+fn a_journal_that_others_can_write_or_that_is_a_link_is_refused() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let fake = Fake::new();
+    fake.apply(1, &CHANGES[..1]).unwrap();
+    let mode = fs::metadata(fake.journal()).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o600, "whoever can read it can lock it");
+    let link = fake.dir.path().join("link");
+    symlink(fake.journal(), &link).unwrap();
+    fs::set_permissions(fake.journal(), fs::Permissions::from_mode(0o606)).unwrap();
+    for path in [&link, &fake.journal()] {
+        assert!(Journal::open(&fake.machine(), path).is_err() && status(&fake.machine(), path).is_err());
+    }
+    fs::set_permissions(fake.journal(), fs::Permissions::from_mode(0o644)).unwrap();
+    assert!(fake.undo(Scope::All)[0].is_as_before());
+}
+
+#[test]
 fn the_journal_is_where_its_user_says() {
-    assert_eq!(undo(Path::new("/nothing/here"), Scope::All).unwrap(), []);
+    assert_eq!(undo(Path::new("/nothing/here"), Scope::All).unwrap(), Undoing::default());
     let fake = Fake::new();
     fake.apply(7, &CHANGES[..1]).unwrap();
     let status = status(&fake.machine(), &fake.journal()).unwrap();

@@ -36,7 +36,7 @@ pub fn start_timer(
         .arg(std::path::absolute(journal.path()).unwrap_or_else(|_| journal.path().to_owned()));
     command.current_dir("/");
     pitot_sys::spawn::detach(&mut command);
-    let child = command.spawn().map_err(|e| {
+    let mut child = command.spawn().map_err(|e| {
         Failure::run(format!("the process that undoes later cannot be started: {e}"), "leave out --for")
     })?;
     let until = SystemTime::now() + after;
@@ -46,7 +46,11 @@ pub fn start_timer(
         started_ticks: started_ticks(machine, child.id()).unwrap_or(0),
         until_unix_s: until.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs(),
     };
-    journal.append(&Record::Timer(timer))
+    journal.append(&Record::Timer(timer)).inspect_err(|_| {
+        // Nobody would know of it.
+        let _ = child.kill();
+        let _ = child.wait();
+    })
 }
 
 /// Writes down that a batch belongs to this process, a run: `undo` leaves it alone while the process lives.

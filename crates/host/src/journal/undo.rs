@@ -2,7 +2,6 @@
 
 use std::io::ErrorKind;
 
-use pitot_results::Failure;
 use serde::Serialize;
 
 use super::record::{Entry, Record};
@@ -99,52 +98,105 @@ impl Undone {
         )
     }
 
+    /// The key of the setting.
+    pub fn key(&self) -> &str {
+        match self {
+            Undone::Restored { key, .. }
+            | Undone::AsBefore { key, .. }
+            | Undone::Kept { key, .. }
+            | Undone::PassedOn { key, .. }
+            | Undone::Gone { key }
+            | Undone::Elsewhere { key, .. }
+            | Undone::OfRun { key, .. }
+            | Undone::Failed { key, .. } => key,
+        }
+    }
+
     /// True if it is in the journal still.
     pub fn is_left(&self) -> bool {
         matches!(self, Undone::Elsewhere { .. } | Undone::OfRun { .. } | Undone::Failed { .. })
     }
 }
 
-/// Undoes changes, from the last to the first, and ends the processes that would have done so later.
-///
-/// # Errors
-/// If the journal cannot be written.
-pub fn undo_changes(journal: &mut Journal, machine: &Machine, scope: Scope) -> Result<Vec<Undone>, Failure> {
+/// What became of all changes that were meant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Undoing {
+    /// The changes, the last first.
+    pub changes: Vec<Undone>,
+    /// What the journal still holds though it was dealt with.
+    pub unrecorded: Option<Unrecorded>,
+}
+
+impl Undoing {
+    /// True if all settings are as they were before, and the journal says so.
+    pub fn is_complete(&self) -> bool {
+        self.unrecorded.is_none() && self.changes.iter().all(Undone::is_as_before)
+    }
+}
+
+/// Changes that were dealt with though the journal could not record it. The next undoing looks at them again: what is as
+/// before stays, and what somebody has changed since is left alone, unless it has the very value that was set.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Unrecorded {
+    /// Their keys.
+    pub keys: Vec<String>,
+    /// Why not: a sentence.
+    pub why: String,
+}
+
+/// Undoes changes, from the last to the first, and ends the processes that would have done so later. A journal that cannot be
+/// written keeps nothing from being undone.
+pub fn undo_changes(journal: &mut Journal, machine: &Machine, scope: Scope) -> Undoing {
     let meant = |entry: &&Entry| match scope {
         Scope::Batch(batch) | Scope::Later(batch) => entry.batch == batch,
         Scope::All | Scope::AllAndForget => true,
     };
     let entries: Vec<Entry> = journal.entries().iter().filter(meant).cloned().collect();
-    let mut outcomes = Vec::new();
+    let mut undoing = Undoing::default();
+    let mut unrecorded = Unrecorded { keys: Vec::new(), why: String::new() };
     for entry in entries.iter().rev() {
         let is_all = matches!(scope, Scope::All | Scope::AllAndForget);
         if let Some(pid) = timer::living_owner(machine, journal, entry.batch).filter(|_| is_all) {
-            outcomes.push(Undone::OfRun { key: entry.key.clone(), pid });
+            undoing.changes.push(Undone::OfRun { key: entry.key.clone(), pid });
             continue;
         }
         let is_later = |other: &&Entry| other.is_of_same_setting(entry) && other.id > entry.id;
         let later = journal.entries().iter().find(is_later);
-        let outcome = match later.map(|other| other.id) {
+        let (outcome, mut recorded) = match later.map(|other| other.id) {
             Some(id) => {
-                journal.append(&Record::Found { id, found: entry.found.clone() })?;
-                Undone::PassedOn { key: entry.key.clone(), found: entry.found.clone() }
+                let (key, found) = (entry.key.clone(), entry.found.clone());
+                let recorded = journal.append(&Record::Found { id, found: found.clone() });
+                (Undone::PassedOn { key, found }, recorded)
             }
-            None => one(machine, entry, scope),
+            None => (set_back(machine, entry, scope), Ok(())),
         };
         let is_to_be_told = matches!((&outcome, scope), (Undone::Kept { .. }, Scope::Later(_)));
-        if !outcome.is_left() && !is_to_be_told {
-            journal.append(&Record::Undone { id: entry.id })?;
+        if recorded.is_ok() && !outcome.is_left() && !is_to_be_told {
+            recorded = journal.append(&Record::Undone { id: entry.id });
         }
-        outcomes.push(outcome);
+        if let Err(failure) = recorded {
+            unrecorded.keys.push(entry.key.clone());
+            unrecorded.why = failure.what;
+        }
+        undoing.changes.push(outcome);
     }
     timer::stop_idle(machine, journal);
     if journal.is_empty() {
-        journal.clear()?;
+        // That takes no space, and makes good what could not be recorded.
+        match journal.clear() {
+            Ok(()) => unrecorded.keys.clear(),
+            Err(failure) => {
+                unrecorded.keys = entries.iter().rev().map(|entry| entry.key.clone()).collect();
+                unrecorded.why = failure.what;
+            }
+        }
     }
-    Ok(outcomes)
+    undoing.unrecorded = (!unrecorded.keys.is_empty()).then_some(unrecorded);
+    undoing
 }
 
-fn one(machine: &Machine, entry: &Entry, scope: Scope) -> Undone {
+/// Sets back what one change has set.
+pub(super) fn set_back(machine: &Machine, entry: &Entry, scope: Scope) -> Undone {
     let key = entry.key.clone();
     let failed = |why: String| Undone::Failed { key: key.clone(), why };
     if let Some(namespace) = &entry.namespace
