@@ -1,11 +1,11 @@
 //! Listening sockets that are files (unix(7)).
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, chmod};
+use rustix::fs::{CWD, Mode, OFlags, chmod, fstat, openat};
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
@@ -78,10 +78,21 @@ pub fn listen(
     let file = SocketFile { path: path.to_owned(), identity };
     // Before the first client can connect.
     if let Some(mode) = mode {
-        chmod(path, Mode::from_raw_mode(mode))?;
+        set_mode(path, identity, mode)?;
     }
     net::listen(&fd, i32::try_from(backlog).unwrap_or(i32::MAX))?;
     Ok((fd, file))
+}
+
+/// Sets the permissions of the socket and of nothing that has taken its place, such as a link to a file of somebody else.
+fn set_mode(path: &Path, socket: (u64, u64), mode: u32) -> Result<(), Refused> {
+    let file = openat(CWD, path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    let same = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    let stat = fstat(&file)?;
+    if (stat.st_dev, stat.st_ino) != socket {
+        return Err(Refused::NotASocket);
+    }
+    Ok(chmod(same, Mode::from_raw_mode(mode))?)
 }
 
 /// Removes the socket of a server that is gone.

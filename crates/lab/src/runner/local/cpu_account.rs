@@ -11,8 +11,12 @@ use std::path::{Path, PathBuf};
 
 use pitot_meter::Nanos;
 use pitot_sys::spawn::{self, Stop};
+use rustix::fs::statfs;
 
 use crate::procfs::{Reader, Sessions};
+
+/// The file systems of control groups: CGROUP_SUPER_MAGIC and CGROUP2_SUPER_MAGIC of linux/magic.h.
+const CONTROL_GROUPS: [u32; 2] = [0x0027_e0eb, 0x6367_7270];
 
 /// Where a counter of a control group stands, and how it is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,17 +67,25 @@ pub(super) fn own_groups() -> Vec<PathBuf> {
     [Kind::Version2, Kind::Version1].into_iter().filter_map(|k| own_group(k, &mounts, &memberships)).collect()
 }
 
-/// Removes the groups right below `parents` whose names begin with `prefix`, and kills what is still a member of one.
+/// Removes the groups right below `parents` whose names are `prefix` and a number, and kills what is still a member of one.
 /// True if none is left. A group can outlive the processes that /proc shows: while the threads of a killed
 /// process end one by one, its first may be a zombie already.
 pub(super) fn remove_groups(parents: &[PathBuf], prefix: &str) -> bool {
     let mut all_gone = true;
-    for entry in parents.iter().filter_map(|dir| std::fs::read_dir(dir).ok()).flatten().flatten() {
-        if entry.file_name().to_string_lossy().starts_with(prefix) {
+    let parents = parents.iter().filter(|dir| is_control_group(dir));
+    for entry in parents.filter_map(|dir| std::fs::read_dir(dir).ok()).flatten().flatten() {
+        let name = entry.file_name();
+        let number = name.to_str().and_then(|name| name.strip_prefix(prefix));
+        if number.is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())) {
             all_gone &= remove_group(&entry.path());
         }
     }
     all_gone
+}
+
+/// Whether the kernel has made a directory for a control group: in another file system anybody can make one that looks so.
+fn is_control_group(dir: &Path) -> bool {
+    statfs(dir).is_ok_and(|system| CONTROL_GROUPS.contains(&(system.f_type as u32)))
 }
 
 /// Removes a group, or kills its members. True if it is gone.
@@ -242,6 +254,19 @@ mod tests {
         while !remove_groups(&own_groups(), &prefix) {
             assert!(std::time::Instant::now() < deadline, "the group was never removed");
         }
+    }
+
+    #[test]
+    fn what_looks_like_a_control_group_elsewhere_is_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let group = dir.path().join("pitot-x-1");
+        std::fs::create_dir(&group).unwrap();
+        std::fs::write(group.join("cgroup.procs"), child.id().to_string()).unwrap();
+        assert!(remove_groups(&[dir.path().to_owned()], "pitot-x-"), "there is none to remove");
+        assert!(child.try_wait().unwrap().is_none() && group.exists(), "it was taken for one");
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     #[test]

@@ -2,14 +2,18 @@
 //!
 //! A file in the directory is locked (flock(2)) as long as the lab or its guardian lives, and says where the run makes its
 //! control groups. So a directory whose file can be locked belongs to a run whose lab and guardian were both killed, and is
-//! one of the [`Leftovers`]. Names are no proof, since a number of a process is given again.
+//! one of the [`Leftovers`]. Names are no proof, since a number of a process is given again, and anybody can make a directory
+//! where temporary files are: only directories and files count that belong to the user and that nobody else can write.
 
-use std::fs::File;
-use std::io::{Read, Write};
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pitot_sys::guardian::wait_until;
+use pitot_sys::safe_open::{own_directory, own_file, read_text};
+use rustix::fs::OFlags;
 
 use super::cpu_account::{own_groups, remove_groups};
 use super::marks::{cookie_line, group_prefix, sweep};
@@ -20,6 +24,8 @@ const PREFIX: &str = "pitot-";
 const UNFINISHED_PREFIX: &str = "new-pitot-";
 /// The locked file: the directories of control groups, one on a line.
 const OWNER_FILE: &str = ".run";
+/// Far more than the file of a run can come to.
+const OWNER_BYTES_MAX: u64 = 64 << 10;
 /// How long killed processes and their control groups may take to be gone.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -36,8 +42,11 @@ impl PrivateDir {
     pub(super) fn make(parent: &Path, cookie: &str) -> std::io::Result<PrivateDir> {
         let unfinished = parent.join(format!("{UNFINISHED_PREFIX}{cookie}"));
         let path = parent.join(format!("{PREFIX}{cookie}"));
-        std::fs::create_dir(&unfinished)?;
-        let mut owner = File::create_new(unfinished.join(OWNER_FILE))?;
+        // Whatever the umask is, nobody else writes here. Servers that change to another user read here.
+        DirBuilder::new().mode(0o755).create(&unfinished)?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true).mode(0o600);
+        let mut owner = options.open(unfinished.join(OWNER_FILE))?;
         for group in own_groups() {
             writeln!(owner, "{}", group.display())?;
         }
@@ -93,17 +102,16 @@ impl Leftovers {
 }
 
 impl Leftover {
-    /// The directory at `path`, if it was that of a run and nobody holds its lock.
+    /// The directory at `path`, if it was that of a run of this user and nobody holds its lock.
     fn of(path: PathBuf) -> Option<Leftover> {
         let cookie = path.file_name()?.to_str()?.strip_prefix(PREFIX)?.to_owned();
-        let owner = File::options().read(true).write(true).open(path.join(OWNER_FILE)).ok()?;
+        let owner = own_file(own_directory(&path).ok()?, OWNER_FILE, OFlags::RDWR).ok()?;
         owner.try_lock().ok()?;
         Some(Leftover { path, cookie, owner })
     }
 
-    fn remove(mut self) -> Option<PathBuf> {
-        let mut groups = String::new();
-        self.owner.read_to_string(&mut groups).ok()?;
+    fn remove(self) -> Option<PathBuf> {
+        let groups = read_text(&self.owner, OWNER_BYTES_MAX).ok()?;
         let groups: Vec<PathBuf> = groups.lines().map(PathBuf::from).collect();
         wait_until(TIMEOUT, || remove_groups(&groups, &group_prefix(&self.cookie)));
         std::fs::remove_dir_all(&self.path).ok()?;
