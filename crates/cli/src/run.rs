@@ -70,7 +70,7 @@ pub(crate) struct Run {
     /// it sees a difference where there is none, or misses one. Takes less than 5 minutes.
     #[arg(long, conflicts_with_all = ["plan", "server"])]
     self_check: bool,
-    /// Wait until no other run of Pitot is under way on this machine; without it there is a warning, also in the report.
+    /// Wait until no other run of this user is under way on this machine; without it there is a warning, also in the report.
     #[arg(long, conflicts_with = "dry_run")]
     wait: bool,
     /// Copy this program to the hosts of the plan before it is run there, to the path that each host's `agent` names (docs/agent.md).

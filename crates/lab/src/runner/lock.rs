@@ -1,21 +1,26 @@
 //! One run at a time on a machine: an advisory lock by which runs of Pitot know of each other.
 //!
-//! Two runs at once disturb each other and the figures of both. The lock is flock(2) on a file in the directory for
-//! temporary files, so that the kernel releases it however a run ends. Where it cannot be had, nothing is known of others
-//! and the run goes on.
+//! Two runs at once disturb each other and the figures of both. The lock is flock(2) on a file, so that the kernel releases it
+//! however a run ends. It is the user's own, in a directory that nobody else can write: a lock that users shared could be held
+//! by anybody for ever, and what it says be anybody's. So runs of different users do not know of each other. Where it cannot
+//! be had, nothing is known of others, which the report says, and the run goes on.
 
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::fs::{DirBuilder, File, TryLockError};
+use std::io::{Seek, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// In the directory for temporary files.
-const FILE_NAME: &str = "pitot.lock";
+use pitot_sys::safe_open::{own_directory, own_file, read_text};
+use rustix::fs::{CWD, OFlags};
+use rustix::process::geteuid;
+
+/// In the first directory of [`directory`] that nobody else can write.
+const FILE_NAME: &str = "pitot-run.lock";
 /// Time between attempts to take the lock.
 const INTERVAL: Duration = Duration::from_millis(100);
-/// So much of the file is read: whatever else may stand there.
-const READ_BYTES_MAX: u64 = 4096;
+/// Far more than the lines of those that wait can come to.
+const READ_BYTES_MAX: u64 = 1 << 20;
 
 /// This run's share of the lock: taken, or noted in the file of the run that has it.
 #[derive(Debug)]
@@ -23,6 +28,8 @@ pub struct RunLock {
     file: Option<File>,
     /// The run that has the lock.
     other: Option<OtherRun>,
+    /// It could not be had.
+    is_unavailable: bool,
 }
 
 /// Another run on this machine.
@@ -41,16 +48,20 @@ impl std::fmt::Display for OtherRun {
 }
 
 impl RunLock {
+    fn with(file: Option<File>, other: Option<OtherRun>) -> RunLock {
+        RunLock { file, other, is_unavailable: false }
+    }
+
     /// Takes the lock if it is free. `plan` is told to others.
     pub fn take(plan: &str) -> RunLock {
-        take(&path(), plan)
+        take(path().as_deref(), plan)
     }
 
     /// Waits until the lock is free. `waiting` is told once of the run that has it.
     ///
     /// Returns `None` once `stop` is true.
     pub fn wait(plan: &str, stop: &dyn Fn() -> bool, waiting: &mut dyn FnMut(&OtherRun)) -> Option<RunLock> {
-        wait(&path(), plan, stop, waiting)
+        wait(path().as_deref(), plan, stop, waiting)
     }
 
     /// The run that was there first.
@@ -59,11 +70,18 @@ impl RunLock {
     }
 
     /// A sentence for the report, if other runs were under way while this one was: the one that had the lock, or those
-    /// that came later and noted it.
+    /// that came later and noted it. Another one, if nothing is known of others.
     pub fn note(&self) -> Option<String> {
+        if self.is_unavailable {
+            return Some(
+                "It is not known whether another run of Pitot was under way at the same time: there is no place for a lock that \
+                 nobody else can write. Set TMPDIR to a directory of your own."
+                    .to_owned(),
+            );
+        }
         let others = match (&self.other, &self.file) {
             (Some(other), _) => vec![other.clone()],
-            // A file of another user, which cannot be written, still names that user's runs.
+            // Where nothing could be written, it still names earlier runs.
             (None, Some(file)) => match &read(file)[..] {
                 [own, others @ ..] if own.pid == std::process::id() => others.to_vec(),
                 _ => Vec::new(),
@@ -82,8 +100,20 @@ impl RunLock {
     }
 }
 
-fn path() -> PathBuf {
-    std::env::temp_dir().join(FILE_NAME)
+fn path() -> Option<PathBuf> {
+    directory().map(|directory| directory.join(FILE_NAME))
+}
+
+/// `TMPDIR`, /run (root's) or /run/user/UID, if it is the user's own; else one that is made for the lock.
+fn directory() -> Option<PathBuf> {
+    let me = geteuid().as_raw();
+    let given = std::env::var_os("TMPDIR").map(PathBuf::from);
+    let mut places = given.into_iter().chain(["/run".into(), format!("/run/user/{me}").into()]);
+    places.find(|place| own_directory(place).is_ok()).or_else(|| {
+        let made = std::env::temp_dir().join(format!("pitot-lock-{me}"));
+        let _ = DirBuilder::new().mode(0o700).create(&made);
+        own_directory(&made).is_ok().then_some(made)
+    })
 }
 
 /// What came of trying to take the lock.
@@ -96,8 +126,8 @@ enum Attempt {
     Unavailable,
 }
 
-fn attempt(path: &Path, plan: &str) -> Attempt {
-    let Some(mut file) = open(path) else { return Attempt::Unavailable };
+fn attempt(path: Option<&Path>, plan: &str) -> Attempt {
+    let Some(mut file) = path.and_then(open) else { return Attempt::Unavailable };
     match file.try_lock() {
         Ok(()) => {
             let _ = file.set_len(0);
@@ -111,23 +141,23 @@ fn attempt(path: &Path, plan: &str) -> Attempt {
 
 /// A line for each run: the one that has the lock, then those that found it taken.
 fn line_of(plan: &str) -> String {
-    format!("{} {}\n", std::process::id(), plan.replace(['\n', '\r'], " "))
+    format!("{} {}\n", std::process::id(), plan.replace(char::is_control, " "))
 }
 
-fn take(path: &Path, plan: &str) -> RunLock {
+fn take(path: Option<&Path>, plan: &str) -> RunLock {
     match attempt(path, plan) {
-        Attempt::Taken(file) => RunLock { file: Some(file), other: None },
+        Attempt::Taken(file) => RunLock::with(Some(file), None),
         Attempt::Busy(mut file) => {
             let other = read(&file).into_iter().next();
             let _ = file.write_all(line_of(plan).as_bytes());
-            RunLock { file: None, other }
+            RunLock::with(None, other)
         }
-        Attempt::Unavailable => RunLock { file: None, other: None },
+        Attempt::Unavailable => RunLock { is_unavailable: true, ..RunLock::with(None, None) },
     }
 }
 
 fn wait(
-    path: &Path,
+    path: Option<&Path>,
     plan: &str,
     stop: &dyn Fn() -> bool,
     waiting: &mut dyn FnMut(&OtherRun),
@@ -138,8 +168,10 @@ fn wait(
             return None;
         }
         let file = match attempt(path, plan) {
-            Attempt::Taken(file) => return Some(RunLock { file: Some(file), other: None }),
-            Attempt::Unavailable => return Some(RunLock { file: None, other: None }),
+            Attempt::Taken(file) => return Some(RunLock::with(Some(file), None)),
+            Attempt::Unavailable => {
+                return Some(RunLock { is_unavailable: true, ..RunLock::with(None, None) });
+            }
             Attempt::Busy(file) => file,
         };
         // Whoever has taken it just now may not have written who it is.
@@ -151,25 +183,15 @@ fn wait(
     }
 }
 
-/// Opens the file, and makes it if need be. It is shared by all users, and a link is not followed.
+/// Opens the file, and makes it if need be.
 fn open(path: &Path) -> Option<File> {
-    let no_follow = rustix::fs::OFlags::NOFOLLOW.bits() as i32;
-    let existing = || OpenOptions::new().read(true).append(true).custom_flags(no_follow).open(path);
-    let new = || {
-        let file = OpenOptions::new().read(true).append(true).create_new(true).open(path)?;
-        // Whatever the mask of the user who comes first.
-        file.set_permissions(std::fs::Permissions::from_mode(0o666))?;
-        Ok::<_, std::io::Error>(file)
-    };
-    let read_only = || OpenOptions::new().read(true).custom_flags(no_follow).open(path);
-    existing().or_else(|_| new()).or_else(|_| existing()).or_else(|_| read_only()).ok()
+    own_file(CWD, path, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE).ok()
 }
 
 /// The runs that the file names, the one that has the lock first.
 fn read(mut file: &File) -> Vec<OtherRun> {
-    let mut text = String::new();
     let _ = file.rewind();
-    let _ = file.take(READ_BYTES_MAX).read_to_string(&mut text);
+    let text = read_text(file, READ_BYTES_MAX).unwrap_or_default();
     let run = |line: &str| {
         let (pid, plan) = line.split_once(' ')?;
         Some(OtherRun { pid: pid.parse().ok()?, plan: plan.to_owned() })
@@ -194,48 +216,53 @@ mod tests {
         holder.lock().unwrap();
         let looks = std::cell::Cell::new(0);
         let stop = || looks.replace(looks.get() + 1) == 2;
-        assert!(wait(&path, "second", &stop, &mut |_| panic!("nobody is named")).is_none());
+        assert!(wait(Some(&path), "second", &stop, &mut |_| panic!("nobody is named")).is_none());
         drop(holder);
-        assert!(wait(&path, "second", &|| false, &mut |_| {}).unwrap().file.is_some());
+        assert!(wait(Some(&path), "second", &|| false, &mut |_| {}).unwrap().file.is_some());
     }
 
     #[test]
     fn a_second_run_learns_of_the_first_and_the_first_of_the_second() {
         let (_dir, path) = bed();
-        let first = take(&path, "quick");
+        let first = take(Some(&path), "quick");
         assert!(first.other().is_none() && first.note().is_none());
-        let second = take(&path, "own.toml");
+        let second = take(Some(&path), "own.toml");
         let other = second.other().unwrap();
         assert_eq!((other.pid, other.plan.as_str()), (std::process::id(), "quick"));
         assert!(second.note().unwrap().contains(&format!("(process {}, `quick`)", std::process::id())));
-        let third = take(&path, "third");
+        let third = take(Some(&path), "third");
         assert!(first.note().unwrap().contains("`own.toml`, and 1 more)"));
         drop((first, second, third));
-        let next = take(&path, "next");
+        let next = take(Some(&path), "next");
         assert!(next.other().is_none() && next.note().is_none(), "what an ended run wrote is gone");
     }
 
     #[test]
     fn whoever_waits_has_the_lock_when_the_other_run_ends() {
         let (_dir, path) = bed();
-        let first = std::cell::RefCell::new(Some(take(&path, "quick")));
+        let first = std::cell::RefCell::new(Some(take(Some(&path), "quick")));
         let mut told = Vec::new();
-        let lock = wait(&path, "own", &|| false, &mut |other| {
+        let lock = wait(Some(&path), "own", &|| false, &mut |other| {
             told.push(other.plan.clone());
             first.take();
         });
         assert!(lock.unwrap().other().is_none());
         assert_eq!(told, ["quick"]);
-        let _held = take(&path, "quick");
-        assert!(wait(&path, "own", &|| true, &mut |_| {}).is_none(), "the user stops it");
+        let _held = take(Some(&path), "quick");
+        assert!(wait(Some(&path), "own", &|| true, &mut |_| {}).is_none(), "the user stops it");
     }
 
     #[test]
     fn where_the_lock_cannot_be_had_a_run_goes_on() {
         let (dir, path) = bed();
-        let lock = take(&dir.path().join("no/such/folder"), "quick");
-        assert!(lock.other().is_none() && lock.note().is_none());
+        for path in [None, Some(dir.path().join("no/such/folder"))] {
+            let lock = take(path.as_deref(), "quick");
+            assert!(lock.other().is_none() && lock.note().unwrap().contains("not known"));
+        }
         std::fs::write(&path, "neither\nnor\n").unwrap();
-        assert!(take(&path, "quick").note().is_none(), "a file of something else is overwritten");
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o666)).unwrap();
+        assert!(take(Some(&path), "quick").file.is_none(), "anybody can have written that");
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+        assert!(take(Some(&path), "quick").note().is_none(), "a file of something else is overwritten");
     }
 }
