@@ -3,9 +3,11 @@
 //! What needs namespaces runs this program again inside them, for that test alone.
 #![forbid(unsafe_code)]
 
+mod full;
 mod namespaces;
 mod runs;
 mod search;
+mod strangers;
 
 use std::collections::BTreeMap;
 use std::fs;
