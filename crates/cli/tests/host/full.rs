@@ -137,7 +137,7 @@ fn a_run_never_measures_the_baseline_under_what_it_has_changed() {
         let place = on_small_disk(disk.path());
         let before = snapshot();
         let found = sysctl("net.core.somaxconn");
-        // The first server under changed settings fills the disk of the journal.
+        // Each server under changed settings fills the disk of the journal.
         let command = format!(
             "n=$(cat /proc/sys/net/core/somaxconn); echo $n >> {dir}/seen; \
              if [ $n = 77 ]; then sh {dir}/fill.sh; fi; exec {pitot} serve http --listen {{address}} --stats json",
@@ -166,23 +166,11 @@ fn a_run_never_measures_the_baseline_under_what_it_has_changed() {
         let mut run = place.pitot(&["run", "plan.toml", "--output", "run.pitot"]);
         let output = run.current_dir(dir.path()).env("TMPDIR", dir.path()).output().unwrap();
         let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), stderr(&output));
+        assert!(output.status.success(), "{text}");
         let seen = fs::read_to_string(dir.path().join("seen")).unwrap();
-        let changed = seen.lines().filter(|line| *line != found).count();
-        assert_eq!(
-            changed, 1,
-            "only the server that filled the disk ran under changed settings: {seen}\n{text}"
-        );
-        assert_eq!(output.status.code(), Some(1), "{text}");
-        let run = pitot_lab::Run::open(&dir.path().join("run.pitot")).unwrap();
-        for record in &run.cells {
-            let is_tried = record.factors.iter().any(|factor| factor.level == "tried");
-            for repetition in &record.repetitions {
-                let verdict = &repetition.verdict;
-                let is_failed = verdict.kind == pitot_lab::VerdictKind::Failed;
-                assert_eq!(is_failed, is_tried, "{:?}: {verdict:?}", record.factors);
-                assert!(!is_tried || verdict.reason.contains("No space left"), "{verdict:?}");
-            }
-        }
-        assert_eq!(snapshot(), before, "{text}");
+        let count = |value: &str| seen.lines().filter(|line| *line == value).count();
+        // One trial, as the two are alike, and two generations; each of the two at the baseline has a control.
+        assert_eq!((count(&found), count("77")), (1 + 2 * 4, 1 + 2 * 2), "{seen}");
+        assert_eq!((snapshot(), fs::metadata(&place.journal).unwrap().len()), (before, 0), "{text}");
     });
 }

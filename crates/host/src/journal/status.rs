@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::record::State;
 use super::store::content;
 use super::timer;
+use super::undo::was_found;
 use crate::machine::Machine;
 use crate::setting::{self, same};
 
@@ -96,7 +97,7 @@ pub fn status(machine: &Machine, path: &Path) -> Result<Status, Failure> {
             let state = match &now {
                 None => ChangeState::NotHere,
                 Some(now) if expected.iter().any(|value| same(now, value)) => ChangeState::InForce,
-                Some(now) if same(now, &entry.found) => ChangeState::AsBefore,
+                Some(now) if was_found(&state.entries, entry, now) => ChangeState::AsBefore,
                 Some(_) => ChangeState::ChangedSince,
             };
             ChangeStatus {

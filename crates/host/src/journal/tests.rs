@@ -321,6 +321,37 @@ fn a_file_that_is_no_journal_is_left_as_it_is() {
 }
 
 #[test]
+fn what_was_undone_and_could_not_be_recorded_is_found_as_before() {
+    let fake = Fake::new();
+    fake.apply(1, CHANGES).unwrap();
+    let text = fs::read(fake.journal()).unwrap();
+    fake.undo(Scope::All);
+    fs::write(fake.journal(), text).unwrap();
+    let shown = status(&fake.machine(), &fake.journal()).unwrap();
+    assert!(shown.changes.iter().all(|change| change.state == ChangeState::AsBefore), "{shown:?}");
+    let outcomes = fake.undo(Scope::All);
+    assert!(outcomes.iter().all(|one| matches!(one, Undone::AsBefore { .. })), "{outcomes:?}");
+    assert!(fake.is_as_at_first());
+}
+
+/// Space is kept for each change before it is made, and given back when nothing is left to undo.
+#[test]
+fn undoing_writes_only_where_space_is_kept() {
+    let fake = Fake::new();
+    let many: Vec<String> = (0..60).map(|n| (1000 + n).to_string()).collect();
+    let many: Vec<(&str, &str)> = many.iter().map(|value| ("net.core.somaxconn", value.as_str())).collect();
+    fake.apply(1, &many).unwrap();
+    fake.apply(2, &[("vm.swappiness", "10")]).unwrap();
+    let size = fs::metadata(fake.journal()).unwrap().len();
+    assert!(size.is_multiple_of(4096));
+    fake.undo(Scope::Batch(1));
+    let after = fs::metadata(fake.journal()).unwrap().len();
+    assert_eq!((after, fake.get("proc/sys/net/core/somaxconn")), (size, "4096".into()));
+    fake.undo(Scope::All);
+    assert!(fake.is_as_at_first() && fs::metadata(fake.journal()).unwrap().len() == 0);
+}
+
+#[test]
 fn a_journal_that_others_can_write_or_that_is_a_link_is_refused() {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let fake = Fake::new();

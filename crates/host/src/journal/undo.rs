@@ -168,7 +168,16 @@ pub fn undo_changes(journal: &mut Journal, machine: &Machine, scope: Scope) -> U
                 let recorded = journal.append(&Record::Found { id, found: found.clone() });
                 (Undone::PassedOn { key, found }, recorded)
             }
-            None => (set_back(machine, entry, scope), Ok(())),
+            None => (
+                match set_back(machine, entry, scope) {
+                    // It was undone with the earlier ones before, and that could not be recorded.
+                    Undone::Kept { key, now, .. } if was_found(journal.entries(), entry, &now) => {
+                        Undone::AsBefore { key, value: now }
+                    }
+                    outcome => outcome,
+                },
+                Ok(()),
+            ),
         };
         let is_to_be_told = matches!((&outcome, scope), (Undone::Kept { .. }, Scope::Later(_)));
         if recorded.is_ok() && !outcome.is_left() && !is_to_be_told {
@@ -193,6 +202,12 @@ pub fn undo_changes(journal: &mut Journal, machine: &Machine, scope: Scope) -> U
     }
     undoing.unrecorded = (!unrecorded.keys.is_empty()).then_some(unrecorded);
     undoing
+}
+
+/// Whether a value is what a change of the same setting, not later than this one, has found.
+pub(super) fn was_found(entries: &[Entry], entry: &Entry, value: &str) -> bool {
+    let mut earlier = entries.iter().filter(|other| other.is_of_same_setting(entry) && other.id <= entry.id);
+    earlier.any(|other| same(&other.found, value))
 }
 
 /// Sets back what one change has set.
