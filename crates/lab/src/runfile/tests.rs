@@ -152,6 +152,11 @@ fn what_was_recorded_is_read_back() {
     assert_eq!(left, ["a.pitot"], "a finished run is one file");
 }
 
+/// Opens a file to go on with it, as `pitot run --resume` does.
+fn resume(path: &Path) -> Result<RunWriter, RunFileError> {
+    RunWriter::resume(path, &Plan::default())
+}
+
 #[test]
 fn a_run_that_never_finished_is_whole_up_to_its_last_repetition() {
     let dir = tempfile::tempdir().unwrap();
@@ -162,14 +167,15 @@ fn a_run_that_never_finished_is_whole_up_to_its_last_repetition() {
     let copy = dir.path().join("b.pitot");
     std::fs::copy(&path, &copy).unwrap();
     std::fs::copy(dir.path().join("a.pitot-wal"), dir.path().join("b.pitot-wal")).unwrap();
-    for path in [&path, &copy] {
-        let run = Run::open(path).unwrap();
+    // To open it beside the writer would drop the writer's locks.
+    assert!(matches!(Run::open(&path), Err(RunFileError::Locked(_))));
+    for run in [writer.read().unwrap(), Run::open(&copy).unwrap()] {
         assert_eq!(run.info.state, RunState::Running);
         assert_eq!(run.cells[0].repetitions.len(), 1);
         assert!(run.host_after.is_none() && run.host_changes.is_empty());
     }
     drop(writer);
-    let mut writer = RunWriter::resume(&copy).unwrap();
+    let mut writer = resume(&copy).unwrap();
     assert!(
         matches!(writer.record(0, &repetition()), Err(RunFileError::Database(_))),
         "a block is recorded once"
@@ -217,7 +223,7 @@ fn a_run_of_an_earlier_layout_is_read_and_resumed() {
         let kept = ((layout > 1).then_some(6), "bye".to_owned());
         let run = Run::open(&path).unwrap();
         assert_eq!((run.info.schema_version, of(&run, 0)), (layout, kept.clone()));
-        let mut writer = RunWriter::resume(&path).unwrap();
+        let mut writer = resume(&path).unwrap();
         writer.record(1, &repetition()).unwrap();
         let mut missed = repetition();
         missed.verdict.kind = VerdictKind::RateMissed;
@@ -253,9 +259,9 @@ fn one_process_writes_at_a_time_and_never_over_another_run() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.pitot");
     let writer = create(&path);
-    assert!(matches!(RunWriter::resume(&path), Err(RunFileError::Locked(_))));
+    assert!(matches!(resume(&path), Err(RunFileError::Locked(_))));
     drop(writer);
-    assert!(RunWriter::resume(&path).is_ok());
+    assert!(resume(&path).is_ok());
     let plan = std::panic::catch_unwind(|| create(&path));
     assert!(plan.is_err(), "an existing file is not overwritten");
 }
@@ -281,7 +287,7 @@ fn what_is_not_a_run_file_is_recognised() {
     assert!(matches!(Run::open(&path), Err(RunFileError::Open { .. })));
     std::fs::write(&path, "repetitions = 3\n".repeat(100)).unwrap();
     assert!(matches!(Run::open(&path), Err(RunFileError::Foreign(_))));
-    assert!(matches!(RunWriter::resume(&path), Err(RunFileError::Foreign(_))));
+    assert!(matches!(resume(&path), Err(RunFileError::Foreign(_))));
     let other = rusqlite::Connection::open(dir.path().join("b.sqlite")).unwrap();
     other.execute_batch("CREATE TABLE t (x)").unwrap();
     assert!(matches!(Run::open(&dir.path().join("b.sqlite")), Err(RunFileError::Foreign(_))));

@@ -15,6 +15,7 @@ use pitot_results::{Failure, VerdictKind, printable, rfc3339};
 use crate::catalog::Catalog;
 use crate::plan::{Measure, label};
 use crate::record::{HostRecord, Repetition, Run, RunState, Verdict};
+use crate::runfile::masked::levels;
 use crate::runfile::{NewRun, RunWriter};
 
 use super::carry_out::{Finished, Outcome, Progress, Setting, TimeLeft, draw_seed, new_cells};
@@ -90,7 +91,7 @@ impl Prepared {
         self.can_be_scattered()?;
         let seed = self.plan.seed.unwrap_or_else(draw_seed);
         self.plan.seed = Some(seed);
-        let writer = RunWriter::create(
+        let mut writer = RunWriter::create(
             output,
             &NewRun {
                 command_line: setting.command_line,
@@ -109,7 +110,7 @@ impl Prepared {
                 cells: &new_cells(&self, setting.pitot),
             },
         )?;
-        let run = Run::open(output)?;
+        let run = writer.read()?;
         Scattered { prepared: self, run, writer, failed: 0 }.carry_out(setting, carrier, progress)
     }
 
@@ -154,7 +155,7 @@ pub fn resume_scattered(
     carrier: &mut dyn Carrier,
     progress: &mut dyn FnMut(&Progress<'_>),
 ) -> Result<Outcome, Failure> {
-    let run = Run::open(path)?;
+    let run = Run::open_to_resume(path)?;
     if !run.host_before.facts.is_empty() {
         return Err(Failure::misuse(
             format!("{} was begun on one machine, without a bus", path.display()),
@@ -163,7 +164,7 @@ pub fn resume_scattered(
     }
     let mut prepared = prepare_elsewhere(run.plan.clone(), run.info.plan_source.clone(), catalog)?;
     prepared.narrow_to(&run)?;
-    let mut writer = RunWriter::resume(path)?;
+    let mut writer = RunWriter::resume(path, &run.plan)?;
     note_other_version(&run, setting, &mut writer)?;
     Scattered { prepared, run, writer, failed: 0 }.carry_out(setting, carrier, progress)
 }
@@ -253,20 +254,23 @@ impl Scattered {
     ) -> Result<Result<Vec<(usize, Repetition)>, String>, Failure> {
         let result = match Run::open(file) {
             Ok(result) => result,
-            Err(e) => return Ok(Err(format!("its result cannot be read: {e}"))),
+            Err(e) => return Ok(Err(format!("its result cannot be read: {}", Failure::from(e).what))),
         };
         let (found, wanted) = (result.cells.len(), part.cells.len());
         if found != wanted {
             return Ok(Err(format!("its result has {found} cells, and {wanted} were asked for")));
         }
         let all: Vec<_> = result.cells.iter().chain(&result.controls).collect();
+        let secrets = part.plan.secrets();
         let mut done = Vec::new();
         for (index, &cell) in belongs.cells.iter().enumerate() {
+            // In a run file their secrets are masked.
             let wanted = part.cells.get(index).map_or(&[][..], |cell| &cell.factors);
+            let wanted = levels(wanted, &secrets);
             let Some(found) =
-                all.get(index).filter(|found| wanted.is_empty() || is_same(&found.factors, wanted))
+                all.get(index).filter(|found| wanted.is_empty() || is_same(&found.factors, &wanted))
             else {
-                return Ok(Err(format!("its result lacks the cell `{}`", label(wanted))));
+                return Ok(Err(format!("its result lacks the cell `{}`", label(&wanted))));
             };
             match &found.repetitions[..] {
                 [one] => {
