@@ -126,12 +126,13 @@ impl Format {
         while let Some(row) = rows.next()? {
             let (kind, name): (String, String) = (row.get(0)?, row.get(1)?);
             match kind.as_str() {
-                // What a module computes has no page.
                 "table" if row.get::<_, Option<i64>>(2)?.unwrap_or(0) > 0 => tables.insert(name),
                 "index" => continue,
                 "view" if self.view == Some(&name) => continue,
                 _ => {
-                    let name = name.escape_debug();
+                    // What a module computes has no page.
+                    let kind = if kind == "table" { "virtual table" } else { &kind };
+                    let (kind, name) = (kind.escape_debug(), name.escape_debug());
                     return Err(DatabaseError::Unsafe(format!(
                         "it has the {kind} `{name}`, and should have tables alone"
                     )));
@@ -385,5 +386,74 @@ pub fn check_pages(connection: &Connection) -> Result<(), DatabaseError> {
     match found.as_str() {
         "ok" => Ok(()),
         _ => Err(DatabaseError::Unsafe(found.lines().last().unwrap_or_default().to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_that_goes_on_for_ever_is_ended() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        let lock = WriteLock::create(&path).unwrap();
+        lock.connect().unwrap().execute_batch("CREATE TABLE t (x)").unwrap();
+        drop(lock);
+        let connection = open_to_read(&path).unwrap();
+        let endless =
+            "WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
+        let error = connection.query_row(endless, [], |_| Ok(())).unwrap_err();
+        assert!(damage(&error).unwrap().contains("more work than a file of its size"), "{error}");
+    }
+
+    #[test]
+    fn a_file_that_is_written_here_is_not_opened_beside_its_writer() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        let lock = WriteLock::create(&path).unwrap();
+        let link = dir.path().join("b");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        for path in [&path, &link] {
+            assert!(matches!(open_to_read(path), Err(DatabaseError::Locked)));
+            assert!(matches!(WriteLock::resume(path), Err(DatabaseError::Locked)));
+        }
+        drop(lock);
+        assert!(open_to_read(&link).is_ok() && WriteLock::resume(&path).is_ok());
+    }
+
+    #[test]
+    fn a_fifo_or_folder_is_no_file_of_a_run() {
+        let dir = tempfile::tempdir().unwrap();
+        let fifo = dir.path().join("fifo");
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        for path in [fifo.as_path(), dir.path()] {
+            assert!(matches!(open_to_read(path), Err(DatabaseError::Foreign)));
+        }
+    }
+
+    #[test]
+    fn a_file_of_others_is_resumed_by_those_alone_who_trust_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        std::fs::write(&path, "").unwrap();
+        let mode = |mode| std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        mode(0o644);
+        check_owner(&path, false).unwrap();
+        mode(0o646);
+        let refused = check_owner(&path, false).unwrap_err();
+        assert!(refused.exit_code() == 2 && refused.cure.contains("--trust-owner"), "{refused}");
+        check_owner(&path, true).unwrap();
+        mode(0o600);
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&path, Some(12_345), None).unwrap();
+            assert!(
+                check_owner(&path, false)
+                    .unwrap_err()
+                    .what
+                    .contains("belongs to the user with the number 12345")
+            );
+            check_owner(&path, true).unwrap();
+        }
     }
 }

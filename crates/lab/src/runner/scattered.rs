@@ -407,6 +407,8 @@ mod tests {
     struct OneTooMany {
         dir: PathBuf,
         waiting: Vec<Part>,
+        /// What else was done to the file.
+        tampered: &'static str,
     }
 
     impl Carrier for OneTooMany {
@@ -440,6 +442,7 @@ mod tests {
                 cells: &cells,
             };
             RunWriter::create(&file, &new)?.finish(RunState::Complete, "", &Fingerprint::default())?;
+            rusqlite::Connection::open(&file).unwrap().execute_batch(self.tampered).unwrap();
             Ok(Some(Arrival::Done { part: part.name, host: "x".into(), file }))
         }
 
@@ -450,11 +453,26 @@ mod tests {
 
     #[test]
     fn a_result_with_a_cell_too_many_fails_its_part_and_nothing_else() {
+        fails_its_part_and_nothing_else("", "were asked for");
+    }
+
+    #[test]
+    fn a_result_that_would_be_read_for_ever_fails_its_part_and_nothing_else() {
+        let view = "DROP VIEW result; DROP TABLE fact;
+                    CREATE VIEW fact AS WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n)
+                    SELECT '' AS moment, i AS position, '' AS topic, '' AS name, '' AS value FROM n WHERE i < 0";
+        fails_its_part_and_nothing_else(
+            view,
+            "its result cannot be read: the run file is damaged: it has the view `fact`",
+        );
+    }
+
+    fn fails_its_part_and_nothing_else(tampered: &'static str, why: &str) {
         let dir = tempfile::tempdir().unwrap();
         let text = "measure = \"slices\"\ngenerations = 2\n[server]\nprotocol = \"busy\"\n[load]\nconnections = 2\n\
                     [factors]\nserver.model = [\"good\", \"hang\"]\n";
         let prepared = prepare_elsewhere(parse(text), text.to_owned(), &catalog()).unwrap();
-        let mut carrier = OneTooMany { dir: dir.path().to_owned(), waiting: Vec::new() };
+        let mut carrier = OneTooMany { dir: dir.path().to_owned(), waiting: Vec::new(), tampered };
         let setting = Setting {
             pitot: "pitot",
             version: "0.0.0",
@@ -469,7 +487,7 @@ mod tests {
         let run = Run::open(&output).unwrap();
         for repetition in run.cells.iter().flat_map(|cell| &cell.repetitions) {
             assert_eq!(repetition.verdict.kind, VerdictKind::Failed);
-            assert!(repetition.verdict.reason.contains("were asked for"), "{}", repetition.verdict.reason);
+            assert!(repetition.verdict.reason.contains(why), "{}", repetition.verdict.reason);
         }
         // Nothing of it was measured on this machine, which so cannot go on with it alone.
         let guardian = Guardian::start().unwrap();
