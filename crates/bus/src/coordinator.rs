@@ -9,7 +9,7 @@ use async_nats::jetstream::kv::Operation;
 use async_nats::jetstream::stream::LastRawMessageErrorKind;
 use futures_util::{StreamExt, TryStreamExt};
 use pitot_results::Failure;
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::agent::Announcement;
 use crate::connection::{ANSWER_MAX, Connection};
@@ -48,6 +48,23 @@ pub struct Present {
     pub name: String,
     /// What it tells of its host.
     pub about: serde_json::Value,
+}
+
+/// A larger result is refused. Those of parts have some hundred kilobytes, and the files of their plans.
+const RESULT_BYTES_MAX: usize = 256 << 20;
+
+/// All that a stream has, in no more room than that takes; none if it is more than `most` bytes.
+async fn bounded(
+    stream: &mut (impl AsyncRead + Unpin),
+    most: usize,
+) -> Result<Option<Vec<u8>>, async_nats::Error> {
+    let mut bytes = Vec::new();
+    while tokio::time::timeout(ANSWER_MAX, stream.read_buf(&mut bytes)).await?? > 0 {
+        if bytes.len() > most {
+            return Ok(None);
+        }
+    }
+    Ok(Some(bytes))
 }
 
 /// How long one looks for something new.
@@ -286,7 +303,13 @@ impl<'a> Coordinator<'a> {
         let agent = entry.agent;
         let event = match entry.state {
             State::Done => Event::Done { job, agent, result: result.to_vec() },
-            State::Object(name) => Event::Done { job, agent, result: self.object(&name).await? },
+            State::Object(name) => match self.object(&name).await? {
+                Some(result) => Event::Done { job, agent, result },
+                None => {
+                    let reason = format!("its result is larger than {} MiB", RESULT_BYTES_MAX >> 20);
+                    Event::Failed { job, agent, reason }
+                }
+            },
             State::Failed(reason) => Event::Failed { job, agent, reason },
             State::Claimed => return Ok(None),
         };
@@ -296,13 +319,12 @@ impl<'a> Coordinator<'a> {
         Ok(None)
     }
 
-    /// An object, as long as more of it comes: a bus that was restarted, or that does not permit all of it, says nothing.
-    async fn object(&self, name: &str) -> Result<Vec<u8>, async_nats::Error> {
+    /// An object, as long as more of it comes: a bus that was restarted, or that does not permit all of it, says nothing. None if it
+    /// is too large. What it claims as its size is not believed: anybody with permission may have put it there.
+    async fn object(&self, name: &str) -> Result<Option<Vec<u8>>, async_nats::Error> {
         let places = self.places();
         let mut object = tokio::time::timeout(ANSWER_MAX, places.results.get(name)).await??;
-        let mut bytes = Vec::with_capacity(object.info().size);
-        while tokio::time::timeout(ANSWER_MAX, object.read_buf(&mut bytes)).await?? > 0 {}
-        Ok(bytes)
+        bounded(&mut object, RESULT_BYTES_MAX).await
     }
 
     /// The result of a job is safe elsewhere: the bus may forget it.
@@ -351,5 +373,19 @@ impl<'a> Coordinator<'a> {
 
     fn places(&self) -> Arc<Places> {
         self.connection.places()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_stream_is_read_up_to_a_bound_and_into_no_more_room_than_it_has() {
+        let exact = bounded(&mut &[7; 100][..], 100).await.unwrap().unwrap();
+        assert_eq!(exact.len(), 100);
+        assert!(exact.capacity() < 1000);
+        assert!(bounded(&mut &[7; 101][..], 100).await.unwrap().is_none());
+        assert!(bounded(&mut tokio::io::repeat(7), 1 << 20).await.unwrap().is_none(), "it never ends");
     }
 }

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use pitot_lab::database::check_owner;
 use pitot_lab::statistics::MEDIAN_REPETITIONS_MIN;
 use pitot_lab::{
     Catalog, Guardian, Measure, OtherRun, Outcome, Plan, Prepared, RunLock, RunState, SUITES, SelfCheck,
@@ -57,9 +58,13 @@ pub(crate) struct Run {
     /// With --dry-run: print how many cells each level has, what is skipped and why, and no commands.
     #[arg(long, requires = "dry_run")]
     summary: bool,
-    /// Continue a run that was stopped or killed.
+    /// Continue a run that was stopped or killed. THIS RUNS THE COMMANDS IN THE FILE: resume only files that you or people you trust
+    /// have made.
     #[arg(long, value_name = "FILE.pitot", conflicts_with_all = ["plan", "repetitions", "within", "until_decided", "seed", "dry_run", "server"])]
     resume: Option<PathBuf>,
+    /// With --resume: run the commands of a file that another user owns or everybody can write.
+    #[arg(long, requires = "resume")]
+    trust_owner: bool,
     #[command(flatten)]
     amount: Amount,
     /// The seed of the order, instead of the plan's.
@@ -95,6 +100,9 @@ impl Run {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         self.comparison.check_servers()?;
         self.check_bus()?;
+        if let Some(path) = &self.resume {
+            check_owner(path, self.trust_owner)?;
+        }
         if self.dry_run {
             return self.dry();
         }
@@ -188,7 +196,7 @@ impl Run {
             (None, path) => {
                 let path = path.as_deref().unwrap_or(Path::new(""));
                 // A file that cannot be resumed is no run that others should know of.
-                let run = pitot_lab::Run::open(path)?;
+                let run = pitot_lab::Run::open_to_resume(path)?;
                 self.push_to_hosts(&run.plan, &pitot, stop)?;
                 path.display().to_string()
             }

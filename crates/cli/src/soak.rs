@@ -12,8 +12,10 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand, ValueEnum};
 use pitot_host::{CpuSplit, split_cpus};
 use pitot_lab::Ground;
+use pitot_lab::database::check_owner;
 use pitot_meter::{Nanos, units};
 use pitot_results::Failure;
+use pitot_results::secrets::mask;
 use pitot_soak::record::{Info, State};
 use pitot_soak::run::{OnDeath, OnHang, Settings};
 use pitot_soak::{Soak as Recorded, SoakFile};
@@ -45,9 +47,12 @@ pub(crate) struct Soak {
     #[arg(long = "for", value_name = "TIME", value_parser = units::duration)]
     length: Option<Nanos>,
     /// Go on with a soak that was stopped or killed, until its time is over. Its own command line is repeated; --pid, --restart and
-    /// --on-hang may be given anew.
+    /// --on-hang may be given anew. THIS RUNS THE COMMANDS IN THE FILE: resume only files that you or people you trust have made.
     #[arg(long, value_name = "FILE.pitot")]
     resume: Option<PathBuf>,
+    /// With --resume: run the commands of a file that another user owns or everybody can write.
+    #[arg(long, requires = "resume")]
+    trust_owner: bool,
     /// The file to create. [default: soak and the time, in this directory]
     #[arg(short, long, value_name = "FILE.pitot")]
     output: Option<PathBuf>,
@@ -126,6 +131,7 @@ impl Soak {
         match &self.resume {
             Some(path) => {
                 self.refuse_beside_resume()?;
+                check_owner(path, self.trust_owner)?;
                 // The soak goes on in the directory in which it was begun.
                 let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
                 let (asked, resumed) = resume::read(&path)?;
@@ -233,7 +239,7 @@ impl Soak {
     /// What is asked for, as it stands in the file.
     fn info(&self, target: &Target) -> Result<Info, Failure> {
         Ok(Info {
-            title: target.title(),
+            title: mask(&target.title()).into_owned(),
             version: env!("CARGO_PKG_VERSION").into(),
             arguments: std::env::args().skip(2).collect(),
             directory: std::env::current_dir().unwrap_or_default().to_string_lossy().into_owned(),
@@ -307,7 +313,7 @@ fn remove_if_empty(path: &Path) {
         !soak.intervals.is_empty() || soak.events.iter().any(|event| event.subject.is_some())
     };
     if Recorded::open(path).is_ok_and(|soak| !has_begun(&soak)) {
-        for end in ["", "-wal", "-shm"] {
+        for end in ["", "-wal", "-shm", ".secrets"] {
             let mut name = path.as_os_str().to_owned();
             name.push(end);
             let _ = std::fs::remove_file(name);

@@ -9,6 +9,7 @@
 
 pub mod advise;
 mod catalog;
+pub mod database;
 mod figures;
 pub mod kept;
 pub mod metric;
@@ -18,6 +19,7 @@ mod procfs;
 mod record;
 pub mod runfile;
 mod runner;
+pub mod secrets_file;
 mod self_check;
 pub mod statistics;
 mod suites;

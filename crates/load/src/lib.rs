@@ -58,7 +58,6 @@ mod verdict;
 mod watch;
 mod workload;
 
-pub use asked::{MASK, is_secret, without_secrets};
 pub use engine::{ENGINES, EngineEntry};
 pub use hold::Session;
 pub use options::{ContentOptions, Options, ReachOptions};

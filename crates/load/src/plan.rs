@@ -6,7 +6,6 @@ use std::sync::Arc;
 use pitot_meter::Nanos;
 use pitot_proto::client::{ClientProtocol, HttpVersion, Url};
 
-use crate::asked::without_secrets;
 use crate::conditions::Conditions;
 use crate::connections::{SessionPlan, ThreadPace, ThreadPlan};
 use crate::engine::{self, ENGINES, EngineEntry, Sources};
@@ -24,6 +23,7 @@ use crate::think::ThinkTimes;
 use crate::workload::{self, ConnectAt, Group};
 use pitot_results::Failure;
 use pitot_results::receipts::Receipts;
+use pitot_results::secrets::mask;
 use serde_json::Value;
 
 /// The length of a run whose options do not limit it.
@@ -131,7 +131,7 @@ impl Plan {
             reach: Reach::new(&options.reach, &target.url, target.port)?,
             target: match options.keep_secrets {
                 true => Url::without_user_info(&options.url),
-                false => without_secrets(&Url::without_user_info(&options.url)),
+                false => mask(&Url::without_user_info(&options.url)).into_owned(),
             },
             port: target.port,
             is_tls: target.tls.is_some(),

@@ -1,7 +1,9 @@
 use std::fmt;
+use std::io::Read as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use flate2::read::ZlibDecoder;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 
 use crate::Nanos;
@@ -17,6 +19,13 @@ pub struct Histogram(pub(crate) hdrhistogram::Histogram<u64>);
 /// The longest duration that is distinguished.
 const MAX: Nanos = Nanos::from_secs(3600);
 const DIGITS: u8 = 3;
+
+/// The first word of a histogram in the V2 encoding that is deflated. Its length follows, then the stream.
+const COOKIE_DEFLATED: u32 = 0x1c84_9314;
+/// What precedes the counts of one that is not: cookie, length, offset, digits, bounds and ratio.
+const HEADER_BYTES: usize = 40;
+/// A histogram of ours has at most 34,000 counts of up to nine bytes; others may be finer.
+const INFLATED_BYTES_MAX: u64 = 4 << 20;
 
 impl Histogram {
     /// A histogram without samples.
@@ -95,13 +104,28 @@ impl Histogram {
     /// # Errors
     /// The text is not base64, not a V2 histogram, or holds durations beyond an hour.
     pub fn decode(text: &str) -> Result<Histogram, DecodeError> {
-        let bytes = STANDARD.decode(text).map_err(|_| DecodeError)?;
+        let bytes = inflated(&STANDARD.decode(text).map_err(|_| DecodeError)?).ok_or(DecodeError)?;
         let read: hdrhistogram::Histogram<u64> =
             Deserializer::new().deserialize(&mut bytes.as_slice()).map_err(|_| DecodeError)?;
         let mut histogram = Histogram::new();
         histogram.0.add(&read).map_err(|_| DecodeError)?;
         Ok(histogram)
     }
+}
+
+/// A histogram without its compression, if it is as long as it claims: the library would make as much room as that first.
+fn inflated(bytes: &[u8]) -> Option<Vec<u8>> {
+    let word = |bytes: &[u8], at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+    let plain = match word(bytes, 0)? {
+        COOKIE_DEFLATED => {
+            let mut plain = Vec::new();
+            ZlibDecoder::new(bytes.get(8..)?).take(INFLATED_BYTES_MAX).read_to_end(&mut plain).ok()?;
+            plain
+        }
+        _ => bytes.to_vec(),
+    };
+    let is_whole = word(&plain, 4)? as usize == plain.len().checked_sub(HEADER_BYTES)?;
+    (word(&plain, 0)? != COOKIE_DEFLATED && is_whole).then_some(plain)
 }
 
 impl Default for Histogram {
@@ -165,6 +189,38 @@ mod tests {
         assert_eq!(Histogram::decode(&Histogram::new().encode()).unwrap().count(), 0);
         assert_eq!(Histogram::decode("AAAA").unwrap_err(), DecodeError);
         assert_eq!(Histogram::decode("not base64!").unwrap_err(), DecodeError);
+    }
+
+    #[test]
+    fn a_histogram_is_given_no_more_room_than_it_needs() {
+        let text = |plain: &[u8]| {
+            let mut bytes = COOKIE_DEFLATED.to_be_bytes().to_vec();
+            let mut stream = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+            std::io::Write::write_all(&mut stream, plain).unwrap();
+            let stream = stream.finish().unwrap();
+            bytes.extend((stream.len() as u32).to_be_bytes());
+            bytes.extend(stream);
+            STANDARD.encode(bytes)
+        };
+        let plain = inflated(&STANDARD.decode(filled(1..9).encode()).unwrap()).unwrap();
+        assert_eq!(Histogram::decode(&text(&plain)).unwrap().count(), 8);
+        // It claims four gigabytes, and has none.
+        let mut claims = plain.clone();
+        claims[4..8].fill(0xff);
+        assert_eq!(Histogram::decode(&text(&claims)).unwrap_err(), DecodeError);
+        assert_eq!(Histogram::decode(&STANDARD.encode(&claims)).unwrap_err(), DecodeError);
+        // It has 256 MiB of counts in a quarter of a megabyte.
+        let mut bomb = plain[..HEADER_BYTES].to_vec();
+        bomb[4..8].copy_from_slice(&(256_u32 << 20).to_be_bytes());
+        bomb.resize(HEADER_BYTES + (256 << 20), 0);
+        let bomb = text(&bomb);
+        assert!(bomb.len() < 1 << 20);
+        assert_eq!(Histogram::decode(&bomb).unwrap_err(), DecodeError);
+        assert!(inflated(&STANDARD.decode(bomb).unwrap()).is_none());
+        assert_eq!(
+            Histogram::decode(&text(&STANDARD.decode(text(&plain)).unwrap())).unwrap_err(),
+            DecodeError
+        );
     }
 
     #[test]

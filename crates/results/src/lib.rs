@@ -35,6 +35,7 @@ mod parse;
 mod printable;
 mod printed;
 pub mod receipts;
+pub mod secrets;
 pub mod serve;
 pub mod stderr;
 mod time;

@@ -56,6 +56,13 @@ pub struct Info {
     pub published: Vec<String>,
 }
 
+impl Info {
+    /// What tells its secrets from those of another soak.
+    pub(crate) fn id(&self) -> String {
+        self.started_unix_s.to_string()
+    }
+}
+
 /// Whether a soak is over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

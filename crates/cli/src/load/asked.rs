@@ -1,8 +1,7 @@
 //! The words of a command line as a result keeps them, so that a run can be repeated from it.
 
 use clap::Command;
-use pitot_load::{MASK, is_secret, without_secrets};
-use pitot_proto::client::Url;
+use pitot_results::secrets::{mask, mask_option};
 use serde_json::{Value, json};
 
 /// Options about this run's own output or its workers: a repetition has its own.
@@ -78,27 +77,12 @@ impl Words {
 
     /// The same without secrets.
     fn masked(&self) -> Words {
-        let mask = |(name, value): &(String, Option<String>)| {
-            let value = value.as_ref().map(|value| match name.as_str() {
-                "--basic-auth" => MASK.to_owned(),
-                "--header" => match value.split_once(':') {
-                    Some((header, _)) if is_secret(header) => format!("{header}: {MASK}"),
-                    _ => value.clone(),
-                },
-                "--form" => match value.split_once('=') {
-                    Some((field, _)) if is_secret(field) => format!("{field}={MASK}"),
-                    _ => value.clone(),
-                },
-                "--path" => without_secrets(value),
-                _ => value.clone(),
-            });
+        let option = |(name, value): &(String, Option<String>)| {
+            let value = value.as_ref().map(|value| mask_option(name, value).into_owned());
             (name.clone(), value)
         };
-        let url = self.url.as_ref().map(|url| match Url::without_user_info(url) {
-            shown if shown == *url => without_secrets(&shown),
-            shown => without_secrets(&shown).replacen("://", &format!("://{MASK}@"), 1),
-        });
-        Words { url, options: self.options.iter().map(mask).collect() }
+        let url = self.url.as_ref().map(|url| mask(url).into_owned());
+        Words { url, options: self.options.iter().map(option).collect() }
     }
 
     /// As a result holds it.

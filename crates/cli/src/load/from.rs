@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use clap::{CommandFactory as _, Parser};
-use pitot_load::MASK;
 use pitot_results::Failure;
+use pitot_results::secrets::MASK;
 use serde_json::Value;
 
 use super::Load;

@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal};
 
 use pitot_lab::{Finished, Progress, Repetition, VerdictKind, metric};
+use pitot_results::secrets::mask_option;
 use pitot_results::stderr;
 
 use super::minutes;
@@ -19,19 +20,22 @@ impl Display {
 
     pub(crate) fn show(&mut self, news: &Progress<'_>) {
         let count = format!("[{:>width$}/{}]", news.number, news.total, width = news.total.to_string().len());
+        // Levels may be URLs and headers.
+        let levels: Vec<_> = news.label.split(", ").map(|level| mask_option("header", level)).collect();
+        let label = levels.join(", ");
         let left = minutes(news.left_s);
         match (news.trial, news.finished) {
             (true, None) if self.terminal => {
-                stderr::raw(format_args!("\r\x1b[Ktrying {count} {}", news.label));
+                stderr::raw(format_args!("\r\x1b[Ktrying {count} {label}"));
             }
             (false, None) if self.terminal => {
-                stderr::raw(format_args!("\r\x1b[K{count} {}  {left} left", news.label));
+                stderr::raw(format_args!("\r\x1b[K{count} {label}  {left} left"));
             }
             (_, None) => {}
-            (true, Some(Finished::Repetition(tried))) => self.show_given_up(news.label, tried),
+            (true, Some(Finished::Repetition(tried))) => self.show_given_up(&label, tried),
             (_, Some(finished)) => {
                 let (outcome, failed) = outcome(finished);
-                let line = format!("{count} {}{outcome}", news.label);
+                let line = format!("{count} {label}{outcome}");
                 match (self.terminal, failed) {
                     (true, true) => stderr::line(format_args!("\r\x1b[K{line}")),
                     (true, false) => stderr::raw(format_args!("\r\x1b[K{line}  {left} left")),

@@ -8,8 +8,9 @@ use clap::{Args, FromArgMatches};
 use pitot_fault::Moment;
 use pitot_meter::units;
 use pitot_results::Failure;
+use pitot_results::secrets::mask;
 use pitot_soak::file::Moment as Written;
-use pitot_soak::record::{Event, EventKind, State};
+use pitot_soak::record::{Event, EventKind, Info, State};
 use pitot_soak::{Soak as Recorded, SoakError, SoakFile, is_running};
 
 use super::Soak;
@@ -26,6 +27,8 @@ pub(super) struct Resumed {
     reached_s: f64,
     /// Faults that were made, by server, position in the plan and time.
     made: HashSet<(i64, u32, u64)>,
+    /// What was asked for, with its secrets.
+    info: Info,
 }
 
 /// Seconds since 1970.
@@ -38,12 +41,7 @@ pub(super) fn read(path: &Path) -> Result<(Soak, Resumed), Failure> {
     if is_running(path) {
         return Err(locked(path));
     }
-    let soak = Recorded::open(path).map_err(|e| {
-        Failure::misuse(
-            format!("{}: {e}", path.display()),
-            "name the file of a soak that was stopped or killed",
-        )
-    })?;
+    let soak = Recorded::open_to_resume(path)?;
     let reached_s = soak.reached_s();
     let done_s = reached_s - soak.gaps_s();
     let left_s = soak.info.asked_s - done_s;
@@ -63,14 +61,14 @@ pub(super) fn read(path: &Path) -> Result<(Soak, Resumed), Failure> {
     let words = command.try_get_matches_from(&soak.info.arguments);
     let asked = words.and_then(|matches| Soak::from_arg_matches(&matches)).map_err(|_| {
         Failure::misuse(
-            format!("its command line is not known any more: {}", soak.info.arguments.join(" ")),
+            format!("its command line is not known any more: {}", mask(&soak.info.arguments.join(" "))),
             "go on with the version that began it",
         )
     })?;
     // A wall clock that was set back must not turn the axis.
     let offset_s = (unix_s() - soak.info.started_unix_s).max(reached_s);
     let made = soak.faults.iter().map(|fault| (fault.subject, fault.number, fault.due_s.to_bits())).collect();
-    Ok((asked, Resumed { left_s, offset_s, done_s, reached_s, made }))
+    Ok((asked, Resumed { left_s, offset_s, done_s, reached_s, made, info: soak.info }))
 }
 
 fn locked(path: &Path) -> Failure {
@@ -96,7 +94,7 @@ impl Resumed {
                 "check its permissions and the space",
             ),
         };
-        let mut file = SoakFile::resume(path).map_err(unwritable)?;
+        let mut file = SoakFile::resume(path, &self.info).map_err(unwritable)?;
         let length_s = self.offset_s - self.reached_s;
         let gap = Event {
             at_s: self.reached_s,

@@ -1,9 +1,10 @@
 //! What can be wrong with a run file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use pitot_results::Failure;
-use rusqlite::ErrorCode;
+
+use crate::database::{DatabaseError, damage};
 
 /// What can be wrong with a run file.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +44,22 @@ pub enum RunFileError {
     Database(#[from] rusqlite::Error),
 }
 
+impl RunFileError {
+    /// What keeps the file of this path from being used.
+    pub(super) fn of(path: &Path, error: DatabaseError) -> RunFileError {
+        let path: PathBuf = path.into();
+        match error {
+            DatabaseError::Open(e) => RunFileError::Open { path, reason: e.to_string() },
+            DatabaseError::Exists => RunFileError::Exists(path),
+            DatabaseError::Locked => RunFileError::Locked(path),
+            DatabaseError::Foreign => RunFileError::Foreign(path),
+            DatabaseError::Newer { found, known } => RunFileError::Newer { path, found, known },
+            DatabaseError::Unsafe(what) => RunFileError::Damaged(what),
+            DatabaseError::Sqlite(e) => RunFileError::Database(e),
+        }
+    }
+}
+
 impl From<RunFileError> for Failure {
     fn from(error: RunFileError) -> Failure {
         let what = error.to_string();
@@ -60,17 +77,10 @@ impl From<RunFileError> for Failure {
             RunFileError::Damaged(_) => {
                 Failure::run(what, "use a copy of the file from before, if there is one")
             }
-            RunFileError::Database(cause)
-                if matches!(
-                    cause.sqlite_error_code(),
-                    Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
-                ) =>
-            {
-                Failure::run(
-                    format!("the run file is damaged: {cause}"),
-                    "use a copy of the file from before; `sqlite3 FILE .recover` saves what can be read",
-                )
-            }
+            RunFileError::Database(cause) if let Some(why) = damage(&cause) => Failure::run(
+                format!("the run file is damaged: {why}"),
+                "use a copy of the file from before; `sqlite3 FILE .recover` saves what can be read",
+            ),
             RunFileError::Database(cause) => Failure::run(
                 format!("{what}: {cause}"),
                 "check the free space and the permissions of its directory",

@@ -29,6 +29,7 @@
 mod carried;
 mod error;
 mod hosts;
+pub(crate) mod masked;
 mod read;
 mod schema;
 mod write;

@@ -2,84 +2,76 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use pitot_fault::FaultRecord;
-use pitot_results::VerdictKind;
 use pitot_results::load::LoadResult;
-use rusqlite::{Connection, OpenFlags, Row};
+use pitot_results::{Failure, VerdictKind};
+use rusqlite::{Connection, Row};
 use serde::de::DeserializeOwned;
 
 use super::error::RunFileError;
+use super::masked::to_json;
 use super::schema;
 use crate::plan::{FactorLevel, Measure, SkipRecord};
 use crate::record::{
     CellRecord, CpuSample, Repetition, Run, RunInfo, RunState, Sample, Slice, TreeSample, Verdict,
 };
+use crate::{database, secrets_file};
 use pitot_host::Fingerprint;
 
 impl Run {
-    /// Reads a run file as a whole. It may be finished, interrupted, or still being written by another process.
+    /// Reads a run file as a whole. It may be finished, interrupted, or still being written by another process; and it may come
+    /// from anywhere. Secrets are masked in it.
     ///
     /// # Errors
-    /// If it is not there, is not a run file, is newer than this reader, or is damaged.
+    /// If it is not there, is not a run file, is newer than this reader, or is damaged; or if this process writes it.
     pub fn open(path: &Path) -> Result<Run, RunFileError> {
-        std::fs::File::open(path)
-            .map_err(|e| RunFileError::Open { path: path.into(), reason: e.to_string() })?;
-        let mut connection = open_read_only(path)?;
-        let schema_version = schema::check(&connection, path)?;
+        let of = |error| RunFileError::of(path, error);
+        let mut connection = database::open_to_read(path).map_err(of)?;
         // One transaction, so that a run that is being written is seen at one moment.
         let transaction = connection.transaction()?;
-        let (mut info, plan): (RunInfo, String) =
-            transaction.query_row("SELECT * FROM run", [], read_info)?;
-        info.schema_version = schema_version;
-        let plan = from_json("the plan", &plan)?;
-        let host_before = read_facts(&transaction, "before")?;
-        let host_after = Some(read_facts(&transaction, "after")?).filter(|after| !after.facts.is_empty());
-        let host_changes = host_after.as_ref().map(|after| host_before.changes_to(after)).unwrap_or_default();
-        let (controls, cells) =
-            read_cells(&transaction, schema_version)?.into_iter().partition(|c| c.control_of.is_some());
-        let skips = read_skips(&transaction)?;
-        let hosts = super::hosts::read(&transaction)?;
-        Ok(Run {
-            path: path.into(),
-            info,
-            plan,
-            host_before,
-            host_after,
-            host_changes,
-            hosts,
-            cells,
-            controls,
-            skips,
-            floor: None,
-        })
+        let layout = schema::FORMAT.check(&transaction).map_err(of)?;
+        database::check_pages(&transaction).map_err(of)?;
+        read(&transaction, layout, path)
+    }
+
+    /// Reads a run that is to be resumed, with the secrets of its plan.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), or if its secrets are not beside it.
+    pub fn open_to_resume(path: &Path) -> Result<Run, Failure> {
+        let mut run = Run::open(path)?;
+        let mut plan = to_json(&run.plan);
+        secrets_file::restore(path, &run.info.id, &mut plan)?;
+        run.plan = serde_json::from_value(plan)
+            .map_err(|e| RunFileError::Damaged(format!("the plan with its secrets: {e}")))?;
+        Ok(run)
     }
 }
 
-/// Opens without writing. A file in a folder that cannot be written is read as it is: nobody can be writing it.
-fn open_read_only(path: &Path) -> Result<Connection, RunFileError> {
-    let flags =
-        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
-    let readable =
-        |connection: &Connection| connection.pragma_query_value(None, "schema_version", |_| Ok(()));
-    let connection = Connection::open_with_flags(path, flags)?;
-    if !matches!(
-        readable(&connection).map_err(|e| e.sqlite_error_code()),
-        Err(Some(rusqlite::ErrorCode::CannotOpen | rusqlite::ErrorCode::ReadOnly))
-    ) {
-        return Ok(connection);
-    }
-    let full = std::path::absolute(path)
-        .map_err(|e| RunFileError::Open { path: path.into(), reason: e.to_string() })?;
-    let escaped: String = full
-        .to_string_lossy()
-        .chars()
-        .map(|c| match c {
-            '%' => "%25".to_owned(),
-            '?' => "%3f".to_owned(),
-            '#' => "%23".to_owned(),
-            c => c.to_string(),
-        })
-        .collect();
-    Ok(Connection::open_with_flags(format!("file:{escaped}?immutable=1"), flags)?)
+/// Reads a run within a transaction.
+pub(super) fn read(transaction: &Connection, layout: u32, path: &Path) -> Result<Run, RunFileError> {
+    let (mut info, plan): (RunInfo, String) = transaction.query_row("SELECT * FROM run", [], read_info)?;
+    info.schema_version = layout;
+    let plan = from_json("the plan", &plan)?;
+    let host_before = read_facts(transaction, "before")?;
+    let host_after = Some(read_facts(transaction, "after")?).filter(|after| !after.facts.is_empty());
+    let host_changes = host_after.as_ref().map(|after| host_before.changes_to(after)).unwrap_or_default();
+    let (controls, cells) =
+        read_cells(transaction, layout)?.into_iter().partition(|c| c.control_of.is_some());
+    let skips = read_skips(transaction)?;
+    let hosts = super::hosts::read(transaction)?;
+    Ok(Run {
+        path: path.into(),
+        info,
+        plan,
+        host_before,
+        host_after,
+        host_changes,
+        hosts,
+        cells,
+        controls,
+        skips,
+        floor: None,
+    })
 }
 
 const STATES: [(&str, RunState); 3] = [

@@ -1,18 +1,30 @@
-use std::path::Path;
-
 use rusqlite::Connection;
+use rusqlite::config::DbConfig;
 
-use super::error::RunFileError;
+use crate::database::Format;
 
-/// `PRAGMA application_id`: "Pito". file(1) and others recognise a run file by it.
-pub(super) const APPLICATION_ID: i64 = 0x5069_746F;
-/// `PRAGMA user_version`: the layout that this version writes.
-pub(super) const LAYOUT: u32 = 7;
+/// How a run file is known, and what is read of it. The application is "Pito": file(1) and others recognise a run file by it.
+pub(super) const FORMAT: Format = Format {
+    application_id: 0x5069_746F,
+    layout: 7,
+    tables: &[
+        ("run", 1),
+        ("fact", 1),
+        ("skip", 1),
+        ("cell", 1),
+        ("factor", 1),
+        ("repetition", 1),
+        ("sample", 1),
+        ("slice", 5),
+        ("fault", 7),
+    ],
+    view: Some("result"),
+};
 
 pub(super) fn create(connection: &Connection) -> Result<(), rusqlite::Error> {
     connection.execute_batch(include_str!("schema.sql"))?;
-    connection.pragma_update(None, "application_id", APPLICATION_ID)?;
-    connection.pragma_update(None, "user_version", LAYOUT)
+    connection.pragma_update(None, "application_id", FORMAT.application_id)?;
+    connection.pragma_update(None, "user_version", FORMAT.layout)
 }
 
 /// Brings an older file to the layout of this version, so that a run can be resumed in it.
@@ -86,6 +98,7 @@ pub(super) fn has_slices(layout: u32) -> bool {
 /// Layout 4: one more word in the CHECK on `repetition.verdict`. The rows stay as they are, so the table's text is changed
 /// in place, as SQLite's page on ALTER TABLE describes it.
 fn allow_rate_missed(connection: &Connection) -> Result<(), rusqlite::Error> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, false)?;
     connection.execute_batch(
         "BEGIN;
          PRAGMA writable_schema = ON;
@@ -94,29 +107,14 @@ fn allow_rate_missed(connection: &Connection) -> Result<(), rusqlite::Error> {
          PRAGMA user_version = 4;
          COMMIT;
          PRAGMA writable_schema = RESET;",
-    )
+    )?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    Ok(())
 }
 
 /// The column of `repetition` with the output of programs that failed, in a file of this layout.
 pub(super) fn output_tail_column(layout: u32) -> &'static str {
     if layout < 3 { "last_words" } else { "output_tail" }
-}
-
-/// The layout of an open file, if it is a run file that can be read here.
-pub(super) fn check(connection: &Connection, path: &Path) -> Result<u32, RunFileError> {
-    let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-    let id = pragma("application_id").map_err(|e| match e.sqlite_error_code() {
-        Some(rusqlite::ErrorCode::NotADatabase) => RunFileError::Foreign(path.into()),
-        _ => RunFileError::Database(e),
-    })?;
-    if id != APPLICATION_ID {
-        return Err(RunFileError::Foreign(path.into()));
-    }
-    let found = pragma("user_version")?.try_into().unwrap_or(u32::MAX);
-    if found > LAYOUT {
-        return Err(RunFileError::Newer { path: path.into(), found, known: LAYOUT });
-    }
-    Ok(found)
 }
 
 /// The hosts of a run other than the lab's own: a table of those runs alone that have any.

@@ -1,4 +1,4 @@
--- Layout 6 of a run file. Every change of this file raises LAYOUT in schema.rs and adds a line to docs/run-file.md.
+-- Layout 6 of a run file. Every change of this file raises `layout` in schema.rs and adds a line to docs/run-file.md.
 
 -- One row: the run.
 CREATE TABLE run (

@@ -152,6 +152,11 @@ fn what_was_recorded_is_read_back() {
     assert_eq!(left, ["a.pitot"], "a finished run is one file");
 }
 
+/// Opens a file to go on with it, as `pitot run --resume` does.
+fn resume(path: &Path) -> Result<RunWriter, RunFileError> {
+    RunWriter::resume(path, &Plan::default())
+}
+
 #[test]
 fn a_run_that_never_finished_is_whole_up_to_its_last_repetition() {
     let dir = tempfile::tempdir().unwrap();
@@ -162,14 +167,15 @@ fn a_run_that_never_finished_is_whole_up_to_its_last_repetition() {
     let copy = dir.path().join("b.pitot");
     std::fs::copy(&path, &copy).unwrap();
     std::fs::copy(dir.path().join("a.pitot-wal"), dir.path().join("b.pitot-wal")).unwrap();
-    for path in [&path, &copy] {
-        let run = Run::open(path).unwrap();
+    // To open it beside the writer would drop the writer's locks.
+    assert!(matches!(Run::open(&path), Err(RunFileError::Locked(_))));
+    for run in [writer.read().unwrap(), Run::open(&copy).unwrap()] {
         assert_eq!(run.info.state, RunState::Running);
         assert_eq!(run.cells[0].repetitions.len(), 1);
         assert!(run.host_after.is_none() && run.host_changes.is_empty());
     }
     drop(writer);
-    let mut writer = RunWriter::resume(&copy).unwrap();
+    let mut writer = resume(&copy).unwrap();
     assert!(
         matches!(writer.record(0, &repetition()), Err(RunFileError::Database(_))),
         "a block is recorded once"
@@ -217,7 +223,7 @@ fn a_run_of_an_earlier_layout_is_read_and_resumed() {
         let kept = ((layout > 1).then_some(6), "bye".to_owned());
         let run = Run::open(&path).unwrap();
         assert_eq!((run.info.schema_version, of(&run, 0)), (layout, kept.clone()));
-        let mut writer = RunWriter::resume(&path).unwrap();
+        let mut writer = resume(&path).unwrap();
         writer.record(1, &repetition()).unwrap();
         let mut missed = repetition();
         missed.verdict.kind = VerdictKind::RateMissed;
@@ -253,9 +259,9 @@ fn one_process_writes_at_a_time_and_never_over_another_run() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.pitot");
     let writer = create(&path);
-    assert!(matches!(RunWriter::resume(&path), Err(RunFileError::Locked(_))));
+    assert!(matches!(resume(&path), Err(RunFileError::Locked(_))));
     drop(writer);
-    assert!(RunWriter::resume(&path).is_ok());
+    assert!(resume(&path).is_ok());
     let plan = std::panic::catch_unwind(|| create(&path));
     assert!(plan.is_err(), "an existing file is not overwritten");
 }
@@ -281,7 +287,7 @@ fn what_is_not_a_run_file_is_recognised() {
     assert!(matches!(Run::open(&path), Err(RunFileError::Open { .. })));
     std::fs::write(&path, "repetitions = 3\n".repeat(100)).unwrap();
     assert!(matches!(Run::open(&path), Err(RunFileError::Foreign(_))));
-    assert!(matches!(RunWriter::resume(&path), Err(RunFileError::Foreign(_))));
+    assert!(matches!(resume(&path), Err(RunFileError::Foreign(_))));
     let other = rusqlite::Connection::open(dir.path().join("b.sqlite")).unwrap();
     other.execute_batch("CREATE TABLE t (x)").unwrap();
     assert!(matches!(Run::open(&dir.path().join("b.sqlite")), Err(RunFileError::Foreign(_))));
@@ -319,4 +325,182 @@ fn counterparts_differ_in_the_named_factor_only() {
     assert_eq!(of(0).as_deref(), Some("fork, 1"));
     assert_eq!(of(1).as_deref(), Some("fork, 1000"));
     assert_eq!(of(2), None, "a baseline has no baseline");
+}
+
+/// A whole run file that was changed afterwards by somebody who knows SQLite.
+fn tampered(dir: &Path, statements: &str) -> std::path::PathBuf {
+    let path = dir.join("t.pitot");
+    let _ = std::fs::remove_file(&path);
+    let mut writer = create(&path);
+    writer.record(0, &repetition()).unwrap();
+    writer.finish(RunState::Interrupted, "", &host("x")).unwrap();
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection
+        .execute_batch(&format!("DROP VIEW result; PRAGMA writable_schema = ON; {statements}"))
+        .unwrap();
+    path
+}
+
+#[test]
+fn a_file_that_is_made_to_do_harm_is_refused_by_readers_and_the_writer() {
+    let dir = tempfile::tempdir().unwrap();
+    let endless =
+        "SELECT i FROM (WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n)";
+    for (statements, why) in [
+        (
+            format!(
+                "DROP TABLE fact; CREATE VIEW fact AS SELECT '' AS moment, i AS position, '' AS topic, '' AS name, '' AS value \
+                 FROM ({endless}) WHERE i < 0"
+            ),
+            "the view `fact`",
+        ),
+        ("ALTER TABLE skip RENAME TO a; CREATE VIEW SKIP AS SELECT * FROM a".into(), "the view `SKIP`"),
+        (
+            format!(
+                "CREATE TRIGGER t AFTER UPDATE ON run BEGIN INSERT INTO skip SELECT i, '', '' FROM ({endless}); END"
+            ),
+            "the trigger `t`",
+        ),
+        (
+            "DROP TABLE skip; INSERT INTO sqlite_schema VALUES ('table', 'skip', 'skip', 0, 'CREATE VIRTUAL TABLE skip \
+             USING rtree(position, factors, reason)')"
+                .into(),
+            "the virtual table `skip`",
+        ),
+        (
+            "DROP TABLE skip; CREATE TABLE skip (position, factors, reason AS (hex(zeroblob(1000))))".into(),
+            "`skip` computes what it holds",
+        ),
+        ("DROP TABLE sample".into(), "no table `sample`"),
+    ] {
+        let path = tampered(dir.path(), &statements);
+        for refused in [Run::open(&path).map(drop), resume(&path).map(drop)] {
+            let refused = refused.unwrap_err();
+            assert!(matches!(&refused, RunFileError::Damaged(what) if what.contains(why)), "{why}: {refused:?}");
+        }
+    }
+}
+
+#[test]
+fn what_a_file_claims_as_its_content_is_not_believed() {
+    let dir = tempfile::tempdir().unwrap();
+    let untyped = "UPDATE sqlite_schema SET sql = replace(sql, 'STRICT', '') WHERE name = 'run'";
+    for (statements, why) in [
+        // Of zeros and without a page for them, it would be this large only when it is read.
+        ("UPDATE run SET plan_source = CAST(zeroblob(70000000) AS TEXT)", "too big"),
+        ("ALTER TABLE repetition DROP COLUMN elapsed_s", "elapsed_s"),
+        ("DELETE FROM run", "no rows"),
+        (untyped, ""),
+    ] {
+        let path = tampered(dir.path(), statements);
+        if statements == untyped {
+            let connection = rusqlite::Connection::open(&path).unwrap();
+            connection.execute_batch("UPDATE run SET seed = x'00', plan = 7").unwrap();
+        }
+        let failure = pitot_results::Failure::from(Run::open(&path).unwrap_err());
+        assert!(failure.what.starts_with("the run file is damaged: "), "{failure}");
+        assert!(failure.what.to_lowercase().contains(why), "{why}: {failure}");
+    }
+}
+
+#[test]
+fn a_page_that_is_used_twice_is_found_before_it_is_read_for_ever() {
+    let dir = tempfile::tempdir().unwrap();
+    let rows = "WITH RECURSIVE n (i) AS (SELECT 100 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) \
+                INSERT INTO skip SELECT i, '[]', printf('%.200c', 'x') FROM n";
+    let path = tampered(dir.path(), rows);
+    assert_eq!(Run::open(&path).unwrap().skips.len(), 2902);
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    let number = |query: &str| connection.query_row(query, [], |row| row.get::<_, usize>(0)).unwrap();
+    let start =
+        (number("SELECT rootpage FROM sqlite_schema WHERE name = 'skip'") - 1) * number("PRAGMA page_size");
+    drop(connection);
+    let mut bytes = std::fs::read(&path).unwrap();
+    assert_eq!(bytes[start], 5, "an inner page of a table");
+    let cell = start + usize::from(u16::from_be_bytes([bytes[start + 12], bytes[start + 13]]));
+    // Its last child becomes its first one.
+    bytes.copy_within(cell..cell + 4, start + 8);
+    std::fs::write(&path, bytes).unwrap();
+    let refused = Run::open(&path).unwrap_err();
+    assert!(matches!(&refused, RunFileError::Damaged(what) if what.starts_with("Tree ")), "{refused:?}");
+}
+
+/// Bytes of all files of a folder in which any of these stands.
+fn files_with(dir: &Path, secrets: &[&str]) -> Vec<String> {
+    let holds = |path: &std::path::PathBuf| {
+        let bytes = std::fs::read(path).unwrap();
+        secrets.iter().any(|secret| bytes.windows(secret.len()).any(|part| part == secret.as_bytes()))
+    };
+    let all = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    let mut found: Vec<String> =
+        all.filter(holds).map(|path| path.file_name().unwrap().to_string_lossy().into_owned()).collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn a_secret_is_beside_the_file_and_not_in_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.pitot");
+    let secrets = ["hunter22", "tok-9871", "v'al-ue77"];
+    let header = "X-Api-Key: v'al-ue77";
+    let mut plan = Plan { title: "what hunter22 costs".into(), ..Plan::default() };
+    plan.load.set("url", Value::Text("http://me:hunter22@{address}/?token=tok-9871".into()));
+    plan.factors = vec![Factor { name: "load.header".into(), levels: vec![Value::Text(header.into())] }];
+    let factors = vec![FactorLevel::new("load.header", header)];
+    let cell = NewCell {
+        factors: factors.clone(),
+        server_command: "APP_TOKEN=tok-9871 ./app".into(),
+        load_command:
+            r"pitot load 'http://me:hunter22@h/?token=tok-9871' --header 'X-Api-Key: v'\''al-ue77' -c 2"
+                .into(),
+        measure: Measure::Fresh,
+        fresh_reason: "hunter22".into(),
+        control_of: None,
+    };
+    let new = NewRun {
+        command_line: "pitot run --url http://me:hunter22@h/",
+        version: "",
+        seed: 1,
+        started_at: "",
+        server_cpus: "",
+        load_cpus: "",
+        warnings: &["tok-9871 is used".into()],
+        server_versions: &[],
+        plan_source: "url = \"http://me:hunter22@{address}/?token=tok-9871\" # or hunter22",
+        plan: &plan,
+        host: &Fingerprint::default(),
+        skips: &[SkipRecord { factors, reason: "no hunter22".into() }],
+        cells: &[cell],
+    };
+    let mut writer = RunWriter::create(&path, &new).unwrap();
+    let said = "got v'al-ue77 of hunter22".to_owned();
+    let mut repetition = Repetition { output_tail: said.clone(), ..Repetition::default() };
+    repetition.verdict.reason.clone_from(&said);
+    repetition.load = Some(
+        LoadResult::parse(r#"{"schema": "pitot-load/1", "errors": [{"kind": "v'al-ue77", "count": 1}]}"#)
+            .unwrap(),
+    );
+    repetition.server_stats = Some(serde_json::json!({"said": said}));
+    repetition.faults =
+        vec![FaultRecord { what: said, command: "x --token tok-9871".into(), ..FaultRecord::default() }];
+    writer.record(0, &repetition).unwrap();
+    writer.warn("a hunter22").unwrap();
+    writer.measure_fresh(0, "a hunter22").unwrap();
+    writer.update_plan(&plan).unwrap();
+    assert_eq!(files_with(dir.path(), &secrets), ["a.pitot.secrets"]);
+    for entry in std::fs::read_dir(dir.path()).unwrap() {
+        let entry = entry.unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::mode(&entry.metadata().unwrap().permissions());
+        assert_eq!(mode & 0o777, 0o600, "{:?}", entry.file_name());
+    }
+    writer.finish(RunState::Interrupted, "", &host("x")).unwrap();
+    assert_eq!(files_with(dir.path(), &secrets), ["a.pitot.secrets"]);
+    assert_eq!(Run::open(&path).unwrap().cells[0].label(), "X-Api-Key: ***");
+    let run = Run::open_to_resume(&path).unwrap();
+    assert_eq!(run.plan, plan);
+    let writer = RunWriter::resume(&path, &run.plan).unwrap();
+    assert_eq!(files_with(dir.path(), &secrets), ["a.pitot.secrets"]);
+    writer.finish(RunState::Complete, "", &host("x")).unwrap();
+    assert!(files_with(dir.path(), &secrets).is_empty(), "what is complete is not resumed");
 }

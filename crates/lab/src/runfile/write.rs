@@ -1,12 +1,14 @@
-use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OpenFlags, params};
+use pitot_results::secrets::Secrets;
+use rusqlite::{Connection, params};
 
 use super::error::RunFileError;
-use super::schema;
+use super::{masked, schema};
+use crate::database::{DatabaseError, WriteLock};
 use crate::plan::{FactorLevel, Measure, Plan, SkipRecord};
-use crate::record::{HostRecord, Repetition, RunState, Sample, Slice, TreeSample};
+use crate::record::{HostRecord, Repetition, Run, RunState, Sample, Slice, TreeSample};
+use crate::secrets_file;
 use pitot_host::Fingerprint;
 
 /// What is known of a run before its first repetition.
@@ -57,70 +59,68 @@ pub struct NewCell {
     pub control_of: Option<usize>,
 }
 
-/// The one writer of a run file. It holds a lock on the file (flock(2)) that dies with the process.
+/// The one writer of a run file. It holds a lock on the file (flock(2)) that dies with the process, and masks the secrets of the
+/// plan in all that it writes.
 #[derive(Debug)]
 pub struct RunWriter {
-    // The order matters: closing any descriptor of the file drops SQLite's own locks, so the database goes first.
+    // The order matters: the database is closed before the lock.
     connection: Connection,
-    _lock: File,
+    _lock: WriteLock,
     path: PathBuf,
+    secrets: Secrets,
 }
 
 impl RunWriter {
-    /// Creates the file and writes all that is known before the first repetition.
+    /// Creates the file and writes all that is known before the first repetition. Secrets of the plan, if it has any, go into a
+    /// file beside it.
     ///
     /// # Errors
     /// If the file exists or cannot be written.
     pub fn create(path: &Path, run: &NewRun<'_>) -> Result<RunWriter, RunFileError> {
-        let lock = File::options().read(true).write(true).create_new(true).open(path).map_err(|e| {
-            if e.kind() == std::io::ErrorKind::AlreadyExists {
-                RunFileError::Exists(path.into())
-            } else {
-                RunFileError::Open { path: path.into(), reason: e.to_string() }
-            }
-        })?;
-        let mut writer = RunWriter::open(path, lock)?;
+        let of = |error| RunFileError::of(path, error);
+        let lock = WriteLock::create(path).map_err(of)?;
+        let connection = lock.connect().map_err(of)?;
+        let mut writer =
+            RunWriter { connection, _lock: lock, path: path.into(), secrets: run.plan.secrets() };
+        writer.keep_a_log()?;
         let transaction = writer.connection.transaction()?;
         schema::create(&transaction)?;
-        insert_run(&transaction, run)?;
+        let id = insert_run(&transaction, run, &writer.secrets)?;
+        let plan = masked::plan(run.plan, &writer.secrets);
+        secrets_file::keep(path, &id, &masked::to_json(run.plan), &plan)
+            .map_err(|e| of(DatabaseError::Open(e)))?;
         transaction.commit()?;
         Ok(writer)
     }
 
-    /// Opens a file whose run was interrupted or killed, to continue it.
+    /// Opens a file whose run was interrupted or killed, to continue it. `plan` is its plan with its secrets.
     ///
     /// # Errors
     /// If it is not a run file of this layout, or another process is writing it.
-    pub fn resume(path: &Path) -> Result<RunWriter, RunFileError> {
-        let lock = File::options()
-            .read(true)
-            .write(true)
-            .open(path)
-            .map_err(|e| RunFileError::Open { path: path.into(), reason: e.to_string() })?;
-        let writer = RunWriter::open(path, lock)?;
-        let found = schema::check(&writer.connection, path)?;
+    pub fn resume(path: &Path, plan: &Plan) -> Result<RunWriter, RunFileError> {
+        let of = |error| RunFileError::of(path, error);
+        let lock = WriteLock::resume(path).map_err(of)?;
+        let (connection, found) = lock.connect_checked(&schema::FORMAT).map_err(of)?;
+        let writer = RunWriter { connection, _lock: lock, path: path.into(), secrets: plan.secrets() };
+        writer.keep_a_log()?;
         schema::upgrade(&writer.connection, found)?;
         writer.connection.execute("UPDATE run SET state = 'running', ended_at = NULL", [])?;
         Ok(writer)
     }
 
-    fn open(path: &Path, lock: File) -> Result<RunWriter, RunFileError> {
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(RunFileError::Locked(path.into())),
-            Err(TryLockError::Error(e)) => {
-                return Err(RunFileError::Open { path: path.into(), reason: e.to_string() });
-            }
-        }
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(path, flags)?;
-        connection.pragma_update(None, "journal_mode", "wal").map_err(|e| match e.sqlite_error_code() {
-            Some(rusqlite::ErrorCode::NotADatabase) => RunFileError::Foreign(path.into()),
-            _ => RunFileError::Database(e),
-        })?;
-        connection.pragma_update(None, "synchronous", "full")?;
-        connection.pragma_update(None, "foreign_keys", true)?;
-        Ok(RunWriter { connection, _lock: lock, path: path.into() })
+    fn keep_a_log(&self) -> Result<(), RunFileError> {
+        self.connection.pragma_update(None, "journal_mode", "wal")?;
+        self.connection.pragma_update(None, "synchronous", "full")?;
+        Ok(self.connection.pragma_update(None, "foreign_keys", true)?)
+    }
+
+    /// The run as it stands in the file. It is read through the writer's own connection: to open and close the file beside it
+    /// would drop its locks.
+    ///
+    /// # Errors
+    /// If the database cannot be read.
+    pub fn read(&mut self) -> Result<Run, RunFileError> {
+        super::read::read(&*self.connection.transaction()?, schema::FORMAT.layout, &self.path)
     }
 
     /// Where the file is.
@@ -147,7 +147,7 @@ impl RunWriter {
     ) -> Result<(), RunFileError> {
         let transaction = self.connection.transaction()?;
         for (cell, repetition) in repetitions {
-            insert_repetition(&transaction, cell, repetition)?;
+            insert_repetition(&transaction, cell, repetition, &self.secrets)?;
         }
         transaction.commit()?;
         Ok(())
@@ -202,7 +202,8 @@ impl RunWriter {
     /// # Errors
     /// If the database cannot be written.
     pub fn update_plan(&mut self, plan: &Plan) -> Result<(), RunFileError> {
-        self.connection.execute("UPDATE run SET plan = ?1", params![json(plan)])?;
+        let plan = masked::plan(plan, &self.secrets).to_string();
+        self.connection.execute("UPDATE run SET plan = ?1", params![plan])?;
         Ok(())
     }
 
@@ -213,7 +214,7 @@ impl RunWriter {
     pub fn measure_fresh(&mut self, cell: usize, reason: &str) -> Result<(), RunFileError> {
         self.connection.execute(
             "UPDATE cell SET measure = 'fresh', fresh_reason = ?2 WHERE id = ?1",
-            params![cell_id(cell), reason],
+            params![cell_id(cell), self.secrets.hide(reason)],
         )?;
         Ok(())
     }
@@ -223,8 +224,10 @@ impl RunWriter {
     /// # Errors
     /// If the database cannot be written.
     pub fn warn(&mut self, sentence: &str) -> Result<(), RunFileError> {
-        self.connection
-            .execute("UPDATE run SET warnings = json_insert(warnings, '$[#]', ?1)", params![sentence])?;
+        self.connection.execute(
+            "UPDATE run SET warnings = json_insert(warnings, '$[#]', ?1)",
+            params![self.secrets.hide(sentence)],
+        )?;
         Ok(())
     }
 
@@ -243,6 +246,9 @@ impl RunWriter {
         transaction.commit()?;
         // A reader in another process may hold the log; the file is complete all the same, together with the log.
         let _ = self.connection.pragma_update(None, "journal_mode", "delete");
+        if state == RunState::Complete {
+            secrets_file::forget(&self.path);
+        }
         Ok(())
     }
 }
@@ -252,6 +258,7 @@ fn insert_repetition(
     transaction: &Connection,
     cell: usize,
     repetition: &Repetition,
+    secrets: &Secrets,
 ) -> Result<(), rusqlite::Error> {
     transaction.execute(
             "INSERT INTO repetition (cell_id, block, position, started_at, elapsed_s, address, ready_s, verdict, reason,
@@ -266,12 +273,12 @@ fn insert_repetition(
                 repetition.address,
                 repetition.ready_s,
                 repetition.verdict.kind.name(),
-                repetition.verdict.reason,
+                secrets.hide_known(&repetition.verdict.reason),
                 json(&repetition.verdict.figures),
-                repetition.load.as_ref().map(|l| l.raw.to_string()),
-                repetition.server_stats.as_ref().map(ToString::to_string),
+                repetition.load.as_ref().map(|result| masked::load(result, secrets)),
+                repetition.server_stats.as_ref().map(|stats| secrets.hide_json(stats, |_| true).to_string()),
                 repetition.resources.as_ref().map(json),
-                repetition.output_tail,
+                secrets.hide_known(&repetition.output_tail),
                 repetition.warmup_s,
             ],
         )?;
@@ -303,8 +310,8 @@ fn insert_repetition(
                 fault.due_s,
                 moment(fault.began_ns),
                 moment(fault.ended_ns),
-                fault.what,
-                fault.command,
+                secrets.hide_known(&fault.what),
+                secrets.hide(&fault.command),
                 fault.server_died,
             ],
         )?;
@@ -320,29 +327,39 @@ fn json<T: serde::Serialize>(value: &T) -> String {
     serde_json::to_string(value).expect("plain data has a JSON form")
 }
 
-fn insert_run(connection: &Connection, run: &NewRun<'_>) -> Result<(), rusqlite::Error> {
+/// Returns the run's identity.
+fn insert_run(
+    connection: &Connection,
+    run: &NewRun<'_>,
+    secrets: &Secrets,
+) -> Result<String, rusqlite::Error> {
+    let warnings: Vec<_> = run.warnings.iter().map(|sentence| secrets.hide(sentence)).collect();
     connection.execute(
         "INSERT INTO run (id, command_line, version, seed, started_at, state, server_cpus, load_cpus, warnings,
              server_versions, plan_source, plan)
          VALUES (lower(hex(randomblob(16))), ?1, ?2, ?3, ?4, 'running', ?5, ?6, ?7, ?8, ?9, ?10)",
         params![
-            run.command_line,
+            secrets.hide(run.command_line),
             run.version,
             run.seed as i64,
             run.started_at,
             run.server_cpus,
             run.load_cpus,
-            json(&run.warnings),
+            json(&warnings),
             json(&run.server_versions),
-            run.plan_source,
-            json(run.plan),
+            secrets.hide(run.plan_source),
+            masked::plan(run.plan, secrets).to_string(),
         ],
     )?;
     insert_facts(connection, "before", run.host)?;
     for (position, skip) in run.skips.iter().enumerate() {
         connection.execute(
             "INSERT INTO skip VALUES (?1, ?2, ?3)",
-            params![position as i64, json(&skip.factors), skip.reason],
+            params![
+                position as i64,
+                json(&masked::levels(&skip.factors, secrets)),
+                secrets.hide(&skip.reason)
+            ],
         )?;
     }
     for (position, cell) in run.cells.iter().enumerate() {
@@ -350,21 +367,21 @@ fn insert_run(connection: &Connection, run: &NewRun<'_>) -> Result<(), rusqlite:
             "INSERT INTO cell VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             params![
                 cell_id(position),
-                cell.server_command,
-                cell.load_command,
+                secrets.hide(&cell.server_command),
+                secrets.hide(&cell.load_command),
                 super::read::measure_name(cell.measure),
-                cell.fresh_reason,
+                secrets.hide(&cell.fresh_reason),
                 cell.control_of.map(cell_id),
             ],
         )?;
-        for (at, factor) in cell.factors.iter().enumerate() {
+        for (at, factor) in masked::levels(&cell.factors, secrets).iter().enumerate() {
             connection.execute(
                 "INSERT INTO factor VALUES (?1, ?2, ?3, ?4)",
                 params![cell_id(position), at as i64, factor.name, factor.level],
             )?;
         }
     }
-    Ok(())
+    connection.query_row("SELECT id FROM run", [], |row| row.get(0))
 }
 
 fn insert_facts(connection: &Connection, moment: &str, host: &Fingerprint) -> Result<(), rusqlite::Error> {

@@ -16,6 +16,8 @@ mod held;
 mod hosts;
 mod judge;
 mod kept;
+#[cfg(test)]
+mod killed;
 mod local;
 mod lock;
 mod part;

@@ -9,6 +9,7 @@ use crate::plan::{
     CANNOT_SERVE, Cell, CellServer, GVISOR_KERNEL, HOST_KERNEL, HostLimits, Measure, OWN, Placement, Plan,
     Program, REPLICATE_FACTOR, RESOLVER, SERVER_FACTOR, ServerSpec, SkipRecord, expand, label,
 };
+use crate::runfile::masked::levels;
 use pitot_host::demand::{Facts, Finding, findings, refusal, strictest};
 use pitot_host::journal::{self, Wanted};
 use pitot_host::setting::{Change, file_system_of};
@@ -114,6 +115,7 @@ fn prepare_at(mut plan: Plan, source: String, catalog: &Catalog, is_here: bool) 
         };
         return Err(Failure::misuse(format!("nothing of the plan can be run here: {why}"), cure));
     }
+    check_levels(&plan, &cells)?;
     let cpus = {
         // CPUs of other hosts are not looked for here.
         let here =
@@ -144,6 +146,23 @@ fn prepare_at(mut plan: Plan, source: String, catalog: &Catalog, is_here: bool) 
         false => Vec::new(),
     };
     Ok(Prepared { plan, source, cells, ways, skips, cpus, warnings, needs, orders: Vec::new() })
+}
+
+/// Refuses levels that would all be called `***`: nobody could tell them apart in a report, or resume the run.
+fn check_levels(plan: &Plan, cells: &[Cell]) -> Result<(), Failure> {
+    let secrets = plan.secrets();
+    for (index, cell) in cells.iter().enumerate() {
+        let shown = levels(&cell.factors, &secrets);
+        if shown != cell.factors
+            && cells[..index].iter().any(|other| levels(&other.factors, &secrets) == shown)
+        {
+            return Err(Failure::misuse(
+                format!("cells differ in a secret alone, and secrets are masked: {}", label(&shown)),
+                "describe a server for each in [servers], whose name is its level",
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// What of this machine decides which cells can be run; programs are looked for where the plan is carried out here.

@@ -5,9 +5,10 @@ use std::path::Path;
 use pitot_results::Failure;
 
 use crate::catalog::Catalog;
-use crate::plan::label;
+use crate::plan::{FactorLevel, label};
 use crate::record::{CellRecord, Run};
 use crate::runfile::RunWriter;
+use crate::runfile::masked::levels;
 use pitot_host::Fingerprint;
 
 use super::carry_out::{Outcome, Progress, Setting};
@@ -28,7 +29,7 @@ pub fn resume(
     guardian: Guardian,
     progress: &mut dyn FnMut(&Progress<'_>),
 ) -> Result<Outcome, Failure> {
-    let run = Run::open(path)?;
+    let run = Run::open_to_resume(path)?;
     if run.host_before.facts.is_empty() {
         return Err(Failure::misuse(
             format!("{} was begun on a bus, and agents have carried out what it has", path.display()),
@@ -38,7 +39,7 @@ pub fn resume(
     let mut prepared = prepare(run.plan.clone(), run.info.plan_source.clone(), catalog)?;
     prepared.check_needs()?;
     prepared.narrow_to(&run)?;
-    let mut writer = RunWriter::resume(path)?;
+    let mut writer = RunWriter::resume(path, &run.plan)?;
     note_other_version(&run, setting, &mut writer)?;
     for (name, before, now) in [
         ("server CPUs", &run.info.server_cpus, prepared.cpus.server_list()),
@@ -82,10 +83,13 @@ pub(super) fn note_other_version(
 impl Prepared {
     /// Leaves the cells of a run that was begun earlier, in its order.
     pub(super) fn narrow_to(&mut self, run: &Run) -> Result<(), Failure> {
+        let secrets = self.plan.secrets();
+        // In a run file their secrets are masked.
+        let are = |factors: &[FactorLevel], record: &CellRecord| levels(factors, &secrets) == record.factors;
         for (index, record) in run.cells.iter().enumerate() {
-            let known = self.cells.iter().position(|cell| cell.factors == record.factors);
+            let known = self.cells.iter().position(|cell| are(&cell.factors, record));
             let Some(at) = known else {
-                let skip = self.skips.iter().find(|s| s.factors == record.factors);
+                let skip = self.skips.iter().find(|s| are(&s.factors, record));
                 let reason = skip.map_or("this version does not know it", |s| s.reason.as_str());
                 let cell = label(&record.factors);
                 return Err(Failure::misuse(

@@ -15,6 +15,7 @@ use pitot_results::{Failure, VerdictKind, printable, rfc3339};
 use crate::catalog::Catalog;
 use crate::plan::{Measure, label};
 use crate::record::{HostRecord, Repetition, Run, RunState, Verdict};
+use crate::runfile::masked::levels;
 use crate::runfile::{NewRun, RunWriter};
 
 use super::carry_out::{Finished, Outcome, Progress, Setting, TimeLeft, draw_seed, new_cells};
@@ -90,7 +91,7 @@ impl Prepared {
         self.can_be_scattered()?;
         let seed = self.plan.seed.unwrap_or_else(draw_seed);
         self.plan.seed = Some(seed);
-        let writer = RunWriter::create(
+        let mut writer = RunWriter::create(
             output,
             &NewRun {
                 command_line: setting.command_line,
@@ -109,7 +110,7 @@ impl Prepared {
                 cells: &new_cells(&self, setting.pitot),
             },
         )?;
-        let run = Run::open(output)?;
+        let run = writer.read()?;
         Scattered { prepared: self, run, writer, failed: 0 }.carry_out(setting, carrier, progress)
     }
 
@@ -154,7 +155,7 @@ pub fn resume_scattered(
     carrier: &mut dyn Carrier,
     progress: &mut dyn FnMut(&Progress<'_>),
 ) -> Result<Outcome, Failure> {
-    let run = Run::open(path)?;
+    let run = Run::open_to_resume(path)?;
     if !run.host_before.facts.is_empty() {
         return Err(Failure::misuse(
             format!("{} was begun on one machine, without a bus", path.display()),
@@ -163,7 +164,7 @@ pub fn resume_scattered(
     }
     let mut prepared = prepare_elsewhere(run.plan.clone(), run.info.plan_source.clone(), catalog)?;
     prepared.narrow_to(&run)?;
-    let mut writer = RunWriter::resume(path)?;
+    let mut writer = RunWriter::resume(path, &run.plan)?;
     note_other_version(&run, setting, &mut writer)?;
     Scattered { prepared, run, writer, failed: 0 }.carry_out(setting, carrier, progress)
 }
@@ -253,20 +254,23 @@ impl Scattered {
     ) -> Result<Result<Vec<(usize, Repetition)>, String>, Failure> {
         let result = match Run::open(file) {
             Ok(result) => result,
-            Err(e) => return Ok(Err(format!("its result cannot be read: {e}"))),
+            Err(e) => return Ok(Err(format!("its result cannot be read: {}", Failure::from(e).what))),
         };
         let (found, wanted) = (result.cells.len(), part.cells.len());
         if found != wanted {
             return Ok(Err(format!("its result has {found} cells, and {wanted} were asked for")));
         }
         let all: Vec<_> = result.cells.iter().chain(&result.controls).collect();
+        let secrets = part.plan.secrets();
         let mut done = Vec::new();
         for (index, &cell) in belongs.cells.iter().enumerate() {
+            // In a run file their secrets are masked.
             let wanted = part.cells.get(index).map_or(&[][..], |cell| &cell.factors);
+            let wanted = levels(wanted, &secrets);
             let Some(found) =
-                all.get(index).filter(|found| wanted.is_empty() || is_same(&found.factors, wanted))
+                all.get(index).filter(|found| wanted.is_empty() || is_same(&found.factors, &wanted))
             else {
-                return Ok(Err(format!("its result lacks the cell `{}`", label(wanted))));
+                return Ok(Err(format!("its result lacks the cell `{}`", label(&wanted))));
             };
             match &found.repetitions[..] {
                 [one] => {
@@ -403,6 +407,8 @@ mod tests {
     struct OneTooMany {
         dir: PathBuf,
         waiting: Vec<Part>,
+        /// What else was done to the file.
+        tampered: &'static str,
     }
 
     impl Carrier for OneTooMany {
@@ -436,6 +442,7 @@ mod tests {
                 cells: &cells,
             };
             RunWriter::create(&file, &new)?.finish(RunState::Complete, "", &Fingerprint::default())?;
+            rusqlite::Connection::open(&file).unwrap().execute_batch(self.tampered).unwrap();
             Ok(Some(Arrival::Done { part: part.name, host: "x".into(), file }))
         }
 
@@ -446,11 +453,26 @@ mod tests {
 
     #[test]
     fn a_result_with_a_cell_too_many_fails_its_part_and_nothing_else() {
+        fails_its_part_and_nothing_else("", "were asked for");
+    }
+
+    #[test]
+    fn a_result_that_would_be_read_for_ever_fails_its_part_and_nothing_else() {
+        let view = "DROP VIEW result; DROP TABLE fact;
+                    CREATE VIEW fact AS WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n)
+                    SELECT '' AS moment, i AS position, '' AS topic, '' AS name, '' AS value FROM n WHERE i < 0";
+        fails_its_part_and_nothing_else(
+            view,
+            "its result cannot be read: the run file is damaged: it has the view `fact`",
+        );
+    }
+
+    fn fails_its_part_and_nothing_else(tampered: &'static str, why: &str) {
         let dir = tempfile::tempdir().unwrap();
         let text = "measure = \"slices\"\ngenerations = 2\n[server]\nprotocol = \"busy\"\n[load]\nconnections = 2\n\
                     [factors]\nserver.model = [\"good\", \"hang\"]\n";
         let prepared = prepare_elsewhere(parse(text), text.to_owned(), &catalog()).unwrap();
-        let mut carrier = OneTooMany { dir: dir.path().to_owned(), waiting: Vec::new() };
+        let mut carrier = OneTooMany { dir: dir.path().to_owned(), waiting: Vec::new(), tampered };
         let setting = Setting {
             pitot: "pitot",
             version: "0.0.0",
@@ -465,7 +487,7 @@ mod tests {
         let run = Run::open(&output).unwrap();
         for repetition in run.cells.iter().flat_map(|cell| &cell.repetitions) {
             assert_eq!(repetition.verdict.kind, VerdictKind::Failed);
-            assert!(repetition.verdict.reason.contains("were asked for"), "{}", repetition.verdict.reason);
+            assert!(repetition.verdict.reason.contains(why), "{}", repetition.verdict.reason);
         }
         // Nothing of it was measured on this machine, which so cannot go on with it alone.
         let guardian = Guardian::start().unwrap();

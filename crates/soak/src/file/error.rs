@@ -1,4 +1,6 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use pitot_lab::database::DatabaseError;
 
 /// What is wrong with the file of a soak.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +27,9 @@ pub enum SoakError {
         /// The newest that is known.
         known: u32,
     },
+    /// It is damaged, or made to do harm.
+    #[error("{0}")]
+    Unsafe(String),
     /// SQLite.
     #[error(transparent)]
     Database(#[from] rusqlite::Error),
@@ -34,4 +39,20 @@ pub enum SoakError {
     /// A histogram cannot be read.
     #[error("it holds a histogram that cannot be read")]
     Histogram,
+}
+
+impl SoakError {
+    /// What keeps the file of this path from being used.
+    pub(super) fn of(path: &Path, error: DatabaseError) -> SoakError {
+        let path: PathBuf = path.into();
+        match error {
+            DatabaseError::Open(e) => SoakError::Open(e),
+            DatabaseError::Exists => SoakError::Exists,
+            DatabaseError::Locked => SoakError::Locked(path),
+            DatabaseError::Foreign => SoakError::Foreign(path),
+            DatabaseError::Newer { found, known } => SoakError::Newer { path, found, known },
+            DatabaseError::Unsafe(what) => SoakError::Unsafe(what),
+            DatabaseError::Sqlite(e) => SoakError::Database(e),
+        }
+    }
 }

@@ -2,46 +2,28 @@ use std::collections::HashMap;
 use std::fs::{File, TryLockError};
 use std::path::Path;
 
-use rusqlite::{Connection, OpenFlags};
+use pitot_lab::database::{self, DatabaseError};
+use pitot_lab::secrets_file;
+use pitot_results::Failure;
+use rusqlite::Connection;
 
 use super::error::SoakError;
-use super::layout::{APPLICATION_ID, LAYOUT};
+use super::layout::FORMAT;
 use crate::record::{
     Endings, Event, EventKind, Fault, Interval, Load, Loss, SECOND_S, Sample, Soak, State, Subject,
 };
 
 /// Whether there is the file of a soak at that path.
 pub fn is_soak(path: &Path) -> bool {
-    let checked = open(path).and_then(|connection| check(&connection, path));
-    matches!(checked, Ok(()) | Err(SoakError::Newer { .. }))
+    let checked = database::open_to_read(path).and_then(|connection| FORMAT.check(&connection));
+    matches!(checked, Ok(_) | Err(DatabaseError::Newer { .. } | DatabaseError::Unsafe(_)))
 }
 
-/// Whether a lab holds the file now. Not to be asked by the lab itself: closing a descriptor of the file drops the locks that
-/// SQLite has in the same process.
+/// Whether a lab holds the file now.
 pub fn is_running(path: &Path) -> bool {
-    // A lock that is shared keeps out a writer for a moment only.
-    File::open(path).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
-}
-
-fn open(path: &Path) -> Result<Connection, SoakError> {
-    Ok(Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?)
-}
-
-/// Whether an open file is one of a soak that can be read here.
-pub(super) fn check(connection: &Connection, path: &Path) -> Result<(), SoakError> {
-    let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-    let id = pragma("application_id").map_err(|e| match e.sqlite_error_code() {
-        Some(rusqlite::ErrorCode::NotADatabase) => SoakError::Foreign(path.into()),
-        _ => SoakError::Database(e),
-    })?;
-    if id != APPLICATION_ID {
-        return Err(SoakError::Foreign(path.into()));
-    }
-    let found = pragma("user_version")?.try_into().unwrap_or(u32::MAX);
-    match found > LAYOUT {
-        true => Err(SoakError::Newer { path: path.into(), found, known: LAYOUT }),
-        false => Ok(()),
-    }
+    // A lock that is shared keeps out a writer for a moment only. This process's own would be lost by opening it.
+    let is_locked = |file: File| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+    database::is_written_here(path) || File::open(path).is_ok_and(is_locked)
 }
 
 impl Soak {
@@ -58,103 +40,126 @@ impl Soak {
         Ok(soak)
     }
 
-    /// Reads a soak, also while it runs.
+    /// Reads a soak that is to be resumed, with the secrets of its command line.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), or if its secrets are not beside it.
+    pub fn open_to_resume(path: &Path) -> Result<Soak, Failure> {
+        let unread = |e: SoakError| {
+            Failure::misuse(
+                format!("{}: {e}", path.display()),
+                "name the file of a soak that was stopped or killed",
+            )
+        };
+        let mut soak = Soak::open(path).map_err(unread)?;
+        let mut info = serde_json::to_value(&soak.info).map_err(|e| unread(e.into()))?;
+        secrets_file::restore(path, &soak.info.id(), &mut info)?;
+        soak.info = serde_json::from_value(info).map_err(|e| unread(e.into()))?;
+        Ok(soak)
+    }
+
+    /// Reads a soak, also while another process runs it. Its file may come from anywhere. Secrets are masked in it.
     ///
     /// # Errors
     /// If it is no file of a soak, or cannot be read.
     pub fn open(path: &Path) -> Result<Soak, SoakError> {
-        let connection = open(path)?;
-        check(&connection, path)?;
+        let of = |error| SoakError::of(path, error);
+        let connection = database::open_to_read(path).map_err(of)?;
         // One moment of a file that is being written.
         let transaction = connection.unchecked_transaction()?;
-        let (info, state): (String, String) =
-            transaction
-                .query_row("SELECT info, state FROM soak", [], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let endings =
-            if table_exists(&transaction, "endings")? { endings(&transaction)? } else { HashMap::new() };
-        let subjects = list(&transaction, "SELECT id, name, command FROM subject ORDER BY id", |row| {
-            let id = row.get(0)?;
-            let endings = endings.get(&id).copied().unwrap_or_default();
-            Ok(Subject { id, name: row.get(1)?, command: row.get(2)?, endings })
-        })?;
-        let mut loads = Vec::new();
-        for (load, totals) in
-            list(&transaction, "SELECT id, subject, name, command, totals FROM load ORDER BY id", |row| {
-                let load = Load {
-                    id: row.get(0)?,
-                    subject: row.get(1)?,
-                    name: row.get(2)?,
-                    command: row.get(3)?,
-                    ..Load::default()
-                };
-                Ok((load, row.get::<_, String>(4)?))
-            })?
-        {
-            loads.push(Load { totals: serde_json::from_str(&totals)?, ..load });
-        }
-        let intervals = list(
-            &transaction,
-            "SELECT load, start_s, length_s, completed, errors, missed, received, open, response
-             FROM interval ORDER BY load, start_s",
-            |row| {
-                Ok(Interval {
-                    load: row.get(0)?,
-                    start_s: row.get(1)?,
-                    length_s: row.get(2)?,
-                    completed: row.get(3)?,
-                    errors: row.get(4)?,
-                    missed: row.get(5)?,
-                    received: row.get(6)?,
-                    open: row.get(7)?,
-                    response: row.get(8)?,
-                })
-            },
-        )?;
-        let samples = list(
-            &transaction,
-            "SELECT subject, figure.name, start_s, length_s, mean, min, max
-             FROM sample JOIN figure ON figure.id = sample.figure ORDER BY subject, figure.name, start_s",
-            |row| {
-                Ok(Sample {
-                    subject: row.get(0)?,
-                    figure: row.get(1)?,
-                    start_s: row.get(2)?,
-                    length_s: row.get(3)?,
-                    mean: row.get(4)?,
-                    min: row.get(5)?,
-                    max: row.get(6)?,
-                })
-            },
-        )?;
-        let events = list(
-            &transaction,
-            "SELECT at_s, until_s, subject, kind, sentence, evidence FROM event ORDER BY at_s, id",
-            |row| {
-                let kind: String = row.get(3)?;
-                Ok(EventKind::of(&kind).map(|kind| Event {
-                    at_s: row.get(0).unwrap_or_default(),
-                    until_s: row.get(1).unwrap_or_default(),
-                    subject: row.get(2).unwrap_or_default(),
-                    kind,
-                    sentence: row.get(4).unwrap_or_default(),
-                    evidence: row.get(5).unwrap_or_default(),
-                }))
-            },
-        )?;
-        let faults = if table_exists(&transaction, "fault")? { faults(&transaction)? } else { Vec::new() };
-        let losses = if table_exists(&transaction, "loss")? { losses(&transaction)? } else { Vec::new() };
-        Ok(Soak {
-            faults,
-            losses,
-            info: serde_json::from_str(&info)?,
-            state: serde_json::from_value(state.into())?,
-            subjects,
-            loads,
-            intervals,
-            samples,
-            events: events.into_iter().flatten().collect(),
-        })
+        FORMAT.check(&transaction).map_err(of)?;
+        database::check_pages(&transaction).map_err(of)?;
+        read(&transaction)
     }
+}
+
+/// Reads a soak within a transaction.
+pub(super) fn read(transaction: &Connection) -> Result<Soak, SoakError> {
+    let (info, state): (String, String) =
+        transaction.query_row("SELECT info, state FROM soak", [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let endings = if table_exists(transaction, "endings")? { endings(transaction)? } else { HashMap::new() };
+    let subjects = list(transaction, "SELECT id, name, command FROM subject ORDER BY id", |row| {
+        let id = row.get(0)?;
+        let endings = endings.get(&id).copied().unwrap_or_default();
+        Ok(Subject { id, name: row.get(1)?, command: row.get(2)?, endings })
+    })?;
+    let mut loads = Vec::new();
+    for (load, totals) in
+        list(transaction, "SELECT id, subject, name, command, totals FROM load ORDER BY id", |row| {
+            let load = Load {
+                id: row.get(0)?,
+                subject: row.get(1)?,
+                name: row.get(2)?,
+                command: row.get(3)?,
+                ..Load::default()
+            };
+            Ok((load, row.get::<_, String>(4)?))
+        })?
+    {
+        loads.push(Load { totals: serde_json::from_str(&totals)?, ..load });
+    }
+    let intervals = list(
+        transaction,
+        "SELECT load, start_s, length_s, completed, errors, missed, received, open, response
+         FROM interval ORDER BY load, start_s",
+        |row| {
+            Ok(Interval {
+                load: row.get(0)?,
+                start_s: row.get(1)?,
+                length_s: row.get(2)?,
+                completed: row.get(3)?,
+                errors: row.get(4)?,
+                missed: row.get(5)?,
+                received: row.get(6)?,
+                open: row.get(7)?,
+                response: row.get(8)?,
+            })
+        },
+    )?;
+    let samples = list(
+        transaction,
+        "SELECT subject, figure.name, start_s, length_s, mean, min, max
+         FROM sample JOIN figure ON figure.id = sample.figure ORDER BY subject, figure.name, start_s",
+        |row| {
+            Ok(Sample {
+                subject: row.get(0)?,
+                figure: row.get(1)?,
+                start_s: row.get(2)?,
+                length_s: row.get(3)?,
+                mean: row.get(4)?,
+                min: row.get(5)?,
+                max: row.get(6)?,
+            })
+        },
+    )?;
+    let events = list(
+        transaction,
+        "SELECT at_s, until_s, subject, kind, sentence, evidence FROM event ORDER BY at_s, id",
+        |row| {
+            let kind: String = row.get(3)?;
+            Ok(EventKind::of(&kind).map(|kind| Event {
+                at_s: row.get(0).unwrap_or_default(),
+                until_s: row.get(1).unwrap_or_default(),
+                subject: row.get(2).unwrap_or_default(),
+                kind,
+                sentence: row.get(4).unwrap_or_default(),
+                evidence: row.get(5).unwrap_or_default(),
+            }))
+        },
+    )?;
+    let faults = if table_exists(transaction, "fault")? { faults(transaction)? } else { Vec::new() };
+    let losses = if table_exists(transaction, "loss")? { losses(transaction)? } else { Vec::new() };
+    Ok(Soak {
+        faults,
+        losses,
+        info: serde_json::from_str(&info)?,
+        state: serde_json::from_value(state.into())?,
+        subjects,
+        loads,
+        intervals,
+        samples,
+        events: events.into_iter().flatten().collect(),
+    })
 }
 
 /// A file of layout 1 has no faults, one of layout 2 no losses, one of layout 3 does not count what ended, and one of layout 4 has

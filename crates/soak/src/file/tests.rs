@@ -40,7 +40,7 @@ fn sample(start_s: f64, value: f64) -> Sample {
 fn file(dir: &std::path::Path) -> (std::path::PathBuf, SoakFile) {
     let path = dir.join("a.pitot");
     let info = Info { title: "t".into(), interval_s: 10, ..Info::default() };
-    let file = SoakFile::create(&path, &info).unwrap().unsynchronised();
+    let mut file = SoakFile::create(&path, &info).unwrap().unsynchronised();
     file.put_subject(&Subject { id: 1, name: "loop".into(), command: "x".into(), ..Subject::default() })
         .unwrap();
     let load = Load { id: 1, subject: 1, name: "load".into(), ..Load::default() };
@@ -71,7 +71,7 @@ fn what_was_written_is_read_and_what_is_old_is_put_together() {
         })
         .unwrap();
     }
-    let soak = Soak::open(&path).unwrap();
+    let soak = file.read();
     assert_eq!(soak.loads[0].totals.completed, completed);
     assert_eq!(soak.loads[0].totals.kinds[0].count, completed);
     assert_eq!(soak.intervals.iter().map(|i| i.completed).sum::<u64>(), completed);
@@ -99,7 +99,7 @@ fn what_was_written_is_read_and_what_is_old_is_put_together() {
 fn what_is_lost_each_second_is_put_together_and_each_fault_knows_its_own() {
     const MINUTES: u32 = 26 * 60;
     let dir = tempfile::tempdir().unwrap();
-    let (path, mut file) = file(dir.path());
+    let (_path, mut file) = file(dir.path());
     let loss = |at_s: f64| Loss { load: 1, at_s, length_s: SECOND_S, lost: 2, torn: 1 };
     for minute in 0..MINUTES {
         let start_s = f64::from(minute) * 60.0;
@@ -120,13 +120,13 @@ fn what_is_lost_each_second_is_put_together_and_each_fault_knows_its_own() {
         })
         .unwrap();
     }
-    let sum = || {
-        let soak = Soak::open(&path).unwrap();
+    let sum = |file: &SoakFile| {
+        let soak = file.read();
         let lost: u64 = soak.losses.iter().map(|loss| loss.lost).sum();
         let torn: u64 = soak.losses.iter().map(|loss| loss.torn).sum();
         (soak, lost, torn)
     };
-    let (soak, lost, torn) = sum();
+    let (soak, lost, torn) = sum(&file);
     assert_eq!((lost, torn), (u64::from(MINUTES) * 120, u64::from(MINUTES) * 60));
     assert!(soak.losses.len() <= 3660 + 1440 + 20, "{}", soak.losses.len());
     assert!(soak.losses.is_sorted_by(|a, b| a.at_s <= b.at_s));
@@ -138,11 +138,11 @@ fn what_is_lost_each_second_is_put_together_and_each_fault_knows_its_own() {
     for (minutes, moment) in [(1, late), (20, Moment::default())] {
         let now_s = f64::from(MINUTES + minutes) * 60.0;
         file.write(&Moment { now_s, ..moment }).unwrap();
-        let (soak, lost, _) = sum();
+        let (soak, lost, _) = sum(&file);
         assert_eq!(lost, u64::from(MINUTES) * 120 + 4);
         assert_eq!((soak.faults[0].lost, soak.faults[0].what.as_str()), (142, "again"));
     }
-    assert_eq!(sum().0.losses.iter().filter(|loss| loss.at_s <= 7200.0).count(), 13);
+    assert_eq!(sum(&file).0.losses.iter().filter(|loss| loss.at_s <= 7200.0).count(), 13);
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn a_soak_goes_on_with_its_counts() {
     })
     .unwrap();
     drop(file);
-    let mut file = SoakFile::resume(&path).unwrap();
+    let mut file = SoakFile::resume(&path, &Info::default()).unwrap();
     let load = Load { id: 1, subject: 1, name: "load".into(), command: "again".into(), ..Load::default() };
     assert_eq!(file.put_load(&load).unwrap(), totals);
     let over = Event { until_s: Some(20.0), sentence: "it answered nothing".into(), ..open.clone() };
@@ -178,7 +178,7 @@ fn a_soak_goes_on_with_its_counts() {
     file.write(&Moment { now_s: 40.0, events, ..Moment::default() }).unwrap();
     // The lab is killed while the server hangs.
     file.end_events(35.0).unwrap();
-    let soak = Soak::open(&path).unwrap();
+    let soak = file.read();
     assert_eq!(soak.events, [over, dead, Event { until_s: Some(35.0), ..silent }]);
     assert_eq!((soak.loads[0].command.as_str(), soak.state), ("again", State::Running));
 }
@@ -199,17 +199,18 @@ fn other_files_are_refused() {
 fn a_file_has_one_writer_and_a_reader_sees_whether_it_is_there() {
     let dir = tempfile::tempdir().unwrap();
     let (path, mut file) = file(dir.path());
-    assert!(matches!(SoakFile::resume(&path), Err(SoakError::Locked(_))));
+    assert!(matches!(SoakFile::resume(&path, &Info::default()), Err(SoakError::Locked(_))));
     assert!(is_running(&path));
     let endings = Endings { deaths: 3, restarts: 2 };
     file.write(&Moment { endings: vec![(1, endings)], ..Moment::default() }).unwrap();
     drop(file);
     assert!(!is_running(&path) && !is_running(&dir.path().join("missing")));
     assert_eq!(Soak::look(&path).unwrap().state, State::Killed);
-    let file = SoakFile::resume(&path).unwrap();
+    let mut file = SoakFile::resume(&path, &Info::default()).unwrap();
     let subject = Subject { id: 1, name: "loop".into(), ..Subject::default() };
     assert_eq!(file.put_subject(&subject).unwrap(), endings);
-    assert_eq!(Soak::look(&path).unwrap().subjects[0].endings, endings);
+    assert_eq!(file.read().subjects[0].endings, endings);
+    assert!(matches!(Soak::look(&path), Err(SoakError::Locked(_))), "it is not opened beside its writer");
     file.finish(State::Stopped).unwrap();
     assert_eq!(Soak::look(&path).unwrap().state, State::Stopped);
 }

@@ -1,13 +1,13 @@
-use std::fs::{File, TryLockError};
-use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+use pitot_lab::database::WriteLock;
+use pitot_lab::secrets_file;
+use pitot_results::secrets::Secrets;
+use rusqlite::{Connection, OptionalExtension, params};
 
 use super::age::{Aged, put_together};
 use super::error::SoakError;
-use super::layout::{APPLICATION_ID, LAYOUT};
-use super::read::check;
+use super::layout::FORMAT;
 use crate::record::{
     Endings, Event, EventKind, Fault, Info, Interval, Load, Loss, Sample, State, Subject, Totals,
 };
@@ -21,13 +21,16 @@ const LATER_TABLES: [&str; 5] = [
     include_str!("fault_loss.sql"),
 ];
 
-/// The one writer of a soak's file. It holds a lock on the file (flock(2)) that dies with the process.
+/// The one writer of a soak's file. It holds a lock on the file (flock(2)) that dies with the process, and masks secrets in all
+/// that it writes.
 #[derive(Debug)]
 pub struct SoakFile {
-    // The order matters: closing any descriptor of the file drops SQLite's own locks, so the database goes first.
+    // The order matters: the database is closed before the lock.
     connection: Connection,
     aged: Aged,
-    _lock: File,
+    _lock: WriteLock,
+    path: PathBuf,
+    secrets: Secrets,
 }
 
 /// What is written at the end of an interval, at once or not at all.
@@ -52,28 +55,39 @@ pub struct Moment {
 }
 
 impl SoakFile {
-    /// Makes a new file.
+    /// Makes a new file. Secrets of the command line, if it has any, go into a file beside it.
     ///
     /// # Errors
     /// If there is one of that name, or it cannot be written.
     pub fn create(path: &Path, info: &Info) -> Result<SoakFile, SoakError> {
-        let lock = File::options().read(true).write(true).create_new(true).open(path).map_err(|e| match e
-            .kind()
-        {
-            ErrorKind::AlreadyExists => SoakError::Exists,
-            _ => SoakError::Open(e),
-        })?;
-        let lock = locked(lock, path)?;
-        let connection = Connection::open(path)?;
+        let of = |error| SoakError::of(path, error);
+        let lock = WriteLock::create(path).map_err(of)?;
+        let connection = lock.connect().map_err(of)?;
+        let mut file = SoakFile::of(connection, lock, path);
+        let whole = serde_json::to_value(info)?;
+        file.secrets.learn_json(&whole);
+        let masked =
+            file.secrets.hide_json(&whole, |info| serde_json::from_value::<Info>(info.clone()).is_ok());
+        secrets_file::keep(path, &info.id(), &whole, &masked).map_err(SoakError::Open)?;
         // Space that old intervals leave is used again for new ones.
-        connection.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;")?;
+        file.connection.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;")?;
         let tables = LATER_TABLES.concat();
-        connection.execute_batch(&format!("BEGIN; {} {tables} COMMIT;", include_str!("schema.sql")))?;
-        connection.pragma_update(None, "application_id", APPLICATION_ID)?;
-        connection.pragma_update(None, "user_version", LAYOUT)?;
-        connection
-            .execute("INSERT INTO soak VALUES (?1, 'running')", params![serde_json::to_string(info)?])?;
-        Ok(SoakFile { connection, aged: Aged::default(), _lock: lock })
+        file.connection.execute_batch(&format!("BEGIN; {} {tables} COMMIT;", include_str!("schema.sql")))?;
+        file.connection.pragma_update(None, "application_id", FORMAT.application_id)?;
+        file.connection.pragma_update(None, "user_version", FORMAT.layout)?;
+        file.connection.execute("INSERT INTO soak VALUES (?1, 'running')", params![masked.to_string()])?;
+        Ok(file)
+    }
+
+    fn of(connection: Connection, lock: WriteLock, path: &Path) -> SoakFile {
+        let (aged, secrets) = (Aged::default(), Secrets::default());
+        SoakFile { connection, aged, _lock: lock, path: path.into(), secrets }
+    }
+
+    /// What stands in the file. To open it beside its writer would drop the writer's locks.
+    #[cfg(test)]
+    pub(super) fn read(&self) -> crate::record::Soak {
+        super::read::read(&self.connection.unchecked_transaction().unwrap()).unwrap()
     }
 
     /// What is written need not survive a power cut.
@@ -83,19 +97,19 @@ impl SoakFile {
         self
     }
 
-    /// Opens the file of a soak that goes on.
+    /// Opens the file of a soak that goes on. `info` is what it was asked for, with its secrets.
     ///
     /// # Errors
     /// If it is no such file, cannot be written, or another process is writing it.
-    pub fn resume(path: &Path) -> Result<SoakFile, SoakError> {
-        let lock = File::options().read(true).write(true).open(path).map_err(SoakError::Open)?;
-        let lock = locked(lock, path)?;
-        let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-        check(&connection, path)?;
+    pub fn resume(path: &Path, info: &Info) -> Result<SoakFile, SoakError> {
+        let of = |error| SoakError::of(path, error);
+        let lock = WriteLock::resume(path).map_err(of)?;
+        let (connection, _) = lock.connect_checked(&FORMAT).map_err(of)?;
         connection.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;")?;
         connection.execute_batch(&LATER_TABLES.concat())?;
-        connection.pragma_update(None, "user_version", LAYOUT)?;
-        let file = SoakFile { connection, aged: Aged::default(), _lock: lock };
+        connection.pragma_update(None, "user_version", FORMAT.layout)?;
+        let mut file = SoakFile::of(connection, lock, path);
+        file.secrets.learn_json(&serde_json::to_value(info)?);
         file.set_state(State::Running)?;
         Ok(file)
     }
@@ -138,10 +152,12 @@ impl SoakFile {
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn put_subject(&self, subject: &Subject) -> Result<Endings, SoakError> {
+    pub fn put_subject(&mut self, subject: &Subject) -> Result<Endings, SoakError> {
+        self.secrets.learn(&subject.command);
+        let command = self.secrets.hide(&subject.command);
         self.connection.execute(
             "INSERT INTO subject VALUES (?1, ?2, ?3) ON CONFLICT (id) DO UPDATE SET command = excluded.command",
-            params![subject.id, subject.name, subject.command],
+            params![subject.id, subject.name, command],
         )?;
         self.connection.execute("INSERT OR IGNORE INTO endings VALUES (?1, 0, 0)", params![subject.id])?;
         let query = "SELECT deaths, restarts FROM endings WHERE subject = ?1";
@@ -153,10 +169,12 @@ impl SoakFile {
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn put_load(&self, load: &Load) -> Result<Totals, SoakError> {
+    pub fn put_load(&mut self, load: &Load) -> Result<Totals, SoakError> {
+        self.secrets.learn(&load.command);
+        let command = self.secrets.hide(&load.command);
         self.connection.execute(
             "INSERT INTO load VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (id) DO UPDATE SET command = excluded.command",
-            params![load.id, load.subject, load.name, load.command, serde_json::to_string(&Totals::default())?],
+            params![load.id, load.subject, load.name, command, serde_json::to_string(&Totals::default())?],
         )?;
         let totals: String =
             self.connection
@@ -220,10 +238,10 @@ impl SoakFile {
                 ])?;
         }
         for event in &moment.events {
-            write_event(&transaction, event)?;
+            write_event(&transaction, event, &self.secrets)?;
         }
         for fault in &moment.faults {
-            write_fault(&transaction, fault)?;
+            write_fault(&transaction, fault, &self.secrets)?;
         }
         for loss in &moment.losses {
             write_loss(&transaction, loss)?;
@@ -243,16 +261,10 @@ impl SoakFile {
         self.set_state(state)?;
         // A reader in another process may hold the log; the file is complete all the same, together with the log.
         let _ = self.connection.execute_batch("PRAGMA journal_mode = DELETE;");
+        if state == State::Complete {
+            secrets_file::forget(&self.path);
+        }
         Ok(())
-    }
-}
-
-/// The file, once it is this process's alone to write.
-fn locked(file: File, path: &Path) -> Result<File, SoakError> {
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(SoakError::Locked(path.into())),
-        Err(TryLockError::Error(e)) => Err(SoakError::Open(e)),
     }
 }
 
@@ -268,7 +280,7 @@ fn write_loss(connection: &Connection, loss: &Loss) -> Result<(), SoakError> {
 }
 
 /// Writes a fault as it is known now.
-fn write_fault(connection: &Connection, fault: &Fault) -> Result<(), SoakError> {
+fn write_fault(connection: &Connection, fault: &Fault, secrets: &Secrets) -> Result<(), SoakError> {
     let effect = fault.effect.as_ref().map(serde_json::to_string).transpose()?;
     connection
         .prepare_cached("INSERT OR REPLACE INTO fault VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)")?
@@ -279,8 +291,8 @@ fn write_fault(connection: &Connection, fault: &Fault) -> Result<(), SoakError> 
             fault.at_s,
             fault.until_s,
             fault.kind,
-            fault.what,
-            fault.command,
+            secrets.hide_known(&fault.what),
+            secrets.hide(&fault.command),
             fault.was_made,
             fault.server_died,
             effect
@@ -289,7 +301,8 @@ fn write_fault(connection: &Connection, fault: &Fault) -> Result<(), SoakError> 
 }
 
 /// Writes an event, or the end of one that was written while it went on.
-fn write_event(connection: &Connection, event: &Event) -> Result<(), SoakError> {
+fn write_event(connection: &Connection, event: &Event, secrets: &Secrets) -> Result<(), SoakError> {
+    let (sentence, evidence) = (secrets.hide_known(&event.sentence), secrets.hide_known(&event.evidence));
     let kind = event.kind.word();
     let ended = match event.until_s {
         None => 0,
@@ -298,7 +311,7 @@ fn write_event(connection: &Connection, event: &Event) -> Result<(), SoakError> 
                 "UPDATE event SET until_s = ?1, sentence = ?5
                  WHERE at_s = ?2 AND kind = ?3 AND subject IS ?4 AND until_s IS NULL",
             )?
-            .execute(params![until_s, event.at_s, kind, event.subject, event.sentence])?,
+            .execute(params![until_s, event.at_s, kind, event.subject, sentence])?,
     };
     if ended == 0 {
         connection
@@ -310,8 +323,8 @@ fn write_event(connection: &Connection, event: &Event) -> Result<(), SoakError> 
                 event.until_s,
                 event.subject,
                 kind,
-                event.sentence,
-                event.evidence
+                sentence,
+                evidence
             ])?;
     }
     Ok(())

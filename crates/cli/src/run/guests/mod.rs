@@ -66,7 +66,7 @@ impl Run {
     /// Runs a plan in guests, or continues such a run.
     pub(super) fn in_guests(&self, guardian: &Guardian, stop: &dyn Fn() -> bool) -> Result<Outcome, Failure> {
         let catalog = catalog()?.on_other_kernels();
-        let begun = self.resume.as_deref().map(RunFile::open).transpose()?;
+        let begun = self.resume.as_deref().map(RunFile::open_to_resume).transpose()?;
         let prepared = match &begun {
             None => self.prepared_elsewhere()?,
             Some(run) => prepare_elsewhere(run.plan.clone(), String::new(), &catalog)?,

@@ -1,0 +1,188 @@
+//! Runs whose process is killed after somebody has looked into their file. A test starts itself anew as that process, and as the
+//! one that looks.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use pitot_host::Fingerprint;
+use pitot_results::Failure;
+
+use super::carry_out::new_cells;
+use super::fake::Fake;
+use super::tests::{catalog, parse, plan, setting};
+use super::{Arrival, Carrier, Part, Prepared, Progress, prepare, prepare_elsewhere};
+use crate::record::{Repetition, Run, RunState};
+use crate::runfile::{NewRun, RunWriter};
+
+/// What a process that the test has started is to do, and with which file.
+const ROLE: &str = "PITOT_TEST_ROLE";
+const FILE: &str = "PITOT_TEST_FILE";
+/// Repetitions of the run; it waits after each.
+const REPETITIONS: usize = 9;
+/// After so many somebody looks.
+const LOOKED_AT: usize = 2;
+/// After so many it is killed.
+const REPORTED: usize = 8;
+
+/// Brings a result of one repetition for each part.
+struct Prompt {
+    dir: tempfile::TempDir,
+    waiting: Vec<Part>,
+}
+
+impl Carrier for Prompt {
+    fn begin(&mut self, _run: &str) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn offer(&mut self, part: &Part) -> Result<(), Failure> {
+        self.waiting.push(part.clone());
+        Ok(())
+    }
+
+    fn next(&mut self) -> Result<Option<Arrival>, Failure> {
+        let Some(part) = self.waiting.pop() else { return Ok(None) };
+        let prepared = prepare_elsewhere(part.plan.clone(), String::new(), &catalog())?;
+        let file = self.dir.path().join(&part.name);
+        let new = NewRun {
+            command_line: "",
+            version: "",
+            seed: 1,
+            started_at: "",
+            server_cpus: "",
+            load_cpus: "",
+            warnings: &[],
+            server_versions: &[],
+            plan_source: "",
+            plan: &part.plan,
+            host: &Fingerprint::default(),
+            skips: &[],
+            cells: &new_cells(&prepared, "pitot"),
+        };
+        let mut writer = RunWriter::create(&file, &new)?;
+        writer.record(0, &Repetition::default())?;
+        writer.finish(RunState::Complete, "", &Fingerprint::default())?;
+        Ok(Some(Arrival::Done { part: part.name, host: "x".into(), file }))
+    }
+
+    fn settle(&mut self, _part: &str) {}
+
+    fn end(&mut self, _state: RunState) {}
+}
+
+/// Tells how many repetitions are recorded, and waits for a byte after each.
+fn tell_and_wait(news: &Progress<'_>, recorded: &mut usize) {
+    if news.finished.is_some() {
+        *recorded += 1;
+        eprintln!("recorded {recorded}");
+        std::io::stdin().read_exact(&mut [0]).unwrap();
+    }
+}
+
+/// Does what the environment asks for; nothing in the test's own process.
+fn play_a_role() -> bool {
+    let (Ok(role), Some(path)) = (std::env::var(ROLE), std::env::var_os(FILE)) else { return false };
+    let path = PathBuf::from(path);
+    let mut recorded = 0;
+    let mut progress = |news: &Progress<'_>| tell_and_wait(news, &mut recorded);
+    let text =
+        plan("server = [\"good\"]").replace("repetitions = 1", &format!("repetitions = {REPETITIONS}"));
+    let of =
+        |prepare: fn(_, _, &_) -> Result<Prepared, Failure>| prepare(parse(&text), text.clone(), &catalog());
+    let setting = setting(&|| false);
+    match role.as_str() {
+        "look" => look(&path),
+        "ordinary" => {
+            of(prepare).unwrap().run_on(&Fake::new(), &path, setting, &mut progress).unwrap();
+        }
+        _ => {
+            let mut carrier = Prompt { dir: tempfile::tempdir().unwrap(), waiting: Vec::new() };
+            of(prepare_elsewhere)
+                .unwrap()
+                .run_scattered(&path, setting, &mut carrier, &mut progress)
+                .unwrap();
+        }
+    }
+    true
+}
+
+/// As `sqlite3 FILE 'SELECT ...'` does before SQLite 3.51: whoever closes the file and has it alone removes the log.
+fn look(path: &Path) {
+    let connection = rusqlite::Connection::open(path).unwrap();
+    let found: usize = connection.query_row("SELECT count(*) FROM repetition", [], |row| row.get(0)).unwrap();
+    assert_eq!(found, LOOKED_AT);
+    connection.query_row("PRAGMA wal_checkpoint", [], |_| Ok(())).unwrap();
+    drop(connection);
+    let file = std::fs::File::options().read(true).write(true).open(path).unwrap();
+    if rustix::fs::fcntl_lock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_ok() {
+        for end in ["-wal", "-shm"] {
+            std::fs::remove_file(crate::database::beside(path, end)).unwrap();
+        }
+    }
+}
+
+fn start(test: &str, role: &str, file: &Path) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--nocapture"])
+        .envs([(ROLE, role.as_ref()), (FILE, file.as_os_str())])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// The locks of POSIX that a process has on a file (proc_locks(5)).
+fn locks(pid: u32, file: &Path) -> usize {
+    let inode = std::fs::metadata(file).unwrap().ino();
+    let all = std::fs::read_to_string("/proc/locks").unwrap();
+    let is_its = |line: &&str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        words.get(1) == Some(&"POSIX")
+            && words.get(4) == Some(&pid.to_string().as_str())
+            && words.get(5).is_some_and(|id| id.ends_with(&format!(":{inode}")))
+    };
+    all.lines().filter(is_its).count()
+}
+
+/// Runs until all but the last repetition are reported, looks in between, and kills. The locks before and after the look, and the
+/// repetitions that are in the file.
+fn looked_at_and_killed(test: &str, role: &str) -> ([usize; 2], usize) {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("run.pitot");
+    let mut lab = start(test, role, &file);
+    let mut go_on = lab.stdin.take().unwrap();
+    let mut said = BufReader::new(lab.stderr.take().unwrap()).lines();
+    let mut held = [0; 2];
+    for number in 1..=REPORTED {
+        let reported = format!("recorded {number}");
+        assert!(said.by_ref().any(|line| line.unwrap().ends_with(&reported)), "{role} ended before {number}");
+        if number == LOOKED_AT {
+            held[0] = locks(lab.id(), &file);
+            let look = start(test, "look", &file).wait_with_output().unwrap();
+            assert!(look.status.success(), "{}", String::from_utf8_lossy(&look.stderr));
+            held[1] = locks(lab.id(), &file);
+        }
+        if number < REPORTED {
+            go_on.write_all(b"\n").unwrap();
+        }
+    }
+    lab.kill().unwrap();
+    lab.wait().unwrap();
+    let run = Run::open(&file).unwrap();
+    (held, run.cells.iter().map(|cell| cell.repetitions.len()).sum())
+}
+
+#[test]
+fn what_was_reported_is_in_the_file_though_somebody_looked_and_the_lab_was_killed() {
+    if play_a_role() {
+        return;
+    }
+    let test =
+        "runner::killed::what_was_reported_is_in_the_file_though_somebody_looked_and_the_lab_was_killed";
+    let ordinary = looked_at_and_killed(test, "ordinary");
+    assert_eq!(ordinary, ([1; 2], REPORTED));
+    assert_eq!(looked_at_and_killed(test, "scattered"), ordinary);
+}
