@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal};
 
 use pitot_lab::{Finished, Progress, Repetition, VerdictKind, metric};
-use pitot_results::stderr;
+use pitot_results::{Drawn, stderr};
 
 use super::minutes;
 
@@ -22,10 +22,10 @@ impl Display {
         let left = minutes(news.left_s);
         match (news.trial, news.finished) {
             (true, None) if self.terminal => {
-                stderr::raw(format_args!("\r\x1b[Ktrying {count} {}", news.label));
+                draw(format_args!("trying {count} {}", news.label));
             }
             (false, None) if self.terminal => {
-                stderr::raw(format_args!("\r\x1b[K{count} {}  {left} left", news.label));
+                draw(format_args!("{count} {}  {left} left", news.label));
             }
             (_, None) => {}
             (true, Some(Finished::Repetition(tried))) => self.show_given_up(news.label, tried),
@@ -33,8 +33,8 @@ impl Display {
                 let (outcome, failed) = outcome(finished);
                 let line = format!("{count} {}{outcome}", news.label);
                 match (self.terminal, failed) {
-                    (true, true) => stderr::line(format_args!("\r\x1b[K{line}")),
-                    (true, false) => stderr::raw(format_args!("\r\x1b[K{line}  {left} left")),
+                    (true, true) => draw(format_args!("{line}\n")),
+                    (true, false) => draw(format_args!("{line}  {left} left")),
                     (false, _) => stderr::line(format_args!("{line}  {left} left")),
                 }
             }
@@ -51,9 +51,14 @@ impl Display {
 
     pub(crate) fn clear(&self) {
         if self.terminal {
-            stderr::raw(format_args!("\r\x1b[K"));
+            draw("");
         }
     }
+}
+
+/// Draws over the line.
+fn draw(text: impl std::fmt::Display) {
+    stderr::draw(&Drawn::new(Drawn::ERASE_LINE).text(text));
 }
 
 /// How it went, to follow the label, and whether something failed.
