@@ -34,3 +34,13 @@ pub const PING_INTERVAL: Duration = Duration::from_secs(10);
 pub const WAIT_MAX: Duration = Duration::from_secs(1);
 /// At most so many repetitions are under way on an agent at the same time.
 pub const EXECUTORS_MAX: usize = 4096;
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_documentation_names_the_version() {
+        let page = include_str!("../../../docs/agent.md");
+        assert!(page.contains(&format!("\nVersion {}. ", super::VERSION)));
+        assert!(page.contains(&format!("{{\"hello\":{{\"version\":{},", super::VERSION)));
+    }
+}

@@ -6,7 +6,6 @@ mod json;
 mod measure;
 mod page;
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -20,7 +19,7 @@ use pitot_lab::advise::{
 use pitot_meter::{Nanos, units};
 use pitot_results::Failure;
 
-use crate::output::default_output;
+use crate::output::{default_output, print};
 use asked::Active;
 use files::FileStore;
 use measure::{Bench, Measured};
@@ -149,7 +148,7 @@ impl Advise {
         };
         if self.dry_run {
             advice.probes = planned.into_iter().map(|probe| (probe, Tried::Planned)).collect();
-            self.print(&advice);
+            self.print(&advice)?;
             return Ok(ExitCode::SUCCESS);
         }
         if let Some(store) = &store {
@@ -172,17 +171,16 @@ impl Advise {
         }
         let is_whole = answer.failed.is_empty();
         advice.measured = Some((measured, answer));
-        self.print(&advice);
+        self.print(&advice)?;
         Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
-    fn print(&self, advice: &Advice<'_>) {
+    fn print(&self, advice: &Advice<'_>) -> Result<(), Failure> {
         let text = match self.format {
             Format::Text => page::text(advice),
             Format::Json => format!("{:#}\n", json::json(advice)),
         };
-        // A closed pipe (`| head`) is no failure.
-        let _ = io::stdout().write_all(text.as_bytes());
+        print(&text)
     }
 }
 

@@ -7,7 +7,8 @@ use clap::{Args, ValueEnum};
 use pitot_report::{Format, Gate, GateOutcome, compare, render_comparison};
 use pitot_results::{Failure, stderr};
 
-use crate::report::{add_to_job_summary, open, print, write_to};
+use crate::output::{each, print};
+use crate::report::{add_to_job_summary, open, write_to};
 
 /// The exit code where no gate is met and one is undecided. 1 is a gate that is met, or a failure; 2 is misuse.
 const UNDECIDED: u8 = 3;
@@ -91,16 +92,23 @@ impl Compare {
         };
         let page = (format == Format::Html && self.output.is_none()).then(|| page_path(&self.a, &self.b));
         let path = self.output.as_deref().or(page.as_deref());
-        write_to(path, &render_comparison(&comparison, &judged, format))?;
-        if format == Format::Github {
-            add_to_job_summary(&render_comparison(&comparison, &judged, Format::Markdown))?;
-        }
-        if let Some(page) = &page {
-            print(&format!("{}\n", page.display()))?;
-        }
+        let text = render_comparison(&comparison, &judged, format);
+        let written = each([
+            write_to(path, &text).and_then(|()| match &page {
+                Some(page) => print(&format!("{}\n", page.display())),
+                None => Ok(()),
+            }),
+            match format {
+                Format::Github => {
+                    add_to_job_summary(&render_comparison(&comparison, &judged, Format::Markdown))
+                }
+                _ => Ok(()),
+            },
+        ]);
         for (gate, outcome) in judged.iter().filter(|(_, outcome)| *outcome != GateOutcome::Passed) {
             stderr::line(format_args!("pitot: {}", outcome.sentence(gate)));
         }
+        written?;
         Ok(exit_code(judged.iter().map(|(_, outcome)| outcome)))
     }
 }

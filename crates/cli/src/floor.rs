@@ -13,7 +13,7 @@ use pitot_meter::{Nanos, units};
 use pitot_results::floor::{
     FloorFigure, FloorMissing, FloorOptions, FloorPrimitive, FloorRequest, FloorResult, FloorThreads, SCHEMA,
 };
-use pitot_results::{Failure, rfc3339, stderr};
+use pitot_results::{Drawn, Failure, rfc3339, stderr};
 use pitot_sys::{affinity, limits};
 pub(crate) use request::{RequestArg, floor_of_run};
 
@@ -87,12 +87,12 @@ impl Floor {
         let show = !quiet && pitot_sys::terminal::size(io::stderr()).is_some();
         let figures = measure(&plan, |round| {
             if show {
-                stderr::raw(format_args!("\rround {} of {} ", round + 1, plan.rounds));
+                stderr::draw(&Drawn::new("\r").text(format_args!("round {} of {} ", round + 1, plan.rounds)));
             }
             true
         });
         if show {
-            stderr::raw(format_args!("\r\x1b[K"));
+            stderr::draw(&Drawn::new(Drawn::ERASE_LINE));
         }
         let threads = self.threads.map(threads).transpose()?;
         let mut result = result(&plan, &figures, threads, started_at);

@@ -7,7 +7,6 @@ mod status;
 mod undo;
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -16,6 +15,8 @@ use pitot_host::{Fact, Fingerprint, HostChange};
 use pitot_lab::Run;
 use pitot_results::Failure;
 use serde_json::{Value, json};
+
+use crate::output::print;
 
 /// Show the hardware, kernel and settings of this machine, as every run file records them; check, change and undo them.
 ///
@@ -82,14 +83,9 @@ impl Host {
             Some(Action::Status(action)) => return action.run(),
             Some(Action::Undo(action)) => return action.run(),
         };
-        print(&text);
+        print(&text)?;
         Ok(code)
     }
-}
-
-/// Prints to standard output. A closed pipe (`| head`) is no failure.
-fn print(text: &str) {
-    let _ = io::stdout().write_all(text.as_bytes());
 }
 
 fn facts_text(print: &Fingerprint) -> String {

@@ -10,7 +10,7 @@ use pitot_results::Failure;
 
 use crate::catalog::catalog;
 use crate::comparison::{Comparison, Folder};
-use crate::output::print_line;
+use crate::output::{print, print_line};
 
 /// Write a plan to go on from, with comments.
 ///
@@ -43,9 +43,7 @@ impl Init {
         let folder = if is_here { Folder::Here } else { Folder::Elsewhere(&elsewhere) };
         let text = comparison.plan_text(self.repetitions, &catalog()?, folder)?;
         if is_stdout {
-            // A closed pipe (`| head`) is no failure.
-            let _ = std::io::stdout().write_all(text.as_bytes());
-            return Ok(ExitCode::SUCCESS);
+            return print(&text).map(|()| ExitCode::SUCCESS);
         }
         let shown = self.file.display();
         let written = File::create_new(&self.file).and_then(|mut file| file.write_all(text.as_bytes()));

@@ -17,7 +17,7 @@ use pitot_serve::{MECHANISMS, MODELS, Pair, pairs};
 use pitot_sys::Unavailable;
 use serde_json::{Value, json};
 
-use crate::report::print;
+use crate::output::print;
 use crate::targets;
 
 mod fault;

@@ -35,6 +35,7 @@ use pitot_sys::signal::{Signal, SignalFd};
 
 use crate::load_failure;
 use crate::load_urls;
+use crate::output::{create, each, not_written, print, print_line, unwritable, write_json};
 use crate::value::{self, Cpus};
 
 /// How often a line about the run is printed where there is no terminal, seconds.
@@ -350,7 +351,7 @@ impl Load {
             self.check()?;
             pitot_load::check_cpus(&self.cpus.clone().unwrap_or_default().0)?;
             Files::check(&self)?;
-            print("the options are right; nothing was sent\n").map_err(|e| not_written("the answer", &e))?;
+            print("the options are right; nothing was sent\n")?;
             return Ok(ExitCode::SUCCESS);
         }
         let run = Plan::new(&self.options())?.prepare()?;
@@ -404,15 +405,18 @@ impl Load {
         let words = self.words().recorded(self.keep_secrets);
         let asked = &mut report.result.options["asked"];
         (asked["url"], asked["arguments"]) = words.to_json();
-        if let Some(log) = watch.log.take() {
-            log.finish(&report).map_err(|e| not_written("the histogram log", &e))?;
-        }
-        files.write(&report)?;
-        if !self.data_on_stdout() {
-            let detail = output::Detail { samples: self.latency, timeline: self.timeline };
-            print(&output::summary(&report, detail)).map_err(|e| not_written("the summary", &e))?;
-        }
-        load_failure::of(&report).map_or(Ok(ExitCode::SUCCESS), Err)
+        let detail = output::Detail { samples: self.latency, timeline: self.timeline };
+        each([
+            if self.data_on_stdout() { Ok(()) } else { print(&output::summary(&report, detail)) },
+            files.write_json(&report),
+            files.write_csv(&report),
+            watch
+                .log
+                .take()
+                .map_or(Ok(()), |log| log.finish(&report).map_err(|e| not_written("the histogram log", &e))),
+            load_failure::of(&report).map_or(Ok(()), Err),
+        ])?;
+        Ok(ExitCode::SUCCESS)
     }
 
     /// Checks the options as far as that is possible without running them.
@@ -532,7 +536,7 @@ fn own_words() -> Vec<String> {
 /// Where the result is written.
 struct Files {
     json: Option<Box<dyn Write>>,
-    csv: Option<Box<dyn Write>>,
+    csv: Option<BufWriter<Box<dyn Write>>>,
     hlog: Option<BufWriter<File>>,
 }
 
@@ -575,70 +579,31 @@ impl Files {
 
     fn create(load: &Load) -> Result<Files, Failure> {
         Files::check_stdout(load)?;
-        let create =
-            |path: &PathBuf| File::create(path).map(BufWriter::new).map_err(|e| unwritable(path, &e));
-        let data = |path: &Option<PathBuf>| -> Result<Option<Box<dyn Write>>, Failure> {
-            Ok(match path {
-                None => None,
-                Some(_) if is_stdout(path.as_ref()) => Some(Box::new(io::stdout())),
-                Some(path) => Some(Box::new(create(path)?)),
-            })
-        };
+        let data = |path: &Option<PathBuf>| path.as_deref().map(create).transpose();
+        let log = |path: &PathBuf| File::create(path).map_err(|e| unwritable(path, &e));
         Ok(Files {
             json: data(&load.json)?,
-            csv: data(&load.csv)?,
-            hlog: load.hlog.as_ref().map(create).transpose()?,
+            csv: data(&load.csv)?.map(BufWriter::new),
+            hlog: load.hlog.as_ref().map(log).transpose()?.map(BufWriter::new),
         })
     }
 
-    fn write(&mut self, report: &Report) -> Result<(), Failure> {
-        if let Some(out) = &mut self.json {
-            let written = serde_json::to_writer(&mut *out, &report.result).map_err(io::Error::from);
-            written
-                .and_then(|()| writeln!(out))
-                .and_then(|()| out.flush())
-                .map_err(|e| not_written("the JSON result", &e))?;
-        }
-        if let Some(out) = &mut self.csv {
-            output::write_csv(out, &report.result.series)
-                .and_then(|()| out.flush())
-                .map_err(|e| not_written("the table", &e))?;
-        }
-        Ok(())
+    fn write_json(&mut self, report: &Report) -> Result<(), Failure> {
+        let Some(out) = &mut self.json else { return Ok(()) };
+        write_json(out, serde_json::to_string(&report.result))
     }
-}
 
-fn unwritable(path: &Path, e: &io::Error) -> Failure {
-    Failure::misuse(
-        format!("{} cannot be written: {e}", path.display()),
-        "check the directory and its permissions",
-    )
-}
-
-fn not_written(what: &str, e: &io::Error) -> Failure {
-    Failure::run(format!("{what} could not be written: {e}"), "is the disk full?")
+    fn write_csv(&mut self, report: &Report) -> Result<(), Failure> {
+        let Some(out) = &mut self.csv else { return Ok(()) };
+        output::write_csv(out, &report.result.series)
+            .and_then(|()| out.flush())
+            .map_err(|e| not_written("the table", &e))
+    }
 }
 
 /// Whether an option's file is standard output.
 fn is_stdout(path: Option<&PathBuf>) -> bool {
-    path.is_some_and(|path| path == Path::new("-"))
-}
-
-/// Writes text for people to standard output.
-///
-/// # Errors
-/// It cannot be written, on a full disk for example. A reader that has gone away, as `head` does, is no failure.
-fn print(text: &str) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        written => written,
-    }
-}
-
-/// Prints a line for a program to read. Whoever reads them no more does not want the rest.
-fn print_line(line: &str) {
-    let _ = print(&format!("{line}\n"));
+    path.is_some_and(|path| crate::output::is_stdout(path))
 }
 
 /// Whole seconds, or 0.
@@ -716,7 +681,7 @@ impl Watch for Observer {
             stderr::line(line);
         }
         if let Some(live) = &mut self.live {
-            stderr::raw(live.preparing(stage));
+            stderr::draw(&live.preparing(stage));
         }
     }
 
@@ -733,13 +698,13 @@ impl Watch for Observer {
     fn second(&mut self, progress: &Progress<'_>) {
         self.log = self.log.take().map(|log| log.second(progress));
         if let Some(line) = self.intervals.as_mut().and_then(|intervals| intervals.second(progress)) {
-            print_line(&line);
+            print_line(line);
         }
         if let Some(line) = self.lines.as_mut().and_then(|lines| lines.second(progress)) {
             stderr::line(line);
         }
         if let Some(live) = &mut self.live {
-            stderr::raw(live.second(progress));
+            stderr::draw(&live.second(progress));
         }
     }
 
@@ -764,14 +729,14 @@ impl Observer {
     /// Prints the interval that was under way when the run ended.
     fn end_intervals(&mut self, kinds: &[ErrorRow]) {
         if let Some(line) = self.intervals.as_mut().and_then(|intervals| intervals.end(kinds)) {
-            print_line(&line);
+            print_line(line);
         }
     }
 
     /// Erases the view.
     fn clear(&mut self) {
         if let Some(live) = &mut self.live {
-            stderr::raw(live.clear());
+            stderr::draw(&live.clear());
         }
     }
 }

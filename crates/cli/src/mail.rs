@@ -1,17 +1,18 @@
 //! `pitot mail`.
 
-use std::fs::File;
-use std::io::{self, BufWriter, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
 use pitot_mail::address::BadAddress;
 use pitot_mail::{Observer, Options, Plan, Progress, TlsPolicy, output};
 use pitot_meter::{Nanos, units};
-use pitot_results::Failure;
 use pitot_results::mail::MailResult;
+use pitot_results::{Drawn, Failure, stderr};
 use pitot_sys::signal::{Signal, SignalFd};
+
+use crate::output::{create, each, is_stdout, print, write_json};
 
 /// Bad lines of a list that are shown one by one.
 const BAD_LINES_SHOWN: u64 = 20;
@@ -150,26 +151,35 @@ impl Mail {
         let result = pitot_mail::run(&plan, &mut screen);
         screen.end();
         let pitot_mail::Finished { report, error } = result?;
-        let written = json.map_or(Ok(()), |out| write(out, &report));
-        if self.json.as_deref() != Some(Path::new("-")) {
-            // A reader that closes the pipe early, as `head` does, is no failure.
-            let _ = io::stdout().write_all(output::summary(&report).as_bytes());
-        }
-        if let Some(error) = error {
-            return Err(error.into());
-        }
-        written?;
-        match &report.ended_early {
-            Some(why) => Err(Failure::run(
+        let ended_early = report.ended_early.as_ref().map(|why| {
+            Failure::run(
                 format!("the run ended early: {why}"),
                 if self.journal.is_some() {
                     "run it again with the same journal to continue"
                 } else {
                     "with --journal FILE the next run could continue from here"
                 },
-            )),
-            None => Ok(if report.is_success() { ExitCode::SUCCESS } else { ExitCode::from(1) }),
-        }
+            )
+        });
+        let why = error.map(Failure::from).or(ended_early);
+        self.show(json, &output::summary(&report), &report, why.map_or(Ok(()), Err))?;
+        Ok(if report.is_success() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    }
+
+    /// Prints and writes the result, and then how the run ended.
+    fn show(
+        &self,
+        json: Option<Box<dyn Write>>,
+        summary: &str,
+        result: &MailResult,
+        ended: Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let is_quiet = self.json.as_deref().is_some_and(is_stdout);
+        each([
+            if is_quiet { Ok(()) } else { print(summary) },
+            json.map_or(Ok(()), |mut out| write_json(&mut out, serde_json::to_string(result))),
+            ended,
+        ])
     }
 
     /// Prints what a dry run has found.
@@ -179,13 +189,10 @@ impl Mail {
         report: &MailResult,
         json: Option<Box<dyn Write>>,
     ) -> Result<ExitCode, Failure> {
-        json.map_or(Ok(()), |out| write(out, report))?;
-        if self.json.as_deref() != Some(Path::new("-")) {
-            let _ = io::stdout().write_all(output::dry_run(plan, report).as_bytes());
-        }
-        if let Some(why) = &report.ended_early {
-            return Err(Failure::run(format!("the dry run ended early: {why}"), "run it again"));
-        }
+        let ended = report.ended_early.as_ref().map_or(Ok(()), |why| {
+            Err(Failure::run(format!("the dry run ended early: {why}"), "run it again"))
+        });
+        self.show(json, &output::dry_run(plan, report), report, ended)?;
         match report.recipients.bad_lines {
             0 => Ok(ExitCode::SUCCESS),
             n => Err(Failure::misuse(
@@ -230,27 +237,6 @@ impl Mail {
     }
 }
 
-fn create(path: &Path) -> Result<Box<dyn Write>, Failure> {
-    if path == Path::new("-") {
-        return Ok(Box::new(BufWriter::new(io::stdout())));
-    }
-    match File::create(path) {
-        Ok(file) => Ok(Box::new(BufWriter::new(file))),
-        Err(e) => Err(Failure::misuse(
-            format!("{} cannot be written: {e}", path.display()),
-            "check the directory and its permissions",
-        )),
-    }
-}
-
-fn write(mut out: Box<dyn Write>, result: &MailResult) -> Result<(), Failure> {
-    serde_json::to_writer(&mut out, result)
-        .map_err(io::Error::from)
-        .and_then(|()| writeln!(out))
-        .and_then(|()| out.flush())
-        .map_err(|e| Failure::run(format!("the JSON result could not be written: {e}"), "is the disk full?"))
-}
-
 /// Shows progress on a terminal, reports bad lines, and counts Ctrl-C.
 struct Screen {
     signals: SignalFd,
@@ -274,7 +260,7 @@ impl Screen {
     /// Clears the progress line.
     fn clear(&mut self) {
         if std::mem::take(&mut self.shown) {
-            let _ = write!(io::stderr(), "\r\x1b[K");
+            stderr::draw(&Drawn::new(Drawn::ERASE_LINE));
         }
     }
 }
@@ -283,7 +269,7 @@ impl Observer for Screen {
     fn progress(&mut self, progress: &Progress) {
         if self.live {
             self.shown = true;
-            let _ = write!(io::stderr(), "\r\x1b[K{}", output::progress_line(progress));
+            stderr::draw(&Drawn::new(Drawn::ERASE_LINE).text(output::progress_line(progress)));
         }
     }
 
@@ -296,7 +282,7 @@ impl Observer for Screen {
 
     fn note(&mut self, text: &str) {
         self.clear();
-        let _ = writeln!(io::stderr(), "pitot: {text}");
+        stderr::line(format_args!("pitot: {text}"));
     }
 
     fn stop_requests(&mut self) -> u32 {

@@ -1,4 +1,5 @@
-//! What commands print that measure once: a table, JSON, or both.
+//! What commands print and write: the one place where text for people leaves for standard output, and where the outputs of a
+//! result are tried one by one.
 
 use std::fmt::Display;
 use std::fs::File;
@@ -6,8 +7,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use pitot_results::{Failure, rfc3339};
+use pitot_results::{Drawn, Failure, rfc3339, visible};
 use serde::Serialize;
+
+use crate::failure;
 
 /// Where results go: a table to standard output, JSON to a file, or JSON alone to standard output.
 pub(crate) struct Sink {
@@ -19,43 +22,84 @@ pub(crate) struct Sink {
 impl Sink {
     /// Opens the file, before the run, so that a file that cannot be written is reported first.
     pub(crate) fn create(path: Option<&Path>) -> Result<Sink, Failure> {
-        let json: Option<Box<dyn Write>> = match path {
-            None => None,
-            Some(path) if path == Path::new("-") => {
-                return Ok(Sink { json: Some(Box::new(io::stdout())), quiet: true });
-            }
-            Some(path) => Some(Box::new(File::create(path).map_err(|e| {
-                let what = format!("{} cannot be written: {e}", path.display());
-                Failure::misuse(what, "check the directory and its permissions")
-            })?)),
-        };
-        Ok(Sink { json, quiet: false })
+        let json = path.map(create).transpose()?;
+        Ok(Sink { json, quiet: path.is_some_and(is_stdout) })
     }
 
     pub(crate) fn write(self, table: &str, result: &impl Serialize) -> Result<(), Failure> {
-        if !self.quiet {
-            print(table);
-        }
-        let Some(mut json) = self.json else { return Ok(()) };
-        serde_json::to_writer_pretty(&mut json, result)
-            .map_err(io::Error::from)
-            .and_then(|()| writeln!(json))
-            .and_then(|()| json.flush())
-            .map_err(|e| {
-                let what = format!("the JSON could not be written: {e}");
-                Failure::run(what, "check the space on its file system")
-            })
+        let printed = if self.quiet { Ok(()) } else { print(table) };
+        let written =
+            self.json.map_or(Ok(()), |mut out| write_json(&mut out, serde_json::to_string_pretty(result)));
+        each([printed, written])
     }
 }
 
-/// Prints to standard output. A reader such as `head` may close the pipe early.
-pub(crate) fn print(text: &str) {
-    let _ = io::stdout().write_all(text.as_bytes());
+/// Opens an output, before what it is for, so that a file that cannot be written is reported first. `-` is standard output.
+pub(crate) fn create(path: &Path) -> Result<Box<dyn Write>, Failure> {
+    if is_stdout(path) {
+        return Ok(Box::new(io::stdout()));
+    }
+    File::create(path).map(|file| Box::new(file) as Box<dyn Write>).map_err(|e| unwritable(path, &e))
 }
 
-/// The same with an end of line.
+/// A file cannot be opened for writing.
+pub(crate) fn unwritable(path: &Path, e: &io::Error) -> Failure {
+    let what = format!("{} cannot be written: {e}", path.display());
+    Failure::misuse(what, "check the directory and its permissions")
+}
+
+/// An output that was opened could not be written.
+pub(crate) fn not_written(what: &str, e: &io::Error) -> Failure {
+    Failure::run(format!("{what} could not be written: {e}"), "check the space on its file system")
+}
+
+/// Whether an option's file is standard output.
+pub(crate) fn is_stdout(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// Writes one JSON document and an end of line. A reader that has gone away is no failure.
+pub(crate) fn write_json(out: &mut dyn Write, json: serde_json::Result<String>) -> Result<(), Failure> {
+    let written = json.map_err(io::Error::from).and_then(|json| whole(out, &format!("{}\n", visible(&json))));
+    written.map_err(|e| not_written("the JSON result", &e))
+}
+
+/// Tries every output of a result, whatever became of those before: an array of attempts is evaluated in order. Each that
+/// failed is reported, the last by the caller.
+pub(crate) fn each(attempts: impl IntoIterator<Item = Result<(), Failure>>) -> Result<(), Failure> {
+    let mut failed: Vec<Failure> = attempts.into_iter().filter_map(Result::err).collect();
+    let last = failed.pop();
+    for failure in &failed {
+        failure::print(failure);
+    }
+    last.map_or(Ok(()), Err)
+}
+
+/// Prints text for people, whoever worded it: what a terminal would obey is made visible.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    draw(&Drawn::default().text(text))
+}
+
+/// Prints what has codes of Pitot's own in it. A reader that closed the pipe early, as `head` does, is no failure.
+pub(crate) fn draw(drawn: &Drawn) -> Result<(), Failure> {
+    whole(&mut io::stdout().lock(), &drawn.to_string()).map_err(|e| {
+        Failure::run(
+            format!("cannot write to the standard output: {e}"),
+            "check the space on its file system",
+        )
+    })
+}
+
+/// Prints a line, as a note on what goes on; nobody need read it.
 pub(crate) fn print_line(text: impl Display) {
-    print(&format!("{text}\n"));
+    let _ = print(&format!("{text}\n"));
+}
+
+fn whole(out: &mut dyn Write, text: &str) -> io::Result<()> {
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
 }
 
 /// `NAME-20260102-030405.pitot`, in UTC.

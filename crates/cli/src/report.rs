@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -13,6 +13,7 @@ use pitot_results::Failure;
 use pitot_soak::{Soak, is_soak};
 
 use crate::floor::{RequestArg, floor_of_run};
+use crate::output::{each, is_stdout, print};
 
 /// Report the results of a run.
 ///
@@ -85,16 +86,25 @@ impl Report {
             };
         };
         let format = format.format();
-        if format == Format::Github {
-            add_to_job_summary(&render(&run, Format::Markdown))?;
-        }
         let default = (format == Format::Html).then(|| page_path(&run.path));
         let path = self.output.clone().or(default);
-        write_to(path.as_deref(), &render(&run, format))?;
-        if let Some(path) = path.filter(|p| self.output.is_none() && !is_stdout(p)) {
-            print(&format!("{}\n", path.display()))?;
-        }
+        each([
+            self.write_and_name(path.as_deref(), &render(&run, format)),
+            match format {
+                Format::Github => add_to_job_summary(&render(&run, Format::Markdown)),
+                _ => Ok(()),
+            },
+        ])?;
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// Writes the report, and prints the name of a file that the user did not name.
+    fn write_and_name(&self, path: Option<&Path>, text: &str) -> Result<(), Failure> {
+        write_to(path, text)?;
+        match path.filter(|path| self.output.is_none() && !is_stdout(path)) {
+            Some(path) => print(&format!("{}\n", path.display())),
+            None => Ok(()),
+        }
     }
 }
 
@@ -119,11 +129,7 @@ impl Report {
         };
         let default = (format == Format::Html).then(|| page_path(&self.file));
         let path = self.output.clone().or(default);
-        write_to(path.as_deref(), &text)?;
-        if let Some(path) = path.filter(|p| self.output.is_none() && !is_stdout(p)) {
-            print(&format!("{}\n", path.display()))?;
-        }
-        Ok(ExitCode::SUCCESS)
+        self.write_and_name(path.as_deref(), &text).map(|()| ExitCode::SUCCESS)
     }
 }
 
@@ -153,18 +159,26 @@ pub(crate) fn soak_summary_and_page(path: &Path) -> Result<Soak, Failure> {
     let soak = open_soak(path)?;
     let render = |format| pitot_report::soak::render(&soak, format).unwrap_or_default();
     let page = page_path(path);
-    print(&render(Format::Terminal))?;
-    write_to(Some(&page), &render(Format::Html))?;
-    print(&format!("\nThe full report, with charts: {}\n", page.display()))?;
+    each([
+        print(&render(Format::Terminal)),
+        write_page(&page, &render(Format::Html), "The full report, with charts"),
+    ])?;
     Ok(soak)
 }
 
 /// Prints the summary of a run and writes its page next to the run file.
 pub(crate) fn summary_and_page(run: &Run) -> Result<(), Failure> {
     let page = page_path(&run.path);
-    print(&render(run, Format::Terminal))?;
-    write_to(Some(&page), &render(run, Format::Html))?;
-    print(&format!("\nThe full report, with charts and commands: {}\n", page.display()))
+    each([
+        print(&render(run, Format::Terminal)),
+        write_page(&page, &render(run, Format::Html), "The full report, with charts and commands"),
+    ])
+}
+
+/// Writes a page and says where it is.
+fn write_page(page: &Path, text: &str, what: &str) -> Result<(), Failure> {
+    write_to(Some(page), text)?;
+    print(&format!("\n{what}: {}\n", page.display()))
 }
 
 /// Opens a run file.
@@ -195,21 +209,6 @@ pub(crate) fn add_to_job_summary(markdown: &str) -> Result<(), Failure> {
             "let GITHUB_STEP_SUMMARY name a file that can be written, or unset it",
         )
     })
-}
-
-/// Prints. A reader that closed the pipe early, as `head` does, is not a failure.
-pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::run(format!("cannot write to the standard output: {error}"), "name a file with -o"))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn is_stdout(path: &Path) -> bool {
-    path.as_os_str() == OsStr::new("-")
 }
 
 /// The page next to a run file.

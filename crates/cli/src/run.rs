@@ -11,7 +11,7 @@ mod self_check;
 mod summary;
 
 use std::fmt::Write as _;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -29,7 +29,7 @@ use crate::bus::BusOptions;
 use crate::catalog::catalog;
 use crate::comparison::{self, Comparison, Folder};
 use crate::failure::nearest;
-use crate::output::{default_output, print_line};
+use crate::output::{default_output, print, print_line};
 use crate::report;
 use amount::Amount;
 use progress::Display;
@@ -320,7 +320,7 @@ impl Run {
         }
         if self.summary {
             let text = summary::summary(&prepared, &extent(&prepared));
-            let _ = io::stdout().write_all(text.as_bytes());
+            print(&text)?;
             note(&prepared);
             return Ok(ExitCode::SUCCESS);
         }
@@ -343,8 +343,7 @@ impl Run {
         text.push_str(&faults::shown(&prepared.plan));
         text.extend(guests::where_gvisor_is(&prepared.plan).map(|line| format!("# {line}\n")));
         let _ = writeln!(text, "# {}", extent(&prepared));
-        // A closed pipe (`| head`) is no failure.
-        let _ = io::stdout().write_all(text.as_bytes());
+        print(&text)?;
         note(&prepared);
         Ok(ExitCode::SUCCESS)
     }

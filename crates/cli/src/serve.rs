@@ -1,7 +1,7 @@
 //! `pitot serve`.
 
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -14,6 +14,7 @@ use pitot_results::{Failure, stderr};
 use pitot_serve::{Address, Count, Kind, Limits, MECHANISMS, MODELS, ServePlan, Summary, TlsPlan};
 
 use crate::failure::nearest;
+use crate::output::{print_line, write_json};
 use crate::serve_disk::DiskArgs;
 use crate::serve_dns::{self, DnsArgs};
 use crate::serve_error_log::ErrorLog;
@@ -201,7 +202,7 @@ impl Serve {
                 ));
             }
             // stdout may be closed; the server runs all the same.
-            let _ = writeln!(io::stdout(), "ready {addr}");
+            print_line(format_args!("ready {addr}"));
         });
         if served.is_err()
             && let Some(error_log) = error_log
@@ -211,8 +212,7 @@ impl Serve {
         let summary = served?;
         if let Some(Stats::Json) = self.stats {
             // stdout may be closed.
-            let _ = serde_json::to_writer(io::stdout(), &result(&plan, &summary));
-            let _ = writeln!(io::stdout());
+            let _ = write_json(&mut io::stdout(), serde_json::to_string(&result(&plan, &summary)));
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -1,6 +1,6 @@
 //! `pitot serve dns`: a DNS responder with generated mail domains, for tests and experiments.
 
-use std::io::{self, Write};
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -11,6 +11,8 @@ use pitot_meter::units;
 use pitot_results::Failure;
 use pitot_sys::signal::{Signal, SignalFd};
 use serde_json::{Map, Value, json};
+
+use crate::output::print_line;
 
 /// Its name among the protocols.
 pub(crate) const NAME: &str = "dns";
@@ -77,14 +79,14 @@ impl DnsArgs {
         let started = sockets.start(&responder, threads.unwrap_or(THREADS).max(1));
         started.map_err(|e| Failure::run(format!("cannot start a thread: {e}"), "raise ulimit -u"))?;
         // stdout may be closed; the responder runs all the same.
-        let _ = writeln!(io::stdout(), "ready {addr}");
+        print_line(format_args!("ready {addr}"));
         while signals.wait(None).is_none() {}
         if stats {
             let mut counts: Map<String, Value> =
                 responder.counts().iter().map(|(name, count)| ((*name).to_owned(), json!(count))).collect();
             counts.insert("schema".into(), json!("pitot-dns/1"));
             counts.insert("version".into(), json!(env!("CARGO_PKG_VERSION")));
-            let _ = writeln!(io::stdout(), "{}", Value::Object(counts));
+            print_line(Value::Object(counts));
         }
         Ok(ExitCode::SUCCESS)
     }

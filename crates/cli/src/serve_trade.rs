@@ -1,6 +1,5 @@
 //! `pitot serve trade`: an online brokerage with pages, sessions and a database.
 
-use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -11,6 +10,8 @@ use pitot_meter::units;
 use pitot_results::Failure;
 use pitot_trade::population::Population;
 use pitot_trade::{Database, Isolation, Orders, TradePlan};
+
+use crate::output::print_line;
 
 /// Its name among the protocols.
 pub(crate) const NAME: &str = "trade";
@@ -140,15 +141,15 @@ impl TradeArgs {
         if self.audit {
             let audit = pitot_trade::audit_of(&plan)?;
             // stdout may be closed; the exit code says it too.
-            let _ = writeln!(io::stdout(), "{}", audit.json());
+            print_line(audit.json());
             return Ok(if audit.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         let summary = pitot_trade::run(&plan, |addr| {
             // stdout may be closed; the server runs all the same.
-            let _ = writeln!(io::stdout(), "ready {addr}");
+            print_line(format_args!("ready {addr}"));
         })?;
         if stats {
-            let _ = writeln!(io::stdout(), "{}", summary.json);
+            print_line(summary.json);
         }
         match summary.audit {
             Ok(audit) if audit.holds() => Ok(ExitCode::SUCCESS),

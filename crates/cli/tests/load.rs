@@ -412,7 +412,35 @@ fn a_summary_that_cannot_be_written_is_a_failure() {
     let output = command(&[&server.url(), "-n", "5"]).stdout(full).output().unwrap();
     let error = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{error}");
-    assert!(error.contains("summary") && error.contains("No space left"), "{error}");
+    assert!(error.contains("standard output") && error.contains("No space left"), "{error}");
+}
+
+#[test]
+fn a_full_disk_loses_no_other_output() {
+    let server = Server::start(Script::default());
+    let directory = tempfile::tempdir().unwrap();
+    let csv = directory.path().join("seconds.csv");
+    let hlog = directory.path().join("run.hlog");
+    let [url, csv_path, hlog_path] = [&server.url(), csv.to_str().unwrap(), hlog.to_str().unwrap()];
+    let output = load(&[url, "-d", "1200ms", "--json", "/dev/full", "--csv", csv_path, "--hlog", hlog_path]);
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(text(&output.stdout).contains("requests"), "the summary is printed");
+    assert!(std::fs::read_to_string(&csv).unwrap().lines().count() > 1, "the table is there");
+    assert!(std::fs::read_to_string(&hlog).unwrap().lines().count() > 1, "the log is there");
+    assert!(error.contains("the JSON result could not be written: No space left"), "{error}");
+    // Each that failed is named.
+    let output = load(&[url, "-n", "5", "--json", "/dev/full", "--csv", "/dev/full"]);
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains("the JSON result could") && error.contains("the table could"), "{error}");
+    // A full standard output loses no file.
+    let json = directory.path().join("result.json");
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut command = command(&[url, "-n", "5", "--json", json.to_str().unwrap()]);
+    assert_eq!(command.stdout(full).output().unwrap().status.code(), Some(1));
+    let result: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    assert_eq!(result["requests"]["ok"], 5);
 }
 
 #[test]

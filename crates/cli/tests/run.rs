@@ -441,3 +441,31 @@ fn list_alone_lists_what_can_be_listed() {
         assert!(listed.status.success(), "{name}");
     }
 }
+
+#[test]
+fn what_a_server_prints_commands_no_terminal() {
+    // OSC 52 sets the clipboard, OSC 0 the title; then the screen is cleared and the direction of writing turned.
+    let said = r"\033]52;c;cHduZWQ=\007\033]0;title\007\033[2J\302\2339A\342\200\256x\n";
+    let bed = Bed::new(&format!(
+        "title = \"a\\u001B[2Jb\"\n{}",
+        plan(
+            "",
+            &format!(
+                "[servers.rude]\ncommand = ['sh', '-c', 'printf \"{said}\" >&2; exit 3', '{{port}}']\nurl = \"http://{{address}}/\""
+            )
+        )
+        .replace("\"thread\"", "\"rude\"")
+    ));
+    let output = bed.command(&["plan.toml", "-o", "run.pitot"]).output().unwrap();
+    let page = std::fs::read_to_string(bed.dir.path().join("run.html")).unwrap();
+    let shown = text(&output);
+    assert!(
+        shown.contains(r"it printed: \x1b]52;c;cHduZWQ=\x07\x1b]0;title\x07\x1b[2J\u009b9A\u202ex"),
+        "{shown}"
+    );
+    assert!(shown.contains(r"a\x1b[2Jb"), "{shown}");
+    for (name, text) in [("printed", &shown), ("page", &page)] {
+        let obeyed = |c: char| (c.is_control() && !"\n\t".contains(c)) || c == '\u{202e}';
+        assert!(!text.contains(obeyed), "{name}: {text:?}");
+    }
+}

@@ -14,8 +14,8 @@ const LATE_MAX: f64 = 0.01;
 /// A shorter run says nothing about the time of the generator's threads: opening the first connections is most of it.
 const TIMED_MIN: Nanos = Nanos::from_millis(100);
 
-/// Judges a run whose generator may use so many CPUs: the first of these that holds. A server that stopped answering is
-/// named before all that follows from it; of the rest a generator without time to itself can cause all others.
+/// Judges a run whose generator may use so many CPUs. A server that stopped answering is named alone, before all that follows
+/// from it; else every reason that applies is named, the worst first, and the first gives the verdict.
 pub(crate) fn judge(tally: &Tally, length: Nanos, wanted: bool, cpus: usize) -> (VerdictKind, String) {
     let requests = &tally.requests;
     if wanted && requests.completed == 0 {
@@ -27,74 +27,136 @@ pub(crate) fn judge(tally: &Tally, length: Nanos, wanted: bool, cpus: usize) -> 
     if wanted && requests.ok == 0 {
         return (VerdictKind::Failed, wrong(tally));
     }
-    let busiest = tally.threads.iter().map(|t| t.cpu_utilisation).fold(0.0, f64::max);
-    let seconds = length.as_secs_f64();
-    let denied = tally.threads.iter().filter_map(|t| t.run_queue_s).fold(0.0, f64::max);
-    let denied = if seconds > 0.0 { denied / seconds } else { 0.0 };
-    let late = share(requests.started_late, tally.begun());
-    let late_max = Nanos(tally.threads.iter().map(|t| t.late_max_ns).max().unwrap_or(0));
-    let timed = length >= TIMED_MIN;
-    if timed && denied > RUN_QUEUE_MAX {
-        let waited = format!(
-            "a thread of the generator was ready to run and did not for {:.1}% of the time",
-            denied * 100.0
-        );
-        let threads = tally.threads.len();
-        // What its own threads take from each other is no noise.
-        return match threads > cpus {
-            true => {
-                let cpus = units::counted(cpus as u64, "CPU", "CPUs");
-                let reason = format!(
-                    "{waited}: its {threads} threads have {cpus}, so give it fewer (-t) or more CPUs (--cpus)"
-                );
-                (VerdictKind::ClientBound, reason)
-            }
-            false => (VerdictKind::Noisy, format!("{waited}: something else used its CPU, see --cpus")),
-        };
+    let times = Times::of(tally, length);
+    let reasons = reasons(tally, &times, cpus);
+    match reasons.first() {
+        Some(&(kind, _)) => {
+            let all: Vec<&str> = reasons.iter().map(|(_, reason)| reason.as_str()).collect();
+            (kind, all.join("; also, "))
+        }
+        None => (VerdictKind::Valid, times.in_words(tally)),
     }
-    if timed && is_client_at_limit(busiest) {
+}
+
+/// What the generator's threads did with the run, as shares of it.
+struct Times {
+    /// CPU time of the thread that was busiest.
+    busiest: f64,
+    /// Time that a thread was ready and did not run; `None` where the kernel does not count it.
+    denied: Option<f64>,
+    /// The run was long enough for them to say something.
+    are_known: bool,
+}
+
+impl Times {
+    fn of(tally: &Tally, length: Nanos) -> Times {
+        // Threads that were asked for too much go on behind the end.
+        let elapsed = tally.window.map_or(0, |window| window.end.saturating_sub(window.start)).max(length.0);
+        let waited = tally.threads.iter().filter_map(|t| t.run_queue_s).reduce(f64::max);
+        let share = |seconds: f64| if elapsed == 0 { 0.0 } else { seconds / Nanos(elapsed).as_secs_f64() };
+        Times {
+            busiest: tally.threads.iter().map(|t| t.cpu_utilisation).fold(0.0, f64::max).min(1.0),
+            denied: waited.map(|seconds| share(seconds).min(1.0)),
+            are_known: length >= TIMED_MIN,
+        }
+    }
+
+    fn is_busy(&self) -> bool {
+        self.are_known && is_client_at_limit(self.busiest)
+    }
+
+    fn in_words(&self, tally: &Tally) -> String {
+        let busy = format!("the generator was busy for {:.1}% of the time at most", self.busiest * 100.0);
+        match self.denied {
+            Some(denied) => {
+                format!(
+                    "{busy}, waited for a CPU for {:.2}%, and {} sent again",
+                    denied * 100.0,
+                    resent(tally)
+                )
+            }
+            None => busy,
+        }
+    }
+}
+
+/// Everything that was wrong, the worst first. A generator without time to itself can cause all the rest, and comes first. But
+/// arrivals for which no connection was free are not explained by a wait that took a smaller share of the time, nor by
+/// milliseconds of lateness on fewer connections that were free: the rate was too high.
+fn reasons(tally: &Tally, times: &Times, cpus: usize) -> Vec<(VerdictKind, String)> {
+    let requests = &tally.requests;
+    let is_overload = !times.is_busy()
+        && requests.missed > requests.started_late
+        && missed_share(tally) > times.denied.unwrap_or(0.0);
+    let mut found = vec![denied(tally, times, cpus), busy(times), late(tally), dropped(tally)];
+    found.insert(if is_overload { 0 } else { found.len() }, rate_missed(tally));
+    found.into_iter().flatten().collect()
+}
+
+/// A thread was ready to run, and something else ran.
+fn denied(tally: &Tally, times: &Times, cpus: usize) -> Option<(VerdictKind, String)> {
+    let denied = times.denied.filter(|&denied| times.are_known && denied > RUN_QUEUE_MAX)?;
+    let waited = format!(
+        "a thread of the generator was ready to run and did not for {:.1}% of the time",
+        denied * 100.0
+    );
+    let threads = tally.threads.len();
+    // What its own threads take from each other is no noise.
+    Some(match threads > cpus {
+        true => {
+            let cpus = units::counted(cpus as u64, "CPU", "CPUs");
+            let reason = format!(
+                "{waited}: its {threads} threads have {cpus}, so give it fewer (-t) or more CPUs (--cpus)"
+            );
+            (VerdictKind::ClientBound, reason)
+        }
+        false => (VerdictKind::Noisy, format!("{waited}: something else used its CPU, see --cpus")),
+    })
+}
+
+fn busy(times: &Times) -> Option<(VerdictKind, String)> {
+    times.is_busy().then(|| {
         let reason = format!(
             "a thread of the generator was busy for {:.1}% of the time: give it more threads (-t) or CPUs (--cpus)",
-            busiest * 100.0
+            times.busiest * 100.0
         );
-        return (VerdictKind::ClientBound, reason);
-    }
-    let missed = rate_missed(tally);
-    // Lateness of milliseconds on connections that were free does not explain arrivals for which none was.
-    if let Some(reason) = missed.as_ref().filter(|_| requests.missed > requests.started_late) {
-        return (VerdictKind::RateMissed, reason.clone());
-    }
-    if late > LATE_MAX {
+        (VerdictKind::ClientBound, reason)
+    })
+}
+
+fn late(tally: &Tally) -> Option<(VerdictKind, String)> {
+    let late = share(tally.requests.started_late, tally.begun());
+    let late_max = Nanos(tally.threads.iter().map(|t| t.late_max_ns).max().unwrap_or(0));
+    (late > LATE_MAX).then(|| {
         let reason = format!(
             "the generator itself started {:.1}% of the requests more than 1 ms late, the latest by {late_max}",
             late * 100.0
         );
-        return (VerdictKind::ClientBound, reason);
-    }
-    let resent = share(tally.connections.retransmits, requests.attempted + tally.connections.opened);
-    let resent_text = units::counted(tally.connections.retransmits, "segment was", "segments were");
-    if resent > RETRANSMIT_SHARE_MAX {
+        (VerdictKind::ClientBound, reason)
+    })
+}
+
+fn dropped(tally: &Tally) -> Option<(VerdictKind, String)> {
+    let share = share(tally.connections.retransmits, tally.requests.attempted + tally.connections.opened);
+    (share > RETRANSMIT_SHARE_MAX).then(|| {
         let reason = format!(
             "{} sent again, {:.1} for each hundred requests and connections: the network or a full listen queue dropped \
              them",
-            resent_text,
-            resent * 100.0
+            resent(tally),
+            share * 100.0
         );
-        return (VerdictKind::NetworkBound, reason);
-    }
-    if let Some(reason) = missed {
-        return (VerdictKind::RateMissed, reason);
-    }
-    let reason = match tally.threads.iter().any(|t| t.run_queue_s.is_some()) {
-        true => format!(
-            "the generator was busy for {:.1}% of the time at most, waited for a CPU for {:.2}%, and {} sent again",
-            busiest * 100.0,
-            denied * 100.0,
-            resent_text
-        ),
-        false => format!("the generator was busy for {:.1}% of the time at most", busiest * 100.0),
-    };
-    (VerdictKind::Valid, reason)
+        (VerdictKind::NetworkBound, reason)
+    })
+}
+
+/// `12 segments were`.
+fn resent(tally: &Tally) -> String {
+    units::counted(tally.connections.retransmits, "segment was", "segments were")
+}
+
+/// Of the requests that were due, those that were never sent.
+fn missed_share(tally: &Tally) -> f64 {
+    share(tally.requests.missed, tally.requests.missed + tally.begun())
 }
 
 fn share(part: u64, whole: u64) -> f64 {
@@ -102,9 +164,8 @@ fn share(part: u64, whole: u64) -> f64 {
 }
 
 /// Why requests that were due were not sent, if these are too many.
-fn rate_missed(tally: &Tally) -> Option<String> {
-    let requests = &tally.requests;
-    let missed = share(requests.missed, requests.missed + tally.begun());
+fn rate_missed(tally: &Tally) -> Option<(VerdictKind, String)> {
+    let missed = missed_share(tally);
     if missed <= MISSED_SHARE_MAX {
         return None;
     }
@@ -116,11 +177,12 @@ fn rate_missed(tally: &Tally) -> Option<String> {
         ),
         None => "no connection was free. The server".into(),
     };
-    Some(format!(
+    let reason = format!(
         "{:.1}% of the requests that were due could not be sent: {why} is slower than the asked rate, or needs more \
          connections (-c)",
         missed * 100.0
-    ))
+    );
+    Some((VerdictKind::RateMissed, reason))
 }
 
 fn times(count: u64) -> String {
@@ -283,6 +345,37 @@ mod tests {
             t.threads[0].run_queue_s = Some(5.0);
         };
         assert_eq!(verdict(both), VerdictKind::Noisy);
+    }
+
+    #[test]
+    fn overload_is_no_noise_and_all_reasons_are_named() {
+        let mut tally = good();
+        tally.requests.missed = 2600;
+        tally.threads[0].run_queue_s = Some(1.0);
+        tally.connections.retransmits = 50;
+        let (verdict, reason) = judge(&tally, LENGTH, true, 1);
+        assert_eq!(verdict, VerdictKind::RateMissed);
+        let parts: Vec<&str> = reason.split("; also, ").collect();
+        assert!(parts[0].starts_with("72.2% of the requests that were due"), "{reason}");
+        assert!(parts[1].contains("did not for 10.0% of the time"), "{reason}");
+        assert!(parts[2].starts_with("50 segments were sent again"), "{reason}");
+        // A generator that is at its own limit is what is slow.
+        tally.threads[0].cpu_utilisation = 0.99;
+        assert_ne!(judge(&tally, LENGTH, true, 1).0, VerdictKind::RateMissed);
+    }
+
+    #[test]
+    fn no_share_exceeds_the_whole() {
+        let mut tally = good();
+        tally.threads[0].run_queue_s = Some(25.0);
+        tally.window = Some(Window { start: 0, end: 40_000_000_000 });
+        assert!(
+            judge(&tally, LENGTH, true, 1).1.contains("did not for 62.5% of the time"),
+            "it ran for 40 s"
+        );
+        (tally.window, tally.threads[0].cpu_utilisation) = (None, 1.5);
+        let (_, reason) = judge(&tally, LENGTH, true, 1);
+        assert_eq!(reason.matches("100.0%").count(), 2, "{reason}");
     }
 
     #[test]

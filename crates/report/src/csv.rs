@@ -71,16 +71,22 @@ fn fields(cell: &Cell<'_>, metric: &Metric, e: &Estimate, ratio: Option<&Compari
     fields
 }
 
-/// One line.
+/// Whether a spreadsheet would compute the field in place of showing it (OWASP, "CSV Injection"). A number is none.
+fn is_formula(field: &str) -> bool {
+    field.starts_with(['=', '+', '-', '@', '\t', '\r']) && field.parse::<f64>().is_err()
+}
+
+/// One line. Text that a spreadsheet would take for a formula begins with a quote ('), which it does not show.
 pub(crate) fn record<'a>(out: &mut String, fields: impl Iterator<Item = &'a str>) {
     for (i, field) in fields.enumerate() {
         if i > 0 {
             out.push(',');
         }
+        let guard = if is_formula(field) { "'" } else { "" };
         if field.contains([',', '"', '\n', '\r']) {
-            let _ = write!(out, "\"{}\"", field.replace('"', "\"\""));
+            let _ = write!(out, "\"{guard}{}\"", field.replace('"', "\"\""));
         } else {
-            out.push_str(field);
+            let _ = write!(out, "{guard}{field}");
         }
     }
     out.push_str("\r\n");
@@ -95,5 +101,12 @@ mod tests {
         let mut out = String::new();
         record(&mut out, ["a,b", "say \"x\"", "plain"].into_iter());
         assert_eq!(out, "\"a,b\",\"say \"\"x\"\"\",plain\r\n");
+    }
+
+    #[test]
+    fn text_is_no_formula_and_numbers_stay_numbers() {
+        let mut out = String::new();
+        record(&mut out, ["=1+1", "+x", "-x,y", "@x", "\tx", "\r=x", "-1.5", "+2", "-1e-7"].into_iter());
+        assert_eq!(out, "'=1+1,'+x,\"'-x,y\",'@x,'\tx,\"'\r=x\",-1.5,+2,-1e-7\r\n");
     }
 }

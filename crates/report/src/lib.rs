@@ -52,8 +52,10 @@ pub use tried::{Effect, Tried, tried};
 pub use trust::{Grade, Trust, trust};
 
 use pitot_lab::Run;
+use pitot_results::visible;
 
-/// The report of a run.
+/// The report of a run. What a terminal or a viewer would obey in place of showing it is made visible, in every format:
+/// titles, labels and output of programs are others'.
 pub fn render(run: &Run, format: Format) -> String {
     let whole = Analysis::of(run);
     let parts = parts(run);
@@ -63,7 +65,7 @@ pub fn render(run: &Run, format: Format) -> String {
     if questions.is_empty() {
         questions.push(Question { asked: "", analysis: &whole });
     }
-    match format {
+    let text = match format {
         Format::Terminal => terminal::render(&whole, &questions),
         Format::Html => html::render(&whole, &questions),
         Format::Markdown => markdown::render(&whole, &questions),
@@ -72,7 +74,8 @@ pub fn render(run: &Run, format: Format) -> String {
         Format::Json => json::render(&whole, &questions),
         Format::Github => github::render(&whole, &questions),
         Format::Junit => junit::render(&whole),
-    }
+    };
+    visible(&text).into_owned()
 }
 
 /// What a run was asked: one question, or one for each of its [parts](Part).

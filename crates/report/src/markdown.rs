@@ -3,6 +3,7 @@
 use crate::Question;
 use crate::analysis::Analysis;
 use crate::errors;
+use crate::escape::{markdown, markdown_code, markdown_field, markdown_paragraph};
 use crate::faults::{COLUMNS, LEGEND, rows};
 use crate::findings::{answer, findings};
 use crate::hosts;
@@ -17,16 +18,17 @@ use std::fmt::Write as _;
 pub(crate) fn render(a: &Analysis<'_>, questions: &[Question<'_>]) -> String {
     let plan = &a.run.plan;
     let title = if plan.title.is_empty() { &plan.name } else { &plan.title };
-    let mut out = format!("# {title}\n\n");
+    let mut out = format!("# {}\n\n", markdown(title));
     if !plan.question.is_empty() {
-        let _ = writeln!(out, "{}\n", plan.question);
+        paragraph(&mut out, &plan.question);
     }
     let facts: Vec<String> = facts(a).into_iter().map(|(name, value)| format!("{name} {value}")).collect();
-    let _ = writeln!(out, "{}\n\n## Answer\n", facts.join(" · "));
+    paragraph(&mut out, &facts.join(" · "));
+    out.push_str("## Answer\n\n");
     for question in questions {
         let answer = answer(question.analysis);
         asked(&mut out, question);
-        let _ = writeln!(out, "{}\n", answer.headline);
+        paragraph(&mut out, &answer.headline);
         list(&mut out, "- ", &answer.details);
     }
     let trust = trust(a);
@@ -56,7 +58,7 @@ pub(crate) fn render(a: &Analysis<'_>, questions: &[Question<'_>]) -> String {
 /// What was asked, above what is said of it, if the run asks more than one thing.
 fn asked(out: &mut String, question: &Question<'_>) {
     if !question.asked.is_empty() {
-        let _ = writeln!(out, "### {}\n", question.asked);
+        let _ = writeln!(out, "### {}\n", markdown(question.asked));
     }
 }
 
@@ -117,8 +119,8 @@ fn faults(out: &mut String, a: &Analysis<'_>) {
 
 fn published_tables(out: &mut String, a: &Analysis<'_>) {
     for table in published(a) {
-        let _ = writeln!(out, "## Published and measured: {}\n", table.subject());
-        let _ = writeln!(out, "{}: {}\n", table.citation(), table.source.title);
+        let _ = writeln!(out, "## Published and measured: {}\n", markdown(&table.subject()));
+        paragraph(out, &format!("{}: {}", table.citation(), table.source.title));
         let rows = table.rows.iter().map(|row| {
             let own = row.measured.map_or_else(
                 || "–".to_owned(),
@@ -136,15 +138,10 @@ fn commands(out: &mut String, a: &Analysis<'_>) {
         let record = cell.record;
         let commands = [record.server_command.as_str(), &record.load_command];
         let commands: Vec<&str> = commands.into_iter().filter(|c| !c.is_empty()).collect();
-        let _ = writeln!(
-            out,
-            "**{}** ({})\n\n```sh\n{}\n```\n",
-            record.label(),
-            cell.verdict.kind.name(),
-            commands.join("\n")
-        );
+        paragraph(out, &format!("**{}** ({})", record.label(), cell.verdict.kind.name()));
+        let _ = writeln!(out, "{}", markdown_code("sh", &commands.join("\n")));
         if !cell.verdict.reason.is_empty() {
-            let _ = writeln!(out, "{}\n", cell.verdict.reason);
+            paragraph(out, &cell.verdict.reason);
         }
     }
 }
@@ -157,9 +154,13 @@ fn method(out: &mut String, a: &Analysis<'_>) {
     list(out, "- ", &method);
 }
 
-fn list(out: &mut String, bullet: &str, items: &[String]) {
+fn paragraph(out: &mut String, text: &str) {
+    let _ = writeln!(out, "{}\n", markdown_paragraph(text));
+}
+
+pub(crate) fn list(out: &mut String, bullet: &str, items: &[String]) {
     for item in items {
-        let _ = writeln!(out, "{bullet}{item}");
+        let _ = writeln!(out, "{bullet}{}", markdown_paragraph(item));
     }
     if !items.is_empty() {
         out.push('\n');
@@ -168,7 +169,7 @@ fn list(out: &mut String, bullet: &str, items: &[String]) {
 
 fn results(out: &mut String, a: &Analysis<'_>) {
     let table = Results::of(a);
-    let _ = writeln!(out, "{}\n", table.legend);
+    paragraph(out, &table.legend);
     let load = a.load.factor.as_ref().filter(|_| a.series.len() > 1).map(|_| a.load.title.clone());
     let mut heads: Vec<String> = load.iter().cloned().chain([table.corner.clone()]).collect();
     heads.extend(
@@ -196,10 +197,10 @@ fn results(out: &mut String, a: &Analysis<'_>) {
     grid(out, &heads, rows.into_iter());
 }
 
-/// A table. Bars within its fields are escaped, as they would end the field.
+/// A table.
 pub(crate) fn grid(out: &mut String, heads: &[String], rows: impl Iterator<Item = Vec<String>>) {
     let line = |cells: &[String]| {
-        format!("| {} |\n", cells.iter().map(|c| c.replace('|', "\\|")).collect::<Vec<_>>().join(" | "))
+        format!("| {} |\n", cells.iter().map(|c| markdown_field(c)).collect::<Vec<_>>().join(" | "))
     };
     out.push_str(&line(heads));
     out.push_str(&line(&heads.iter().map(|_| "---".to_owned()).collect::<Vec<_>>()));

@@ -44,7 +44,7 @@ mod verdict;
 pub use failure::{Failure, FailureKind};
 pub use latency::{Latencies, Latency, PERCENTILES};
 pub use parse::ParseError;
-pub use printable::printable;
+pub use printable::{Drawn, printable, visible};
 pub use printed::Printed;
 pub use time::rfc3339;
 pub use verdict::{

@@ -1,9 +1,18 @@
-//! Numbers by chance: names of sessions, which nobody may guess.
+//! Numbers by chance.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// 64 bits that nobody can tell before. SipHash of a counter under a key of the kernel (`RandomState`).
+/// 128 bits for the name of a session, from the system's generator (getrandom(2)): nobody may guess it, whatever numbers
+/// were seen before.
+///
+/// # Errors
+/// The system has none, as a kernel before Linux 3.17 or a sandbox that refuses the call.
+pub(crate) fn secret() -> Result<[u64; 2], getrandom::Error> {
+    Ok([getrandom::u64()?, getrandom::u64()?])
+}
+
+/// 64 bits for what is no secret: SipHash of a counter under the process's key.
 pub(crate) fn bits() -> u64 {
     static KEY: std::sync::LazyLock<RandomState> = std::sync::LazyLock::new(RandomState::new);
     static COUNT: AtomicU64 = AtomicU64::new(0);

@@ -13,8 +13,9 @@ use pitot_meter::{Nanos, units};
 use pitot_results::{Failure, stderr};
 use serde_json::json;
 
+use super::Format;
 use super::changes::{of_profile, of_rule, of_setting, profile};
-use super::{Format, print};
+use crate::output::print;
 use crate::run::minutes;
 
 /// Change settings of this machine so that they can be undone.
@@ -79,7 +80,7 @@ impl Apply {
         print(&match self.format {
             Format::Text => self.text(&outcomes, &notes),
             Format::Json => format!("{:#}\n", to_json(&outcomes, &notes, self.dry_run)),
-        });
+        })?;
         Ok(ExitCode::SUCCESS)
     }
 

@@ -7,10 +7,11 @@ use clap::{Args, ValueEnum};
 use pitot_host::Machine;
 use pitot_host::check::{Facts, Judgement, TOPICS, Use, Verdict, check};
 use pitot_meter::units;
-use pitot_results::Failure;
+use pitot_results::{Drawn, Failure};
 use serde_json::{Value, json};
 
-use super::{Format, print};
+use super::Format;
+use crate::output::draw;
 
 /// Look whether this machine is set up for servers and load: what is set, what is wanted and why, and how to mend it.
 ///
@@ -60,13 +61,13 @@ impl Check {
         let wanted = self.wanted.map(For::wanted);
         let judgements = check(&Facts::collect(&Machine::here()), wanted);
         let is_wrong = judgements.iter().any(|j| matches!(j.verdict, Verdict::Wrong { .. }));
-        print(&match self.format {
+        draw(&match self.format {
             Format::Text => {
                 let color = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
                 Page { wanted, all: self.all, color }.text(&judgements)
             }
-            Format::Json => format!("{:#}\n", to_json(&judgements, wanted)),
-        });
+            Format::Json => Drawn::default().text(format_args!("{:#}\n", to_json(&judgements, wanted))),
+        })?;
         Ok(if is_wrong { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 }
@@ -89,35 +90,36 @@ const WIDTH: usize = 110;
 const INDENT: usize = 11;
 
 impl Page {
-    fn text(&self, judgements: &[Judgement]) -> String {
-        let mut text = String::new();
+    fn text(&self, judgements: &[Judgement]) -> Drawn {
+        let mut text = Drawn::default();
         for (topic, rules) in TOPICS {
             let of_topic: Vec<_> =
                 judgements.iter().filter(|j| rules.iter().any(|r| r.name == j.rule.name)).collect();
             if of_topic.is_empty() {
                 continue;
             }
-            text += &format!("{}\n", self.paint("1", topic));
+            text = text.then(&self.paint("1", topic)).text("\n");
             for judgement in of_topic.iter().filter(|j| self.is_shown(&j.verdict)) {
-                text += &self.rule(judgement);
+                text = text.then(&self.rule(judgement));
             }
             for (label, word) in [("ok", "fine"), ("not here", "absent")] {
                 let alike =
                     of_topic.iter().filter(|j| j.verdict.word() == word && !self.is_shown(&j.verdict));
                 let names: Vec<&str> = alike.map(|j| j.rule.name).collect();
                 if !names.is_empty() {
-                    text += &self.labelled(label, if word == "fine" { "32" } else { "2" }, &names.join(", "));
+                    let color = if word == "fine" { "32" } else { "2" };
+                    text = text.then(&self.labelled(label, color, &names.join(", ")));
                 }
             }
         }
-        text + &self.end(judgements)
+        text.text(self.end(judgements))
     }
 
     fn is_shown(&self, verdict: &Verdict) -> bool {
         self.all || !matches!(verdict, Verdict::Fine { .. } | Verdict::Absent { .. })
     }
 
-    fn rule(&self, judgement: &Judgement) -> String {
+    fn rule(&self, judgement: &Judgement) -> Drawn {
         let rule = judgement.rule;
         let (label, color, says) = match &judgement.verdict {
             Verdict::Fine { found } => ("ok", "32", format!("{found}; wanted: {}", rule.wanted)),
@@ -128,29 +130,24 @@ impl Page {
             Verdict::Unknown { why } => ("unknown", "2", format!("{why}; wanted: {}", rule.wanted)),
             Verdict::Absent { why } => ("not here", "2", format!("{why}; wanted: {}", rule.wanted)),
         };
-        let mut text = self.labelled(label, color, &format!("{}: {says}", rule.name));
+        let text = self.labelled(label, color, &format!("{}: {says}", rule.name));
         if matches!(judgement.verdict, Verdict::Unknown { .. }) && !self.all {
             return text;
         }
         let why = format!("{}. {} ({}: {})", rule.looks_at, rule.why, rule.evidence.words(), rule.source);
-        text += &wrapped(&why);
-        text += &wrapped(&match judgement.verdict.mend() {
+        text.text(wrapped(&why)).text(wrapped(&match judgement.verdict.mend() {
             Some(mend) if mend.settings.is_empty() => format!("mend by hand: {}", mend.by_hand),
             Some(_) => format!("mend: pitot host apply {}", rule.name),
             None if rule.can_apply => "Pitot can set it".into(),
             None => "Pitot cannot set it".into(),
-        });
-        text
+        }))
     }
 
-    fn labelled(&self, label: &str, color: &str, says: &str) -> String {
+    fn labelled(&self, label: &str, color: &str, says: &str) -> Drawn {
         let lines = wrapped(says);
         // The label has the place of the first line's indent.
-        format!(
-            "  {}{}",
-            self.paint(color, &format!("{label:<width$}", width = INDENT - 2)),
-            &lines[INDENT..]
-        )
+        let label = self.paint(color, &format!("{label:<width$}", width = INDENT - 2));
+        Drawn::new("  ").then(&label).text(&lines[INDENT..])
     }
 
     fn end(&self, judgements: &[Judgement]) -> String {
@@ -176,8 +173,11 @@ impl Page {
         text
     }
 
-    fn paint(&self, color: &str, text: &str) -> String {
-        if self.color { format!("\x1b[{color}m{text}\x1b[0m") } else { text.to_owned() }
+    fn paint(&self, color: &str, text: &str) -> Drawn {
+        match self.color {
+            true => Drawn::new(format_args!("\x1b[{color}m")).text(text).code("\x1b[0m"),
+            false => Drawn::default().text(text),
+        }
     }
 }
 

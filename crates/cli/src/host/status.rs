@@ -9,8 +9,9 @@ use pitot_host::journal::{self, ChangeState, Status};
 use pitot_results::Failure;
 use serde_json::json;
 
+use super::Format;
 use super::apply::shown;
-use super::{Format, print};
+use crate::output::print;
 use crate::run::minutes;
 
 /// Show what `pitot host apply` has changed, and whether it still is so.
@@ -38,7 +39,7 @@ impl Show {
                 json["schema"] = json!("pitot-host-status/1");
                 format!("{json:#}\n")
             }
-        });
+        })?;
         let is_odd = status.changes.iter().any(|change| change.state == ChangeState::ChangedSince)
             || status.timers.iter().any(|timer| !timer.is_alive);
         Ok(if is_odd && !status.is_of_earlier_boot { ExitCode::FAILURE } else { ExitCode::SUCCESS })

@@ -13,8 +13,9 @@ use pitot_meter::{Nanos, units};
 use pitot_results::{Failure, FailureKind};
 use serde_json::json;
 
+use super::Format;
 use super::apply::shown;
-use super::{Format, print};
+use crate::output::print;
 
 /// Between two attempts of a timer to get the lock.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
@@ -90,7 +91,7 @@ impl Undo {
                 });
                 format!("{json:#}\n")
             }
-        });
+        })?;
         Ok(if undoing.is_complete() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 
 use pitot_meter::Nanos;
 
-use super::print_line;
+use crate::output::print_line;
 
 /// Says that all is ready, and reads when to start, on the clock of this machine; at once if that has passed. `None` if
 /// standard input ends without saying so.

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 
 use pitot_lab::{Finished, Progress, Repetition, VerdictKind, metric};
 use pitot_results::secrets::mask_option;
-use pitot_results::stderr;
+use pitot_results::{Drawn, stderr};
 
 use super::minutes;
 
@@ -26,10 +26,10 @@ impl Display {
         let left = minutes(news.left_s);
         match (news.trial, news.finished) {
             (true, None) if self.terminal => {
-                stderr::raw(format_args!("\r\x1b[Ktrying {count} {label}"));
+                draw(format_args!("trying {count} {label}"));
             }
             (false, None) if self.terminal => {
-                stderr::raw(format_args!("\r\x1b[K{count} {label}  {left} left"));
+                draw(format_args!("{count} {label}  {left} left"));
             }
             (_, None) => {}
             (true, Some(Finished::Repetition(tried))) => self.show_given_up(&label, tried),
@@ -37,8 +37,8 @@ impl Display {
                 let (outcome, failed) = outcome(finished);
                 let line = format!("{count} {label}{outcome}");
                 match (self.terminal, failed) {
-                    (true, true) => stderr::line(format_args!("\r\x1b[K{line}")),
-                    (true, false) => stderr::raw(format_args!("\r\x1b[K{line}  {left} left")),
+                    (true, true) => draw(format_args!("{line}\n")),
+                    (true, false) => draw(format_args!("{line}  {left} left")),
                     (false, _) => stderr::line(format_args!("{line}  {left} left")),
                 }
             }
@@ -55,9 +55,14 @@ impl Display {
 
     pub(crate) fn clear(&self) {
         if self.terminal {
-            stderr::raw(format_args!("\r\x1b[K"));
+            draw("");
         }
     }
+}
+
+/// Draws over the line.
+fn draw(text: impl std::fmt::Display) {
+    stderr::draw(&Drawn::new(Drawn::ERASE_LINE).text(text));
 }
 
 /// How it went, to follow the label, and whether something failed.

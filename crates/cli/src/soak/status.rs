@@ -30,7 +30,7 @@ impl Status {
             true => pitot_report::soak::declared(&soak).iter().map(|line| format!("{line}\n")).collect(),
             false => pitot_report::soak::status(&soak),
         };
-        crate::report::print(&text)?;
+        crate::output::print(&text)?;
         Ok(ExitCode::SUCCESS)
     }
 }

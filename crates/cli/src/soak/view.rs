@@ -1,14 +1,14 @@
 //! What the user sees while a soak runs: what happens, and below it on a terminal how it goes, drawn anew each second. It shows what
 //! `pitot soak status` does.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use pitot_meter::units::{self, counted, grouped};
-use pitot_results::stderr;
+use pitot_results::{Drawn, stderr, visible};
 use pitot_soak::run::{LoadStatus, ServerStatus, Status};
 
 /// The columns and rows of a terminal that does not say how many it has.
@@ -50,21 +50,21 @@ impl View {
     }
 
     pub(super) fn show(&mut self, status: &Status) {
-        let mut text = String::new();
-        if self.drawn > 0 {
-            text.push_str(&format!("\x1b[{}A\x1b[J", self.drawn));
-        }
+        let mut drawn = match self.drawn {
+            0 => Drawn::default(),
+            rows => Drawn::new(format_args!("\x1b[{rows}A\x1b[J")),
+        };
         for sentence in &status.events {
-            text.push_str(&format!("{:>9}  {sentence}\n", units::span(status.now_s)));
+            drawn = drawn.text(format_args!("{:>9}  {sentence}\n", units::span(status.now_s)));
         }
         if self.is_terminal {
             self.drifts.turn();
             let size = pitot_sys::terminal::size(std::io::stderr()).unwrap_or(SIZE);
             let lines = screen(status, &self.drifts.known, size);
             self.drawn = lines.len();
-            text.extend(lines.iter().map(|line| format!("{line}\n")));
+            drawn = lines.iter().fold(drawn, |drawn, line| drawn.text(format_args!("{line}\n")));
         }
-        let _ = std::io::stderr().write_all(text.as_bytes());
+        stderr::draw(&drawn);
     }
 }
 
@@ -125,7 +125,7 @@ fn screen(status: &Status, drifts: &[String], (width, height): (u16, u16)) -> Ve
         lines.truncate(height - 1);
         lines.push(format!("  and {left} more lines: pitot soak status"));
     }
-    lines.iter().map(|line| line.chars().take(width).collect()).collect()
+    lines.iter().map(|line| visible(line).chars().take(width).collect()).collect()
 }
 
 fn of_server(server: &ServerStatus) -> String {

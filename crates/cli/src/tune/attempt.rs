@@ -76,7 +76,7 @@ impl Attempt {
         crate::output::print(&match self.format {
             Format::Text => outcome.text(),
             Format::Json => format!("{:#}\n", outcome.json(&settings, self.tolerance)),
-        });
+        })?;
         let is_whole = outcome.answers.iter().all(Tried::is_told) && !outcome.has_failed;
         Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }

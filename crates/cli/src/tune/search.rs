@@ -19,7 +19,7 @@ use super::experiment::{OnThisMachine, RUNS};
 use super::tolerance;
 use crate::catalog::catalog;
 use crate::failure::nearest;
-use crate::output::default_output;
+use crate::output::{self, default_output};
 use crate::run;
 use crate::runs::Runs;
 
@@ -131,10 +131,11 @@ impl Search {
             not_as_found: not_as_found(&machine, &values),
         };
         let (as_text, as_json) = (text(&answer), format!("{:#}\n", json(&answer)));
-        write(&folder.join("answer.txt"), &as_text)?;
-        write(&folder.join("answer.json"), &as_json)?;
-        let printed = if self.format == Format::Json { as_json } else { as_text };
-        crate::output::print(&printed);
+        output::each([
+            output::print(if self.format == Format::Json { &as_json } else { &as_text }),
+            write(&folder.join("answer.txt"), &as_text),
+            write(&folder.join("answer.json"), &as_json),
+        ])?;
         Ok(if answer.not_as_found.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 

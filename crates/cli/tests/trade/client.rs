@@ -39,6 +39,10 @@ impl Client {
         let request = request.header("Content-Type", "application/x-www-form-urlencoded");
         let mut reply = request.send(form).map_err(|e| e.to_string())?;
         if let Some(set) = reply.headers().get("set-cookie") {
+            let attributes = set.to_str().unwrap().split_once(';').unwrap().1;
+            for attribute in ["Path=/", "HttpOnly", "SameSite=Lax"] {
+                assert!(attributes.contains(attribute), "{attributes}");
+            }
             self.cookie = set.to_str().unwrap().split(';').next().unwrap().to_owned();
         }
         let text = reply.body_mut().read_to_string().map_err(|e| e.to_string())?;

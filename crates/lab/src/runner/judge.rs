@@ -110,7 +110,8 @@ fn noise(figures: &Figures, names: &Names, writes_files: bool) -> Vec<String> {
         ("load generator", figures.load_others_cpu_s, figures.load_others_cpu_share, &names.busiest_on_load),
     ] {
         if share > OTHERS_SHARE_MAX && seconds >= OTHERS_S_MIN {
-            let share = percent(share);
+            // A process counts for the CPU that it was last seen on, with the time that it had on others.
+            let share = percent(share.min(1.0));
             noise.push(format!("other processes used {share} of the {side}'s CPUs, most of it {busiest}"));
         }
     }
@@ -279,6 +280,9 @@ mod tests {
         let neighbour = [OtherProcessUse { cpu: 1, ..other(9, 1, 400) }];
         let found = verdict(&used(), &load(), &neighbour);
         assert!(found.reason.contains("20% of the load generator's CPUs"), "{}", found.reason);
+        let moved = [OtherProcessUse { cpu: 1, ..other(9, 1, 2320) }];
+        let found = verdict(&used(), &load(), &moved);
+        assert!(found.reason.contains("100% of the load generator's CPUs"), "{}", found.reason);
         let quiet = [other(8, 1, 60)];
         assert_eq!(verdict(&used(), &load(), &quiet).kind, VerdictKind::Valid, "3% is no noise");
         assert_eq!(verdict(&busy, &load(), &[]).kind, VerdictKind::Noisy, "nor need the process be seen");

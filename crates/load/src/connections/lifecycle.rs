@@ -270,8 +270,17 @@ impl Connections {
             matches!(self.pace, Pacing::Closed { .. }) && self.stage == Stage::Running && !self.is_idle(slot);
         if self.life(slot).connect_at == ConnectAt::OnDemand || waits_for_requests {
             self.settle(wire, slot, now);
-        } else if self.slots[slot as usize].is_closed() {
+        } else if self.slots[slot as usize].is_closed() && self.stage != Stage::Opening {
             self.open_slot(wire, slot, now);
+        }
+    }
+
+    /// Opens a connection again that was lost while others were opened for the first time. Until then it would only take their
+    /// turns: a server that drops one for each that it accepts would be connected to for ever.
+    pub(super) fn reopen_at_start(&mut self, wire: &mut impl Wire, slot: u32, now: Nanos) {
+        let s = &self.slots[slot as usize];
+        if s.history == History::Established && s.is_closed() && !s.is_pausing() {
+            self.reopen(wire, slot, now);
         }
     }
 

@@ -291,6 +291,36 @@ fn a_connect_that_does_not_end_times_out() {
 }
 
 #[test]
+fn a_server_that_drops_one_connection_for_each_new_one_does_not_hold_up_the_start() {
+    let idle = Lifecycle { usage: Usage::Idle { trickle: None }, ..lifecycle(u64::MAX) };
+    let mut harness = Harness::new(400, closed(), |plan| plan.groups = vec![(idle, 400)]);
+    // The first hundred are kept for longer than a failure to open one is.
+    let late = START - MS;
+    let mut now = START - Nanos::from_secs(10);
+    let mut held = std::collections::VecDeque::new();
+    let mut opened = 0;
+    while !harness.connections.is_ready() {
+        harness.tick(now);
+        for action in harness.take() {
+            let Action::Connect(slot) = action else { continue };
+            harness.connections.connected(&mut harness.wire, slot, now, Ok(()));
+            held.push_back(slot);
+            opened += 1;
+            assert!(opened <= 400, "each is opened once before the start");
+        }
+        now = (now + Nanos::from_secs(2)).min(late);
+        while held.len() > 100 {
+            let slot = held.pop_front().unwrap();
+            harness.connections.ended(&mut harness.wire, slot, now);
+        }
+    }
+    // Those that were lost are opened at the start.
+    harness.tick(START);
+    let again = harness.take().iter().filter(|action| matches!(action, Action::Connect(_))).count();
+    assert!(again >= 200, "{again}");
+}
+
+#[test]
 fn pauses_between_failed_connects_double_up_to_a_second() {
     let mut harness = Harness::new(1, closed(), |plan| plan.duration = Some(Nanos::from_secs(1000)));
     let mut at = START - Nanos::from_secs(60);

@@ -100,6 +100,7 @@ impl Connections {
             if !self.think_at_first(slot, at) {
                 self.settle(wire, slot, now);
             }
+            self.reopen_at_start(wire, slot, now);
         }
         self.start_users(wire, at, now);
     }

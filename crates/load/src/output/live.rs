@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 
 use pitot_meter::units::grouped;
 use pitot_meter::{Histogram, Nanos};
+use pitot_results::Drawn;
 use pitot_results::load::ErrorRow;
 
 use super::progress::{preparing_line, progress_line, time_or_none};
@@ -69,36 +70,34 @@ impl Live {
     }
 
     /// Takes a second, and returns what draws the view over the one before.
-    pub fn second(&mut self, progress: &Progress<'_>) -> String {
+    pub fn second(&mut self, progress: &Progress<'_>) -> Drawn {
         self.add(progress);
         let rows = match self.screen.width >= WIDTH_MIN && self.screen.height >= HEIGHT_MIN {
             true => self.rows(progress),
             false => vec![progress_line(progress)],
         };
-        let mut text = self.clear();
+        let rows: Vec<String> =
+            rows.iter().map(|row| row.chars().take(self.screen.width.saturating_sub(1)).collect()).collect();
         // The cursor stays in the last row, so that nothing scrolls.
-        for (n, row) in rows.iter().enumerate() {
-            let row: String = row.chars().take(self.screen.width.saturating_sub(1)).collect();
-            let _ = write!(text, "{}{row}", if n > 0 { "\n" } else { "" });
-        }
+        let drawn = self.clear().text(rows.join("\n"));
         self.drawn = rows.len();
-        text
+        drawn
     }
 
     /// Returns what draws a line about what comes before the measured part.
-    pub fn preparing(&mut self, stage: Preparing) -> String {
+    pub fn preparing(&mut self, stage: Preparing) -> Drawn {
         let row: String = preparing_line(stage).chars().take(self.screen.width.saturating_sub(3)).collect();
-        let text = format!("{}  {row}", self.clear());
+        let drawn = self.clear().text(format_args!("  {row}"));
         self.drawn = 1;
-        text
+        drawn
     }
 
     /// Erases the view, if there is one.
-    pub fn clear(&mut self) -> String {
+    pub fn clear(&mut self) -> Drawn {
         match std::mem::take(&mut self.drawn) {
-            0 => String::new(),
-            1 => "\r\x1b[J".into(),
-            rows => format!("\r\x1b[{}A\x1b[J", rows - 1),
+            0 => Drawn::default(),
+            1 => Drawn::new("\r\x1b[J"),
+            rows => Drawn::new(format_args!("\r\x1b[{}A\x1b[J", rows - 1)),
         }
     }
 
@@ -242,6 +241,7 @@ mod tests {
             left,
             trying_rps: None,
         })
+        .to_string()
     }
 
     #[test]
@@ -295,11 +295,14 @@ mod tests {
     fn a_small_screen_has_one_line_and_a_plain_one_letters() {
         let mut live = Live::new(Screen { width: 50, ..SCREEN });
         assert!(!draw(&mut live, 0, 10).contains('\n'));
-        assert_eq!((live.clear(), live.clear()), ("\r\x1b[J".to_owned(), String::new()));
+        assert_eq!(
+            (live.clear().to_string(), live.clear().to_string()),
+            ("\r\x1b[J".to_owned(), String::new())
+        );
         let opening = live.preparing(Preparing::Opening { opened: 5, of: 1000 });
-        assert_eq!(opening, "  opening connections: 5 of 1,000");
+        assert_eq!(opening.to_string(), "  opening connections: 5 of 1,000");
         let warm_up = live.preparing(Preparing::WarmUp { left: Nanos::from_secs(3) });
-        assert_eq!(warm_up, "\r\x1b[J  warm-up: 3 s left");
+        assert_eq!(warm_up.to_string(), "\r\x1b[J  warm-up: 3 s left");
         let mut live = Live::new(Screen { unicode: false, ..SCREEN });
         assert!(draw(&mut live, 0, 10).is_ascii());
     }

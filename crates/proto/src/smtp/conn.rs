@@ -69,6 +69,7 @@ struct Session {
 enum Refusal {
     TooLarge,
     StrayLineEnd,
+    Nul,
     NotStored(StoreError),
 }
 
@@ -77,6 +78,7 @@ impl Refusal {
         match self {
             Refusal::TooLarge => reply::TOO_LARGE,
             Refusal::StrayLineEnd => reply::STRAY_LINE_END,
+            Refusal::Nul => reply::NUL_IN_MESSAGE,
             Refusal::NotStored(StoreError::NoSpace) => reply::NO_ROOM,
             Refusal::NotStored(_) => reply::NOT_STORED,
         }
@@ -247,6 +249,9 @@ impl Conn {
             Some(line) if memchr(b'\r', line).is_none() => line,
             _ => return self.answer(reply::LINE_END, consumed, exchange),
         };
+        if memchr(0, line).is_some() {
+            return self.answer(reply::NUL_IN_COMMAND, consumed, exchange);
+        }
         let split = command::split(line);
         if cx.stopping && !matches!(split, Some((Verb::Quit, _))) {
             exchange.out.fixed(reply::STOPPING);
@@ -409,6 +414,8 @@ impl Conn {
             let too_large = session.content.size > self.shared.options.message_bytes_max;
             session.refusal = if session.content.stray {
                 Some(Refusal::StrayLineEnd)
+            } else if session.content.nul {
+                Some(Refusal::Nul)
             } else {
                 too_large.then_some(Refusal::TooLarge)
             };

@@ -2,9 +2,10 @@
 //!
 //! Only the five bytes CR LF `.` CR LF end a message (RFC 5321 section 4.1.1.4), wherever the input is split. A bare
 //! line feed or carriage return ends neither a line nor a message; it is noted, and the message is refused at its end.
-//! So two servers cannot disagree about the end of a message that this one accepted, which is what smuggling relies on.
+//! So two servers cannot disagree about the end of a message that this one accepted, which is what smuggling relies on. A NUL
+//! is refused likewise: no message may hold one (RFC 5322 section 4), and programs of others take it for an end.
 
-use memchr::memchr2;
+use memchr::{memchr, memchr2};
 
 /// The state of a message that is being received.
 #[derive(Debug)]
@@ -14,6 +15,8 @@ pub(super) struct Content {
     pub(super) size: u64,
     /// True if there was a bare carriage return or line feed.
     pub(super) stray: bool,
+    /// True if there was a NUL.
+    pub(super) nul: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +34,7 @@ enum Position {
 impl Content {
     /// The start of a message.
     pub(super) fn new() -> Content {
-        Content { position: Position::LineStart, size: 0, stray: false }
+        Content { position: Position::LineStart, size: 0, stray: false, nul: false }
     }
 
     /// Takes input. Appends the decoded message to `kept`, with line feeds as line ends. Returns how much of the input
@@ -59,6 +62,7 @@ impl Content {
                     let rest = &input[at..];
                     let end = memchr2(b'\r', b'\n', rest).unwrap_or(rest.len());
                     keep(&rest[..end]);
+                    self.nul |= memchr(0, &rest[..end]).is_some();
                     self.size += end as u64;
                     at += end + 1;
                     match rest.get(end) {

@@ -83,6 +83,24 @@ fn odd_line_ends_neither_end_a_message_nor_get_through() {
 }
 
 #[test]
+fn a_nul_is_refused_in_commands_and_in_messages() {
+    for piece in [1, 7, 1000] {
+        let server = store();
+        let mut pump = in_message(&server);
+        for bytes in b"Subject: x\r\n\r\nBo\0dy\r\n.\r\n".chunks(piece) {
+            pump.feed(bytes);
+        }
+        assert!(answers(&mut pump, "").starts_with("554 5.6.0 "));
+        assert!(pump.uploads.is_empty());
+        for command in ["NOOP \0", "MAIL FROM:<a\0@b>", "RCPT TO:<c@d>\0", "EHLO a\0b", "\0"] {
+            let said = answers(&mut pump, format!("{command}\r\n"));
+            assert!(said.starts_with("500 5.5.2 "), "{command:?}: {said}");
+        }
+        assert_eq!(codes(&mut pump, "MAIL FROM:<a@b>\r\n"), "250", "the session goes on");
+    }
+}
+
+#[test]
 fn a_message_that_cannot_be_stored_is_not_acknowledged() {
     for (error, code) in [(StoreError::NoSpace, "452 4.3.1"), (StoreError::Failed, "451 4.3.0")] {
         let server = store();

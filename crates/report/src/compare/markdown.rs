@@ -4,15 +4,16 @@ use super::comparison::RunComparison;
 use super::gate::{Gate, GateOutcome};
 use super::words::{cautions, entries, headline, run_line};
 use crate::amount::unit_of_run;
-use crate::markdown::grid;
+use crate::escape::{markdown, markdown_paragraph};
+use crate::markdown::{grid, list};
 use crate::text::capital;
 use std::fmt::Write as _;
 
 pub(super) fn render(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) -> String {
-    let mut out =
-        format!("# Comparison\n\n{}\n\n- A: {}\n- B: {}\n\n", headline(c), run_line(c.a), run_line(c.b));
+    let mut out = format!("# Comparison\n\n{}\n\n", markdown_paragraph(&headline(c)));
+    list(&mut out, "- ", &[format!("A: {}", run_line(c.a)), format!("B: {}", run_line(c.b))]);
     for (gate, outcome) in gates {
-        let _ = writeln!(out, "**{}**\n", outcome.sentence(gate));
+        let _ = writeln!(out, "**{}**\n", markdown(&outcome.sentence(gate)));
     }
     out.push_str("## Differences in the environment\n\n");
     if c.differences.is_empty() {
@@ -41,11 +42,11 @@ pub(super) fn render(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) -> St
     }
     for (name, labels) in [("Only in A", &c.only_a), ("Only in B", &c.only_b)] {
         if !labels.is_empty() {
-            let _ = writeln!(out, "{name}: {}\n", labels.join("; "));
+            let _ = writeln!(out, "{name}: {}\n", markdown(&labels.join("; ")));
         }
     }
-    for caution in cautions(c) {
-        let _ = writeln!(out, "- {caution}");
-    }
+    list(&mut out, "- ", &cautions(c));
+    out.truncate(out.trim_end().len());
+    out.push('\n');
     out
 }

@@ -17,6 +17,7 @@ pub use gate::{CellOutcome, Gate, GateCell, GateError, GateOutcome};
 
 use crate::format::Format;
 use pitot_lab::{Metric, Run};
+use pitot_results::visible;
 
 /// Compares `b` with `a`, in the usual metrics and those that `gates` name.
 pub fn compare<'r>(a: &'r Run, b: &'r Run, gates: &[Gate]) -> RunComparison<'r> {
@@ -30,12 +31,13 @@ pub fn render_comparison(
     gates: &[(Gate, GateOutcome)],
     format: Format,
 ) -> String {
-    match format {
+    let text = match format {
         Format::Terminal => terminal::render(comparison, gates),
         Format::Markdown | Format::Csv | Format::CsvSlices => markdown::render(comparison, gates),
         Format::Html => html::render(comparison, gates),
         Format::Json => json::render(comparison, gates),
         Format::Github => github::render(comparison, gates),
         Format::Junit => junit::render(comparison, gates),
-    }
+    };
+    visible(&text).into_owned()
 }

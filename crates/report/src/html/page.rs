@@ -1,6 +1,13 @@
-//! The page around the sections: style, script, and a policy that forbids all connections.
+//! The page around the sections: style, script, and a policy that forbids all connections and every other style and script.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use ring::digest::{SHA256, digest};
 
 use crate::escape::escape;
+
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("script.js");
 
 /// The mark at the head of every page.
 pub(crate) const BRAND: &str = "<div class=\"brand\"><svg viewBox=\"0 0 24 24\" aria-hidden=\"true\">\
@@ -12,13 +19,22 @@ pub(crate) fn page(title: &str, body: &str) -> String {
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
          <meta http-equiv=\"Content-Security-Policy\" \
-         content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\
+         content=\"default-src 'none'; base-uri 'none'; form-action 'none'; script-src {}; style-src {}; \
+         style-src-attr 'unsafe-inline'\">\
          <title>{}</title><style>{}</style></head><body>{body}<div id=\"tip\" role=\"status\" hidden></div>\
          <script>{}</script></body></html>\n",
+        source(SCRIPT),
+        source(STYLE),
         escape(title),
-        include_str!("style.css"),
-        include_str!("script.js"),
+        STYLE,
+        SCRIPT,
     )
+}
+
+/// The one source that a policy allows: an element of exactly this text (CSP level 3, section 2.3.1). Attributes of style are
+/// allowed apart from it, as some have a figure in them.
+fn source(text: &str) -> String {
+    format!("'sha256-{}'", STANDARD.encode(digest(&SHA256, text.as_bytes())))
 }
 
 #[cfg(test)]
@@ -30,5 +46,22 @@ mod tests {
         let page = page("t", "");
         assert!(page.contains("default-src 'none'"));
         assert!(!page.contains("http://") && !page.contains("https://"));
+    }
+
+    #[test]
+    fn only_the_script_and_the_style_of_the_page_are_allowed() {
+        let page = page("t", "");
+        let within = |from: &str, to: &str| page.split_once(from).unwrap().1.split_once(to).unwrap().0;
+        let policy = within("Content-Security-Policy\" content=\"", "\">");
+        assert!(
+            policy.contains(&format!("script-src {};", source(within("<script>", "</script>")))),
+            "{policy}"
+        );
+        assert!(
+            policy.contains(&format!("style-src {};", source(within("<style>", "</style>")))),
+            "{policy}"
+        );
+        // `printf abc | openssl dgst -sha256 -binary | base64`
+        assert_eq!(source("abc"), "'sha256-ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0='");
     }
 }

@@ -12,8 +12,10 @@ mod text;
 mod untouched;
 
 use pitot_lab::Published;
+use pitot_results::visible;
 use pitot_soak::Soak;
 
+use crate::escape::markdown_code;
 use crate::format::Format;
 use analysis::Analysis;
 
@@ -21,12 +23,14 @@ use analysis::Analysis;
 /// counterpart here: `None`.
 pub fn render(soak: &Soak, format: Format) -> Option<String> {
     let analysis = Analysis::of(soak);
-    match format {
-        Format::Terminal | Format::Markdown => Some(text::render(&analysis)),
-        Format::Html => Some(html::render(&analysis)),
-        Format::Json => Some(json::render(&analysis)),
-        Format::Csv | Format::CsvSlices | Format::Github | Format::Junit => None,
-    }
+    let text = match format {
+        Format::Terminal => text::render(&analysis),
+        Format::Markdown => markdown_code("", text::render(&analysis).trim_start()),
+        Format::Html => html::render(&analysis),
+        Format::Json => json::render(&analysis),
+        Format::Csv | Format::CsvSlices | Format::Github | Format::Junit => return None,
+    };
+    Some(visible(&text).into_owned())
 }
 
 /// What drifts so far, a sentence each with its server.

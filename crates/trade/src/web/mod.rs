@@ -33,6 +33,8 @@ use crate::transaction::StoreError;
 const FORM_MAX: usize = 64 << 10;
 /// How old the market summary of a home page may be; the market page has it fresh.
 const MARKET_AGE_MAX: Duration = Duration::from_secs(20);
+/// No script reads the session, and no page of another site sends it with a form (RFC 6265bis section 5.6.7.1).
+const ATTRIBUTES: &str = "Path=/; HttpOnly; SameSite=Lax";
 /// The cookie that holds the session.
 const COOKIE: &str = "TRADE";
 
@@ -65,7 +67,7 @@ impl App {
             what,
             session: session.to_owned(),
             now_ms: now_ms(),
-            random: [random::bits(), random::bits()],
+            random: random::secret().map_err(|e| StoreError::Other(format!("no random numbers: {e}")))?,
             complete: self.orders == Orders::Direct,
         };
         let (mut outcome, cost) = self.store.run(Arc::new(action)).await;
@@ -172,7 +174,7 @@ async fn act(
         Ok(Outcome::Declined(why)) => declined(why, as_json, StatusCode::OK),
         Ok(Outcome::Begun(token, mut view)) => {
             view.market = app.market().await;
-            let cookie = format!("{COOKIE}={token}; Path=/; HttpOnly");
+            let cookie = format!("{COOKIE}={token}; {ATTRIBUTES}");
             if as_json {
                 reply(
                     StatusCode::OK,
@@ -186,7 +188,7 @@ async fn act(
             }
         }
         Ok(Outcome::Ended) => {
-            let cookie = Some(format!("{COOKIE}=; Path=/; Max-Age=0"));
+            let cookie = Some(format!("{COOKIE}=; Max-Age=0; {ATTRIBUTES}"));
             if as_json {
                 reply(StatusCode::OK, "application/json", Body::from(json::ended()), cookie, None)
             } else {
