@@ -66,20 +66,31 @@ pub struct RunWriter {
     path: PathBuf,
 }
 
+/// A new and empty file.
+fn create_new(path: &Path) -> Result<File, RunFileError> {
+    File::options().read(true).write(true).create_new(true).open(path).map_err(|e| match e.kind() {
+        std::io::ErrorKind::AlreadyExists => RunFileError::Exists(path.into()),
+        _ => RunFileError::Open { path: path.into(), reason: e.to_string() },
+    })
+}
+
 impl RunWriter {
+    /// Checks that [`create`](Self::create) can create the file, and leaves nothing there.
+    ///
+    /// # Errors
+    /// If the file exists or cannot be written.
+    pub fn check(path: &Path) -> Result<(), RunFileError> {
+        create_new(path)?;
+        std::fs::remove_file(path)
+            .map_err(|e| RunFileError::Open { path: path.into(), reason: e.to_string() })
+    }
+
     /// Creates the file and writes all that is known before the first repetition.
     ///
     /// # Errors
     /// If the file exists or cannot be written.
     pub fn create(path: &Path, run: &NewRun<'_>) -> Result<RunWriter, RunFileError> {
-        let lock = File::options().read(true).write(true).create_new(true).open(path).map_err(|e| {
-            if e.kind() == std::io::ErrorKind::AlreadyExists {
-                RunFileError::Exists(path.into())
-            } else {
-                RunFileError::Open { path: path.into(), reason: e.to_string() }
-            }
-        })?;
-        let mut writer = RunWriter::open(path, lock)?;
+        let mut writer = RunWriter::open(path, create_new(path)?)?;
         let transaction = writer.connection.transaction()?;
         schema::create(&transaction)?;
         insert_run(&transaction, run)?;
