@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use pitot_lab::{CellRecord, Measure, Repetition, Run, RunState, VerdictKind};
 use pitot_needs::needs;
+use rustix::process::{Pid, Signal, kill_process};
 
 const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
 
@@ -153,8 +154,8 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-fn signal(pid: u32, name: &str) {
-    assert!(Command::new("kill").args([name, &pid.to_string()]).status().unwrap().success());
+fn signal(pid: u32, signal: Signal) {
+    kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), signal).unwrap();
 }
 
 /// Control groups of all hierarchies whose names begin with `prefix`.
@@ -297,7 +298,7 @@ fn control_c_in_a_generation_keeps_those_that_are_finished() {
     let mut lab = bed.start();
     lab.read_until("[1/6]");
     bed.wait_for_a_generation();
-    signal(lab.child.id(), "-INT");
+    signal(lab.child.id(), Signal::INT);
     assert_eq!(lab.code(), Some(1), "{}", lab.seen);
     assert!(lab.seen.contains("--resume run.pitot"), "{}", lab.seen);
     bed.assert_nothing_is_left(lab.child.id());
@@ -319,7 +320,7 @@ fn a_server_that_dies_in_every_generation_fails_alone_and_the_others_are_decided
         if !bed.processes("--hold").is_empty() {
             for pid in bed.processes("thread") {
                 // It may have been killed before, and wait to be reaped.
-                let _ = Command::new("kill").args(["-KILL", &pid.to_string()]).stderr(Stdio::null()).status();
+                let _ = kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), Signal::KILL);
             }
         }
         std::thread::sleep(Duration::from_millis(5));
@@ -354,7 +355,7 @@ fn a_load_generator_that_dies_fails_its_generation_and_the_next_one_works() {
     lab.read_until("[1/4]");
     bed.wait_for_a_generation();
     for pid in bed.processes("--hold") {
-        signal(pid, "-KILL");
+        signal(pid, Signal::KILL);
     }
     let code = lab.code();
     bed.assert_nothing_is_left(lab.child.id());

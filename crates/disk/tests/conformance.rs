@@ -10,12 +10,21 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
 use pitot_disk::{
-    Access, BufferPool, DiskFile, DiskOp, EngineOptions, FileOptions, Queued, Transfer, Wait, content,
+    Access, BufferPool, DiskFile, DiskOp, ENGINES, EngineOptions, FileOptions, Queued, Transfer, Wait,
+    content,
 };
+use pitot_needs::needs;
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::fs::{Advice, fadvise};
 
 use common::{BLOCK, DEPTH, KEY, Sample, collector, end, put_one, put_through, read, send, variants, write};
+
+#[needs("nowait-reads")]
+#[test]
+fn every_engine_is_tried_where_the_file_system_admits_it() {
+    let variants = variants();
+    assert!(ENGINES.iter().all(|entry| variants.iter().any(|variant| variant.entry.name == entry.name)));
+}
 
 #[test]
 fn a_read_brings_what_stands_at_its_offset() {

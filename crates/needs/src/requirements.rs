@@ -95,6 +95,12 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         probe: Probe::Kernel(has_nginx_echo),
     },
     Requirement { name: "node", cure: "pitot target install node --yes", probe: Probe::Program },
+    // Engine `nowait` asks for them where the tests of engines have their files, which is beside what cargo builds.
+    Requirement {
+        name: "nowait-reads",
+        cure: "set CARGO_TARGET_DIR to a directory on ext4, xfs or btrfs",
+        probe: Probe::Kernel(has_nowait_reads),
+    },
     target("open-liberty", "pitot target install open-liberty --yes"),
     program("openssl", "apt-get install openssl"),
     program("postfix", "apt-get install postfix"),
@@ -214,6 +220,14 @@ fn has_net_ssleay() -> bool {
     let mut perl = Command::new("perl");
     perl.args(["-MNet::SSLeay", "-e1"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     perl.status().is_ok_and(|status| status.success())
+}
+
+/// Whether the file system that cargo builds on is one whose files can be read with RWF_NOWAIT (preadv2(2)).
+fn has_nowait_reads() -> bool {
+    let directory = env::var_os("OUT_DIR").unwrap_or_default();
+    let output = Command::new("stat").args(["--file-system", "--format=%T"]).arg(directory).output();
+    let name = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    name.is_ok_and(|name| ["ext2/ext3", "xfs", "btrfs"].contains(&&*name))
 }
 
 fn has_ipv6() -> bool {

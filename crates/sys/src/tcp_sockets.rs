@@ -4,7 +4,9 @@
 //! with 50,000 sockets the tables in /proc take seconds to read, and what they say is not of one moment. For a process in another
 //! namespace, and where the kernel does not tell, there are the tables.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::net::{IpAddr, SocketAddr};
 
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, netlink, recv, send, socket};
@@ -63,6 +65,44 @@ pub fn of_port(pid: Option<u32>, port: u16, states: u32) -> Option<TcpSockets> {
     let all = tables.iter().flat_map(|text| in_table(text, port));
     let all = all.filter(|socket| states & 1u32.checked_shl(socket.state.into()).unwrap_or(0) != 0).collect();
     (!tables.is_empty()).then_some(TcpSockets { all, are_from_diag: false })
+}
+
+/// Where these processes listen, as the tables of their network namespaces say: in order, each address once. A process that
+/// may not be looked at counts as one that does not listen.
+pub fn listening(pids: impl IntoIterator<Item = u32>) -> Vec<SocketAddr> {
+    let of = |pid: u32| {
+        let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        let links = descriptors.filter_map(|descriptor| fs::read_link(descriptor.path()).ok());
+        let links: Vec<String> = links.map(|link| link.to_string_lossy().into_owned()).collect();
+        let tables = ["tcp", "tcp6"].map(|name| fs::read_to_string(format!("/proc/{pid}/net/{name}")));
+        let all = tables.into_iter().flatten().flat_map(|text| listening_in(&text));
+        let own = all.filter(|(_, inode)| links.contains(&format!("socket:[{inode}]")));
+        own.map(|(address, _)| address).collect::<Vec<_>>()
+    };
+    let addresses: BTreeSet<SocketAddr> = pids.into_iter().flat_map(of).collect();
+    addresses.into_iter().collect()
+}
+
+/// Addresses and inodes of the sockets in a table that listen.
+fn listening_in(text: &str) -> Vec<(SocketAddr, String)> {
+    let socket = |line: &str| {
+        let mut fields = line.split_ascii_whitespace().skip(1);
+        let (host, port) = fields.next()?.rsplit_once(':')?;
+        if u8::from_str_radix(fields.nth(1)?, 16) != Ok(LISTEN) {
+            return None;
+        }
+        // Words of the address as the machine reads them, whose bytes are in the network's order.
+        let words = (0..host.len()).step_by(8).map(|at| u32::from_str_radix(host.get(at..at + 8)?, 16).ok());
+        let bytes: Vec<u8> =
+            words.collect::<Option<Vec<u32>>>()?.into_iter().flat_map(u32::to_ne_bytes).collect();
+        let ip = match <[u8; 4]>::try_from(&bytes[..]) {
+            Ok(bytes) => IpAddr::from(bytes),
+            Err(_) => IpAddr::from(<[u8; 16]>::try_from(bytes).ok()?),
+        };
+        let port = u16::from_str_radix(port, 16).ok()?;
+        Some((SocketAddr::new(ip, port), fields.nth(5)?.to_owned()))
+    };
+    text.lines().skip(1).filter_map(socket).collect()
 }
 
 /// Those of a table as proc_pid_net(5) has it.
@@ -161,6 +201,35 @@ mod tests {
         let open = TcpSocket { state: ESTABLISHED, unread: 5, unacknowledged: 16 };
         assert_eq!(in_table(text, 8080), [listening, open]);
         assert_eq!(in_table("", 8080), []);
+    }
+
+    #[test]
+    fn a_process_listens_where_its_sockets_do() {
+        let listeners = ["127.0.0.1:0", "127.0.0.1:0"].map(|address| TcpListener::bind(address).unwrap());
+        let bound = listeners.each_ref().map(|listener| listener.local_addr().unwrap());
+        let _client = TcpStream::connect(bound[0]).unwrap();
+        let found = listening([std::process::id(), std::process::id()]);
+        assert!(bound.iter().all(|address| found.contains(address)), "{found:?}");
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let of_child = listening([child.id()]);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(of_child, [], "its parent's sockets are not its own");
+    }
+
+    #[test]
+    fn addresses_of_both_families_are_read_from_the_tables() {
+        let rest = "00000000:00000000 00:00000000 00000000     0        0 77 1 0";
+        let v4 = format!(
+            "head\n 0: 0100007F:1F90 00000000:0000 0A {rest}\n 1: 0100007F:1F90 0100007F:A000 01 {rest}\n"
+        );
+        let v6 = format!(
+            "head\n 0: B80D0120000000000000000001000000:0050 {}:0000 0A {rest}\n 1: 0:0 0:0 0A {rest}\n",
+            "0".repeat(32)
+        );
+        let address = |text: &str| (text.parse::<SocketAddr>().unwrap(), "77".to_owned());
+        assert_eq!(listening_in(&v4), [address("127.0.0.1:8080")]);
+        assert_eq!(listening_in(&v6), [address("[2001:db8::1]:80")]);
     }
 
     #[test]

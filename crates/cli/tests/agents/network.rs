@@ -5,6 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use pitot_lab::{Repetition, Run, VerdictKind};
+use rustix::process::{Pid, Signal, kill_process};
 
 pub(crate) const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
 
@@ -110,7 +111,7 @@ impl Network {
     /// Kills the agent of a host while that puts load on the server.
     pub(crate) fn kill_agent_under_load(&self, host: usize, file: &Path, lab: &mut Child) {
         let agent = self.wait_for_load(host, file, lab);
-        assert!(Command::new("kill").args(["-9", &agent]).status().unwrap().success());
+        kill_process(Pid::from_raw(agent.parse().unwrap()).unwrap(), Signal::KILL).unwrap();
     }
 
     /// Kills the agent of a host while it puts load on the server, in a run of four repetitions: that one fails with the

@@ -4,6 +4,7 @@ use std::process::Stdio;
 
 use pitot_lab::{Run, RunState};
 use pitot_needs::needs;
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::counted;
 use crate::network::Network;
@@ -72,14 +73,11 @@ fn an_agent_that_was_suspended_does_not_bring_a_second_result() {
     let mut coordinator =
         Process(bus.run(&plan).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
     wait_for("the agent is at work", || is_at_work(&bus, "slow"));
-    let signal = |name: &str| {
-        let id = slow.0.id().to_string();
-        assert!(std::process::Command::new("kill").args([name, &id]).status().unwrap().success());
-    };
-    signal("-STOP");
+    let signal = |signal| kill_process(Pid::from_child(&slow.0), signal).unwrap();
+    signal(Signal::STOP);
     let other = bus.agent("other");
     let ended = coordinator.0.wait().unwrap();
-    signal("-CONT");
+    signal(Signal::CONT);
     assert_eq!(ended.code(), Some(0));
     let run = Run::open(&bus.path("run.pitot")).unwrap();
     let hosts = counted(&run, 2, 1);

@@ -35,8 +35,8 @@ fn what_cannot_be_trusted_is_refused_before_anything_is_connected() {
 fn what_agents_of_a_bus_cannot_share_is_refused_before_anything_is_connected() {
     let dir = tempfile::tempdir().unwrap();
     for (top, more, what) in [
-        ("", "[servers.x]\naddress = \"10.0.0.9:80\"\ncommand = [\"ssh\"]\n", "has an `address`"),
-        ("", "[hosts.x]\nagent = [\"ssh\"]\naddress = \"10.0.0.9\"\ncpus = \"0\"\n", "the plan names hosts"),
+        ("", "[servers.x]\naddress = \"10.0.0.9:80\"\ncommand = [\"sh\"]\n", "has an `address`"),
+        ("", "[hosts.x]\nagent = [\"sh\"]\naddress = \"10.0.0.9\"\ncpus = \"0\"\n", "the plan names hosts"),
         ("until-decided = \"5m\"\n", "", "goes on until it is decided"),
     ] {
         let path = dir.path().join("plan.toml");

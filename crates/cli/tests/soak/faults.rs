@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use pitot_needs::needs;
 use pitot_soak::Soak;
 use pitot_soak::record::{EventKind, Fault};
+use rustix::process::Signal;
 use serde_json::Value;
 
 use super::{PITOT, Running, children, said, signal, soak, until};
@@ -87,7 +88,7 @@ fn a_disk_is_filled_that_the_plan_has_made_and_the_host_is_as_before_afterwards(
     }
     assert!(recorded.loads.iter().all(|load| load.totals.completed > 0), "{:#?}", recorded.loads);
     // Levels that differ cannot be at the same time.
-    std::fs::write(dir.path().join("p.toml"), plan.replace("LEVELS", "\"ext4\", \"xfs\"")).unwrap();
+    std::fs::write(dir.path().join("p.toml"), plan.replace("LEVELS", "\"ext4\", \"tmpfs\"")).unwrap();
     let refused = soak(&["p.toml", "-o", "b.pitot"]);
     assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
     assert!(said(&refused).contains("differ in their settings of the host"), "{}", said(&refused));
@@ -133,7 +134,7 @@ fn a_soak_that_is_killed_in_a_fault_takes_it_back_and_goes_on_with_the_next() {
     until("another one is over", || {
         (faults().iter().filter(|fault| fault.until_s.is_some()).count() >= 2).then_some(())
     });
-    signal(lab.0.id(), "-INT");
+    signal(lab.0.id(), Signal::INT);
     assert_eq!(lab.0.wait().unwrap().code(), Some(1));
     let all = faults();
     assert!(all.iter().all(|fault| fault.was_made && fault.until_s.is_some()), "{all:#?}");

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use pitot_soak::Soak;
 use pitot_soak::record::{Event, EventKind};
 use rustix::net::{AddressFamily, SocketType, bind, listen, socket};
+use rustix::process::Signal;
 
 use super::server::start;
 use super::{Running, TIMEOUT, children, signal, together, until};
@@ -73,15 +74,15 @@ fn a_server_that_is_stopped_is_told_and_the_soak_goes_on_when_it_does() {
         let soak = Soak::open(&path).ok()?;
         children(lab.0.id(), "serve").first().copied().filter(|_| soak.intervals.len() >= 3)
     });
-    signal(server, "-STOP");
+    signal(server, Signal::STOP);
     let began = with_event(&path, "the hang is told", |event| event.kind.is_hang());
     assert_eq!((began.kind, began.until_s), (EventKind::HangStopped, None), "{began:#?}");
     assert!(began.sentence.contains("is stopped by a signal"), "{began:#?}");
     assert!(began.evidence.contains("(T)") && began.evidence.contains("1 listening"), "{began:#?}");
-    signal(server, "-CONT");
+    signal(server, Signal::CONT);
     let over = with_event(&path, "its end is told", |event| event.until_s.is_some());
     assert_eq!((over.at_s, over.kind), (began.at_s, began.kind));
-    signal(lab.0.id(), "-INT");
+    signal(lab.0.id(), Signal::INT);
     assert_eq!(lab.0.wait().unwrap().code(), Some(1));
     hang(&Soak::open(&path).unwrap());
 }
@@ -126,7 +127,7 @@ fn a_load_that_alone_gets_no_replies_is_told_by_its_name() {
         text.contains("timeout reply").then_some(text)
     });
     assert!(status.contains(" of 1 h under load, running, ") && status.contains(" left"), "{status}");
-    signal(lab.0.id(), "-INT");
+    signal(lab.0.id(), Signal::INT);
     assert_eq!(lab.0.wait().unwrap().code(), Some(1));
     assert!(!Soak::open(&path).unwrap().events.iter().any(|event| event.kind.is_hang()));
     drop(silent);

@@ -12,6 +12,8 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
 /// Longer than anything here takes on a machine that is busy.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -71,6 +73,6 @@ fn children(parent: u32, word: &str) -> Vec<u32> {
     .collect()
 }
 
-fn signal(pid: u32, name: &str) {
-    assert!(Command::new("kill").args([name, &pid.to_string()]).status().unwrap().success());
+fn signal(pid: u32, signal: Signal) {
+    kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), signal).unwrap();
 }

@@ -5,6 +5,7 @@ use std::process::Stdio;
 
 use pitot_soak::Soak;
 use pitot_soak::record::{Endings, EventKind, State};
+use rustix::process::Signal;
 
 use super::{PITOT, Running, children, signal, soak, until};
 
@@ -64,12 +65,12 @@ fn a_server_that_is_slow_to_start_again_keeps_no_other_waiting() {
 
     // One that dies is started again as well, and meanwhile a hang of the other is noticed.
     std::fs::remove_file(&go).unwrap();
-    signal(children(lab.0.id(), "loop")[0], "-9");
+    signal(children(lab.0.id(), "loop")[0], Signal::KILL);
     when("its death is told", &|soak| has_event(soak, SLOW, EventKind::ServerEnded));
     let beside = children(lab.0.id(), "thread")[0];
-    signal(beside, "-STOP");
+    signal(beside, Signal::STOP);
     when("the hang of the other is told", &|soak| has_event(soak, BESIDE, EventKind::HangStopped));
-    signal(beside, "-CONT");
+    signal(beside, Signal::CONT);
     let known = answered(&Soak::open(&path).unwrap(), BESIDE);
     let now = when("it goes on", &|soak| answered(soak, BESIDE) >= known + 2);
     assert!(!has_event(&now, SLOW, EventKind::ServerRestarted), "{:#?}", now.events);
@@ -79,7 +80,7 @@ fn a_server_that_is_slow_to_start_again_keeps_no_other_waiting() {
     let known = answered(&now, SLOW);
     when("it is asked again", &|soak| answered(soak, SLOW) >= known + 4);
 
-    signal(lab.0.id(), "-INT");
+    signal(lab.0.id(), Signal::INT);
     assert_eq!(lab.0.wait().unwrap().code(), Some(1));
     let whole = Soak::open(&path).unwrap();
     assert_eq!(whole.state, State::Stopped);

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use pitot_soak::Soak;
 use pitot_soak::record::{Endings, Event, EventKind, State};
+use rustix::process::Signal;
 
 use super::{PITOT, Running, children, said, signal, soak, until};
 
@@ -91,7 +92,7 @@ fn a_killed_soak_goes_on_and_the_time_between_is_a_gap() {
     let away_s = killed_at.elapsed().as_secs_f64();
     let mut lab = Running(soak(&elsewhere, &["--resume", "../a.pitot"]).spawn().unwrap());
     with_intervals(&path, killed.intervals.len() + 4);
-    signal(lab.0.id(), "-INT");
+    signal(lab.0.id(), Signal::INT);
     assert_eq!(lab.0.wait().unwrap().code(), Some(1));
     let whole = Soak::open(&path).unwrap();
     assert_eq!(whole.state, State::Stopped);
@@ -146,7 +147,7 @@ fn with_a_killed_server(dir: &Path, more: &[&str]) -> (Output, Soak) {
     let mut lab = Running(soak(dir, &arguments).spawn().unwrap());
     let path = dir.join("a.pitot");
     with_intervals(&path, 2);
-    signal(children(lab.0.id(), "serve")[0], "-9");
+    signal(children(lab.0.id(), "serve")[0], Signal::KILL);
     let mut output = Output { status: lab.0.wait().unwrap(), stdout: Vec::new(), stderr: Vec::new() };
     std::io::Read::read_to_end(lab.0.stderr.as_mut().unwrap(), &mut output.stderr).unwrap();
     (output, Soak::open(&path).unwrap())
@@ -197,7 +198,7 @@ fn the_process_of_a_running_server_may_end_and_the_load_goes_on() {
             .sum::<u64>()
     };
     until("replies come after it", || (after(&Soak::open(&path).ok()?) > 0).then_some(()));
-    signal(lab.0.id(), "-INT");
+    signal(lab.0.id(), Signal::INT);
     assert_eq!(lab.0.wait().unwrap().code(), Some(1));
     let soak_ = Soak::open(&path).unwrap();
     assert_eq!((soak_.subjects[0].endings.deaths, events(&soak_).len()), (1, 1), "{:?}", soak_.events);
@@ -214,7 +215,7 @@ fn the_process_of_a_running_server_may_end_and_the_load_goes_on() {
     let own = std::process::id().to_string();
     let mut lab = Running(soak(dir.path(), &["--resume", "a.pitot", "--pid", &own]).spawn().unwrap());
     with_intervals(&path, soak_.intervals.len() + 2);
-    signal(lab.0.id(), "-INT");
+    signal(lab.0.id(), Signal::INT);
     assert_eq!(lab.0.wait().unwrap().code(), Some(1));
 }
 

@@ -6,6 +6,8 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::PITOT;
 
 /// Where the commands that are shown listen.
@@ -22,7 +24,7 @@ pub(crate) struct Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let _ = Command::new("kill").arg(self.child.id().to_string()).status();
+        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
         let deadline = Instant::now() + Duration::from_secs(60);
         while self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
             if Instant::now() > deadline {

@@ -25,11 +25,17 @@ pub(crate) struct Variant {
     pub(crate) name: String,
 }
 
-/// Every engine of the registry: with the defaults, in an event loop, and with each option that it supports.
+/// Every engine of the registry that can read where samples are: with the defaults, in an event loop, and with each option
+/// that it supports.
 pub(crate) fn variants() -> Vec<Variant> {
     let base = EngineOptions { depth: DEPTH, threads: 2, ..EngineOptions::default() };
     let mut all = Vec::new();
+    let sample = Sample::new(1).open(&FileOptions::default());
     for entry in ENGINES {
+        let pool = BufferPool::new(1, BLOCK).unwrap();
+        if (entry.open)(&base, &pool).is_ok_and(|engine| engine.admit(&sample).is_err()) {
+            continue;
+        }
         let mut add = |name: &str, options| {
             all.push(Variant { entry, options, name: format!("{} ({name})", entry.name) });
         };

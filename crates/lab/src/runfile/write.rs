@@ -71,6 +71,16 @@ pub struct RunWriter {
 }
 
 impl RunWriter {
+    /// Checks that [`create`](Self::create) can create the file, and leaves nothing there.
+    ///
+    /// # Errors
+    /// If the file exists or cannot be written.
+    pub fn check(path: &Path) -> Result<(), RunFileError> {
+        drop(WriteLock::create(path).map_err(|error| RunFileError::of(path, error))?);
+        std::fs::remove_file(path)
+            .map_err(|e| RunFileError::Open { path: path.into(), reason: e.to_string() })
+    }
+
     /// Creates the file and writes all that is known before the first repetition. Secrets of the plan, if it has any, go into a
     /// file beside it.
     ///

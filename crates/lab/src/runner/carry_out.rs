@@ -109,6 +109,8 @@ impl Prepared {
         setting: Setting<'_>,
         progress: &mut dyn FnMut(&Progress<'_>),
     ) -> Result<Outcome, Failure> {
+        // A trial can take minutes.
+        RunWriter::check(output)?;
         let seed = self.plan.seed.unwrap_or_else(draw_seed);
         self.plan.seed = Some(seed);
         // Before the trial, which changes settings and leaves them as its last cell wants them.

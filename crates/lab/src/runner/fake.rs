@@ -82,6 +82,8 @@ pub(super) struct Fake {
     pub(super) refuses_host: Option<&'static str>,
     /// A signal has suspended this program.
     pub(super) suspended: Option<Role>,
+    /// The process of every program.
+    pub(super) pid: Option<u32>,
     /// The private directory cannot be made.
     pub(super) begin_error: Option<&'static str>,
     pub(super) left_behind: Vec<LeftBehind>,
@@ -111,6 +113,7 @@ impl Fake {
             other_servers: Vec::new(),
             refuses_host: None,
             suspended: None,
+            pid: None,
             begin_error: None,
             left_behind: Vec::new(),
             world: Rc::new(RefCell::new(World {
@@ -153,6 +156,7 @@ impl Machine for Fake {
             other_servers: self.other_servers.clone(),
             refuses_host: self.refuses_host,
             suspended: self.suspended,
+            pid: self.pid,
             begin_error: self.begin_error,
             left_behind: self.left_behind.clone(),
             world: Rc::clone(&self.world),
@@ -297,6 +301,10 @@ impl Executor for Fake {
     fn ending(&mut self, role: Role) -> Option<Ending> {
         let now = self.time();
         self.program(role)?.ending(now)
+    }
+
+    fn pid(&mut self, _: Role) -> Option<u32> {
+        self.pid
     }
 
     fn is_suspended(&mut self, role: Role) -> bool {

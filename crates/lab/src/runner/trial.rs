@@ -178,10 +178,21 @@ mod tests {
     use super::*;
     use crate::record::{Run, RunState};
     use pitot_results::Failure;
+    use std::path::Path;
 
     fn run(text: &str, fake: &mut Fake, told: &mut Vec<String>) -> (Result<Outcome, Failure>, Option<Run>) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("run.pitot");
+        let outcome = run_into(&path, text, fake, told);
+        (outcome, Run::open(&path).ok())
+    }
+
+    fn run_into(
+        path: &Path,
+        text: &str,
+        fake: &mut Fake,
+        told: &mut Vec<String>,
+    ) -> Result<Outcome, Failure> {
         let setting = Setting { trial: true, ..setting(&|| false) };
         let prepared = prepare(parse(text), text.to_owned(), &catalog()).unwrap();
         let mut tell = |news: &Progress<'_>| {
@@ -189,8 +200,7 @@ mod tests {
                 told.push(format!("{}: {}", news.label, finished.verdict.reason));
             }
         };
-        let outcome = prepared.run_on(fake, &path, setting, &mut tell);
-        (outcome, Run::open(&path).ok())
+        prepared.run_on(fake, path, setting, &mut tell)
     }
 
     fn begun(fake: &Fake) -> usize {
@@ -210,6 +220,21 @@ mod tests {
         assert_eq!(told, ["good: `./gosrv` could not be started: No such file or directory"]);
         assert_eq!(begun(&fake), 1, "what cannot be started is not tried again");
         assert!(file.is_none());
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_created_is_refused_before_anything_is_tried() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("run.pitot");
+        std::fs::write(&path, "of another run").unwrap();
+        for (path, what) in [(path.clone(), "run.pitot exists"), (path.join("x"), "Not a directory")] {
+            let mut fake = Fake::new();
+            let outcome = run_into(&path, &plan("server = [\"good\"]"), &mut fake, &mut Vec::new());
+            let failure = outcome.unwrap_err();
+            assert!(failure.exit_code() == 2 && failure.what.contains(what), "{}", failure.what);
+            assert_eq!(begun(&fake), 0);
+        }
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "of another run");
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use pitot_meter::Nanos;
+use pitot_sys::processes::ProcessTable;
+use pitot_sys::tcp_sockets::listening;
 
 use crate::plan::Ready;
 
@@ -28,6 +30,24 @@ pub(super) enum Sign {
         /// Where it listens.
         address: String,
     },
+}
+
+impl Sign {
+    /// What was looked for, as a sentence that says it was not seen.
+    fn lacking(&self) -> String {
+        let Sign::Described { ready, address, .. } = self else {
+            return "it did not print `ready ADDRESS`".to_owned();
+        };
+        match ready {
+            Ready::Line(text) => format!("it did not print `{text}`"),
+            Ready::Port => format!("nothing accepts connections at {address}"),
+            Ready::Get(path) => format!("GET http://{address}{path} was not answered with status 200"),
+            Ready::Https(path) => format!("GET https://{address}{path} was not answered with status 200"),
+            Ready::Answer { expect, .. } => {
+                format!("nothing at {address} answered with `{}`", expect.escape_debug())
+            }
+        }
+    }
 }
 
 /// A program that was started and is not ready yet, from one look to the next.
@@ -79,9 +99,28 @@ impl Readiness {
         }
         if context.executor.now() > self.deadline {
             let (name, timeout_s) = (context.name(self.role), self.timeout_s);
-            return Err(Abort::Failed(format!("{name} was not ready within {timeout_s} s")));
+            let (lacks, listens) = (self.sign.lacking(), self.listens(context));
+            return Err(Abort::Failed(format!(
+                "{name} was not ready within {timeout_s} s: {lacks}{listens}"
+            )));
         }
         Ok(None)
+    }
+
+    /// Where the program listens instead of where it should, as the rest of a sentence. Empty if it is another machine's.
+    fn listens(&self, context: &mut Context<'_>) -> String {
+        let Sign::Described { address: wanted, .. } = &self.sign else { return String::new() };
+        let Some(pid) = context.executor.pid(self.role) else { return String::new() };
+        let found = listening(ProcessTable::read().of(pid).iter().map(|process| process.pid));
+        let port = wanted.rsplit_once(':').map(|(_, port)| port.to_owned());
+        if found.iter().any(|address| Some(address.port().to_string()) == port) {
+            return String::new();
+        }
+        let found: Vec<String> = found.iter().map(|address| address.to_string()).collect();
+        match found.is_empty() {
+            true => "; it does not listen at all".to_owned(),
+            false => format!("; it listens at {}", found.join(" and ")),
+        }
     }
 
     /// The address, if the program has printed its sign.

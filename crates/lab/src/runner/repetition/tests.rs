@@ -329,6 +329,30 @@ fn an_interrupted_repetition_is_cleaned_up_and_not_recorded() {
 }
 
 #[test]
+fn a_program_that_is_not_ready_is_told_with_what_was_looked_for_and_where_it_listens() {
+    let text = plan("server = [\"other\"]")
+        + "[servers.other]\ncommand = [\"other\"]\nurl = \"http://{address}/\"\nready = { get = \"/x\" }\n";
+    let reason = |pid: Option<u32>| {
+        let mut fake = Fake::new();
+        fake.pid = pid;
+        fake.server = Script { stops: Some(Ending::Code(0)), ..Script::default() };
+        run_plan(&parse(&text), &mut fake, &|| false).unwrap().verdict.reason
+    };
+    let lacks =
+        "the server was not ready within 0.5 s: GET http://127.0.0.1:80/x was not answered with status 200";
+    assert_eq!(reason(None), lacks);
+    let elsewhere = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let own = reason(Some(std::process::id()));
+    let listens = own.strip_prefix(&format!("{lacks}; it listens at ")).unwrap_or_else(|| panic!("{own}"));
+    assert!(listens.contains(&elsewhere.local_addr().unwrap().to_string()), "{own}");
+    let mut idle = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+    let of_idle = reason(Some(idle.id()));
+    idle.kill().unwrap();
+    idle.wait().unwrap();
+    assert_eq!(of_idle, format!("{lacks}; it does not listen at all"));
+}
+
+#[test]
 fn another_program_is_ready_by_its_port_or_by_a_line() {
     let external = |ready: &str| {
         parse(
