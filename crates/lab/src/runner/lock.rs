@@ -16,7 +16,7 @@ use rustix::fs::{CWD, OFlags};
 use rustix::process::geteuid;
 
 /// In the first directory of [`directory`] that nobody else can write.
-const FILE_NAME: &str = "pitot-run.lock";
+const FILE_NAME: &str = "pitot.run-lock";
 /// Time between attempts to take the lock.
 const INTERVAL: Duration = Duration::from_millis(100);
 /// Far more than the lines of those that wait can come to.
