@@ -129,7 +129,7 @@ fn a_lock_that_a_stranger_holds_keeps_no_run_waiting_and_says_nothing() {
         format!("{}{}", String::from_utf8_lossy(&output.stdout), stderr(&output))
     };
     // The name that earlier versions took, held and with a message for whoever waits.
-    let locks = [shared.path().join("pitot.lock"), shared.path().join("pitot-run.lock")];
+    let locks = [shared.path().join("pitot.lock"), shared.path().join("pitot.run-lock")];
     let names = locks.each_ref().map(|path| path.display().to_string()).join(" ");
     shell(
         STRANGER,
@@ -141,10 +141,10 @@ fn a_lock_that_a_stranger_holds_keeps_no_run_waiting_and_says_nothing() {
     assert!(!text.contains("YOUR TURN") && !text.contains('\u{1b}'), "{text}");
     let lock = shared.path().join(format!("pitot-lock-{USER}"));
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    assert_eq!((mode(&lock), mode(&lock.join("pitot-run.lock"))), (0o700, 0o600));
+    assert_eq!((mode(&lock), mode(&lock.join("pitot.run-lock"))), (0o700, 0o600));
     // A directory of that name that is somebody else's is not used, and the report says so.
     fs::remove_dir_all(&lock).unwrap();
-    shell(STRANGER, &format!("mkdir -m 777 {0} && mkfifo -m 666 {0}/pitot-run.lock", lock.display()));
+    shell(STRANGER, &format!("mkdir -m 777 {0} && mkfifo -m 666 {0}/pitot.run-lock", lock.display()));
     fs::remove_file(own.path().join("run.pitot")).unwrap();
     run();
     let warnings = pitot_lab::Run::open(&own.path().join("run.pitot")).unwrap().info.warnings;

@@ -2,7 +2,7 @@
 //!
 //! Two runs at once disturb each other and the figures of both. The lock is flock(2) on a file, so that the kernel releases it
 //! however a run ends. It is the user's own, in a directory that nobody else can write: a lock that users shared could be held
-//! by anybody for ever, and what it says be anybody's. So runs of different users do not know of each other. Where it cannot
+//! by anybody for ever, and anybody could write what it says. So runs of different users do not know of each other. Where it cannot
 //! be had, nothing is known of others, which the report says, and the run goes on.
 
 use std::fs::{DirBuilder, File, TryLockError};
@@ -16,7 +16,7 @@ use rustix::fs::{CWD, OFlags};
 use rustix::process::geteuid;
 
 /// In the first directory of [`directory`] that nobody else can write.
-const FILE_NAME: &str = "pitot-run.lock";
+const FILE_NAME: &str = "pitot.run-lock";
 /// Time between attempts to take the lock.
 const INTERVAL: Duration = Duration::from_millis(100);
 /// Far more than the lines of those that wait can come to.
