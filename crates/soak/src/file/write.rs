@@ -154,10 +154,10 @@ impl SoakFile {
     /// If the file cannot be written.
     pub fn put_subject(&mut self, subject: &Subject) -> Result<Endings, SoakError> {
         self.secrets.learn(&subject.command);
-        let command = self.secrets.hide(&subject.command);
+        let (name, command) = (self.secrets.hide(&subject.name), self.secrets.hide(&subject.command));
         self.connection.execute(
             "INSERT INTO subject VALUES (?1, ?2, ?3) ON CONFLICT (id) DO UPDATE SET command = excluded.command",
-            params![subject.id, subject.name, command],
+            params![subject.id, name, command],
         )?;
         self.connection.execute("INSERT OR IGNORE INTO endings VALUES (?1, 0, 0)", params![subject.id])?;
         let query = "SELECT deaths, restarts FROM endings WHERE subject = ?1";
@@ -171,10 +171,10 @@ impl SoakFile {
     /// If the file cannot be written.
     pub fn put_load(&mut self, load: &Load) -> Result<Totals, SoakError> {
         self.secrets.learn(&load.command);
-        let command = self.secrets.hide(&load.command);
+        let (name, command) = (self.secrets.hide(&load.name), self.secrets.hide(&load.command));
         self.connection.execute(
             "INSERT INTO load VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (id) DO UPDATE SET command = excluded.command",
-            params![load.id, load.subject, load.name, command, serde_json::to_string(&Totals::default())?],
+            params![load.id, load.subject, name, command, serde_json::to_string(&Totals::default())?],
         )?;
         let totals: String =
             self.connection
@@ -302,7 +302,7 @@ fn write_fault(connection: &Connection, fault: &Fault, secrets: &Secrets) -> Res
 
 /// Writes an event, or the end of one that was written while it went on.
 fn write_event(connection: &Connection, event: &Event, secrets: &Secrets) -> Result<(), SoakError> {
-    let (sentence, evidence) = (secrets.hide_known(&event.sentence), secrets.hide_known(&event.evidence));
+    let (sentence, evidence) = (secrets.hide(&event.sentence), secrets.hide_known(&event.evidence));
     let kind = event.kind.word();
     let ended = match event.until_s {
         None => 0,
