@@ -2,7 +2,7 @@
 //!
 //! A secret is known by where it stands: the name and password of a URL, and the value of a header, a parameter, a field, a
 //! variable or an option whose name says so ([`is_secret`]). [`mask`] finds those in any text. [`Secrets`] also remembers the
-//! values, and masks them wherever they come again: in what a server prints, say. A value of fewer than [`LENGTH_MIN`]
+//! values, and masks them wherever they come again: in what a server prints, say. A value of fewer than `LENGTH_MIN`
 //! characters is masked only where it stands as a secret, since it could be a part of any word.
 
 use std::borrow::Cow;
