@@ -21,11 +21,13 @@ pub(crate) fn complaint(stderr: &[u8]) -> Option<String> {
 
 /// The name that was most likely meant, as a hint: ` (did you mean "epoll-et"?)`, or nothing.
 pub(crate) fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> String {
-    let nearest = names.into_iter().map(|name| (distance(word, name), name)).min();
-    match nearest {
-        Some((distance, name)) if distance <= 1 + word.len() / 3 => format!(" (did you mean `{name}`?)"),
-        _ => String::new(),
-    }
+    near(word, names).map(|name| format!(" (did you mean `{name}`?)")).unwrap_or_default()
+}
+
+/// The name that was most likely meant.
+pub(crate) fn near<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let (distance, name) = names.into_iter().map(|name| (distance(word, name), name)).min()?;
+    (distance <= 1 + word.len() / 3).then_some(name)
 }
 
 /// Levenshtein's distance between two words, in bytes.

@@ -4,7 +4,7 @@ use pitot_lab::Catalog;
 use pitot_results::Failure;
 use pitot_target::Target;
 
-use crate::failure::nearest;
+use crate::failure::{near, nearest};
 use crate::words::{self, Flaw};
 
 /// A server of a comparison.
@@ -36,9 +36,10 @@ pub(super) fn named(texts: &[String], catalog: &Catalog) -> Result<Vec<Server>, 
         let is_taken = |name: &str| servers.iter().any(|other| other.name == name);
         if is_taken(&server.name) {
             if !matches!(server.kind, ServerKind::Command(_)) || has_name(text) {
+                let command = split_name(text.trim()).map_or(text.trim(), |(_, rest)| rest);
                 return Err(Failure::misuse(
-                    format!("the server `{}` is given twice", server.name),
-                    format!("leave one out, or name it: --server 'NAME={text}'"),
+                    format!("two servers are called `{}`", server.name),
+                    format!("leave one out, or give it another name: --server 'NAME={command}'"),
                 ));
             }
             // Two scripts of the same name are told apart by what runs them, else by a number.
@@ -118,9 +119,14 @@ fn kind(text: &str, catalog: &Catalog) -> Result<ServerKind, Failure> {
         return Ok(architecture);
     }
     let words = words::split(text, OF_SHELLS).map_err(|flaw| unreadable(text, flaw))?;
-    let places = ["{address}", "{port}"];
-    if words.iter().any(|word| places.iter().any(|place| word.contains(place))) {
+    if words.iter().any(|word| ["{address}", "{port}"].iter().any(|place| word.contains(place))) {
         return Ok(ServerKind::Command(words));
+    }
+    if let Some((wrong, right)) = words.iter().find_map(|word| misspelt(word)) {
+        return Err(Failure::misuse(
+            format!("`{wrong}` in `{text}` stands for nothing"),
+            format!("write {right}: '{}'", text.replace(&wrong, right)),
+        ));
     }
     let first = words.first().map_or("", String::as_str);
     if words.len() > 1 && architecture(first, catalog).is_some() {
@@ -151,6 +157,14 @@ fn kind(text: &str, catalog: &Catalog) -> Result<ServerKind, Failure> {
         ),
         "name a command with {address} in it, a target (`pitot list targets`), or an architecture (`pitot list pairs`)",
     ))
+}
+
+/// A name in braces that was most likely meant to be where the server listens, and that place.
+fn misspelt(word: &str) -> Option<(String, &'static str)> {
+    let (_, rest) = word.split_once('{')?;
+    let (name, _) = rest.split_once('}')?;
+    let place = near(&name.to_ascii_lowercase(), ["address", "port"])?;
+    Some((format!("{{{name}}}"), if place == "port" { "{port}" } else { "{address}" }))
 }
 
 /// `MODEL` or `MODEL+MECHANISM`.
