@@ -132,6 +132,8 @@ fn options_of(command: &Command) -> Vec<OptionWord> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     #[test]
@@ -183,6 +185,87 @@ mod tests {
         }
         for verdict in pitot_lab::VerdictKind::ALL.map(pitot_lab::VerdictKind::name) {
             assert!(page.contains(&format!("| `{verdict}` |")), "{verdict}");
+        }
+    }
+
+    /// Whether a value follows the schema, as far as the words go that `plan_schema` uses.
+    fn follows(schema: &Value, value: &Value, root: &Value) -> bool {
+        if let Some(name) = schema["$ref"].as_str().and_then(|text| text.strip_prefix("#/$defs/")) {
+            return follows(&root["$defs"][name], value, root);
+        }
+        let is_of = |kind: &str| match kind {
+            "string" => value.is_string(),
+            "number" => value.is_number(),
+            "integer" => value.is_i64() || value.is_u64(),
+            "boolean" => value.is_boolean(),
+            "array" => value.is_array(),
+            "object" => value.is_object(),
+            other => panic!("{other}"),
+        };
+        let kinds = match &schema["type"] {
+            Value::String(kind) => vec![kind.as_str()],
+            kinds => {
+                kinds.as_array().map(|all| all.iter().filter_map(Value::as_str).collect()).unwrap_or_default()
+            }
+        };
+        let each = |list: &Value, is_met: &dyn Fn(&Value) -> bool| {
+            list.as_array().is_none_or(|l| l.iter().any(is_met))
+        };
+        let members = value.as_object().into_iter().flatten().all(|(name, member)| {
+            let known = schema["properties"].get(name).or_else(|| {
+                // The only pattern of keys is that of settings of the host.
+                schema["patternProperties"].get("^host\\.").filter(|_| name.starts_with("host."))
+            });
+            match known.or(schema.get("additionalProperties")) {
+                Some(Value::Bool(allowed)) => *allowed,
+                Some(schema) => follows(schema, member, root),
+                None => true,
+            }
+        });
+        let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        (kinds.is_empty() || kinds.iter().any(|kind| is_of(kind)))
+            && each(&schema["enum"], &|one| one == value)
+            && each(&schema["anyOf"], &|one| follows(one, value, root))
+            && schema.get("const").is_none_or(|one| one == value)
+            && (!value.is_object() || (members && required.into_iter().all(|name| value.get(name).is_some())))
+            && value
+                .as_array()
+                .is_none_or(|l| schema.get("items").is_none_or(|s| l.iter().all(|v| follows(s, v, root))))
+    }
+
+    fn is_accepted(text: &str) -> bool {
+        let schema = pitot_lab::plan_schema(&catalog().unwrap());
+        follows(&schema, &toml::from_str(text).unwrap(), &schema)
+    }
+
+    #[test]
+    fn options_are_checked_by_their_names_and_words_wherever_they_stand() {
+        let plan = "[server]\nprotocol = \"http\"\n[load]\nconnections = 8\n[factors]\nserver = [\"loop\"]\n";
+        assert!(is_accepted(plan));
+        for (right, wrong) in [
+            ("connections = 8", "conections = 8"),
+            ("protocol = \"http\"", "protocol = \"htp\""),
+            ("protocol = \"http\"", "modell = \"loop\""),
+            ("server = [\"loop\"]", "server.modell = [\"loop\"]"),
+            ("server = [\"loop\"]", "\"load.conections\" = [1]"),
+            ("server = [\"loop\"]", "servers = [\"loop\"]"),
+            ("[factors]", "[servers.mine]\nmodell = \"loop\"\n[factors]"),
+            ("[factors]", "[helpers.names]\nprotocoll = \"dns\"\n[factors]"),
+        ] {
+            assert!(!is_accepted(&plan.replace(right, wrong)), "{wrong}");
+        }
+        for more in ["load.connections = [1, 2]", "\"load.connections\" = [1, 2]", "host.thp = [\"always\"]"]
+        {
+            assert!(is_accepted(&format!("{plan}{more}\n")), "{more}");
+        }
+        let own = "[servers.mine]\nmodel = \"loop\"\nsummary = \"s\"\n[servers.own]\ncommand = [\"a\", \"{port}\"]\n";
+        assert!(is_accepted(&format!("{plan}{own}")));
+    }
+
+    #[test]
+    fn the_schema_accepts_every_suite() {
+        for suite in pitot_lab::SUITES {
+            assert!(is_accepted(suite.text), "{}", suite.name);
         }
     }
 }

@@ -121,6 +121,19 @@ pub(super) fn opens_connections(name: &str) -> bool {
     ENTRIES.iter().any(|e| e.name == name && e.load && matches!(e.role, Role::Connections))
 }
 
+/// The options that a plan may set for a side, and how it may spell each: none for a word that is no option of its command.
+pub(super) fn known<'a>(
+    catalog: &'a Catalog,
+    side: Side<'a>,
+) -> impl Iterator<Item = (&'a str, Option<&'a OptionWord>)> {
+    let is_reserved =
+        move |name: &str| side.entries().any(|e| e.name == name && matches!(e.role, Role::Reserved(_)));
+    let options = side.options(catalog).iter();
+    let words = side.entries().filter(|e| matches!(e.role, Role::Word)).map(|e| (e.name, None));
+    let settable = options.filter(move |o| o.renamed_to.is_none() && !is_reserved(&o.name));
+    settable.map(|o| (o.name.as_str(), Some(o))).chain(words)
+}
+
 /// Options of the load with which it ends by itself.
 pub(super) fn ending_options() -> impl Iterator<Item = &'static str> {
     ENTRIES.iter().filter(|e| matches!(e.role, Role::EndsByItself)).map(|e| e.name)
@@ -143,7 +156,7 @@ pub(super) fn check_option(
         Err(item.error(format!("`{value}` is not {kind}"), did_you_mean(&value.to_string(), &known)))
     };
     let words = |list: &[String]| -> Vec<String> { list.to_vec() };
-    let known = match (side, option) {
+    let words_known = match (side, option) {
         (Side::Server, "protocol") => {
             Some(("a protocol", catalog.protocols.iter().map(|p| p.name.clone()).collect()))
         }
@@ -168,21 +181,12 @@ pub(super) fn check_option(
         }
         _ => None,
     };
-    if let Some((kind, known)) = known {
+    if let Some((kind, known)) = words_known {
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
         return if known.contains(&value.to_string().as_str()) { Ok(()) } else { refuse(kind, &known) };
     }
     let Some(word) = side.options(catalog).iter().find(|o| o.name == option) else {
-        let mut known: Vec<&str> = side
-            .options(catalog)
-            .iter()
-            .filter(|o| o.renamed_to.is_none())
-            .map(|o| o.name.as_str())
-            .collect();
-        let reserved =
-            |name: &str| side.entries().any(|e| e.name == name && matches!(e.role, Role::Reserved(_)));
-        known.retain(|name| !reserved(name));
-        known.extend(side.entries().filter(|e| matches!(e.role, Role::Word)).map(|e| e.name));
+        let known: Vec<&str> = known(catalog, side).map(|(name, _)| name).collect();
         let what = format!("`{option}` is not an option of `{}`", side.command());
         return Err(item.source.error(&item.key_span, what, did_you_mean(option, &known)));
     };

@@ -77,8 +77,12 @@ pub(in crate::plan) enum Kind<T: 'static> {
 /// The shape of what has a reader of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::plan) enum Shape {
-    /// Options of a command and their settings.
-    Settings,
+    /// Options of `pitot serve` that all cells share.
+    Server,
+    /// Settings of targets.
+    Target,
+    /// Options of `pitot load`, or of what runs in its place.
+    Load,
     /// Helpers by name.
     Helpers,
     /// Servers by name.

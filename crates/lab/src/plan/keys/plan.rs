@@ -161,7 +161,7 @@ pub(in crate::plan) static PLAN: &[Key<Plan>] = &[
     },
     Key {
         name: "server",
-        kind: Kind::Structure(Shape::Settings, |known, item, p| {
+        kind: Kind::Structure(Shape::Server, |known, item, p| {
             p.server_host = hosts::of_side(known, item)?;
             p.server = commands::settings(known, item, Side::Server)?;
             Ok(())
@@ -171,7 +171,7 @@ pub(in crate::plan) static PLAN: &[Key<Plan>] = &[
     },
     Key {
         name: "target",
-        kind: Kind::Structure(Shape::Settings, |known, item, p| {
+        kind: Kind::Structure(Shape::Target, |known, item, p| {
             p.target = targets::settings(known, item)?;
             Ok(())
         }),
@@ -180,7 +180,7 @@ pub(in crate::plan) static PLAN: &[Key<Plan>] = &[
     },
     Key {
         name: "load",
-        kind: Kind::Structure(Shape::Settings, |known, item, p| {
+        kind: Kind::Structure(Shape::Load, |known, item, p| {
             p.load_hosts = hosts::of_load(known, item, p.server_host.as_deref())?;
             (p.load, p.program) = commands::load(known, item)?;
             Ok(())

@@ -135,7 +135,7 @@ fn takes<T>(kind: &Kind<T>) -> String {
         Kind::Files(_) => "contents by path".into(),
         Kind::Ready(_) => "`\"port\"`, `{ get = \"/\" }`, `{ line = \"...\" }`".into(),
         Kind::Structure(shape, _) => match shape {
-            Shape::Settings => "a table of options".into(),
+            Shape::Server | Shape::Target | Shape::Load => "a table of options".into(),
             Shape::Helpers | Shape::Servers | Shape::SettingSets | Shape::Hosts | Shape::Kernels => {
                 "tables by name".into()
             }
