@@ -6,16 +6,22 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use pitot_lab::Plan;
 use pitot_results::Failure;
 
 use crate::catalog::catalog;
 use crate::comparison::{Comparison, Folder};
+use crate::failure::nearest;
 use crate::output::{print, print_line};
+use crate::run::changed_plan;
 
 /// Write a plan to go on from, with comments.
 ///
-/// With the options of `pitot run --server ...` it is the plan of that comparison, else one of two servers of Pitot with
-/// hints how to add your own. A file that exists is not overwritten.
+/// With the options of `pitot run --server ...` it is the plan of that comparison, with --from that of a suite, else one of
+/// two servers of Pitot with hints how to add your own. A file that exists is not overwritten.
+///
+/// Its first line tells editors where the schema of plans is, by which they complete and check keys (docs/plans.md):
+/// pitot list plan-schema >plan-schema.json
 #[derive(Debug, Args)]
 pub(crate) struct Init {
     /// The file to write; - is standard output.
@@ -24,6 +30,13 @@ pub(crate) struct Init {
     /// Repetitions of each cell. [default: 8]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     repetitions: Option<u32>,
+    /// The plan of this suite (`pitot list suites`).
+    #[arg(long, value_name = "SUITE", conflicts_with_all = ["server", "repetitions"])]
+    from: Option<String>,
+    /// With --from: another value for a key of the plan; may be given several times. For a factor its levels: --set
+    /// load.connections=64,256.
+    #[arg(long = "set", id = "set", value_name = "KEY=VALUE", requires = "from")]
+    changes: Vec<String>,
     #[command(flatten)]
     comparison: Comparison,
 }
@@ -41,7 +54,11 @@ impl Init {
         let is_here = folder.as_deref().and_then(Path::parent).is_none_or(|folder| folder == here);
         let elsewhere = here.to_string_lossy();
         let folder = if is_here { Folder::Here } else { Folder::Elsewhere(&elsewhere) };
-        let text = comparison.plan_text(self.repetitions, &catalog()?, folder)?;
+        let text = match &self.from {
+            Some(suite) => suite_text(suite, &self.changes)?,
+            None => comparison.plan_text(self.repetitions, &catalog()?, folder)?,
+        };
+        let text = format!("{SCHEMA}\n{text}");
         if is_stdout {
             return print(&text).map(|()| ExitCode::SUCCESS);
         }
@@ -62,6 +79,23 @@ impl Init {
             )),
         }
     }
+}
+
+/// The first line of a plan, which editors read that follow Taplo's directives.
+const SCHEMA: &str = "#:schema ./plan-schema.json";
+
+/// The plan of a suite, changed, as one who reads it first would write it.
+fn suite_text(name: &str, changes: &[String]) -> Result<String, Failure> {
+    if pitot_lab::suite(name).is_none() {
+        let hint = nearest(name, pitot_lab::SUITES.iter().map(|suite| suite.name));
+        return Err(Failure::misuse(
+            format!("unknown suite `{name}`{hint}"),
+            "`pitot list suites` names them; a plan of your own is copied with cp",
+        ));
+    }
+    let text = changed_plan(name, changes)?;
+    Plan::parse(&format!("{name}.toml"), &text, &catalog()?)?;
+    Ok(text)
 }
 
 /// Reminds of the options in the command that a hint shows.

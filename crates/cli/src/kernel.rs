@@ -10,9 +10,11 @@ use clap::{Args, Subcommand};
 use pitot_kernel::{GVISOR, GVISOR_BUILD, GVISOR_MODULE, InstallPlan, Kernel, Origin, Sandbox, Store};
 use pitot_results::{Failure, stderr};
 use pitot_target::Installation;
+use serde_json::{Value, json};
 
 use crate::kernel_store::store;
-use crate::output::print_line;
+use crate::list::Format;
+use crate::output::{print, print_line};
 use crate::run::guardian;
 
 /// Kernels that servers can be measured on, in guests or in gVisor's sandbox: list, install and remove them.
@@ -28,7 +30,11 @@ pub(crate) struct KernelCommand {
 #[derive(Debug, Subcommand)]
 enum Action {
     /// The kernels that are there.
-    List,
+    List {
+        /// Output format.
+        #[arg(long, value_enum, default_value = "text")]
+        format: Format,
+    },
     Install(Install),
     Add(Add),
     /// Remove a kernel.
@@ -104,7 +110,8 @@ impl Guest {
 impl KernelCommand {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         match self.command {
-            Action::List => list(),
+            Action::List { format: Format::Text } => list(),
+            Action::List { format: Format::Json } => list_as_json(),
             Action::Install(install) => install.run(),
             Action::Add(add) => add.run(),
             Action::Remove { name } if name == GVISOR => {
@@ -141,6 +148,18 @@ fn list() -> Result<ExitCode, Failure> {
         ));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The kernels as one JSON object: `kernels`, by their names in plans, and `gvisor`, null where it is not.
+fn list_as_json() -> Result<ExitCode, Failure> {
+    let kernel = |kernel: &Kernel| {
+        let Kernel { name, release, from, sha256, image } = kernel;
+        json!({"name": name, "release": release, "from": from, "sha256": sha256, "image": image})
+    };
+    let kernels: Vec<Value> = store().list().iter().map(kernel).collect();
+    let gvisor = Sandbox::find(&store())
+        .map(|sandbox| json!({"name": GVISOR, "version": sandbox.version(), "program": sandbox.program()}));
+    print(&format!("{:#}\n", json!({"kernels": kernels, "gvisor": gvisor}))).map(|()| ExitCode::SUCCESS)
 }
 
 impl Install {

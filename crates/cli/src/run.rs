@@ -20,7 +20,7 @@ use pitot_lab::database::check_owner;
 use pitot_lab::statistics::MEDIAN_REPETITIONS_MIN;
 use pitot_lab::{
     Catalog, Guardian, Measure, OtherRun, Outcome, Plan, Prepared, RunLock, RunState, SUITES, SelfCheck,
-    Setting, SkipRecord, VerdictKind, prepare, resume, suite,
+    Setting, SkipRecord, VerdictKind, prepare, resume, suite, with_change,
 };
 use pitot_results::{Failure, stderr};
 use pitot_sys::signal::{Signal, SignalFd};
@@ -65,6 +65,10 @@ pub(crate) struct Run {
     /// With --resume: run the commands of a file that another user owns or everybody can write.
     #[arg(long, requires = "resume")]
     trust_owner: bool,
+    /// Another value for a key of the plan; may be given several times. For a factor its levels: --set
+    /// load.connections=64,256.
+    #[arg(long = "set", id = "set", value_name = "KEY=VALUE", conflicts_with_all = ["resume", "self_check", "server", "part"])]
+    changes: Vec<String>,
     #[command(flatten)]
     amount: Amount,
     /// The seed of the order, instead of the plan's.
@@ -261,7 +265,7 @@ impl Run {
             return self.compared(&catalog);
         }
         let name = self.plan.as_deref().unwrap_or(fallback);
-        let PlanText { name, mut text, folder } = PlanText::of(name)?;
+        let PlanText { name, mut text, folder } = PlanText::changed(name, &self.changes)?;
         if let Some(plain_cpu_ns) = plain_cpu_ns {
             text = self_check::calibrated(&text, plain_cpu_ns);
         }
@@ -398,6 +402,11 @@ pub(crate) fn plan_text(name: &str) -> Result<(String, String, Option<PathBuf>),
     Ok((name, text, folder))
 }
 
+/// The text of a suite or of a file, with other values for some keys.
+pub(crate) fn changed_plan(name: &str, changes: &[String]) -> Result<String, Failure> {
+    PlanText::changed(name, changes).map(|plan| plan.text)
+}
+
 /// The text of a plan, and where it comes from.
 struct PlanText {
     name: String,
@@ -414,6 +423,13 @@ impl PlanText {
         }
         let folder = std::path::absolute(name).ok().and_then(|path| Some(path.parent()?.to_owned()));
         Ok(PlanText { name: name.to_owned(), text: read_plan(name)?, folder })
+    }
+
+    /// With other values for some keys.
+    fn changed(name: &str, changes: &[String]) -> Result<PlanText, Failure> {
+        let plan = PlanText::of(name)?;
+        let text = changes.iter().try_fold(plan.text, |text, change| with_change(&text, change))?;
+        Ok(PlanText { text, ..plan })
     }
 }
 

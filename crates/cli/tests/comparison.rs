@@ -87,7 +87,11 @@ fn init_writes_a_plan_that_runs_and_overwrites_nothing() {
     let output = pitot(bed.path(), &[&["init"], &options[..]].concat());
     assert!(output.status.success(), "{}", text(&output));
     let plan = std::fs::read_to_string(bed.path().join("plan.toml")).unwrap();
-    assert!(plan.starts_with("# A plan of Pitot") && plan.contains("cwd = \"{plan}\""), "{plan}");
+    assert!(
+        plan.starts_with("#:schema ./plan-schema.json\n# A plan of Pitot")
+            && plan.contains("cwd = \"{plan}\""),
+        "{plan}"
+    );
     let output = pitot(bed.path(), &["run", "plan.toml"]);
     assert!(output.status.success(), "{}", text(&output));
     let output = pitot(bed.path(), &["init"]);
@@ -100,6 +104,36 @@ fn init_writes_a_plan_that_runs_and_overwrites_nothing() {
     let output = pitot(bed.path(), &["run", "plans/other.toml", "--dry-run"]);
     let own = bed.path().join("mine");
     assert!(text(&output).contains(&format!("{} serve http", own.display())), "{}", text(&output));
+}
+
+#[test]
+fn a_suite_is_run_and_written_with_other_values() {
+    let bed = bed();
+    let set = ["--set", "load.connections=8", "--set", "server=thread,loop+poll", "--set", "slices=4"];
+    let dry = pitot(bed.path(), &[&["run", "quick", "--dry-run"], &set[..]].concat());
+    assert!(dry.status.success(), "{}", text(&dry));
+    assert!(text(&dry).contains("# 2 cells, ") && text(&dry).contains("--connections 8 "), "{}", text(&dry));
+    let output = pitot(bed.path(), &[&["init", "own.toml", "--from", "quick"], &set[..]].concat());
+    assert!(output.status.success(), "{}", text(&output));
+    let own = pitot(bed.path(), &["run", "own.toml", "--dry-run"]);
+    assert!(own.status.success() && text(&own).contains("# 2 cells, "), "{}", text(&own));
+    let plan = std::fs::read_to_string(bed.path().join("own.toml")).unwrap();
+    assert!(plan.contains("load.connections = [8]") && plan.contains("title = "), "{plan}");
+    for (change, what) in
+        [("load.conections=8", "`conections`"), ("slices", "has no `=`"), ("duration=fast", "duration")]
+    {
+        for command in [["run", "quick", "--dry-run"], ["init", "-", "--from=quick"]] {
+            let output = pitot(bed.path(), &[&command[..], &["--set", change]].concat());
+            assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+            assert!(text(&output).contains(what), "{what}: {}", text(&output));
+        }
+    }
+    let output = pitot(bed.path(), &["init", "-", "--from", "quik"]);
+    assert!(
+        output.status.code() == Some(2) && text(&output).contains("did you mean `quick`"),
+        "{}",
+        text(&output)
+    );
 }
 
 #[test]

@@ -63,7 +63,7 @@ impl Run {
     pub(super) fn prepared_elsewhere(&self) -> Result<Prepared, Failure> {
         let catalog = catalog()?;
         let name = self.plan.as_deref().unwrap_or_default();
-        let PlanText { name, text, folder } = PlanText::of(name)?;
+        let PlanText { name, text, folder } = PlanText::changed(name, &self.changes)?;
         let mut plan = Plan::parse(&name, &text, &catalog)?;
         if let Some(folder) = folder {
             plan.resolve_paths(&folder);

@@ -38,6 +38,9 @@ fn what_is_no_kernel_is_refused_with_what_to_do() {
         assert!(text(&output).contains(wanted), "{arguments:?}: {}", text(&output));
     };
     assert!(text(&without_kernels(dir.path(), &["kernel", "list"])).contains("pitot kernel install"));
+    let listed = without_kernels(dir.path(), &["kernel", "list", "--format", "json"]);
+    let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
+    assert_eq!(listed["kernels"], serde_json::json!([]), "{listed}");
     std::fs::write(dir.path().join("vmlinuz"), "#!/bin/sh\n").unwrap();
     refused(&["kernel", "add", "vmlinuz"], "is no kernel");
     refused(&["kernel", "add", "no-such-file"], "cannot be read");

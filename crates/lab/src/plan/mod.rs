@@ -5,6 +5,7 @@
 //! mistake is reported with its line before anything runs; [`expand`] is pure. A plan that went through the run file
 //! ([`crate::runfile`]) is trusted and read by serde.
 
+mod change;
 mod command;
 mod definition;
 mod expand;
@@ -31,6 +32,7 @@ mod tests;
 mod value;
 mod words;
 
+pub use change::with_change;
 pub(crate) use command::OWN;
 pub use command::Placement;
 pub use definition::{Measure, Order, Plan};

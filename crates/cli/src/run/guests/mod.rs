@@ -59,7 +59,7 @@ impl Run {
             return Ok(RunFile::open(path).is_ok_and(|run| run.plan.is_in_guests()));
         }
         let Some(name) = &self.plan else { return Ok(false) };
-        let PlanText { name, text, .. } = PlanText::of(name)?;
+        let PlanText { name, text, .. } = PlanText::changed(name, &self.changes)?;
         Ok(text.contains("kernel") && Plan::parse(&name, &text, &catalog()?)?.is_in_guests())
     }
 

@@ -1,0 +1,135 @@
+//! Changes of a plan's text: a key gets another value, and everything else stays as its author wrote it.
+
+use pitot_results::Failure;
+use toml::de::{DeTable, DeValue};
+
+/// The plan `text` with another value for a key that is named with dots, such as `duration` or `load.connections`. `change`
+/// is `KEY=VALUE`. Where the key is a factor the value gives its levels: `64,256`.
+///
+/// # Errors
+/// If it has no `=`, or the text has no place for the key. Whether the plan knows the key is not looked at.
+pub fn with_change(text: &str, change: &str) -> Result<String, Failure> {
+    let refuse = |what: String| {
+        Failure::misuse(what, "write KEY=VALUE as a plan has them (docs/plans.md): load.connections=64,256")
+    };
+    let (key, value) = change.split_once('=').ok_or_else(|| refuse(format!("`{change}` has no `=`")))?;
+    let (key, value) = (key.trim(), value.trim());
+    let path: Vec<&str> = key.split('.').collect();
+    let is_word =
+        |word: &&str| !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "-_+".contains(c));
+    if !path.iter().all(is_word) {
+        return Err(refuse(format!("`{key}` is not a key of a plan")));
+    }
+    // What is wrong with the text itself is said where it is read as a plan.
+    let Ok(plan) = DeTable::parse(text) else { return Ok(text.to_owned()) };
+    let changed = match place(plan.get_ref(), &path) {
+        Some((at, true)) => replaced(text, at, &levels(value)),
+        Some((at, false)) => replaced(text, at, &spelled(value)),
+        None => inserted(text, &path, &spelled(value)),
+    };
+    let is_there = DeTable::parse(&changed).is_ok_and(|plan| place(plan.get_ref(), &path).is_some());
+    is_there.then_some(changed).ok_or_else(|| refuse(format!("`{key}` cannot be set in this plan")))
+}
+
+/// Where the value of a key stands, and whether it is the levels of a factor.
+fn place(plan: &DeTable<'_>, path: &[&str]) -> Option<(std::ops::Range<usize>, bool)> {
+    let factors = plan.get("factors").and_then(|factors| factors.get_ref().as_table());
+    let factor = factors.and_then(|factors| {
+        let quoted = factors.get(path.join(".").as_str()).map(|value| value.span());
+        quoted.or_else(|| value_at(factors, path))
+    });
+    let factor = factor.map(|at| (at, true));
+    factor.or_else(|| value_at(plan, path).map(|at| (at, false)))
+}
+
+/// Where the value of a key stands that is no table.
+fn value_at(table: &DeTable<'_>, path: &[&str]) -> Option<std::ops::Range<usize>> {
+    let (first, rest) = path.split_first()?;
+    let value = table.get(*first)?;
+    match (value.get_ref(), rest) {
+        (DeValue::Table(inner), [_, ..]) => value_at(inner, rest),
+        (DeValue::Table(_), []) | (_, [_, ..]) => None,
+        (_, []) => Some(value.span()),
+    }
+}
+
+fn replaced(text: &str, at: std::ops::Range<usize>, value: &str) -> String {
+    format!("{}{value}{}", &text[..at.start], &text[at.end..])
+}
+
+/// The text with a key that it did not have: below the head of its table, which is added if it is missing.
+fn inserted(text: &str, path: &[&str], value: &str) -> String {
+    let Some((key, [])) = path.split_last().map(|(key, table)| (*key, table)) else {
+        let (key, table) = (path[path.len() - 1], path[..path.len() - 1].join("."));
+        let head = format!("[{table}]");
+        let is_head = |line: &str| line.split('#').next().unwrap_or_default().trim() == head;
+        let mut end = 0;
+        for line in text.split_inclusive('\n') {
+            end += line.len();
+            if is_head(line) {
+                return format!("{}\n{key} = {value}\n{}", text[..end].trim_end_matches('\n'), &text[end..]);
+            }
+        }
+        return format!("{}\n\n{head}\n{key} = {value}\n", text.trim_end());
+    };
+    format!("{key} = {value}\n{text}")
+}
+
+/// A value as TOML spells it: as it is if it is TOML, else in quotes.
+fn spelled(value: &str) -> String {
+    match DeTable::parse(&format!("v = {value}")) {
+        Ok(table) if table.get_ref().len() == 1 => value.to_owned(),
+        // A string of JSON is one of TOML.
+        _ => serde_json::Value::from(value).to_string(),
+    }
+}
+
+/// The levels of a factor, from a list with commas or one of TOML.
+fn levels(value: &str) -> String {
+    if value.starts_with('[') {
+        return spelled(value);
+    }
+    let levels: Vec<String> = value.split(',').map(|level| spelled(level.trim())).collect();
+    format!("[{}]", levels.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAN: &str = "# A plan.\nduration = \"2s\" # short\n\n[load]\nurl = \"http://{address}/\"\n\n[factors]\nserver = [\"loop\"]\n\
+                        load.connections = [64, 512] # both\n";
+
+    fn changed(change: &str) -> String {
+        with_change(PLAN, change).unwrap()
+    }
+
+    #[test]
+    fn a_value_is_replaced_and_the_rest_stays() {
+        assert_eq!(changed("duration=500ms"), PLAN.replace("2s", "500ms"));
+        assert_eq!(changed("load.connections=16"), PLAN.replace("[64, 512]", "[16]"));
+        assert_eq!(changed("load.connections = 16, 32"), PLAN.replace("[64, 512]", "[16, 32]"));
+        assert_eq!(changed("server=thread,loop+poll"), PLAN.replace("\"loop\"", "\"thread\", \"loop+poll\""));
+        let quoted = PLAN.replace("load.connections", "\"load.connections\"");
+        assert_eq!(with_change(&quoted, "load.connections=[1]").unwrap(), quoted.replace("[64, 512]", "[1]"));
+    }
+
+    #[test]
+    fn a_key_that_is_missing_is_put_where_it_belongs() {
+        assert_eq!(changed("repetitions=3"), format!("repetitions = 3\n{PLAN}"));
+        assert_eq!(changed("load.threads=2"), PLAN.replace("[load]\n", "[load]\nthreads = 2\n"));
+        assert_eq!(changed("load.header=A: b"), PLAN.replace("[load]\n", "[load]\nheader = \"A: b\"\n"));
+        assert_eq!(changed("server.workers=2"), format!("{PLAN}\n[server]\nworkers = 2\n"));
+        assert_eq!(changed("tolerance=2%"), format!("tolerance = \"2%\"\n{PLAN}"));
+    }
+
+    #[test]
+    fn what_is_no_change_is_refused() {
+        for change in ["duration", "=3", "load.=3", "a b=3", "load=3", "duration.x=3"] {
+            let failure = with_change(PLAN, change).unwrap_err();
+            assert_eq!(failure.exit_code(), 2, "{change}");
+        }
+        // A value cannot add keys of its own.
+        assert_eq!(changed("title=1\nx = 2"), format!("title = \"1\\nx = 2\"\n{PLAN}"));
+    }
+}
