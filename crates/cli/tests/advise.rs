@@ -120,8 +120,9 @@ fn the_candidates_are_run_and_the_answer_stands_on_the_run() {
         .output()
         .unwrap();
     assert!(stdout(&report).contains("Advice: http, 4 connections"), "{}", stderr(&report));
-    let others =
-        left_in(dir.path()).into_iter().filter(|name| !name.starts_with("advice") && name != "pitot.lock");
+    let others = left_in(dir.path())
+        .into_iter()
+        .filter(|name| !name.starts_with("advice") && name != "pitot.run-lock");
     assert_eq!(others.collect::<Vec<_>>(), [] as [&str; 0]);
 }
 

@@ -51,11 +51,12 @@ fn only_beside(dir: &Path, expected: &[&str]) {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(dir).unwrap().map(Result::unwrap) {
         let name = entry.file_name().into_string().unwrap();
-        let about = entry.metadata().unwrap();
+        // Files of SQLite beside the run file come and go while the guardian of a killed lab ends.
+        let Ok(about) = entry.metadata() else { continue };
         if name.starts_with("a.pitot") {
             assert_eq!(about.permissions().mode() & 0o777, 0o600, "{name}");
         }
-        if about.is_file() && has_secret(&std::fs::read(entry.path()).unwrap()) {
+        if about.is_file() && std::fs::read(entry.path()).is_ok_and(|bytes| has_secret(&bytes)) {
             found.push(name);
         }
     }

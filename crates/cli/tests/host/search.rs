@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::namespaces::{in_namespaces, set_by_hand, sysctl};
 use super::{snapshot, stderr};
 
-#[needs("user-namespaces")]
+#[needs("user-namespaces", "ip")]
 #[test]
 fn a_search_that_is_too_short_says_how_long_it_takes_and_leaves_all_as_found() {
     let name = "search::a_search_that_is_too_short_says_how_long_it_takes_and_leaves_all_as_found";

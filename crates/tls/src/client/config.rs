@@ -20,6 +20,17 @@ use crate::trust::{self, AnyCertificate};
 /// # Errors
 /// The options contradict each other, or a file that they name cannot be used.
 pub(super) fn config(options: &TlsOptions) -> Result<ClientConfig, Failure> {
+    // Mistakes on the command line come before what this system lacks.
+    let identity = match (&options.certificate, &options.key) {
+        (None, None) => None,
+        (Some(certificate), Some(key)) => Some((certificate, key)),
+        (Some(_), None) => {
+            return Err(Failure::misuse("--tls-cert without the key of the certificate", "add --tls-key"));
+        }
+        (None, Some(_)) => {
+            return Err(Failure::misuse("--tls-key without the certificate of the key", "add --tls-cert"));
+        }
+    };
     let provider = Arc::new(ring::default_provider());
     let versions: &[&SupportedProtocolVersion] = match options.version {
         Some(TlsVersion::V1_2) => &[&TLS12],
@@ -47,9 +58,9 @@ pub(super) fn config(options: &TlsOptions) -> Result<ClientConfig, Failure> {
     } else {
         builder.with_custom_certificate_verifier(Arc::new(chain(options, &provider)?))
     };
-    let mut config = match (&options.certificate, &options.key) {
-        (None, None) => builder.with_no_client_auth(),
-        (Some(certificate), Some(key)) => {
+    let mut config = match identity {
+        None => builder.with_no_client_auth(),
+        Some((certificate, key)) => {
             let chain = trust::certificates(certificate)?;
             builder.with_client_auth_cert(chain, private_key(key)?).map_err(|e| {
                 let what = format!(
@@ -59,12 +70,6 @@ pub(super) fn config(options: &TlsOptions) -> Result<ClientConfig, Failure> {
                 );
                 Failure::misuse(what, "name a certificate and its own private key, both in PEM")
             })?
-        }
-        (Some(_), None) => {
-            return Err(Failure::misuse("--tls-cert without the key of the certificate", "add --tls-key"));
-        }
-        (None, Some(_)) => {
-            return Err(Failure::misuse("--tls-key without the certificate of the key", "add --tls-cert"));
         }
     };
     config.resumption = Resumption::disabled();
