@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead, Read, Write};
 
+use pitot_results::printable_start;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -11,6 +12,8 @@ pub const MESSAGE_BYTES_MAX: usize = 64 << 20;
 
 /// How much of a message that is none an error shows.
 const SHOWN_CHARS: usize = 60;
+/// How much of what the parser says, which names words of the message at any length.
+const REASON_CHARS: usize = 200;
 
 /// Why no message could be read.
 #[derive(Debug, thiserror::Error)]
@@ -49,8 +52,8 @@ pub fn read<T: DeserializeOwned>(stream: &mut impl BufRead) -> Result<Option<T>,
         Some(_) => return Err(FrameError::CutShort),
     }
     serde_json::from_slice(&line).map(Some).map_err(|e| FrameError::Malformed {
-        line: String::from_utf8_lossy(&line).chars().take(SHOWN_CHARS).map(printable).collect(),
-        reason: e.to_string(),
+        line: printable_start(&String::from_utf8_lossy(&line), SHOWN_CHARS),
+        reason: printable_start(&e.to_string(), REASON_CHARS),
     })
 }
 
@@ -63,11 +66,6 @@ pub fn write<T: Serialize>(stream: &mut impl Write, message: &T) -> io::Result<(
     line.push(b'\n');
     stream.write_all(&line)?;
     stream.flush()
-}
-
-/// What a terminal would obey is not shown.
-fn printable(c: char) -> char {
-    if c.is_control() { '.' } else { c }
 }
 
 #[cfg(test)]
@@ -125,6 +123,16 @@ mod tests {
     fn half_a_message_is_not_taken_for_a_whole_one() {
         assert!(matches!(read::<Request>(&mut &b"\"ping\""[..]), Err(FrameError::CutShort)));
         let error = read::<Request>(&mut &b"Permission \x1b[1mdenied\n"[..]).unwrap_err().to_string();
-        assert!(error.starts_with("`Permission .[1mdenied` is no message"), "{error}");
+        assert!(error.starts_with(r"`Permission \x1b[1mdenied` is no message"), "{error}");
+    }
+
+    #[test]
+    fn an_error_shows_a_short_beginning_of_what_was_sent_and_no_code_of_a_terminal() {
+        // The parser repeats the word that it does not know.
+        let word = format!("\\u001b]0;owned\\u0007\\u202e{}", "x".repeat(1_000_000));
+        let error = read::<Reply>(&mut format!("\"{word}\"\n").as_bytes()).unwrap_err().to_string();
+        assert!(error.len() < 1000, "{} bytes", error.len());
+        assert_eq!(pitot_results::printable(&error), error);
+        assert!(error.contains(r"unknown variant `\x1b]0;owned\x07\u202exxx"), "{error}");
     }
 }

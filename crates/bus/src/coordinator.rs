@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::agent::Announcement;
 use crate::connection::{ANSWER_MAX, Connection};
-use crate::entry::{Entry, State};
+use crate::entry::{Entry, State, sentence};
 use crate::job::{Job, now_unix_s};
 use crate::keys::SigningKey;
 use crate::places::{AGE_MAX, Places, STATES, TRIES_MAX, hints, subject};
@@ -66,6 +66,9 @@ async fn bounded(
     }
     Ok(Some(bytes))
 }
+
+/// So many sentences on what agents lack are told.
+const LACKING_TOLD_MAX: usize = 1000;
 
 /// How long one looks for something new.
 const MOMENT: Duration = Duration::from_millis(200);
@@ -252,7 +255,7 @@ impl<'a> Coordinator<'a> {
             };
             if let Some(reason) = self.why_nobody(&job, &holder).await? {
                 self.jobs.remove(&job);
-                self.arrived.push_back(Event::Failed { job, agent: holder.agent, reason });
+                self.arrived.push_back(Event::Failed { job, agent: sentence(&holder.agent), reason });
             }
         }
         Ok(())
@@ -261,7 +264,7 @@ impl<'a> Coordinator<'a> {
     /// Why nobody will carry out a job that has this entry, if that is so.
     async fn why_nobody(&mut self, job: &str, holder: &Entry) -> Result<Option<String>, async_nats::Error> {
         if matches!(holder.state, State::Failed(_)) && self.nobody_can(holder).await {
-            let why = holder.lacking.values().next().map_or("", String::as_str);
+            let why = holder.lacking.values().next().map_or_else(String::new, |why| sentence(why));
             return Ok(Some(format!("every agent on the bus lacks something for it: {why}")));
         }
         let is_gone = holder.tries >= TRIES_MAX && !self.is_at_work(&holder.agent, job).await?;
@@ -292,7 +295,8 @@ impl<'a> Coordinator<'a> {
         let Some(found) = found.filter(|found| found.operation == Operation::Put) else { return Ok(None) };
         let Some((entry, result)) = Entry::read(&found.value) else { return Ok(None) };
         for (agent, why) in &entry.lacking {
-            if self.told.insert((agent.clone(), why.clone())) {
+            let (agent, why) = (sentence(agent), sentence(why));
+            if self.told.len() < LACKING_TOLD_MAX && self.told.insert((agent.clone(), why.clone())) {
                 (self.tell)(&format!("the agent `{agent}` leaves {job} to others: {why}"));
             }
         }
@@ -300,7 +304,7 @@ impl<'a> Coordinator<'a> {
             return Ok(Some(entry));
         }
         let job = job.to_owned();
-        let agent = entry.agent;
+        let agent = sentence(&entry.agent);
         let event = match entry.state {
             State::Done => Event::Done { job, agent, result: result.to_vec() },
             State::Object(name) => match self.object(&name).await? {
@@ -310,7 +314,7 @@ impl<'a> Coordinator<'a> {
                     Event::Failed { job, agent, reason }
                 }
             },
-            State::Failed(reason) => Event::Failed { job, agent, reason },
+            State::Failed(reason) => Event::Failed { job, agent, reason: sentence(&reason) },
             State::Claimed => return Ok(None),
         };
         let (Event::Done { job, .. } | Event::Failed { job, .. }) = &event;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use pitot_results::printable_start;
 use serde::{Deserialize, Serialize};
 
 use crate::places::TRIES_MAX;
@@ -56,9 +57,23 @@ impl Entry {
     }
 }
 
+/// How much is shown of a sentence of an agent.
+const SENTENCE_CHARS: usize = 1000;
+
+/// What an agent says, for a person.
+pub(crate) fn sentence(of_agent: &str) -> String {
+    printable_start(of_agent, SENTENCE_CHARS)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_an_agent_says_is_short_and_commands_no_terminal() {
+        assert_eq!(sentence("no nginx\x1b[2J\n"), r"no nginx\x1b[2J\x0a");
+        assert_eq!(sentence(&"x".repeat(1 << 20)).len(), SENTENCE_CHARS + 3);
+    }
 
     #[test]
     fn an_entry_is_read_as_it_was_written() {

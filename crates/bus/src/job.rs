@@ -36,8 +36,12 @@ struct Signature {
 
 impl Job {
     pub(crate) fn sealed(&self, key: &SigningKey) -> Vec<u8> {
-        let body = serde_json::to_vec(self).expect("plain data has a JSON form");
-        let signature = Signature { signature: STANDARD.encode(key.sign(&body)) };
+        Job::signed(&serde_json::to_vec(self).expect("plain data has a JSON form"), key)
+    }
+
+    /// A message with this body.
+    pub(crate) fn signed(body: &[u8], key: &SigningKey) -> Vec<u8> {
+        let signature = Signature { signature: STANDARD.encode(key.sign(body)) };
         let mut message = serde_json::to_vec(&signature).expect("plain data has a JSON form");
         message.push(b'\n');
         message.extend(body);

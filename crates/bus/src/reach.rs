@@ -9,6 +9,7 @@ use tokio::sync::mpsc::{Receiver, channel};
 
 use crate::agent::Announcement;
 use crate::connection::Connection;
+use crate::entry::sentence;
 use crate::keys::SigningKey;
 use crate::session::{
     Answer, Opening, Order, PIECE_BYTES_MAX, Turn, down, drawn, openings, signed, unnumbered, up,
@@ -110,7 +111,7 @@ async fn open(
             (None, Some(running)) => format!("it is at work on {running}"),
             (None, None) => "it does not answer".to_owned(),
         };
-        let what = format!("the agent `{agent}` was not reached: {why}");
+        let what = format!("the agent `{agent}` was not reached: {}", sentence(&why));
         return Err(Failure::run(what, "see what it says there"));
     }
 }

@@ -39,8 +39,12 @@ pub(crate) struct Answer {
 
 impl Opening {
     pub(crate) fn sealed(&self, key: &SigningKey) -> Vec<u8> {
-        let body = serde_json::to_vec(self).expect("plain data has a JSON form");
-        [key.sign_as(OPENING, &body), body].concat()
+        Opening::signed(&serde_json::to_vec(self).expect("plain data has a JSON form"), key)
+    }
+
+    /// A message with this body.
+    pub(crate) fn signed(body: &[u8], key: &SigningKey) -> Vec<u8> {
+        [&key.sign_as(OPENING, body)[..], body].concat()
     }
 
     /// The opening that a message is, if a trusted key has signed it. Nothing is read before that is known.

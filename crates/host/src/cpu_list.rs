@@ -1,12 +1,19 @@
 //! Lists of CPUs as the kernel writes them.
 
+/// The greatest number of a CPU that is believed.
+const CPU_MAX: usize = 65_535;
+
 /// The CPUs of a list as the kernel writes it: `0-3,8`.
 pub fn parse_cpu_list(text: &str) -> Option<Vec<usize>> {
     let mut cpus = Vec::new();
     for part in text.trim().split(',').filter(|p| !p.is_empty()) {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (first, last): (usize, usize) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-        if first > last || last > 65_535 {
+        if first > last || last > CPU_MAX {
+            return None;
+        }
+        // A short text may name the same CPUs again and again.
+        if cpus.len() + (last - first) > CPU_MAX {
             return None;
         }
         cpus.extend(first..=last);
@@ -42,5 +49,6 @@ mod tests {
         for wrong in ["a", "3-1", "1-", "0-99999999"] {
             assert_eq!(parse_cpu_list(wrong), None, "{wrong}");
         }
+        assert_eq!(parse_cpu_list(&"0-65535,".repeat(100_000)), None, "52 GB of numbers in 800 kB of text");
     }
 }

@@ -5,7 +5,7 @@
 //! itself stays in [`LoadResult::printed`] for figures of its own.
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 use crate::disk::{self, DiskFiles, DiskRead};
 use crate::floor::{self, FloorResult};
@@ -20,6 +20,9 @@ pub enum ParseError {
     /// It is not JSON, or a field has a value of another type.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
+    /// A number is greater than any that is counted or timed.
+    #[error("`{0}` is {1}, which nothing was counted or timed to be")]
+    Number(String, Number),
     /// No program that is known here prints it.
     #[error("the field `schema` names none that is known here")]
     Schema,
@@ -33,6 +36,7 @@ impl LoadResult {
     /// If it is not JSON, or the object of no program that is known here.
     pub fn parse(text: &str) -> Result<LoadResult, ParseError> {
         let raw: Value = serde_json::from_str(text)?;
+        check_numbers(&raw)?;
         let schema = raw.get("schema").and_then(Value::as_str).unwrap_or_default();
         let command = raw.get("command").and_then(Value::as_str).unwrap_or_default();
         let mut result = match (schema, command) {
@@ -48,10 +52,38 @@ impl LoadResult {
     }
 }
 
+/// So much was never counted or timed: 2.3 years in nanoseconds, 72 PB. Sums of some of these have room in 64 bits.
+pub const COUNT_MAX: u64 = 1 << 56;
+
+/// What no figure is drawn from, and moments of a clock.
+const UNCOUNTED: [&str; 2] = ["options", "clock_ns"];
+
+/// Checks the numbers of an object from which figures are drawn.
+///
+/// # Errors
+/// The first number that is greater than [`COUNT_MAX`].
+pub fn check_numbers(object: &Value) -> Result<(), ParseError> {
+    check_named("", object)
+}
+
+fn check_named(name: &str, value: &Value) -> Result<(), ParseError> {
+    match value {
+        Value::Number(number) if !number.as_f64().is_some_and(|n| n.abs() <= COUNT_MAX as f64) => {
+            Err(ParseError::Number(name.to_owned(), number.clone()))
+        }
+        Value::Array(values) => values.iter().try_for_each(|value| check_named(name, value)),
+        Value::Object(fields) => fields
+            .iter()
+            .filter(|(name, _)| !UNCOUNTED.contains(&name.as_str()))
+            .try_for_each(|(name, value)| check_named(name, value)),
+        _ => Ok(()),
+    }
+}
+
 /// The files of all sizes together.
 fn of_files(files: DiskFiles) -> LoadResult {
     let elapsed_s: f64 = files.sizes.iter().map(|size| size.elapsed_s).sum();
-    let count = files.options.count * files.sizes.len() as u64;
+    let count = files.options.count.saturating_mul(files.sizes.len() as u64);
     LoadResult {
         schema: load::SCHEMA.into(),
         version: files.version.clone(),
@@ -196,6 +228,24 @@ mod tests {
         assert!(LoadResult::parse(r#"{"schema": "wrk/1"}"#).is_err());
         assert!(LoadResult::parse("[]").is_err());
         assert!(LoadResult::parse("{").is_err());
+    }
+
+    #[test]
+    fn a_number_that_nothing_can_be_is_refused_and_not_added_up() {
+        let parse = |field: &str| LoadResult::parse(&format!(r#"{{"schema": "pitot-load/1", {field}}}"#));
+        for wrong in [
+            r#""errors": [{"count": 18446744073709551615}, {"count": 1}]"#,
+            r#""requests": {"attempted": 72057594037927937000}"#,
+            r#""throughput_rps": -1e300"#,
+            r#""requests": {"completed": -1}"#,
+        ] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+        let told = parse(r#""series": [{"t_s": 1e18}]"#).unwrap_err().to_string();
+        assert!(told.starts_with("`t_s` is 1e+18, which"), "{told}");
+        // A seed may be any number, and so may a clock.
+        parse(r#""options": {"seed": 18446744073709551615}, "clock_ns": {"start": 9223372036854775807}"#)
+            .unwrap();
     }
 
     #[test]

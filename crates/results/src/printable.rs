@@ -34,6 +34,14 @@ pub fn printable(text: &str) -> String {
     shown
 }
 
+/// The beginning of a text as one line: what others say has no length that a sentence has room for.
+pub fn printable_start(text: &str, chars_max: usize) -> String {
+    match text.char_indices().nth(chars_max) {
+        None => printable(text),
+        Some((end, _)) => format!("{}...", printable(&text[..end])),
+    }
+}
+
 fn push(shown: &mut String, letter: char, is_layout: bool) {
     // Writing to a string cannot fail.
     let _ = match letter {
@@ -98,6 +106,13 @@ mod tests {
     fn a_terminal_shows_what_others_say_and_obeys_none_of_it() {
         assert_eq!(printable(HOSTILE), r"a\x1b]0;title\x07 \u009b2J\u202eé\x0d|\x0a");
         assert_eq!(printable("`6.1`: größer → 5"), "`6.1`: größer → 5");
+    }
+
+    #[test]
+    fn a_long_text_is_shown_by_its_beginning() {
+        assert_eq!(printable_start("é\x1bü", 3), r"é\x1bü");
+        assert_eq!(printable_start("é\x1bü", 2), r"é\x1b...");
+        assert_eq!(printable_start("", 0), "");
     }
 
     #[test]

@@ -58,7 +58,11 @@ impl Receipts {
 
     /// How many requests were acknowledged.
     pub fn count(&self) -> u64 {
-        self.connections.iter().flat_map(|c| &c.numbers).map(|(first, last)| last - first + 1).sum()
+        self.connections
+            .iter()
+            .flat_map(|c| &c.numbers)
+            .map(|(first, last)| (last + 1).saturating_sub(*first))
+            .sum()
     }
 }
 

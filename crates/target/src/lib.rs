@@ -23,4 +23,5 @@ pub use error::TargetError;
 pub use find::{Found, Missing, Places, versions};
 pub use install::{Installation, Step};
 pub use pages::{DYNAMIC, FILES, PAGES, Page};
+pub use read::read;
 pub use registry::{Known, Registry};

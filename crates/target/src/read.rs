@@ -134,8 +134,11 @@ enum Build {
     Cargo,
 }
 
-/// Reads a target. `file` is named in errors; `sources` are the files of its folder.
-pub(crate) fn read(
+/// Reads a target. `file` is named in errors; `sources` are the files of its folder: paths and texts.
+///
+/// # Errors
+/// The first mistake.
+pub fn read(
     name: &str,
     file: &str,
     text: &str,

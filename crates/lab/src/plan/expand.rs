@@ -115,6 +115,41 @@ impl Cell {
 /// How many descriptors a server may need besides one for each connection.
 const DESCRIPTORS_SPARE: u64 = 64;
 
+/// At most so many combinations. A run of 100,000 cells would take weeks.
+const COMBINATIONS_MAX: u128 = 100_000;
+/// At most so many files in all cells together.
+const FILES_MAX: u128 = 5_000_000;
+
+/// Why a plan is too large to be expanded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Excess {
+    /// The key that is to blame.
+    pub(super) key: &'static str,
+    /// The rest of a sentence: the plan ...
+    pub(crate) what: String,
+    pub(super) cure: &'static str,
+}
+
+impl Plan {
+    /// Why it is too large, if it is. To expand it would take all memory, and none of its runs would end.
+    pub(crate) fn excess(&self) -> Option<Excess> {
+        let levels = self.factors.iter().map(|factor| factor.levels.len() as u128);
+        let combinations = levels.fold(1, u128::saturating_mul);
+        if combinations > COMBINATIONS_MAX {
+            let what = format!("has {combinations} combinations of levels, more than {COMBINATIONS_MAX}");
+            return Some(Excess { key: "factors", what, cure: "vary less at once, or split the plan" });
+        }
+        let files_of = |files: &[PlanFile]| files.iter().map(|file| file.count()).sum::<u128>();
+        let own = self.servers.iter().map(|server| files_of(&server.files)).max().unwrap_or(0);
+        let files = combinations.saturating_mul(files_of(&self.files) + own);
+        (files > FILES_MAX).then(|| Excess {
+            key: "files",
+            what: format!("has {files} files in all cells together, more than {FILES_MAX}"),
+            cure: "write a shorter range in the path, such as \"www/{0..999}.html\"",
+        })
+    }
+}
+
 /// Crosses the factors of a plan: the cells that can be run, and the combinations that cannot or shall not be, each
 /// with its reason, both in the order of the plan.
 pub fn expand(plan: &Plan, catalog: &Catalog, host: &HostLimits) -> (Vec<Cell>, Vec<SkipRecord>) {
@@ -293,16 +328,11 @@ fn default_url(protocol: &ProtocolWord, server: &Settings) -> String {
 
 /// The files that a path with a range stands for, with the size of the load where they have it.
 fn file_set(file: PlanFile, size: u64) -> Vec<PlanFile> {
-    let content = match file.content {
+    let content = match &file.content {
         FileContent::SizeOfLoad => FileContent::Size(size),
-        content => content,
+        content => content.clone(),
     };
-    let range = file.path.split_once('{').and_then(|(head, rest)| {
-        let (inside, tail) = rest.split_once('}')?;
-        let (first, last) = inside.split_once("..")?;
-        Some((head, first.parse::<u32>().ok()?..=last.parse().ok()?, tail))
-    });
-    match range {
+    match file.range() {
         None => vec![PlanFile { path: file.path, content }],
         Some((head, numbers, tail)) => {
             numbers.map(|n| PlanFile { path: format!("{head}{n}{tail}"), content: content.clone() }).collect()

@@ -53,6 +53,10 @@ impl Plan {
             metric: plan.metric.clone(),
         };
         keys::apply(keys::PLAN, &mut known, &root, &mut plan)?;
+        if let Some(excess) = plan.excess() {
+            let span = root.get(excess.key).map_or(0..0, |item| item.key_span);
+            return Err(source.error(&span, format!("the plan {}", excess.what), excess.cure));
+        }
         if plan.measure == Measure::Slices && root.get("warmup").is_none() {
             plan.warmup_s = SLICED_WARMUP_S;
         }

@@ -1,5 +1,7 @@
 //! What a plan says of servers, of the load's helpers, and of the files that they find.
 
+use std::ops::RangeInclusive;
+
 use super::foreign::Foreign;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -162,6 +164,24 @@ pub struct PlanFile {
     pub path: String,
     /// What is in it.
     pub content: FileContent,
+}
+
+impl PlanFile {
+    /// What is before the range in its path, the range, and what is behind it; none if it is one file.
+    pub(super) fn range(&self) -> Option<(&str, RangeInclusive<u32>, &str)> {
+        let (head, rest) = self.path.split_once('{')?;
+        let (inside, tail) = rest.split_once('}')?;
+        let (first, last) = inside.split_once("..")?;
+        Some((head, first.parse().ok()?..=last.parse().ok()?, tail))
+    }
+
+    /// How many files it is.
+    pub(super) fn count(&self) -> u128 {
+        match self.range() {
+            None => 1,
+            Some((_, range, _)) => (u128::from(*range.end()) + 1).saturating_sub(u128::from(*range.start())),
+        }
+    }
 }
 
 /// What is in a file.

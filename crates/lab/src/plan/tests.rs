@@ -623,3 +623,27 @@ fn what_a_guest_cannot_do_is_refused_with_the_plan() {
     let foreign = "[servers.x]\naddress = \"10.0.0.9:80\"\ncommand = [\"ssh\"]\n";
     refused("", foreign, "a guest reaches nothing outside of it");
 }
+
+#[test]
+fn a_plan_that_no_memory_holds_is_refused_with_its_size() {
+    let refused = |factors: &str, more: &str, what: &str| {
+        let text =
+            format!("{more}\n[server]\nprotocol = \"http\"\n[factors]\nserver = [\"loop\"]\n{factors}");
+        let error = Plan::parse("p.toml", &text, &catalog()).map(|_| ()).unwrap_err();
+        assert!(error.to_string().contains(what) && !error.cure.is_empty(), "{error}");
+        error
+    };
+    let numbers =
+        |from: u32, count: u32| (from..from + count).map(|n| n.to_string()).collect::<Vec<_>>().join(",");
+    let crossed = ["replicate", "load.connections", "load.idle"]
+        .map(|name| format!("{name} = [{}]\n", numbers(1, 50)))
+        .concat();
+    let error = refused(&crossed, "", "the plan has 125000 combinations of levels, more than 100000");
+    assert_eq!(error.line, 4, "{error}");
+    refused(&format!("replicate = [{}]\n", numbers(1, 200_000)), "", "the plan has 200000 combinations");
+    let files = "files = { \"www/{0..4294967295}\" = \"x\" }";
+    refused("", files, "the plan has 4294967296 files in all cells together");
+    let most = format!("replicate = [{}]\n", numbers(1, 100_000));
+    let text = format!("[server]\nprotocol = \"http\"\n[factors]\nserver = [\"loop\"]\n{most}");
+    Plan::parse("p.toml", &text, &catalog()).unwrap();
+}

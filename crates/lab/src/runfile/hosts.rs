@@ -40,8 +40,8 @@ pub(super) fn read(connection: &Connection) -> Result<Vec<HostRecord>, RunFileEr
             name: row.get(0)?,
             does: row.get(1)?,
             clock_offset_ns: row.get(2)?,
-            clock_error_ns: row.get::<_, i64>(3)? as u64,
-            round_trip_ns: row.get::<_, i64>(4)? as u64,
+            clock_error_ns: row.get(3)?,
+            round_trip_ns: row.get(4)?,
             facts: facts(row.get(5)?),
             facts_after: row.get::<_, Option<String>>(6)?.map(facts),
         })

@@ -1,18 +1,18 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use pitot_fault::FaultRecord;
 use pitot_results::load::LoadResult;
-use pitot_results::{Failure, VerdictKind};
+use pitot_results::{COUNT_MAX, Failure, VerdictKind};
 use rusqlite::{Connection, Row};
 use serde::de::DeserializeOwned;
 
 use super::error::RunFileError;
 use super::masked::to_json;
 use super::schema;
-use crate::plan::{FactorLevel, Measure, SkipRecord};
+use crate::plan::{FactorLevel, Measure, Plan, SkipRecord};
 use crate::record::{
-    CellRecord, CpuSample, Repetition, Run, RunInfo, RunState, Sample, Slice, TreeSample, Verdict,
+    CellRecord, CpuSample, Repetition, Resources, Run, RunInfo, RunState, Sample, Slice, TreeSample, Verdict,
 };
 use crate::{database, secrets_file};
 use pitot_host::Fingerprint;
@@ -51,12 +51,16 @@ impl Run {
 pub(super) fn read(transaction: &Connection, layout: u32, path: &Path) -> Result<Run, RunFileError> {
     let (mut info, plan): (RunInfo, String) = transaction.query_row("SELECT * FROM run", [], read_info)?;
     info.schema_version = layout;
-    let plan = from_json("the plan", &plan)?;
+    let plan: Plan = from_json("the plan", &plan)?;
+    if let Some(excess) = plan.excess() {
+        return Err(RunFileError::Damaged(format!("its plan {}", excess.what)));
+    }
     let host_before = read_facts(transaction, "before")?;
     let host_after = Some(read_facts(transaction, "after")?).filter(|after| !after.facts.is_empty());
     let host_changes = host_after.as_ref().map(|after| host_before.changes_to(after)).unwrap_or_default();
-    let (controls, cells) =
-        read_cells(transaction, layout)?.into_iter().partition(|c| c.control_of.is_some());
+    let cells = read_cells(transaction, layout)?;
+    check_cells(&plan, &cells)?;
+    let (controls, cells) = cells.into_iter().partition(|c| c.control_of.is_some());
     let skips = read_skips(transaction)?;
     let hosts = super::hosts::read(transaction)?;
     Ok(Run {
@@ -193,6 +197,34 @@ fn read_cells(connection: &Connection, layout: u32) -> Result<Vec<CellRecord>, R
     Ok(cells)
 }
 
+/// What everything that reads a run relies on: each cell has a level of each factor of the plan, in that order, and each control is
+/// the twin of a cell.
+fn check_cells(plan: &Plan, cells: &[CellRecord]) -> Result<(), RunFileError> {
+    let ids: HashSet<i64> = cells.iter().filter(|c| c.control_of.is_none()).map(|c| c.id).collect();
+    for cell in cells {
+        let (own, wanted) = (cell.factors.iter().map(|f| &f.name), plan.factors.iter().map(|f| &f.name));
+        if !own.eq(wanted) {
+            let what = format!("the levels of cell {} are not one of each factor of the plan", cell.id);
+            return Err(RunFileError::Damaged(what));
+        }
+        if cell.control_of.is_some_and(|of| !ids.contains(&of)) {
+            return Err(RunFileError::Damaged(format!("cell {} is the control of no cell", cell.id)));
+        }
+    }
+    Ok(())
+}
+
+/// A time in seconds that a column has, which is none if it is negative or endless.
+fn seconds(row: &Row<'_>, name: &str) -> Result<Option<f64>, RunFileError> {
+    let value: Option<f64> = row.get(name)?;
+    match value {
+        Some(s) if !(0.0..=COUNT_MAX as f64).contains(&s) => {
+            Err(RunFileError::Damaged(format!("`{name}` is {s} s")))
+        }
+        value => Ok(value),
+    }
+}
+
 fn read_repetition(row: &Row<'_>, layout: u32) -> Result<Repetition, RunFileError> {
     let verdict: String = row.get("verdict")?;
     let kind = VerdictKind::from_name(&verdict)
@@ -207,10 +239,10 @@ fn read_repetition(row: &Row<'_>, layout: u32) -> Result<Repetition, RunFileErro
         position: row.get("position")?,
         host: String::new(),
         started_at: row.get("started_at")?,
-        elapsed_s: row.get("elapsed_s")?,
+        elapsed_s: seconds(row, "elapsed_s")?.unwrap_or_default(),
         address: row.get("address")?,
-        ready_s: row.get("ready_s")?,
-        warmup_s: if schema::has_warmup(layout) { row.get("warmup_s")? } else { None },
+        ready_s: seconds(row, "ready_s")?.unwrap_or_default(),
+        warmup_s: if schema::has_warmup(layout) { seconds(row, "warmup_s")? } else { None },
         verdict: Verdict {
             kind,
             reason: row.get("reason")?,
@@ -218,12 +250,18 @@ fn read_repetition(row: &Row<'_>, layout: u32) -> Result<Repetition, RunFileErro
         },
         load: load.map_err(|e| RunFileError::Damaged(format!("a load result: {e}")))?,
         server_stats: stats.map(|text| from_json("the server's counters", &text)).transpose()?,
-        resources: resources.map(|text| from_json("the resources", &text)).transpose()?,
+        resources: resources.map(|text| resources_of(&text)).transpose()?,
         output_tail: row.get(schema::output_tail_column(layout))?,
         samples: Vec::new(),
         slices: Vec::new(),
         faults: Vec::new(),
     })
+}
+
+fn resources_of(text: &str) -> Result<Resources, RunFileError> {
+    let raw = from_json("the resources", text)?;
+    pitot_results::check_numbers(&raw).map_err(|e| RunFileError::Damaged(format!("the resources: {e}")))?;
+    serde_json::from_value(raw).map_err(|e| RunFileError::Damaged(format!("the resources: {e}")))
 }
 
 fn read_samples(connection: &Connection) -> Result<HashMap<i64, Vec<Sample>>, RunFileError> {
@@ -232,10 +270,10 @@ fn read_samples(connection: &Connection) -> Result<HashMap<i64, Vec<Sample>>, Ru
     let column_count = query.column_count();
     let mut rows = query.query([])?;
     while let Some(row) = rows.next()? {
-        let mut columns = Columns { row, next: 0 };
-        let repetition = columns.take()?.unwrap_or_default() as i64;
+        let mut columns = Columns { row, next: 1 };
+        let repetition = row.get(0)?;
         let mut sample = Sample {
-            at_ns: columns.count()?,
+            at_ns: columns.moment()?,
             server: columns.tree()?,
             load: columns.tree()?,
             server_cpus: columns.cpus()?,
@@ -265,12 +303,11 @@ fn read_faults(connection: &Connection) -> Result<HashMap<i64, Vec<FaultRecord>>
     let mut query = connection.prepare("SELECT * FROM fault ORDER BY repetition_id, due_s, number")?;
     let mut rows = query.query([])?;
     while let Some(row) = rows.next()? {
-        let moment =
-            |name: &str| Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(name)?.unwrap_or(0) as u64);
+        let moment = |name: &str| Ok::<_, RunFileError>(row.get::<_, Option<u64>>(name)?.unwrap_or(0));
         all.entry(row.get("repetition_id")?).or_default().push(FaultRecord {
             number: row.get("number")?,
             kind: row.get("kind")?,
-            due_s: row.get("due_s")?,
+            due_s: seconds(row, "due_s")?.unwrap_or_default(),
             began_ns: moment("began_ns")?,
             ended_ns: moment("ended_ns")?,
             what: row.get("what")?,
@@ -286,13 +323,13 @@ fn read_slices(connection: &Connection) -> Result<HashMap<i64, Vec<Slice>>, RunF
     let mut query = connection.prepare("SELECT * FROM slice ORDER BY repetition_id, round, position")?;
     let mut rows = query.query([])?;
     while let Some(row) = rows.next()? {
-        let mut columns = Columns { row, next: 0 };
-        let repetition = columns.count()? as i64;
+        let mut columns = Columns { row, next: 4 };
+        let repetition = row.get(0)?;
         let slice = Slice {
-            round: columns.count()? as u32,
-            position: columns.count()? as u32,
-            predecessor: columns.take()?.map(|id| id as i64),
-            began_unix_ns: columns.count()?,
+            round: row.get(1)?,
+            position: row.get(2)?,
+            predecessor: row.get(3)?,
+            began_unix_ns: columns.moment()?,
             late_ns: columns.count()?,
             duration_ns: columns.count()?,
             drain_ns: columns.count()?,
@@ -321,17 +358,30 @@ struct Columns<'a> {
 }
 
 impl Columns<'_> {
-    fn take(&mut self) -> Result<Option<u64>, rusqlite::Error> {
-        let value: Option<i64> = self.row.get(self.next)?;
+    /// A moment of a clock, nanoseconds.
+    fn moment(&mut self) -> Result<u64, RunFileError> {
+        // Negative numbers are refused by their type.
+        let moment = self.row.get(self.next)?;
         self.next += 1;
-        Ok(value.map(|v| v as u64))
+        Ok(moment)
     }
 
-    fn count(&mut self) -> Result<u64, rusqlite::Error> {
+    /// What was counted or timed, if it was.
+    fn take(&mut self) -> Result<Option<u64>, RunFileError> {
+        let value: Option<u64> = self.row.get(self.next)?;
+        if let Some(excess) = value.filter(|value| *value > COUNT_MAX) {
+            let name = self.row.as_ref().column_name(self.next)?;
+            return Err(RunFileError::Damaged(format!("`{name}` is {excess}")));
+        }
+        self.next += 1;
+        Ok(value)
+    }
+
+    fn count(&mut self) -> Result<u64, RunFileError> {
         Ok(self.take()?.unwrap_or_default())
     }
 
-    fn tree(&mut self) -> Result<Option<TreeSample>, rusqlite::Error> {
+    fn tree(&mut self) -> Result<Option<TreeSample>, RunFileError> {
         let processes = self.take()?;
         let rest = TreeSample {
             processes: processes.unwrap_or_default(),
@@ -350,7 +400,7 @@ impl Columns<'_> {
         Ok(processes.map(|_| rest))
     }
 
-    fn cpus(&mut self) -> Result<CpuSample, rusqlite::Error> {
+    fn cpus(&mut self) -> Result<CpuSample, RunFileError> {
         Ok(CpuSample {
             user_ns: self.count()?,
             system_ns: self.count()?,

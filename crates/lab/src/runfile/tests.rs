@@ -504,3 +504,72 @@ fn a_secret_is_beside_the_file_and_not_in_it() {
     writer.finish(RunState::Complete, "", &host("x")).unwrap();
     assert!(files_with(dir.path(), &secrets).is_empty(), "what is complete is not resumed");
 }
+
+/// A run file with one repetition, to which `damage` was done with SQL.
+fn damaged(damage: &str) -> Result<Run, RunFileError> {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.pitot");
+    let mut writer = create(&path);
+    let mut one = repetition();
+    one.slices = vec![crate::record::Slice::default()];
+    writer.record(0, &one).unwrap();
+    writer.finish(RunState::Complete, "2026-01-02T03:05:00Z", &host("performance")).unwrap();
+    let harm = format!("PRAGMA foreign_keys = OFF; {damage}");
+    rusqlite::Connection::open(&path).unwrap().execute_batch(&harm).unwrap();
+    Run::open(&path)
+}
+
+#[test]
+fn a_cell_without_a_level_of_each_factor_is_damage() {
+    damaged("").unwrap();
+    for damage in [
+        "DELETE FROM factor WHERE cell_id = 1 AND position = 1",
+        "DELETE FROM factor",
+        "INSERT INTO factor VALUES (1, 2, 'replicate', '1')",
+        "UPDATE factor SET name = 'load.idle' WHERE position = 1 AND cell_id = 2",
+        "UPDATE factor SET position = 5 WHERE position = 0 AND cell_id = 1",
+        "UPDATE run SET plan = json_remove(plan, '$.factors[1]')",
+    ] {
+        let error = damaged(damage).map(|_| ()).unwrap_err();
+        assert!(
+            matches!(&error, RunFileError::Damaged(what) if what.contains("one of each factor")),
+            "{damage}: {error}"
+        );
+    }
+    let error = damaged("UPDATE cell SET control_of = 99 WHERE id = 4").map(|_| ()).unwrap_err();
+    assert!(error.to_string().contains("cell 4 is the control of no cell"), "{error}");
+}
+
+#[test]
+fn a_count_that_is_negative_or_nothing_that_was_counted_is_damage() {
+    for damage in [
+        "UPDATE sample SET server_cpu_ns = -1",
+        "UPDATE sample SET tcp_retransmits = 9223372036854775807",
+        "UPDATE sample SET at_ns = -5 WHERE at_ns = 1",
+        "UPDATE slice SET requests = -1",
+        "UPDATE slice SET requests = 4611686018427387904",
+        "UPDATE slice SET began_unix_ns = -1",
+        "UPDATE slice SET position = -1",
+        "UPDATE repetition SET block = -1",
+        "UPDATE repetition SET position = 4294967296",
+        "UPDATE repetition SET elapsed_s = -1.0",
+        "UPDATE repetition SET ready_s = 9e999",
+        "UPDATE fault SET began_ns = -1",
+        "UPDATE repetition SET load = json_set(load, '$.requests.completed', 9223372036854775807)",
+        "UPDATE repetition SET load = json_set(load, '$.requests.completed', -1)",
+        "UPDATE repetition SET resources = json_set(resources, '$.server_switches', -1)",
+        "UPDATE repetition SET resources = json_set(resources, '$.server_switches', 9223372036854775807)",
+    ] {
+        let failure = pitot_results::Failure::from(damaged(damage).map(|_| ()).unwrap_err());
+        assert!(failure.what.starts_with("the run file is damaged: "), "{damage}: {failure}");
+    }
+}
+
+#[test]
+fn a_plan_of_more_cells_than_can_be_run_is_damage() {
+    let levels = "(WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n LIMIT 100001) \
+                  SELECT json_group_array(i) FROM n)";
+    let error =
+        damaged(&format!("UPDATE run SET plan = json_set(plan, '$.factors[1].levels', json({levels}))"));
+    assert!(error.unwrap_err().to_string().contains("its plan has 200002 combinations of levels"));
+}

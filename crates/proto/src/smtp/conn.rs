@@ -410,16 +410,15 @@ impl Conn {
         }
         let (consumed, ended) = session.content.take(input, store.then_some(&mut exchange.step.bytes));
         session.ended = ended;
-        if session.refusal.is_none() {
-            let too_large = session.content.size > self.shared.options.message_bytes_max;
-            session.refusal = if session.content.stray {
-                Some(Refusal::StrayLineEnd)
-            } else if session.content.nul {
-                Some(Refusal::Nul)
-            } else {
-                too_large.then_some(Refusal::TooLarge)
-            };
-        }
+        // The gravest fault so far, however the message was split.
+        let fault = if session.content.stray {
+            Some(Refusal::StrayLineEnd)
+        } else if session.content.nul {
+            Some(Refusal::Nul)
+        } else {
+            (session.content.size > self.shared.options.message_bytes_max).then_some(Refusal::TooLarge)
+        };
+        session.refusal = fault.or(session.refusal);
         let next = if session.refusal.is_some() {
             // The stored part is discarded at once.
             session.upload = None;

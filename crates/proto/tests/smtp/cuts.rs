@@ -3,7 +3,9 @@
 use pitot_proto_harness as harness;
 use pitot_proto_harness::Outcome;
 
-use crate::support::{NO_FILES, store};
+use pitot_proto::smtp::{Smtp, SmtpOptions};
+
+use crate::support::{NO_FILES, store, storing};
 
 const SCRIPT: &[u8] = b"EHLO client.test\r\nMAIL FROM:<a@b.test> SIZE=10 \r\nRCPT TO:<\"x>\"@c>\r\nRCPT TO:<>\r\nNOOP\n\
     DATA\r\nSubject: a\r\n\r\n..\r\n.x\r\n.\r\nFOO\rBAR\r\nMAIL FROM:<>\r\nRCPT TO:<Postmaster>\r\nDATA\r\nodd\n.\r\nend\r\n\
@@ -40,5 +42,25 @@ fn a_long_line_is_refused_alike_however_it_comes() {
     let whole = exchange([&input[..]]);
     for size in [1, 7, 2047, 2048, 2049, 4100] {
         assert_eq!(exchange(input.chunks(size)), whole, "in pieces of {size}");
+    }
+}
+
+/// Several faults in one message have one answer.
+#[test]
+fn a_message_with_several_faults_is_refused_alike_however_it_comes() {
+    let head = b"EHLO c\r\nMAIL FROM:<a@b>\r\nRCPT TO:<c@d>\r\nDATA\r\n";
+    let server = Smtp::new(&SmtpOptions { message_bytes_max: 40, ..storing() }).unwrap();
+    let long = "x".repeat(50);
+    for faults in
+        ["a\0b\nc", "a\nb\0c", &format!("{long}\nc"), &format!("a\0{long}"), &format!("{long}\0c\n.\n")]
+    {
+        let input = [&head[..], faults.as_bytes(), b"\r\n.\r\nNOOP\r\n"].concat();
+        let whole = harness::exchange(&server, &NO_FILES, [&input[..]]);
+        for at in 0..input.len() {
+            let (head, tail) = input.split_at(at);
+            let cut = harness::exchange(&server, &NO_FILES, [head, tail]);
+            assert_eq!(cut, whole, "{faults:?} cut at {at}");
+        }
+        assert_eq!(harness::exchange(&server, &NO_FILES, input.chunks(1)), whole, "{faults:?}");
     }
 }

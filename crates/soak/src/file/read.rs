@@ -4,7 +4,7 @@ use std::path::Path;
 
 use pitot_lab::database::{self, DatabaseError};
 use pitot_lab::secrets_file;
-use pitot_results::Failure;
+use pitot_results::{COUNT_MAX, Failure, check_numbers};
 use rusqlite::Connection;
 
 use super::error::SoakError;
@@ -69,8 +69,70 @@ impl Soak {
         let transaction = connection.unchecked_transaction()?;
         FORMAT.check(&transaction).map_err(of)?;
         database::check_pages(&transaction).map_err(of)?;
-        read(&transaction)
+        let soak = read(&transaction)?;
+        check(&soak).map_err(SoakError::Unsafe)?;
+        Ok(soak)
     }
+}
+
+/// A century: no soak is longer, and no moment of one is later.
+const LENGTH_S_MAX: f64 = 3.2e9;
+
+/// What everything that reads a soak relies on: times are on its axis, figures are finite, and counts can be added up. The error is
+/// a sentence.
+fn check(soak: &Soak) -> Result<(), String> {
+    // Some moments are shortly before its begin.
+    let moment = |what: &str, s: f64| match (-LENGTH_S_MAX..=LENGTH_S_MAX).contains(&s) {
+        true => Ok(()),
+        false => Err(format!("{what} is {s} s")),
+    };
+    let length = |what: &str, s: f64| match (0.0..=LENGTH_S_MAX).contains(&s) {
+        true => Ok(()),
+        false => Err(format!("{what} is {s} s")),
+    };
+    let count = |what: &str, n: u64| match n <= COUNT_MAX {
+        true => Ok(()),
+        false => Err(format!("{what} are {n}")),
+    };
+    for interval in &soak.intervals {
+        moment("the begin of an interval", interval.start_s)?;
+        length("the length of an interval", interval.length_s)?;
+        for n in [interval.completed, interval.errors, interval.missed, interval.received, interval.open] {
+            count("the counts of an interval", n)?;
+        }
+    }
+    for load in &soak.loads {
+        let totals = serde_json::to_value(&load.totals).unwrap_or_default();
+        check_numbers(&totals).map_err(|e| format!("the counts of a load: {e}"))?;
+    }
+    for subject in &soak.subjects {
+        count("the ends of a server", subject.endings.deaths.max(subject.endings.restarts))?;
+    }
+    for sample in &soak.samples {
+        moment("the begin of a sample", sample.start_s)?;
+        length("the length of a sample", sample.length_s)?;
+        let is_figure = |value: f64| value.abs() <= COUNT_MAX as f64;
+        if !(is_figure(sample.mean) && is_figure(sample.min) && is_figure(sample.max)) {
+            return Err(format!("a sample of `{}` is no figure", sample.figure.escape_debug()));
+        }
+    }
+    for event in &soak.events {
+        moment("the time of an event", event.at_s)?;
+        moment("the end of an event", event.until_s.unwrap_or(0.0))?;
+    }
+    for fault in &soak.faults {
+        moment("the time of a fault", fault.at_s.max(fault.due_s))?;
+        moment("the end of a fault", fault.until_s.unwrap_or(0.0))?;
+        count("the requests that a fault has lost", fault.lost)?;
+        let effect = serde_json::to_value(&fault.effect).unwrap_or_default();
+        check_numbers(&effect).map_err(|e| format!("the effect of a fault: {e}"))?;
+    }
+    for loss in &soak.losses {
+        moment("the time of a loss", loss.at_s)?;
+        length("the length of a loss", loss.length_s)?;
+        count("the requests that were lost", loss.lost.max(loss.torn))?;
+    }
+    Ok(())
 }
 
 /// Reads a soak within a transaction.

@@ -214,3 +214,45 @@ fn a_file_has_one_writer_and_a_reader_sees_whether_it_is_there() {
     file.finish(State::Stopped).unwrap();
     assert_eq!(Soak::look(&path).unwrap().state, State::Stopped);
 }
+
+#[test]
+fn a_time_or_count_that_nothing_can_have_had_is_damage() {
+    let damaged = |damage: &str| {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, mut file) = file(dir.path());
+        let fault = Fault { subject: 1, at_s: 1.0, until_s: Some(2.0), was_made: true, ..Fault::default() };
+        file.write(&Moment {
+            now_s: INTERVAL_S,
+            intervals: vec![interval(1, 0.0, 5)],
+            totals: vec![(1, Totals { completed: 5, ..Totals::default() })],
+            samples: vec![sample(0.0, 1.0)],
+            faults: vec![fault],
+            losses: vec![Loss { load: 1, at_s: 1.0, length_s: SECOND_S, lost: 1, torn: 0 }],
+            ..Moment::default()
+        })
+        .unwrap();
+        file.finish(State::Stopped).unwrap();
+        rusqlite::Connection::open(&path).unwrap().execute_batch(damage).unwrap();
+        Soak::open(&path).map(|_| ())
+    };
+    damaged("").unwrap();
+    for damage in [
+        "UPDATE interval SET completed = -1",
+        "UPDATE interval SET errors = 9223372036854775807",
+        "UPDATE interval SET start_s = 9e999",
+        "UPDATE interval SET length_s = -30.0",
+        "UPDATE interval SET length_s = 1e300",
+        "UPDATE sample SET mean = 9e999",
+        "UPDATE sample SET max = -1e300",
+        "UPDATE sample SET start_s = 1e18",
+        "UPDATE load SET totals = json_set(totals, '$.completed', -1)",
+        "UPDATE load SET totals = json_set(totals, '$.completed', 9223372036854775807)",
+        "UPDATE endings SET deaths = -1",
+        "UPDATE endings SET restarts = 9223372036854775807",
+        "UPDATE fault SET until_s = 9e999",
+        "UPDATE loss SET lost = -1",
+        "UPDATE loss SET lost = 9223372036854775807",
+    ] {
+        assert!(damaged(damage).is_err(), "{damage}");
+    }
+}

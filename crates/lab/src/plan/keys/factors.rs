@@ -1,5 +1,7 @@
 //! Factors and their levels.
 
+use std::collections::HashSet;
+
 use crate::plan::host::SETTINGS_FACTOR;
 use crate::plan::levels::{Factor, KERNEL_FACTOR, REPLICATE_FACTOR, SERVER_FACTOR};
 use crate::plan::options::{Side, check_option};
@@ -21,10 +23,11 @@ pub(super) fn factors(known: &Known<'_>, item: &Item<'_>) -> Result<Vec<Factor>,
             );
         }
         let mut levels: Vec<Value> = Vec::new();
+        let mut names = HashSet::new();
         for element in &elements {
             let value = element.need_scalar()?;
             check_level(known, &item, element, &value)?;
-            if levels.iter().any(|l| l.to_string() == value.to_string()) {
+            if !names.insert(value.to_string()) {
                 return Err(element.error(format!("the level `{value}` stands twice"), "take one out"));
             }
             levels.push(value);

@@ -12,7 +12,7 @@ use std::time::Duration;
 use pitot_agent::frame::{self, FrameError};
 use pitot_agent::{Ask, Greeting, Hello, PING_INTERVAL, Reply, Request, VERSION};
 use pitot_meter::now;
-use pitot_results::printable;
+use pitot_results::printable_start;
 
 use super::push::last_complaint;
 use crate::record::HostRecord;
@@ -23,6 +23,10 @@ const GREETING_TIMEOUT: Duration = Duration::from_secs(30);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Questions by which the offset of a clock is measured: the one with the shortest round trip counts.
 const CLOCK_QUESTIONS: usize = 9;
+/// How much is shown of a sentence of an agent, which becomes a reason in the run file.
+const SENTENCE_CHARS: usize = 1000;
+/// How much is shown of the version that an agent names.
+const VERSION_CHARS: usize = 60;
 /// How much is kept of what an agent complains of on its stderr.
 const COMPLAINT_BYTES: usize = 2000;
 /// How long the end of its stderr is waited for when it has ended: what it has started may hold that open.
@@ -111,7 +115,7 @@ impl Link {
             None => Err("there is no connection".to_owned()),
         };
         match answer {
-            Ok(Reply::Error(what)) => Err(format!("{} (on the host `{}`)", printable(&what), self.name)),
+            Ok(Reply::Error(what)) => Err(format!("{} (on the host `{}`)", sentence(&what), self.name)),
             Ok(reply) => Ok(reply),
             Err(why) => Err(self.lose(why)),
         }
@@ -232,7 +236,7 @@ impl Link {
                 connection.greeting = greeting;
                 Ok(connection)
             }
-            Ok(Reply::Error(what)) => Err(printable(&what)),
+            Ok(Reply::Error(what)) => Err(sentence(&what)),
             Ok(_) => Err("it does not greet".into()),
             Err(why) => Err(connection.close(&why)),
         }
@@ -278,9 +282,14 @@ impl Drop for Connection {
     }
 }
 
+/// What an agent says is wrong.
+fn sentence(what: &str) -> String {
+    printable_start(what, SENTENCE_CHARS)
+}
+
 /// Why the agent that greets so is not the same program as this lab, if it is not: the end of a sentence.
 fn why_other(greeting: &Greeting) -> Option<String> {
-    let (own, other) = (env!("CARGO_PKG_VERSION"), printable(&greeting.pitot));
+    let (own, other) = (env!("CARGO_PKG_VERSION"), printable_start(&greeting.pitot, VERSION_CHARS));
     if greeting.version != VERSION {
         return Some(format!("its agent speaks version {} of the protocol, not {VERSION}", greeting.version));
     }
