@@ -1,5 +1,6 @@
 //! `pitot soak` as a user runs it.
 
+mod alarms;
 mod faults;
 mod hangs;
 mod kept;
