@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Kills the lab with SIGKILL while a fault of its plan holds, and looks whether anything of the fault, or of the run, is left.
 
-    sudo bench/fault_kills.py [--kills 4] [--seed 1] [--pitot target/release/pitot] [--fault NAME...]
+    sudo bench/fault_kills.py [--kills 4] [--seed 1] [--pitot target/release/pitot] [--fault NAME...] [--guardians]
 
 Each kind of fault that can be made here is tried `--kills` times, the kill at a random moment after it began. Nobody is asked to clean
-up: the run's guardian has to. In the namespaces of bench/host_kills.py, where compared with before are the mounts, the loop devices,
+up: the run's guardian has to. With `--guardians` all guardians are killed as well, those of the run and of the fault, and `pitot host
+undo` has to. In the namespaces of bench/host_kills.py, where compared with before are the mounts, the loop devices,
 the control groups, the files in /dev/shm and the private directories; and no process may be left that the run has started, stopped ones
 included. Exits with 1 if anything is.
 """
@@ -12,6 +13,7 @@ import argparse
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -102,7 +104,18 @@ def is_loaded(directory):
     return any(" load http://" in command for command in processes(directory).values())
 
 
-def kill(pitot, fault, chance):
+def kill_with_guardians(directory):
+    """Kills the lab, the fault's program and their guardians, which are forks of them: first all are stopped, so that none sees another end."""
+    ours = lambda: [int(pid) for pid, command in processes(directory).items() if " run plan.toml" in command or " fault " in command]
+    for what in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in ours():
+            try:
+                os.kill(pid, what)
+            except ProcessLookupError:
+                pass
+
+
+def kill(pitot, fault, chance, guardians):
     """Kills a run during a fault; what it has left that was not there before."""
     with tempfile.TemporaryDirectory(prefix="pitot-fault-kills-") as directory:
         os.chmod(directory, 0o755)
@@ -111,17 +124,21 @@ def kill(pitot, fault, chance):
         factors = FILE_SYSTEM if fault == "disk-full" else ""
         write(os.path.join(directory, "plan.toml"), PLAN.format(fault=fault, length=length, load=load, factors=factors))
         before = left(directory, 0)
-        env = {**os.environ, "TMPDIR": directory}
+        env = {**os.environ, "TMPDIR": directory, "PITOT_HOST_JOURNAL": os.path.join(directory, "journal")}
         with open(os.path.join(directory, "stderr"), "wb") as log:
             command = [pitot, "run", "plan.toml", "-o", "run.pitot"]
             lab = subprocess.Popen(command, cwd=directory, env=env, stdout=subprocess.DEVNULL, stderr=log)
         run_kills.wait_until(lambda: is_loaded(directory) or lab.poll() is not None)
         time.sleep(BEGUN_AFTER_S + chance.uniform(0, 1))
         ended = lab.poll()
+        if guardians:
+            kill_with_guardians(directory)
         lab.kill()
         lab.wait()
         if ended is not None:
             sys.exit(f"{fault}: the run ended by itself: {read(os.path.join(directory, 'stderr')).decode()}")
+        if guardians:
+            subprocess.run([pitot, "host", "undo"], env=env, stdout=subprocess.DEVNULL)
         run_kills.wait_until(lambda: left(directory, lab.pid) == before)
         after = left(directory, lab.pid)
         return {kind: after[kind] for kind in before if after[kind] != before[kind]}
@@ -133,6 +150,7 @@ def main():
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--pitot", default="target/release/pitot")
     parser.add_argument("--fault", nargs="*")
+    parser.add_argument("--guardians", action="store_true")
     options = parser.parse_args()
     be_root_inside("only root may make all kinds of faults")
     mount_memory_groups()
@@ -146,7 +164,7 @@ def main():
             print(f"{name:14} not tried: {fault.get('cause') or 'not asked for'}")
             continue
         for number in range(options.kills):
-            wrong = kill(pitot, name, chance)
+            wrong = kill(pitot, name, chance, options.guardians)
             kills += 1
             clean += not wrong
             for kind, what in wrong.items():

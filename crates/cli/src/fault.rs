@@ -6,15 +6,17 @@ use std::process::ExitCode;
 
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use pitot_fault::{Aim, FAULTS, Fault, Means, OPTIONS, Options, carry_out, find};
+use pitot_host::Machine;
+use pitot_host::journal;
 use pitot_meter::{Nanos, units};
-use pitot_results::Failure;
+use pitot_results::{Failure, stderr};
 
 use crate::value::{self, Cpus};
 
 /// Do something to a server under load, for a time, and take it back: stop or kill its processes, and more.
 ///
 /// The fault is taken back after its time, on Ctrl-C, on SIGTERM, and also if this program is killed (SIGKILL): a guardian
-/// process sees to that. `pitot list faults` says what each does and what can be made on this machine; a plan asks for
+/// process sees to that. If both are killed, `pitot host status` shows what is left, and `pitot host undo` takes it back. `pitot list faults` says what each does and what can be made on this machine; a plan asks for
 /// faults with the tables `faults`. Two lines on standard output say when it began and when it ended (CLOCK_MONOTONIC, nanoseconds).
 #[derive(Debug, Args)]
 pub(crate) struct FaultCommand {
@@ -88,6 +90,13 @@ fn is_program(means: Means) -> bool {
     matches!(means, Means::Program { .. })
 }
 
+/// Warns of faults that nobody takes back, because the program that made them and its guardian were killed.
+pub(crate) fn tell_of_left_faults() {
+    for fault in journal::left_faults(&Machine::here(), &journal::place()) {
+        stderr::line(format_args!("warning: left behind: {fault}\n  take it back with: pitot host undo"));
+    }
+}
+
 /// Where a proxy and a resolver listen if nothing is said.
 const ANY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 /// In place of a fault: the proxy in which some are made.
@@ -140,6 +149,7 @@ impl FaultCommand {
                 Failure::misuse(format!("--{name} is wrong for the fault `{}`", fault.name), why)
             })?;
         self.aim(fault, &mut options)?;
+        tell_of_left_faults();
         let own = Nanos((fault.lasts_s * 1e9) as u64);
         carry_out(fault, &options, self.length.unwrap_or(own)).map(|()| ExitCode::SUCCESS)
     }

@@ -29,6 +29,7 @@ use crate::bus::BusOptions;
 use crate::catalog::catalog;
 use crate::comparison::{self, Comparison, Folder};
 use crate::failure::nearest;
+use crate::fault;
 use crate::output::{default_output, print, print_line};
 use crate::report;
 use amount::Amount;
@@ -467,6 +468,7 @@ fn read_plan(name: &str) -> Result<String, Failure> {
 }
 
 pub(crate) fn guardian() -> Result<Guardian, Failure> {
+    fault::tell_of_left_faults();
     Guardian::start().map_err(|e| {
         Failure::run(
             format!("no private directory or process could be made: {e}"),

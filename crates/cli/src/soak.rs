@@ -1,5 +1,6 @@
 //! `pitot soak`.
 
+mod alarms;
 mod faults;
 mod orders;
 mod resume;
@@ -24,6 +25,7 @@ use pitot_sys::signal::{Signal, SignalFd};
 use crate::output::default_output;
 use crate::run;
 use crate::value;
+use alarms::Alarm;
 use orders::Target;
 
 /// Run servers under load for hours or days, and say what drifts, leaks, hangs and dies.
@@ -33,8 +35,8 @@ use orders::Target;
 /// crash or a power cut `--resume FILE` goes on, and the time between is a gap. `pitot report FILE` works at any time. See
 /// docs/soak.md.
 ///
-/// The exit code is 0 if the whole time was run, 1 if the soak ended before or servers have lost what they had acknowledged, and 2 for
-/// a mistake on the command line.
+/// The exit code is 0 if the whole time was run, 1 if the soak ended before, a server has answered nothing or has lost what it had
+/// acknowledged, or --fail-if holds, and 2 for a mistake on the command line.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct Soak {
@@ -46,8 +48,8 @@ pub(crate) struct Soak {
     /// How long, in time under load: 20m, 24h, 14d. [default: what the plan says]
     #[arg(long = "for", value_name = "TIME", value_parser = units::duration)]
     length: Option<Nanos>,
-    /// Go on with a soak that was stopped or killed, until its time is over. Its own command line is repeated; --pid, --restart and
-    /// --on-hang may be given anew. THIS RUNS THE COMMANDS IN THE FILE: resume only files that you or people you trust have made.
+    /// Go on with a soak that was stopped or killed, until its time is over. Its own command line is repeated; --pid, --restart,
+    /// --on-hang, --fail-if and --on-event may be given anew. THIS RUNS THE COMMANDS IN THE FILE: resume only files that you or people you trust have made.
     #[arg(long, value_name = "FILE.pitot")]
     resume: Option<PathBuf>,
     /// With --resume: run the commands of a file that another user owns or everybody can write.
@@ -91,6 +93,15 @@ pub(crate) struct Soak {
     /// what its threads do and what waits in its sockets. [default: what the plan says, or continue]
     #[arg(long, value_name = "WHAT", value_enum)]
     on_hang: Option<HangChoice>,
+    /// Exit with code 1 if one of these holds at the end: leak, drift (leaks too), hang, or a condition on a load's figures over the whole
+    /// soak, as `pitot load` has it: 'leak, errors > 1%, p99 > 50ms'. May be given several times.
+    #[arg(long, value_name = "ALARMS", value_parser = alarms::parse)]
+    fail_if: Vec<Vec<Alarm>>,
+    /// Run this command by sh(1) on each event, such as a hang, its end, or a death: curl -d "$PITOT_EVENT_SENTENCE" https://... The
+    /// variables PITOT_EVENT (the kind), _SERVER, _SENTENCE, _EVIDENCE, _AT_S, _UNTIL_S and _FILE tell of it. One runs at a time, for a
+    /// minute at most.
+    #[arg(long, value_name = "COMMAND")]
+    on_event: Option<String>,
     /// The seed from which the random moments of faults follow, instead of the plan's.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -139,6 +150,8 @@ impl Soak {
                     pid: self.pid.or(asked.pid),
                     restart: self.restart || asked.restart,
                     on_hang: self.on_hang.or(asked.on_hang),
+                    fail_if: if self.fail_if.is_empty() { asked.fail_if } else { self.fail_if },
+                    on_event: self.on_event.or(asked.on_event),
                     ..asked
                 };
                 soak.carry_out(path, Some(resumed))
@@ -169,7 +182,7 @@ impl Soak {
             None => Ok(()),
             Some((what, _)) => Err(Failure::misuse(
                 format!("{what} cannot be given with --resume: a soak goes on as it was begun"),
-                "leave it out (--pid, --restart and --on-hang may be given anew), or begin another soak",
+                "leave it out (--pid, --restart, --on-hang, --fail-if and --on-event may be given anew), or begin another soak",
             )),
         }
     }
@@ -210,7 +223,7 @@ impl Soak {
                     )
                 })?,
             };
-            let settings = self.settings(&target, &info, resumed.as_ref(), &cpus, &stop);
+            let settings = self.settings(&target, &info, &output, resumed.as_ref(), &cpus, &stop);
             let mut view = view::View::new(&pitot, &info.title, &output);
             let ran = pitot_soak::run::run(&ground, file, orders, settings, &mut |status| view.show(status));
             if ran.is_err() && resumed.is_none() {
@@ -228,7 +241,13 @@ impl Soak {
                 ),
                 format!("see when and of which load: pitot report {}", output.display()),
             )),
-            State::Complete => Ok(ExitCode::SUCCESS),
+            State::Complete => {
+                if let Some((server, met)) = soak.never_answered() {
+                    return Err(pitot_soak::run::never_answered(&server.name, &met));
+                }
+                alarms::check(&soak, &self.fail_if.concat(), &output)?;
+                Ok(ExitCode::SUCCESS)
+            }
             State::Running | State::Killed | State::Stopped => Err(Failure::run(
                 "the soak was stopped before its end; all intervals that were over are kept",
                 format!("go on with: pitot soak --resume {}", output.display()),
@@ -253,9 +272,10 @@ impl Soak {
 
     /// How it goes on, by the command line and what the plan says of soaks.
     fn settings<'a>(
-        &self,
+        &'a self,
         target: &Target,
         info: &'a Info,
+        path: &'a Path,
         resumed: Option<&resume::Resumed>,
         cpus: &CpuSplit,
         stop: &'a dyn Fn() -> bool,
@@ -275,6 +295,8 @@ impl Soak {
                 HangChoice::Continue => OnHang::Continue,
                 HangChoice::End => OnHang::End,
             },
+            on_event: self.on_event.as_deref(),
+            path,
             directory: &info.directory,
             cpus: [&cpus.server[..], &cpus.load].concat(),
             stop,
@@ -310,7 +332,8 @@ fn set_host(target: &Target, ground: &Ground<'_>) -> Result<(), Failure> {
 /// Takes away the file of a soak that did not begin: the same command, corrected, is to find no file.
 fn remove_if_empty(path: &Path) {
     let has_begun = |soak: &Recorded| {
-        !soak.intervals.is_empty() || soak.events.iter().any(|event| event.subject.is_some())
+        let is_answered = soak.loads.iter().any(|load| load.totals.was_answered());
+        is_answered || soak.events.iter().any(|event| event.subject.is_some())
     };
     if Recorded::open(path).is_ok_and(|soak| !has_begun(&soak)) {
         for end in ["", "-wal", "-shm", ".secrets"] {

@@ -1,4 +1,5 @@
-//! Whatever is killed with SIGKILL, a fault's own program or the lab, what the fault has done is taken back.
+//! Whatever is killed with SIGKILL, a fault's own program or the lab, what the fault has done is taken back; and by `pitot host
+//! undo` if the fault's guardian is killed as well.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -8,6 +9,7 @@ use std::time::{Duration, Instant};
 use pitot_needs::needs;
 
 const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
+const JOURNAL: &str = "PITOT_HOST_JOURNAL";
 
 /// Kills and waits when dropped.
 struct Guard(Child);
@@ -53,10 +55,11 @@ fn members(server: u32) -> Vec<u32> {
     pids.filter(|pid| stat(*pid, 3) == Some(server.to_string())).collect()
 }
 
-/// A fault that holds, made on a server by its program.
-fn begin(fault: &str, arguments: &[&str]) -> Guard {
+/// A fault that holds, made on a server by its program, and noted in a journal of the test's own.
+fn begin(fault: &str, arguments: &[&str], journal: &Path) -> Guard {
     let mut program = Guard(
         Command::new(PITOT)
+            .env(JOURNAL, journal)
             .args(["fault", fault])
             .args(arguments)
             .args(["--for", "10m"])
@@ -89,8 +92,10 @@ fn is_taken_back_from(fault: &str, options: &[&str], times: usize) {
     let pid = server.0.id();
     wait_until("the server never had its workers", || members(pid).len() == 3);
     let before = conditions(pid);
+    let dir = tempfile::tempdir().unwrap();
+    let journal = dir.path().join("journal");
     for _ in 0..times {
-        let mut program = begin(fault, &[&["--pid", &pid.to_string()], options].concat());
+        let mut program = begin(fault, &[&["--pid", &pid.to_string()], options].concat(), &journal);
         // A signal takes a moment.
         wait_until(&format!("{fault} does nothing"), || conditions(pid) != before);
         program.0.kill().unwrap();
@@ -98,7 +103,114 @@ fn is_taken_back_from(fault: &str, options: &[&str], times: usize) {
         wait_until(&format!("{fault} was not taken back: {:?}", conditions(pid)), || {
             conditions(pid) == before
         });
+        wait_until("the guardian did not record it", || std::fs::metadata(&journal).unwrap().len() == 0);
     }
+}
+
+/// `pitot host` for a journal: what it prints, and its exit code.
+fn host(action: &str, journal: &Path) -> (String, i32) {
+    let output = Command::new(PITOT).args(["host", action]).env(JOURNAL, journal).output().unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (String::from_utf8_lossy(&text).into_owned(), output.status.code().unwrap())
+}
+
+/// Kills the program of a fault and its guardian with SIGKILL: the fault stays until `pitot host undo`.
+fn is_undone_by_hand(fault: &str, options: &[&str]) {
+    let server = serve();
+    let pid = server.0.id();
+    wait_until("the server never had its workers", || members(pid).len() == 3);
+    let before = conditions(pid);
+    let dir = tempfile::tempdir().unwrap();
+    let journal = dir.path().join("journal");
+    let mut program = begin(fault, &[&["--pid", &pid.to_string()], options].concat(), &journal);
+    wait_until(&format!("{fault} does nothing"), || conditions(pid) != before);
+    let (text, code) = host("status", &journal);
+    assert!(code == 0 && text.contains(&format!("process {} takes it back", program.0.id())), "{text}");
+    let (text, code) = host("undo", &journal);
+    assert!(code == 1 && text.contains("LEFT ALONE") && !text.contains("taken back"), "{text}");
+    kill_with_guardian(&mut program);
+    let made = conditions(pid);
+    assert_ne!(made, before, "something else has taken {fault} back");
+    let (text, code) = host("status", &journal);
+    assert!(
+        code == 1 && text.contains(&format!("fault {fault}, ")) && text.contains("LEFT BEHIND"),
+        "{text}"
+    );
+    let again = Command::new(PITOT).args(["fault", "stop", "--pid", "0"]).env(JOURNAL, &journal).output();
+    let again = String::from_utf8_lossy(&again.unwrap().stderr).into_owned();
+    assert!(again.contains(&format!("warning: left behind: fault {fault}, ")), "{again}");
+    assert_eq!(conditions(pid), made, "only `host undo` takes it back");
+    let (text, code) = host("undo", &journal);
+    assert!(code == 0 && text.contains(": taken back"), "{text}");
+    wait_until(&format!("{fault} was not taken back: {text}"), || conditions(pid) == before);
+    assert_eq!(host("undo", &journal), ("nothing to undo\n".to_owned(), 0));
+    assert_eq!(host("status", &journal), ("nothing is changed\n".to_owned(), 0));
+}
+
+/// The guardian first, so that it sees nothing end.
+fn kill_with_guardian(program: &mut Guard) {
+    let parent = program.0.id().to_string();
+    let pids = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let children: Vec<u32> = pids.filter(|pid| stat(*pid, 1).as_ref() == Some(&parent)).collect();
+    assert_eq!(children.len(), 1, "a guardian");
+    pitot_sys::spawn::stop(children[0], pitot_sys::spawn::Stop::Kill);
+    wait_until("the guardian did not die", || stat(children[0], 0).is_none_or(|state| state == "Z"));
+    program.0.kill().unwrap();
+    program.0.wait().unwrap();
+}
+
+#[test]
+fn a_stopped_server_goes_on_after_host_undo_when_the_guardian_was_killed_too() {
+    is_undone_by_hand("stop", &["--process", "all"]);
+}
+
+#[test]
+fn a_server_has_its_descriptors_back_after_host_undo_when_the_guardian_was_killed_too() {
+    is_undone_by_hand("descriptors", &["--process", "all"]);
+}
+
+#[needs("control-groups")]
+#[test]
+fn a_server_has_its_memory_back_after_host_undo_when_the_guardian_was_killed_too() {
+    if memory_can_be_limited() {
+        is_undone_by_hand("memory", &[]);
+    }
+}
+
+#[test]
+fn a_fault_whose_guardian_alone_was_killed_is_taken_back_by_its_program() {
+    let server = serve();
+    let pid = server.0.id();
+    let dir = tempfile::tempdir().unwrap();
+    let journal = dir.path().join("journal");
+    let mut program = begin("stop", &["--pid", &pid.to_string(), "--process", "main"], &journal);
+    wait_until("the server was not stopped", || stat(pid, 0).as_deref() == Some("T"));
+    let parent = program.0.id().to_string();
+    let pids = std::fs::read_dir("/proc").unwrap().flatten();
+    let mut pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let guardian = pids.find(|pid| stat(*pid, 1).as_ref() == Some(&parent)).unwrap();
+    pitot_sys::spawn::stop(guardian, pitot_sys::spawn::Stop::Kill);
+    pitot_sys::spawn::stop(program.0.id(), pitot_sys::spawn::Stop::Terminate);
+    assert!(program.0.wait().unwrap().success());
+    assert_ne!(stat(pid, 0).as_deref(), Some("T"));
+    assert_eq!(host("status", &journal), ("nothing is changed\n".to_owned(), 0));
+}
+
+#[test]
+fn a_fault_that_cannot_be_noted_is_not_made() {
+    let server = serve();
+    let pid = server.0.id();
+    let dir = tempfile::tempdir().unwrap();
+    let output = Command::new(PITOT)
+        .args(["fault", "stop", "--pid", &pid.to_string(), "--process", "all", "--for", "10m"])
+        .env(JOURNAL, dir.path())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("was not made: the journal") && text.contains("PITOT_HOST_JOURNAL"), "{text}");
+    assert!(members(pid).iter().all(|pid| stat(*pid, 0).as_deref() != Some("T")));
 }
 
 /// How often each is tried; PITOT_KILLS sets another number.
@@ -145,7 +257,9 @@ fn a_server_that_needs_more_than_the_memory_that_is_left_is_killed() {
     if !memory_can_be_limited() {
         return;
     }
-    let _fault = begin("memory", &["--pid", &server.0.id().to_string(), "--bytes", "32MiB"]);
+    let dir = tempfile::tempdir().unwrap();
+    let aim = ["--pid", &server.0.id().to_string(), "--bytes", "32MiB"];
+    let _fault = begin("memory", &aim, &dir.path().join("journal"));
     server.0.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
     let mut status = String::new();
     BufReader::new(server.0.stdout.as_mut().unwrap()).read_line(&mut status).unwrap();
@@ -157,7 +271,9 @@ fn a_server_that_needs_more_than_the_memory_that_is_left_is_killed() {
 fn a_fault_ends_when_it_is_asked_to_and_says_when() {
     let server = serve();
     let pid = server.0.id();
-    let mut program = begin("stop", &["--pid", &pid.to_string(), "--process", "main"]);
+    let dir = tempfile::tempdir().unwrap();
+    let journal = dir.path().join("journal");
+    let mut program = begin("stop", &["--pid", &pid.to_string(), "--process", "main"], &journal);
     wait_until("the server was not stopped", || stat(pid, 0).as_deref() == Some("T"));
     pitot_sys::spawn::stop(program.0.id(), pitot_sys::spawn::Stop::Terminate);
     let mut rest = String::new();
@@ -206,6 +322,7 @@ fn nothing_of_a_fault_stays_when_the_lab_is_killed() {
                 .args(["run", "plan.toml", "-o", "run.pitot"])
                 .current_dir(dir.path())
                 .env("TMPDIR", dir.path())
+                .env(JOURNAL, dir.path().join("journal"))
                 .stdout(Stdio::null())
                 .stderr(Stdio::null())
                 .spawn()
@@ -218,5 +335,62 @@ fn nothing_of_a_fault_stays_when_the_lab_is_killed() {
         wait_until(&format!("{fault}: {:?}", processes_of(dir.path())), || {
             processes_of(dir.path()).is_empty()
         });
+        let (text, code) = host("status", &dir.path().join("journal"));
+        assert!(code == 0 && text == "nothing is changed\n", "{fault}: {text}");
+    }
+}
+
+/// Runs a script as root of namespaces of its own, in which it may mount.
+fn in_namespaces(script: &str, dir: &Path) -> String {
+    let output = Command::new("unshare")
+        .args(["--user", "--map-root-user", "--mount", "sh", "-ec", script])
+        .current_dir(dir)
+        .env("PITOT", PITOT)
+        .env(JOURNAL, dir.join("journal"))
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert!(output.status.success(), "{text}");
+    text
+}
+
+#[needs("user-namespaces")]
+#[test]
+fn a_disk_is_free_again_when_program_and_guardian_are_killed_for_the_file_has_no_name() {
+    let dir = tempfile::tempdir().unwrap();
+    // Nothing is noted for the guardian; it is killed all the same.
+    let text = in_namespaces(
+        "mkdir disk; mount -t tmpfs -o size=8m tmpfs disk
+         \"$PITOT\" fault disk-full --dir disk --for 60s > began & fault=$!
+         while ! grep -q began began; do sleep 0.01; done
+         ls -A disk | wc -l
+         if echo x > disk/x; then echo not full; fi
+         for p in /proc/[0-9]*; do
+             if grep -q \"^PPid:.$fault\\$\" $p/status 2> /dev/null; then kill -9 ${p#/proc/}; fi
+         done
+         kill -9 $fault; wait $fault || true
+         dd if=/dev/zero of=disk/whole bs=1M count=7 2> /dev/null && echo free
+         \"$PITOT\" host undo",
+        dir.path(),
+    );
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.first(), Some(&"0"), "no file has a name: {text}");
+    assert!(!text.contains("not full"), "{text}");
+    assert!(text.contains("\nfree\n") && text.contains("nothing to undo"), "{text}");
+}
+
+#[needs("user-namespaces")]
+#[test]
+fn a_file_system_of_the_machine_is_never_filled() {
+    let dir = tempfile::tempdir().unwrap();
+    for place in ["/var", "/home"] {
+        let text = in_namespaces(
+            &format!(
+                "mount -t tmpfs -o size=8m tmpfs {place}; mkdir {place}/server
+                 ! \"$PITOT\" fault disk-full --dir {place}/server --for 1s"
+            ),
+            dir.path(),
+        );
+        assert!(text.contains(&format!("lies on the file system of {place}, which others need")), "{text}");
     }
 }

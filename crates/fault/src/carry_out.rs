@@ -36,20 +36,23 @@ pub fn carry_out(fault: &Fault, options: &Options, length: Nanos) -> Result<(), 
     let proof = SingleThreaded::check().ok_or_else(|| {
         Failure::run("the process has several threads", "run pitot fault as a program of its own")
     })?;
-    let mut guardian = Undo::start(proof, undo).map_err(|e| cannot(&e))?;
+    let mut guardian = Undo::start(proof, fault.name, undo).map_err(|e| cannot(&e))?;
     // After the fork: the guardian heeds no signal but the end of the pipe.
     let signals = SignalFd::new(&[Signal::Interrupt, Signal::Terminate]).map_err(|e| cannot(&e))?;
-    let at = now();
+    let asked = now();
     let begun = match begin(options, &mut guardian) {
         Ok(begun) => begun,
         Err(why) => {
-            guardian.take_back();
+            let left = guardian.take_back().err().map(|left| format!(", and {left}")).unwrap_or_default();
+            let _ = guardian.recorded();
             return Err(Failure::run(
-                format!("the fault `{}` was not made: {why}", fault.name),
+                format!("the fault `{}` was not made: {why}{left}", fault.name),
                 "see pitot fault --help",
             ));
         }
     };
+    // To note changes takes a moment, before the first of them is made.
+    let at = guardian.noted().unwrap_or(asked);
     say(format_args!("{BEGAN}{} {}", at.0, begun.what));
     let ends = if fault.is_moment { at } else { at + length };
     while let left @ 1.. = ends.since(now()).0 {
@@ -60,14 +63,17 @@ pub fn carry_out(fault: &Fault, options: &Options, length: Nanos) -> Result<(), 
     drop(begun.held);
     let taken_back = guardian.take_back();
     say(format_args!("{ENDED}{}", now().0));
-    if taken_back {
-        return Ok(());
-    }
-    Err(Failure::run(
-        format!(
-            "the guardian of the fault `{}` did not end: {} may not be taken back",
-            fault.name, begun.what
-        ),
-        "look at what it did, and undo it by hand",
-    ))
+    let recorded = guardian.recorded();
+    taken_back.map_err(|why| {
+        Failure::run(
+            format!("the fault `{}` is not taken back: {why} ({})", fault.name, begun.what),
+            "see `pitot host status`, mend what stands in the way, and try `pitot host undo`",
+        )
+    })?;
+    recorded.map_err(|why| {
+        Failure::run(
+            format!("the fault `{}` is taken back, and that is not recorded: {why}", fault.name),
+            "mend that, and run `pitot host undo`, which looks at it again",
+        )
+    })
 }

@@ -5,7 +5,7 @@ use pitot_sys::Unavailable;
 use crate::options::Options;
 use crate::proxy::Condition;
 use crate::resolver::Reply;
-use crate::undo::Undo;
+use crate::undo::{Undo, UndoChange};
 
 /// A fault.
 pub struct Fault {
@@ -61,8 +61,8 @@ pub enum Means {
     Program {
         /// Makes it. Each change is noted with the guardian before it is made. The error is a sentence.
         begin: fn(&Options, &mut Undo) -> Result<Begun, String>,
-        /// Undoes a change, from its note, in the guardian. What has been undone, or is gone, is left alone.
-        undo: fn(&str),
+        /// Undoes a change, from its note: in the guardian, or by `pitot host undo`.
+        undo: UndoChange,
     },
     /// By the [proxy](crate::proxy) on the way: the condition, and what it does in words.
     Path(fn(&Options) -> (Condition, String)),

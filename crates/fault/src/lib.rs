@@ -3,8 +3,9 @@
 //! A fault is an entry of [`FAULTS`]: a name, what it is aimed at, which options it takes, what it needs of the machine, and
 //! how it is made. Most are made by a program of their own, `pitot fault NAME` ([`carry_out`]), which the lab starts as a user
 //! could: it makes the fault, holds it for its time, and takes it back. Before each change it notes how to undo it
-//! ([`Undo`]) with a guardian process, which undoes everything when the program ends, *by whatever means*: there is no other
-//! way back, so that the one that a kill -9 takes is the one that every run takes.
+//! ([`Undo`]) with a guardian process, which undoes everything when the program ends, *by whatever means*: the way back that a
+//! kill -9 takes is the one that every run takes. The notes are in the journal of the host as well, so that `pitot host undo`
+//! takes back ([`take_back`]) what is left when the guardian was killed too.
 //!
 //! When faults are made is a [`Schedule`]; what became of one is a [`FaultRecord`], and [`Effect`] is what the clients saw of
 //! it. Both know nothing of the lab, so that runs of hours use them as those of seconds do.
@@ -31,4 +32,4 @@ pub use faults::{FAULTS, find};
 pub use options::{Failing, Given, OPTIONS, Options, Which};
 pub use record::FaultRecord;
 pub use schedule::{At, FaultPlan, Moment, Schedule, schedule, schedule_of_soak};
-pub use undo::Undo;
+pub use undo::{Undo, take_back};

@@ -17,6 +17,12 @@ pub(crate) fn of_note(note: &str) -> Option<u32> {
     Process::read(pid).filter(|process| process.stat.started == started).map(|process| process.pid)
 }
 
+/// Whether the number of a note names another process now.
+pub(crate) fn is_another(note: &str) -> bool {
+    let pid = note.split(' ').next().and_then(|pid| pid.parse().ok());
+    of_note(note).is_none() && pid.and_then(Process::read).is_some()
+}
+
 /// All processes of a server: its first, their descendants, and what has its session.
 pub(crate) fn of_server(first: u32) -> Vec<Process> {
     ProcessTable::read().of(first).into_iter().cloned().collect()

@@ -48,6 +48,11 @@ impl Machine {
         Some(link.to_string_lossy().into_owned())
     }
 
+    /// What names this boot of the machine; empty if it has no such name.
+    pub fn boot_id(&self) -> String {
+        self.read("/proc/sys/kernel/random/boot_id").unwrap_or_default()
+    }
+
     /// The CPUs that are online.
     pub fn cpus(&self) -> Vec<usize> {
         let online = self.read("/sys/devices/system/cpu/online");

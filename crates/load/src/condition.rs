@@ -226,6 +226,11 @@ impl Condition {
         self.metric != Metric::Rate && matches!(self.relation, Relation::Above | Relation::AtLeast)
     }
 
+    /// Whether it is about replies, errors, missed arrivals or the rate: figures that are known while a load goes on.
+    pub fn is_of_replies(&self) -> bool {
+        self.times().is_none_or(|times| times == Times::Response)
+    }
+
     /// The times that it is about, if it is about times.
     pub(crate) fn times(&self) -> Option<Times> {
         match self.metric {

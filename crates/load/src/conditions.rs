@@ -23,7 +23,7 @@ impl Conditions {
             abort_on: conditions(&options.abort_on, "--abort-on")?,
             fail_if: conditions(&options.fail_if, "--fail-if")?,
         };
-        if let Some(late) = all.abort_on.iter().find(|c| c.times().is_some_and(|t| t != Times::Response)) {
+        if let Some(late) = all.abort_on.iter().find(|c| !c.is_of_replies()) {
             return Err(Failure::misuse(
                 format!("the figure of `{late}` is known at the end of the run only"),
                 "write it with --fail-if; --abort-on takes figures of replies, and errors, missed and rate",

@@ -58,6 +58,7 @@ mod verdict;
 mod watch;
 mod workload;
 
+pub use condition::{Condition, Figures};
 pub use engine::{ENGINES, EngineEntry};
 pub use hold::Session;
 pub use options::{ContentOptions, Options, ReachOptions};

@@ -150,6 +150,19 @@ pub struct Totals {
     pub doubled: u64,
 }
 
+impl Totals {
+    /// Whether the server has answered any request, rightly or not.
+    pub fn was_answered(&self) -> bool {
+        self.completed > 0 || self.kinds.iter().any(|kind| kind.phase == "content" && kind.count > 0)
+    }
+
+    /// What its requests met, for a sentence: `connect ECONNREFUSED 12 times`.
+    pub fn errors_by_kind(&self) -> String {
+        let kind = |kind: &Kind| format!("{} {} {} times", kind.phase, kind.kind, kind.count);
+        self.kinds.iter().map(kind).collect::<Vec<_>>().join(", ")
+    }
+}
+
 /// Errors of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -371,6 +384,16 @@ impl Soak {
     pub fn gaps_s(&self) -> f64 {
         let gaps = self.events.iter().filter(|event| event.kind == EventKind::Gap);
         gaps.filter_map(|gap| Some(gap.until_s? - gap.at_s)).sum()
+    }
+
+    /// A server that has answered nothing in the whole soak, and what its loads met.
+    pub fn never_answered(&self) -> Option<(&Subject, String)> {
+        let subject = self.subjects.iter().find(|subject| {
+            let mut loads = self.loads_of(subject.id).peekable();
+            loads.peek().is_some() && loads.all(|load| !load.totals.was_answered())
+        })?;
+        let met = self.loads_of(subject.id).map(|load| load.totals.errors_by_kind());
+        Some((subject, met.filter(|met| !met.is_empty()).collect::<Vec<_>>().join(", ")))
     }
 
     /// The loads of a server.

@@ -14,9 +14,10 @@ use super::apply::shown;
 use crate::output::print;
 use crate::run::minutes;
 
-/// Show what `pitot host apply` has changed, and whether it still is so.
+/// Show what `pitot host apply` has changed, and whether it still is so; and the faults that are made.
 ///
-/// Exits with 1 if something is odd: somebody else has changed a setting since, or the process that was to undo is gone.
+/// Exits with 1 if something is odd: somebody else has changed a setting since, or the process that was to undo a change or a fault is
+/// gone.
 #[derive(Debug, Args)]
 pub(super) struct Show {
     /// The journal: /var/lib/pitot/host-journal unless given here or in PITOT_HOST_JOURNAL.
@@ -42,18 +43,28 @@ impl Show {
         })?;
         let is_odd = status.changes.iter().any(|change| change.state == ChangeState::ChangedSince)
             || status.timers.iter().any(|timer| !timer.is_alive);
-        Ok(if is_odd && !status.is_of_earlier_boot { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+        let is_left = status.faults.iter().any(|fault| fault.pid.is_none());
+        let is_odd = is_odd && !status.is_of_earlier_boot || is_left;
+        Ok(if is_odd { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 }
 
 fn text(status: &Status) -> String {
-    if status.changes.is_empty() {
+    if status.changes.is_empty() && status.faults.is_empty() {
         return "nothing is changed\n".into();
     }
-    if status.is_of_earlier_boot {
-        return "nothing is changed: the machine has been started anew since\n".into();
-    }
     let mut text = String::new();
+    for fault in &status.faults {
+        text += &match fault.pid {
+            Some(pid) => format!("fault {}, {}: process {pid} takes it back", fault.fault, fault.on),
+            None => format!("fault {}, {}: LEFT BEHIND, run `pitot host undo`", fault.fault, fault.on),
+        };
+        text += &format!(" ({})\n", fault.at);
+    }
+    if status.is_of_earlier_boot {
+        let nothing = if text.is_empty() { "nothing" } else { "nothing else" };
+        return text + nothing + " is changed: the machine has been started anew since\n";
+    }
     for change in &status.changes {
         let state = match change.state {
             ChangeState::InForce => "",

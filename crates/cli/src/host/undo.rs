@@ -21,7 +21,7 @@ use crate::output::print;
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 const ATTEMPTS_MAX: u32 = 20;
 
-/// Set back what `pitot host apply` has changed, from the last change to the first.
+/// Set back what `pitot host apply` has changed, and take back the faults that killed programs have left, from the last to the first.
 ///
 /// What somebody else has changed since is left alone and named, and so is what belongs to a run under way. Of runs that were killed together with their guardian, the
 /// processes are ended, and control groups and private directories removed. Exits with 0 if everything is as it was before, and with 1
@@ -74,7 +74,7 @@ impl Undo {
                     None if self.forget => Scope::AllAndForget,
                     None => Scope::All,
                 };
-                journal::undo_changes(&mut journal, &machine, scope)
+                journal::undo_changes(&mut journal, &machine, scope, pitot_fault::take_back)
             }
             None => Undoing::default(),
         };
@@ -113,14 +113,19 @@ fn text(undoing: &Undoing, cleared: usize, leftovers: &[PathBuf]) -> String {
 }
 
 fn changes_text(outcomes: &[Undone], cleared: usize) -> String {
+    let mut text = String::new();
+    if outcomes.is_empty() {
+        text += "nothing to undo";
+    }
     if cleared > 0 {
         let changes = units::counted(cleared as u64, "change", "changes");
-        return format!(
-            "nothing to undo: the machine has been started since, and {changes} went with that; the journal is cleared\n"
+        let between = if outcomes.is_empty() { ": " } else { "" };
+        text += &format!(
+            "{between}the machine has been started since, and {changes} went with that; the journal is cleared"
         );
     }
-    if outcomes.is_empty() {
-        return "nothing to undo\n".into();
+    if !text.is_empty() {
+        text.push('\n');
     }
     let line = |outcome: &Undone| match outcome {
         Undone::Restored { key, from, to } => format!("{key}: {} -> {}\n", shown(from), shown(to)),
@@ -134,6 +139,7 @@ fn changes_text(outcomes: &[Undone], cleared: usize) -> String {
         Undone::PassedOn { key, found } => {
             format!("{key}: a later change is in force, and will be set back to {}\n", shown(found))
         }
+        Undone::TakenBack { key } => format!("{key}: taken back\n"),
         Undone::Gone { key } => format!("{key}: is gone\n"),
         Undone::Elsewhere { key, namespace } => format!(
             "{key}: NOT UNDONE: it belongs to another network namespace, {namespace}; undo it there (nsenter(1)), or \
@@ -144,5 +150,6 @@ fn changes_text(outcomes: &[Undone], cleared: usize) -> String {
         ),
         Undone::Failed { key, why } => format!("{key}: NOT UNDONE: {why}\n"),
     };
-    outcomes.iter().map(line).collect()
+    text.extend(outcomes.iter().map(line));
+    text
 }

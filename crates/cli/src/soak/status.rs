@@ -7,6 +7,8 @@ use clap::Args;
 use pitot_results::Failure;
 use pitot_soak::Soak;
 
+use super::alarms::{self, Alarm};
+
 /// Show how far a soak has come, on one screen: rates, failures by kind, what drifts, and the time that is left.
 #[derive(Debug, Args)]
 pub(super) struct Status {
@@ -16,6 +18,9 @@ pub(super) struct Status {
     /// Only the figures that drift, in a line each.
     #[arg(long)]
     drifts: bool,
+    /// Exit with code 1 if one of these holds so far: leak, drift, hang, or a condition on a load's figures, as with `pitot soak`.
+    #[arg(long, value_name = "ALARMS", value_parser = alarms::parse)]
+    fail_if: Vec<Vec<Alarm>>,
 }
 
 impl Status {
@@ -31,6 +36,7 @@ impl Status {
             false => pitot_report::soak::status(&soak),
         };
         crate::output::print(&text)?;
+        alarms::check(&soak, &self.fail_if.concat(), &self.file)?;
         Ok(ExitCode::SUCCESS)
     }
 }

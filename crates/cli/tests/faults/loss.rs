@@ -15,6 +15,7 @@ fn in_a_namespace(dir: &Path, arguments: &str) -> Output {
         .arg(format!("ip link set lo up; {PITOT:?} {arguments}; status=$?; nft list tables; exit $status"))
         .current_dir(dir)
         .env("TMPDIR", dir)
+        .env("PITOT_HOST_JOURNAL", dir.join("journal"))
         .env("PATH", format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap()))
         .output()
         .unwrap()
@@ -85,6 +86,25 @@ fn a_rule_goes_with_the_program_that_made_it() {
     );
     assert!(output.status.success(), "{}", text(&output));
     assert_eq!(text(&output).matches("table inet pitot_loss").count(), 1, "{}", text(&output));
+}
+
+#[needs("ip", "nft", "user-namespaces")]
+#[test]
+fn a_rule_whose_program_and_guardian_were_killed_goes_with_host_undo() {
+    let dir = tempfile::tempdir().unwrap();
+    // The guardian is the program's one child.
+    let output = in_a_namespace(
+        dir.path(),
+        &format!(
+            "fault loss --to 127.0.0.1:9 --for 60s > began & while ! grep -q began began; do sleep 0.01; done; \
+             for p in /proc/[0-9]*; do if grep -q \"^PPid:.$!\\$\" $p/status 2> /dev/null; then kill -9 ${{p#/proc/}}; fi; done; \
+             kill -9 $!; wait $!; nft list tables; {PITOT:?} host status; {PITOT:?} host undo"
+        ),
+    );
+    let said = text(&output);
+    assert!(output.status.success(), "{said}");
+    assert_eq!(said.matches("table inet pitot_loss").count(), 3, "{said}");
+    assert!(said.contains("of nftables: LEFT BEHIND") && said.contains("of nftables: taken back"), "{said}");
 }
 
 #[test]

@@ -54,7 +54,9 @@ fn run(faults: &str, servers: &str, duration: &str) -> (Value, tempfile::TempDir
 }
 
 fn pitot(dir: &Path, arguments: &[&str]) -> Output {
-    Command::new(PITOT).args(arguments).current_dir(dir).env("TMPDIR", dir).output().unwrap()
+    let mut command = Command::new(PITOT);
+    command.args(arguments).current_dir(dir).env("TMPDIR", dir);
+    command.env("PITOT_HOST_JOURNAL", dir.join("journal")).output().unwrap()
 }
 
 fn seconds(fault: &Value, name: &str) -> f64 {

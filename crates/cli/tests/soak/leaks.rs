@@ -13,10 +13,26 @@ const RATE: u64 = 200;
 /// Twelve intervals are needed for an answer.
 const LENGTH: &str = "14s";
 
-fn soak(dir: &Path, server: &Running, address: &str) -> Output {
+fn soak(dir: &Path, server: &Running, address: &str, fails: bool) -> Output {
     let (url, pid, rate) = (format!("http://{address}/"), server.0.id().to_string(), RATE.to_string());
-    let arguments =
-        [&url, "--pid", &pid, "-c", "2", "-R", &rate, "--for", LENGTH, "--interval", "1s", "-o", "a.pitot"];
+    let mut arguments = vec![
+        &*url,
+        "--pid",
+        &pid,
+        "-c",
+        "2",
+        "-R",
+        &rate,
+        "--for",
+        LENGTH,
+        "--interval",
+        "1s",
+        "-o",
+        "a.pitot",
+    ];
+    if fails {
+        arguments.extend(["--fail-if", "leak"]);
+    }
     super::soak(dir, &arguments).output().unwrap()
 }
 
@@ -24,8 +40,11 @@ fn soak(dir: &Path, server: &Running, address: &str) -> Output {
 fn drifts(leaks: &str) -> (Vec<Value>, String) {
     let dir = tempfile::tempdir().unwrap();
     let (server, address) = start(leaks);
-    let output = soak(dir.path(), &server, &address);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let fails = leaks == "leaks";
+    let output = soak(dir.path(), &server, &address, fails);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(i32::from(fails)), "{stderr}");
+    assert_eq!(stderr.contains("the soak fails: ") && stderr.contains("leak? "), fails, "{stderr}");
     let report = |format: &str| {
         let mut command = Command::new(PITOT);
         command.args(["report", "a.pitot", "--format", format, "-o", "-"]).current_dir(dir.path());

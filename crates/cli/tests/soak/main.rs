@@ -1,5 +1,6 @@
 //! `pitot soak` as a user runs it.
 
+mod alarms;
 mod faults;
 mod hangs;
 mod kept;
@@ -31,6 +32,7 @@ impl Drop for Running {
 fn soak(dir: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(PITOT);
     command.arg("soak").args(arguments).current_dir(dir).env("TMPDIR", dir);
+    command.env("PITOT_HOST_JOURNAL", dir.join("journal"));
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

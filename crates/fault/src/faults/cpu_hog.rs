@@ -28,7 +28,7 @@ pub(super) static FAULT: Fault = Fault {
             let what = format!("{} threads compute on each of the CPUs {cpus:?}", options.threads);
             Ok(Begun { what, held: Some(Box::new(hogs)) })
         },
-        undo: |_| (),
+        undo: |_| Ok(false),
     },
 };
 

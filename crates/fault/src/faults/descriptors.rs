@@ -1,12 +1,13 @@
 //! No descriptors are left: the server can accept nothing and open nothing.
 
+use pitot_sys::processes::Process;
 use rustix::io::Errno;
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
 use crate::entry::{Aim, Begun, Fault, Means};
 use crate::options::Options;
 use crate::processes::{self, choose};
-use crate::undo::Undo;
+use crate::undo::{Note, Undo};
 
 pub(super) static FAULT: Fault = Fault {
     name: "descriptors",
@@ -28,14 +29,24 @@ fn begin(options: &Options, undo: &mut Undo) -> Result<Begun, String> {
     let chosen = choose(options.pid, options.process)?;
     let soft_of = |pid: u32| limits(pid).map(|limits| limits.current.unwrap_or(u64::MAX));
     let main = soft_of(options.pid).ok_or_else(|| format!("process {} is not there", options.pid))?;
-    let known: Vec<String> = processes::of_server(options.pid).iter().map(|p| p.pid.to_string()).collect();
-    undo.note(&format!("heirs {} {main} {}", options.pid, known.join(",")))?;
+    let server = processes::of_server(options.pid);
+    let known: Vec<String> = server.iter().map(|p| p.pid.to_string()).collect();
+    let first = server.iter().find(|process| process.pid == options.pid);
+    let first = first.ok_or_else(|| format!("process {} is not there", options.pid))?;
+    let heirs = format!("heirs {} {main} {}", processes::note(first), known.join(","));
+    let mut notes = vec![Note::new(format!("what process {} starts", first.pid), heirs)];
+    // A worker may have ended since.
+    let found: Vec<(&Process, Rlimit)> =
+        chosen.iter().filter_map(|process| Some((process, limits(process.pid)?))).collect();
+    notes.extend(found.iter().map(|(process, limits)| {
+        let own = format!("own {} {}", processes::note(process), limits.current.unwrap_or(u64::MAX));
+        Note::of(process, own)
+    }));
+    undo.note(notes)?;
     let mut open_all = 0;
-    for process in &chosen {
-        // A worker may have ended since.
+    for (process, limits) in found {
         let Ok(open) = std::fs::read_dir(format!("/proc/{}/fd", process.pid)) else { continue };
-        let (open, Some(limits)) = (open.count() as u64, limits(process.pid)) else { continue };
-        undo.note(&format!("own {} {}", limits.current.unwrap_or(u64::MAX), processes::note(process)))?;
+        let open = open.count() as u64;
         match set(process.pid, open, limits.maximum) {
             Ok(()) => open_all += open,
             Err(Errno::SRCH) => {}
@@ -48,32 +59,38 @@ fn begin(options: &Options, undo: &mut Undo) -> Result<Begun, String> {
     )))
 }
 
-fn undo(note: &str) {
-    let mut words = note.splitn(3, ' ');
-    match (words.next(), words.next(), words.next()) {
-        (Some("own"), Some(soft), Some(process)) => {
-            let process = processes::of_note(process);
-            restore(process, soft.parse().ok());
+fn undo(note: &str) -> Result<bool, String> {
+    let words: Vec<&str> = note.split(' ').collect();
+    let [whose, pid, started, soft, rest @ ..] = &words[..] else {
+        return Err(format!("`{note}` is no note of this fault"));
+    };
+    let process = format!("{pid} {started}");
+    let soft: u64 = soft.parse().map_err(|_| format!("`{soft}` is no limit"))?;
+    match *whose {
+        "own" => processes::of_note(&process).map_or(Ok(false), |pid| restore(pid, soft)),
+        // What was forked meanwhile has the limit of its parent. The session of a first process that has ended keeps its number.
+        "heirs" if !processes::is_another(&process) => {
+            let known: Vec<u32> =
+                rest.iter().flat_map(|list| list.split(',')).filter_map(|pid| pid.parse().ok()).collect();
+            let server = processes::of_server(pid.parse().unwrap_or(0));
+            let mut heirs = server.iter().filter(|process| !known.contains(&process.pid));
+            heirs.try_fold(false, |any, heir| Ok(restore(heir.pid, soft)? || any))
         }
-        // What was forked meanwhile has the limit of its parent.
-        (Some("heirs"), Some(server), Some(rest)) => {
-            let (soft, known) = rest.split_once(' ').unwrap_or((rest, ""));
-            let known: Vec<u32> = known.split(',').filter_map(|pid| pid.parse().ok()).collect();
-            for process in processes::of_server(server.parse().unwrap_or(0)) {
-                if !known.contains(&process.pid) {
-                    restore(Some(process.pid), soft.parse().ok());
-                }
-            }
-        }
-        _ => {}
+        _ => Ok(false),
     }
 }
 
-fn restore(pid: Option<u32>, soft: Option<u64>) {
-    if let (Some(pid), Some(soft)) = (pid, soft)
-        && let Some(limits) = limits(pid)
-    {
-        let _ = set(pid, limits.maximum.map_or(soft, |maximum| soft.min(maximum)), limits.maximum);
+/// Raises the limit of a process again. One that is not lower than it was has been set by somebody else since.
+fn restore(pid: u32, soft: u64) -> Result<bool, String> {
+    let Some(limits) = limits(pid) else { return Ok(false) };
+    let soft = limits.maximum.map_or(soft, |maximum| soft.min(maximum));
+    if limits.current.is_none_or(|current| current >= soft) {
+        return Ok(false);
+    }
+    match set(pid, soft, limits.maximum) {
+        Ok(()) => Ok(true),
+        Err(Errno::SRCH) => Ok(false),
+        Err(e) => Err(format!("the limit of process {pid} cannot be set: {e}")),
     }
 }
 

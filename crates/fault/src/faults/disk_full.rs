@@ -1,25 +1,28 @@
 //! The disk is full.
 
 use std::fs::{File, OpenOptions};
+use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rustix::fs::{FallocateFlags, fallocate, statvfs};
+use pitot_host::journal;
+use rustix::fs::{CWD, FallocateFlags, Mode, OFlags, fallocate, openat, statvfs};
 use rustix::io::{Errno, pwrite};
 
 use crate::entry::{Aim, Begun, Fault, Means};
 use crate::options::Options;
-use crate::undo::Undo;
+use crate::undo::{Note, Undo};
 
 pub(super) static FAULT: Fault = Fault {
     name: "disk-full",
     summary: "Fill the file system on which the server's private directory lies.",
-    doc: "Writes fail with ENOSPC. Only a small file system that others do not need is ever filled: not that of / or of /tmp, and \
-          none with more than 5 GiB free, so a plan makes one for its servers (`host.filesystem = [\"ext4\"]`, as root). The \
-          space is taken by a file (fallocate(2)), with what becomes free meanwhile, and given back with it.",
+    doc: "Writes fail with ENOSPC. Only a small file system that others do not need is ever filled: not that of /, /var, /home or \
+          /tmp, and none with more than 5 GiB free, so a plan makes one for its servers (`host.filesystem = [\"ext4\"]`, as root). The \
+          space is taken by a file without a name (fallocate(2), O_TMPFILE), with what becomes free meanwhile, and given back with it: \
+          no end of the program and of the machine leaves it.",
     aim: Aim::Directory,
     takes: &[],
     lasts_s: 1.0,
@@ -29,15 +32,20 @@ pub(super) static FAULT: Fault = Fault {
     probe: || Ok(()),
     means: Means::Program {
         begin,
-        undo: |path| {
-            let _ = std::fs::remove_file(path);
+        undo: |path| match std::fs::remove_file(path) {
+            Ok(()) => Ok(true),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
+            Err(e) => Err(format!("{path} cannot be removed: {e}")),
         },
     },
 };
 
 /// A file system with more room is not one that was made for the purpose.
 const FREE_BYTES_MAX: u64 = 5 << 30;
-/// The name of the file.
+/// What the machine itself, or everybody on it, needs.
+const OF_OTHERS: [&str; 11] =
+    ["/", "/tmp", "/var", "/var/lib", "/var/log", "/var/tmp", "/home", "/root", "/usr", "/run", "/dev/shm"];
+/// The name of the file where the file system has none without names.
 const NAME: &str = ".pitot-disk-full";
 /// What is reserved at once, from the largest to the smallest.
 const PARTS: [u64; 4] = [256 << 20, 16 << 20, 1 << 20, 4096];
@@ -50,14 +58,11 @@ const FILL_INTERVAL: Duration = Duration::from_millis(20);
 fn begin(options: &Options, undo: &mut Undo) -> Result<Begun, String> {
     let dir = options.dir.as_deref().ok_or("the directory is not known")?;
     let free = check(dir)?;
-    let path = dir.join(NAME);
-    undo.note(&path.to_string_lossy())?;
-    let file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&path)
-        .map_err(|e| format!("{} cannot be made: {e}", path.display()))?;
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let file = match openat(CWD, dir, flags, Mode::RUSR | Mode::WUSR) {
+        Ok(file) => File::from(file),
+        Err(_) => named(&dir.join(NAME), undo)?,
+    };
     let mut filled = 0;
     fill(&file, &mut filled).map_err(|e| match e {
         Errno::OPNOTSUPP => format!(
@@ -68,6 +73,16 @@ fn begin(options: &Options, undo: &mut Undo) -> Result<Begun, String> {
     })?;
     let what = format!("{filled} of {free} free bytes are taken on the file system of {}", dir.display());
     Ok(Begun { what, held: Some(Box::new(Filler::start(file, filled))) })
+}
+
+/// A file that somebody has to remove.
+fn named(path: &Path, undo: &mut Undo) -> Result<File, String> {
+    let text = path.to_str().filter(|text| !text.contains('\n'));
+    let text = text.ok_or_else(|| format!("{} cannot be noted", path.display()))?;
+    undo.note(vec![Note { outlasts_boot: true, ..Note::new(format!("file {text}"), text.to_owned()) }])?;
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600);
+    options.open(path).map_err(|e| format!("{} cannot be made: {e}", path.display()))
 }
 
 /// Takes what becomes free meanwhile, such as that of files that were replaced before, until this is dropped.
@@ -101,8 +116,9 @@ impl Drop for Filler {
 fn check(dir: &Path) -> Result<u64, String> {
     let device = |path: &Path| std::fs::metadata(path).map(|data| data.dev());
     let own = device(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
-    let others = [Path::new("/"), Path::new("/tmp"), Path::new("/var/tmp"), Path::new("/dev/shm")];
-    if let Some(other) = others.iter().find(|other| device(other).is_ok_and(|other| other == own)) {
+    let journal = journal::place();
+    let others = OF_OTHERS.iter().map(Path::new).chain(journal.parent());
+    if let Some(other) = others.into_iter().find(|other| device(other).is_ok_and(|other| other == own)) {
         return Err(format!(
             "{} lies on the file system of {}, which others need too; a plan makes one for its servers: host.filesystem = [\"ext4\"]",
             dir.display(),

@@ -16,6 +16,6 @@ pub(super) static FAULT: Fault = Fault {
     probe: || Ok(()),
     means: Means::Program {
         begin: |options, _| begin(options, Habit::Garbage { seed: options.seed }, "send random bytes"),
-        undo: |_| (),
+        undo: |_| Ok(false),
     },
 };

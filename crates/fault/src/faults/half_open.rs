@@ -17,6 +17,6 @@ pub(super) static FAULT: Fault = Fault {
     probe: || Ok(()),
     means: Means::Program {
         begin: |options, _| begin(options, Habit::HalfOpen, "have sent half a request"),
-        undo: |_| (),
+        undo: |_| Ok(false),
     },
 };

@@ -20,7 +20,7 @@ pub(super) static FAULT: Fault = Fault {
     may_end_server: true,
     can_silence: true,
     probe: || Ok(()),
-    means: Means::Program { begin, undo: |_| () },
+    means: Means::Program { begin, undo: |_| Ok(false) },
 };
 
 fn begin(options: &Options, _: &mut Undo) -> Result<Begun, String> {

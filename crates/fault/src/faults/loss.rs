@@ -4,11 +4,12 @@ use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::process::{Command, Stdio};
 
+use pitot_meter::now;
 use pitot_sys::Unavailable;
 
 use crate::entry::{Aim, Begun, Fault, Means};
 use crate::options::Options;
-use crate::undo::Undo;
+use crate::undo::{Note, Undo};
 
 pub(super) static FAULT: Fault = Fault {
     name: "loss",
@@ -53,8 +54,10 @@ fn probe() -> Result<(), Unavailable> {
 
 fn begin(options: &Options, undo: &mut Undo) -> Result<Begun, String> {
     let to = options.to.ok_or("the address of the server is not known")?;
-    let table = format!("{TABLE}{}", std::process::id());
-    undo.note(&table)?;
+    // No later process makes one of this name, should this one be left.
+    let table = format!("{TABLE}{}_{:x}", std::process::id(), now().0);
+    let on = format!("table inet {table} of nftables");
+    undo.note(vec![Note { is_of_network: true, ..Note::new(on, table.clone()) }])?;
     let chances = (options.share * f64::from(DRAWS)).round() as u32;
     run(&rules(&table, to, chances)).map_err(|why| match why {
         Refused::NotInstalled => "nft(8) is not installed: apt-get install nftables".to_owned(),
@@ -63,9 +66,15 @@ fn begin(options: &Options, undo: &mut Undo) -> Result<Begun, String> {
     Ok(Begun::done(format!("{} of the packets to and from {to} are dropped", percent(options.share))))
 }
 
-fn undo(table: &str) {
-    if table.starts_with(TABLE) {
-        let _ = run(&format!("delete table inet {table}\n"));
+fn undo(table: &str) -> Result<bool, String> {
+    if !table.starts_with(TABLE) {
+        return Err(format!("`{table}` is no table of this fault"));
+    }
+    match run(&format!("delete table inet {table}\n")) {
+        Ok(()) => Ok(true),
+        Err(Refused::Said(said)) if said.contains("No such file") => Ok(false),
+        Err(Refused::Said(said)) => Err(format!("nft(8) says: {said}")),
+        Err(Refused::NotInstalled) => Err("nft(8) is not installed: apt-get install nftables".to_owned()),
     }
 }
 

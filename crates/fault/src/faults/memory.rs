@@ -1,15 +1,17 @@
 //! Memory is short: the server's processes get a control group with little of it.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pitot_sys::Unavailable;
 use pitot_sys::guardian::wait_until;
+use pitot_sys::processes::Process;
 
 use crate::entry::{Aim, Begun, Fault, Means};
 use crate::options::Options;
 use crate::processes::{self, of_server};
-use crate::undo::Undo;
+use crate::undo::{Note, Undo};
 
 pub(super) static FAULT: Fault = Fault {
     name: "memory",
@@ -27,6 +29,8 @@ pub(super) static FAULT: Fault = Fault {
     means: Means::Program { begin, undo },
 };
 
+/// What the names of the groups begin with.
+const GROUP: &str = "pitot-fault-";
 /// How long the group may need to become empty.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -106,7 +110,7 @@ fn probe() -> Result<(), Unavailable> {
 }
 
 fn group_of(hierarchy: &Hierarchy, name: &str) -> PathBuf {
-    hierarchy.own.join(format!("pitot-fault-{}-{name}", std::process::id()))
+    hierarchy.own.join(format!("{GROUP}{}-{name}", std::process::id()))
 }
 
 fn begin(options: &Options, undo: &mut Undo) -> Result<Begun, String> {
@@ -116,7 +120,8 @@ fn begin(options: &Options, undo: &mut Undo) -> Result<Begun, String> {
         let what = what.to_owned();
         move |e: std::io::Error| format!("{what}: {e}")
     };
-    undo.note(&format!("group {}", group.display()))?;
+    let path = group.display();
+    undo.note(vec![Note::new(format!("control group {path}"), format!("group {path}"))])?;
     std::fs::create_dir(&group).map_err(said("the control group cannot be made"))?;
     std::fs::write(group.join(hierarchy.limit), options.bytes.to_string())
         .map_err(said("the limit cannot be set"))?;
@@ -124,10 +129,14 @@ fn begin(options: &Options, undo: &mut Undo) -> Result<Begun, String> {
     if processes.is_empty() {
         return Err(format!("process {} is not there", options.pid));
     }
-    for process in &processes {
-        // A worker may have ended since.
-        let Some(home) = home(process.pid, &hierarchy) else { continue };
-        undo.note(&format!("move {} {}", processes::note(process), home.display()))?;
+    // A worker may have ended since.
+    let homes: Vec<(&Process, PathBuf)> =
+        processes.iter().filter_map(|process| Some((process, home(process.pid, &hierarchy)?))).collect();
+    let note = |(process, home): &(&Process, PathBuf)| {
+        Note::of(process, format!("move {} {}", processes::note(process), home.display()))
+    };
+    undo.note(homes.iter().map(note).collect())?;
+    for (process, _) in homes {
         match enter(&group, process.pid) {
             Err(e) if e.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => {}
             moved => moved.map_err(said("a process cannot be moved"))?,
@@ -149,30 +158,51 @@ fn enter(group: &Path, pid: u32) -> std::io::Result<()> {
     std::fs::write(group.join("cgroup.procs"), pid.to_string())
 }
 
-fn undo(note: &str) {
+fn undo(note: &str) -> Result<bool, String> {
     match note.split_once(' ') {
         Some(("move", rest)) => {
             let mut words = rest.splitn(3, ' ');
             let (pid, started, home) = (words.next(), words.next(), words.next());
-            let (Some(pid), Some(started), Some(home)) = (pid, started, home) else { return };
-            if let Some(pid) = processes::of_note(&format!("{pid} {started}")) {
-                let _ = enter(Path::new(home), pid);
+            let (Some(pid), Some(started), Some(home)) = (pid, started, home) else { return Ok(false) };
+            let process = processes::of_note(&format!("{pid} {started}"));
+            // What somebody has moved elsewhere since stays there.
+            let Some(pid) = process.filter(|pid| is_in_group(*pid)) else { return Ok(false) };
+            match enter(Path::new(home), pid) {
+                Ok(()) => Ok(true),
+                // It goes to the group above, with the fault's own.
+                Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
+                Err(e) if e.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => Ok(false),
+                Err(e) => Err(format!("process {pid} cannot be moved to {home}: {e}")),
             }
         }
         Some(("group", group)) => {
             let group = Path::new(group);
-            let parent = group.parent().map(Path::to_owned);
+            if !group.exists() {
+                return Ok(false);
+            }
+            let mut why = String::new();
             wait_until(TIMEOUT, || {
                 // What was forked meanwhile goes to the group above.
                 let members = std::fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
                 for pid in members.lines().filter_map(|pid| pid.parse().ok()) {
-                    let _ = parent.as_deref().map(|parent| enter(parent, pid));
+                    let _ = group.parent().map(|parent| enter(parent, pid));
                 }
-                std::fs::remove_dir(group).is_ok() || !group.exists()
+                why = std::fs::remove_dir(group).err().map(|e| e.to_string()).unwrap_or_default();
+                !group.exists()
             });
+            match group.exists() {
+                true => Err(format!("the control group {} cannot be removed: {why}", group.display())),
+                false => Ok(true),
+            }
         }
-        _ => {}
+        _ => Err(format!("`{note}` is no note of this fault")),
     }
+}
+
+/// Whether a process is in a group of this fault.
+fn is_in_group(pid: u32) -> bool {
+    let memberships = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    memberships.contains(&format!("/{GROUP}"))
 }
 
 #[cfg(test)]

@@ -19,6 +19,6 @@ pub(super) static FAULT: Fault = Fault {
         begin: |options, _| {
             begin(options, Habit::SlowReader { path: options.path.clone() }, "read 640 bytes a second")
         },
-        undo: |_| (),
+        undo: |_| Ok(false),
     },
 };

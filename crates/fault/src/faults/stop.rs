@@ -6,7 +6,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::entry::{Aim, Begun, Fault, Means};
 use crate::options::Options;
 use crate::processes::{self, choose};
-use crate::undo::Undo;
+use crate::undo::{Note, Undo};
 
 pub(super) static FAULT: Fault = Fault {
     name: "stop",
@@ -25,8 +25,8 @@ pub(super) static FAULT: Fault = Fault {
 
 fn begin(options: &Options, undo: &mut Undo) -> Result<Begun, String> {
     let chosen = choose(options.pid, options.process)?;
+    undo.note(chosen.iter().map(|process| Note::of(process, processes::note(process))).collect())?;
     for process in &chosen {
-        undo.note(&processes::note(process))?;
         match signal(process.pid, Signal::STOP) {
             // Of several one may have ended since.
             Err(Errno::SRCH) if chosen.len() > 1 => {}
@@ -36,9 +36,12 @@ fn begin(options: &Options, undo: &mut Undo) -> Result<Begun, String> {
     Ok(Begun::done(format!("SIGSTOP to {}", processes::name(&chosen))))
 }
 
-fn undo(note: &str) {
-    if let Some(pid) = processes::of_note(note) {
-        let _ = signal(pid, Signal::CONT);
+fn undo(note: &str) -> Result<bool, String> {
+    let Some(pid) = processes::of_note(note) else { return Ok(false) };
+    match signal(pid, Signal::CONT) {
+        Ok(()) => Ok(true),
+        Err(Errno::SRCH) => Ok(false),
+        Err(e) => Err(format!("process {pid} cannot be continued: {e}")),
     }
 }
 

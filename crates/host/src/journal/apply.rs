@@ -8,7 +8,7 @@ use pitot_results::{Failure, rfc3339};
 use super::record::{Entry, Record};
 use super::store::Journal;
 use super::timer;
-use super::undo::{Scope, Undone, set_back, undo_changes};
+use super::undo::{Scope, Undone, no_faults, set_back, undo_changes};
 use crate::machine::Machine;
 use crate::setting::{self, Change, Setting, same};
 
@@ -180,7 +180,7 @@ fn all(
 
 /// Undoes what a batch has changed before it failed, and says in the failure what came of that.
 fn taken_back(journal: &mut Journal, machine: &Machine, batch: u64, mut failure: Failure) -> Failure {
-    let undoing = undo_changes(journal, machine, Scope::Batch(batch));
+    let undoing = undo_changes(journal, machine, Scope::Batch(batch), no_faults);
     let left: Vec<&str> =
         undoing.changes.iter().filter(|change| !change.is_as_before()).map(Undone::key).collect();
     failure.cure += &match left.is_empty() {

@@ -13,6 +13,10 @@
 //! each step; a last line without its end was not finished, so that what it announces has not begun. The file is locked
 //! (flock(2)) by whoever changes or undoes something, and emptied when nothing is left to undo.
 //!
+//! Faults that are made on a server ([`note_faults`]) are lines of the same file, and are undone among the changes. How each is
+//! taken back only the fault knows, so that whoever undoes brings that ([`TakeBack`]). A fault belongs to the program that
+//! makes it as a batch belongs to a run.
+//!
 //! When the file cannot be written:
 //!
 //! - before a change the change is not made, and those of the same call that were made are undone;
@@ -21,6 +25,7 @@
 //!   before.
 
 mod apply;
+mod faults;
 mod place;
 mod record;
 mod status;
@@ -38,20 +43,22 @@ use pitot_results::Failure;
 use crate::machine::Machine;
 
 pub use apply::{Applied, Wanted, apply, check};
+pub use faults::{TakeBack, forget_faults, left_faults, note_faults};
 pub use place::{PLACE, PLACE_VARIABLE, place};
-pub use status::{ChangeState, ChangeStatus, Status, TimerStatus, status};
+pub use record::FaultNote;
+pub use status::{ChangeState, ChangeStatus, FaultStatus, Status, TimerStatus, status};
 pub use store::Journal;
 pub use timer::{claim, start_timer, wait};
 pub use undo::{Scope, Undoing, Undone, Unrecorded, undo_changes};
 
-/// Undoes the changes of a journal that `scope` means: nothing if there is no such file.
+/// Undoes what `scope` means of a journal: nothing if there is no such file.
 ///
 /// # Errors
 /// If the journal cannot be read or locked. What cannot be undone, or recorded, is no error but a value.
-pub fn undo(path: &Path, scope: Scope) -> Result<Undoing, Failure> {
+pub fn undo(path: &Path, scope: Scope, take_back: TakeBack) -> Result<Undoing, Failure> {
     let machine = Machine::here();
     let journal = Journal::open(&machine, path)?;
-    Ok(journal.map(|mut journal| undo_changes(&mut journal, &machine, scope)).unwrap_or_default())
+    Ok(journal.map(|mut journal| undo_changes(&mut journal, &machine, scope, take_back)).unwrap_or_default())
 }
 
 /// A number for a batch that no other has: the time.

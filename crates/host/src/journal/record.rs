@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 
 /// What the first line begins with.
 const FIRST: &str = "{\"record\":\"journal\",";
-/// The version of the lines. What differs from the first is that a line may name the run that a batch belongs to.
-const VERSION: u32 = 2;
+/// The version of the lines. Since the second a line may name the run that a batch belongs to, since the third a fault; and a
+/// further first line may follow, of a later version or boot.
+const VERSION: u32 = 3;
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,7 +21,9 @@ pub(super) enum Record {
     Done { id: u64, taken: String },
     /// An earlier change of the same setting was undone in the midst of others: what to go back to has moved.
     Found { id: u64, found: String },
-    /// It needs no undoing any more.
+    /// Part of a fault is about to be made.
+    Fault(FaultEntry),
+    /// A change or a fault needs no undoing any more.
     Undone { id: u64 },
     /// A process that will undo a batch.
     Timer(Timer),
@@ -66,6 +69,52 @@ impl Entry {
     }
 }
 
+/// What a fault does to one process, file or table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct FaultEntry {
+    /// Ascends, together with the numbers of changes.
+    pub(super) id: u64,
+    /// What one program has made.
+    pub(super) batch: u64,
+    /// When, RFC 3339.
+    pub(super) at: String,
+    /// The network namespace, for what belongs to one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) namespace: Option<String>,
+    /// The fault and its note.
+    #[serde(flatten)]
+    pub(super) note: FaultNote,
+}
+
+/// How part of a fault is taken back.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FaultNote {
+    /// The fault's name.
+    pub fault: String,
+    /// To what it is done: `process 4711 (nginx)`.
+    pub on: String,
+    /// What the fault takes it back by. It names a process by its number and its start, so that no other is touched.
+    pub note: String,
+    /// It belongs to the network namespace in which it is made.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_of_network: bool,
+    /// It is still there when the machine is started anew.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub outlasts_boot: bool,
+}
+
+impl FaultEntry {
+    /// The bytes of the line that undoing it takes.
+    pub(super) fn undo_bytes(&self) -> u64 {
+        Record::Undone { id: self.id }.line().len() as u64
+    }
+
+    /// What it is called: `fault stop, process 4711 (nginx)`.
+    pub(super) fn key(&self) -> String {
+        format!("fault {}, {}", self.note.fault, self.note.on)
+    }
+}
+
 /// The process of a run, which undoes its batch itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Owner {
@@ -108,14 +157,20 @@ pub(super) fn whole_lines(text: &str) -> &str {
 pub(super) struct State {
     /// The boot that it belongs to; empty in a file without lines.
     pub(super) boot_id: String,
+    /// The version of the last first line.
+    pub(super) version: u32,
     /// Changes to undo, the first first.
     pub(super) entries: Vec<Entry>,
+    /// Faults to take back, the first first.
+    pub(super) faults: Vec<FaultEntry>,
     /// Who will undo some of them.
     pub(super) timers: Vec<Timer>,
     /// Whom some of them belong to.
     pub(super) owners: Vec<Owner>,
-    /// The largest number of a change so far.
+    /// The largest number of a change or fault so far.
     pub(super) last_id: u64,
+    /// The bytes of the lines that could be read.
+    pub(super) bytes: u64,
 }
 
 impl State {
@@ -131,7 +186,10 @@ impl State {
         let mut state = State::default();
         for (index, line) in whole_lines(text).lines().enumerate() {
             match serde_json::from_str(line) {
-                Ok(record) => state.take(&record)?,
+                Ok(record) => {
+                    state.take(&record)?;
+                    state.bytes += line.len() as u64 + 1;
+                }
                 Err(_) if state.is_of_earlier_boot(boot_id) => break,
                 Err(e) => {
                     return Err(Failure::run(
@@ -152,7 +210,13 @@ impl State {
     /// What a further line changes.
     pub(super) fn take(&mut self, record: &Record) -> Result<(), Failure> {
         match record {
-            Record::Journal { version, boot_id } if *version <= VERSION => self.boot_id.clone_from(boot_id),
+            Record::Journal { version, boot_id } if *version <= VERSION => {
+                if self.is_of_earlier_boot(boot_id) {
+                    self.forget_boot();
+                }
+                self.boot_id.clone_from(boot_id);
+                self.version = *version;
+            }
             Record::Journal { version, .. } => {
                 return Err(Failure::misuse(
                     format!("the journal is of version {version}, and this pitot knows version {VERSION}"),
@@ -165,11 +229,31 @@ impl State {
             }
             Record::Done { id, taken } => self.with(*id, |entry| entry.taken = Some(taken.clone())),
             Record::Found { id, found } => self.with(*id, |entry| entry.found.clone_from(found)),
-            Record::Undone { id } => self.entries.retain(|entry| entry.id != *id),
+            Record::Fault(fault) => {
+                self.last_id = self.last_id.max(fault.id);
+                self.faults.push(fault.clone());
+            }
+            Record::Undone { id } => {
+                self.entries.retain(|entry| entry.id != *id);
+                self.faults.retain(|fault| fault.id != *id);
+            }
             Record::Timer(timer) => self.timers.push(timer.clone()),
             Record::Run(owner) => self.owners.push(owner.clone()),
         }
         Ok(())
+    }
+
+    /// Forgets what the start of the machine has taken back.
+    pub(super) fn forget_boot(&mut self) {
+        self.entries.clear();
+        self.timers.clear();
+        self.owners.clear();
+        self.faults.retain(|fault| fault.note.outlasts_boot);
+    }
+
+    /// True if a line of this version of the journal may follow.
+    pub(super) fn is_current(&self) -> bool {
+        self.version == VERSION
     }
 
     fn with(&mut self, id: u64, change: impl FnOnce(&mut Entry)) {
@@ -237,6 +321,44 @@ mod tests {
                 assert_eq!(State::parse(&kept, "boot").unwrap(), state, "space is kept behind it");
             }
         }
+    }
+
+    fn fault(id: u64, outlasts_boot: bool) -> FaultEntry {
+        let note = FaultNote {
+            fault: "stop".into(),
+            on: "process 4711 (nginx)".into(),
+            note: "4711 815".into(),
+            outlasts_boot,
+            ..FaultNote::default()
+        };
+        FaultEntry { id, batch: 9, at: String::new(), namespace: None, note }
+    }
+
+    #[test]
+    fn faults_stand_beside_changes_until_they_are_undone_or_their_boot_is_over() {
+        let records = [
+            State::header("boot"),
+            Record::Change(entry(1)),
+            Record::Fault(fault(2, false)),
+            Record::Fault(fault(3, true)),
+            Record::Fault(fault(4, false)),
+            Record::Undone { id: 2 },
+        ];
+        let state = State::parse(&text(&records), "boot").unwrap();
+        assert_eq!((state.entries.len(), state.last_id), (1, 4));
+        assert_eq!(state.faults, [fault(3, true), fault(4, false)]);
+        assert_eq!(state.faults[0].key(), "fault stop, process 4711 (nginx)");
+        let next = text(&records) + &text(&[State::header("next")]);
+        let state = State::parse(&next, "next").unwrap();
+        assert_eq!((state.entries, state.faults), (Vec::new(), vec![fault(3, true)]));
+    }
+
+    #[test]
+    fn a_journal_of_an_earlier_version_is_read() {
+        let line = r#"{"record":"journal","version":2,"boot_id":"boot"}"#;
+        let old = format!("{line}\n{}", text(&[Record::Change(entry(1))]));
+        let state = State::parse(&old, "boot").unwrap();
+        assert_eq!((&state.entries[..], state.is_current()), (&[entry(1)][..], false));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use pitot_results::Failure;
 use serde::Serialize;
 
-use super::record::State;
+use super::record::{FaultEntry, State};
 use super::store::content;
 use super::timer;
 use super::undo::was_found;
@@ -18,10 +18,25 @@ use crate::setting::{self, same};
 pub struct Status {
     /// The changes, the first first.
     pub changes: Vec<ChangeStatus>,
-    /// The processes that will undo some of them.
+    /// Faults that are made, the first first.
+    pub faults: Vec<FaultStatus>,
+    /// The processes that will undo some of the changes.
     pub timers: Vec<TimerStatus>,
-    /// True if they were made before the machine was started anew: they are gone.
+    /// True if the changes were made before the machine was started anew: they are gone.
     pub is_of_earlier_boot: bool,
+}
+
+/// Part of a fault.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FaultStatus {
+    /// The fault's name.
+    pub fault: String,
+    /// To what it is done.
+    pub on: String,
+    /// When it was made, RFC 3339.
+    pub at: String,
+    /// The program that will take it back; `None` if that is gone.
+    pub pid: Option<u32>,
 }
 
 /// One change.
@@ -78,7 +93,7 @@ pub struct TimerStatus {
 /// If there is a journal and it cannot be read.
 pub fn status(machine: &Machine, path: &Path) -> Result<Status, Failure> {
     let Some(text) = content(path)? else { return Ok(Status::default()) };
-    let boot_id = machine.read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let boot_id = machine.boot_id();
     let state = State::parse(&text, &boot_id)?;
     let changes: Vec<ChangeStatus> = state
         .entries
@@ -123,5 +138,15 @@ pub fn status(machine: &Machine, path: &Path) -> Result<Status, Failure> {
         })
         .collect();
     let is_of_earlier_boot = state.is_of_earlier_boot(&boot_id);
-    Ok(Status { changes, timers, is_of_earlier_boot })
+    let is_there = |fault: &&FaultEntry| !is_of_earlier_boot || fault.note.outlasts_boot;
+    let faults = state.faults.iter().filter(is_there);
+    let faults = faults
+        .map(|fault| FaultStatus {
+            fault: fault.note.fault.clone(),
+            on: fault.note.on.clone(),
+            at: fault.at.clone(),
+            pid: timer::living_owner(machine, &state.owners, fault.batch).filter(|_| !is_of_earlier_boot),
+        })
+        .collect();
+    Ok(Status { changes, faults, timers, is_of_earlier_boot })
 }

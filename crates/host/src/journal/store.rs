@@ -15,7 +15,7 @@ use rustix::fs::{CWD, FallocateFlags, FlockOperation, Mode, OFlags, fallocate, f
 use rustix::io::{Errno, retry_on_intr};
 
 use super::place::PLACE_VARIABLE;
-use super::record::{Entry, Owner, Record, State, Timer, whole_lines};
+use super::record::{Entry, FaultEntry, Owner, Record, State, Timer};
 use crate::machine::Machine;
 
 /// How long another process may hold the lock: one that changes the queues of a NIC can take seconds.
@@ -33,7 +33,7 @@ pub struct Journal {
     file: File,
     state: State,
     boot_id: String,
-    /// Changes of an earlier boot, which are gone with it.
+    /// Changes and faults of an earlier boot, which are gone with it.
     cleared: usize,
     /// Where the last whole line ends.
     end: u64,
@@ -83,7 +83,7 @@ impl Journal {
             path: path.to_owned(),
             file,
             state: State::default(),
-            boot_id: machine.read("/proc/sys/kernel/random/boot_id").unwrap_or_default(),
+            boot_id: machine.boot_id(),
             cleared: 0,
             end: 0,
             size: 0,
@@ -101,14 +101,18 @@ impl Journal {
 
     fn load(&mut self) -> Result<(), Trouble> {
         let text = read_text(&self.file, BYTES_MAX)?;
-        let state = State::parse(&text, &self.boot_id).map_err(Trouble::Content)?;
+        let mut state = State::parse(&text, &self.boot_id).map_err(Trouble::Content)?;
         if state.is_of_earlier_boot(&self.boot_id) {
-            self.cleared = state.entries.len();
-            self.file.set_len(0)?;
-            return Ok(());
+            let found = state.entries.len() + state.faults.len();
+            state.forget_boot();
+            self.cleared = found - state.faults.len();
+            if state.faults.is_empty() {
+                self.file.set_len(0)?;
+                return Ok(());
+            }
         }
         // What comes next is written over half a line, and is not joined to it.
-        (self.end, self.size) = (whole_lines(&text).len() as u64, text.len() as u64);
+        (self.end, self.size) = (state.bytes, text.len() as u64);
         self.state = state;
         Ok(())
     }
@@ -118,15 +122,19 @@ impl Journal {
         &self.path
     }
 
-    /// How many changes of an earlier boot it held when it was opened. They are gone with that boot, and so is its record
-    /// of them.
+    /// How many changes and faults of an earlier boot it held when it was opened. They are gone with that boot, and so is its
+    /// record of them.
     pub fn changes_of_earlier_boot(&self) -> usize {
         self.cleared
     }
 
     /// True if there is nothing to undo.
     pub fn is_empty(&self) -> bool {
-        self.state.entries.is_empty()
+        self.state.entries.is_empty() && self.state.faults.is_empty()
+    }
+
+    pub(super) fn faults(&self) -> &[FaultEntry] {
+        &self.state.faults
     }
 
     pub(super) fn entries(&self) -> &[Entry] {
@@ -151,11 +159,31 @@ impl Journal {
     /// If it may not be on the disk. What it says counts all the same if it is in the file, and that a change is undone does so
     /// even where it is not: then the next process that reads the journal looks at the change again.
     pub(super) fn append(&mut self, record: &Record) -> Result<(), Failure> {
-        if self.state.boot_id.is_empty() {
+        self.append_all(std::slice::from_ref(record))
+    }
+
+    /// Appends several lines, which are all on the disk when this returns.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append).
+    pub(super) fn append_all(&mut self, records: &[Record]) -> Result<(), Failure> {
+        // What is undone counts under any first line, and may be all that a full disk takes.
+        let is_undoing = records.iter().all(|r| matches!(r, Record::Undone { .. } | Record::Found { .. }));
+        let is_of_now = self.state.boot_id == self.boot_id && self.state.is_current();
+        if self.state.boot_id.is_empty() || !is_of_now && !is_undoing {
             let header = State::header(&self.boot_id);
             self.write(&header)?;
         }
-        self.write(record)
+        let mut written = Ok(());
+        for record in records {
+            let one = self.write(record);
+            if one.is_err() && !matches!(record, Record::Undone { .. }) {
+                return one;
+            }
+            written = written.and(one);
+        }
+        let synced = self.file.sync_data().map_err(|e| failure(&self.path, "written", &e));
+        written.and(synced)
     }
 
     fn write(&mut self, record: &Record) -> Result<(), Failure> {
@@ -164,7 +192,7 @@ impl Journal {
         if put.is_ok() || matches!(record, Record::Undone { .. }) {
             self.state.take(record)?;
         }
-        put.and_then(|()| self.file.sync_data()).map_err(|e| failure(&self.path, "written", &e))
+        put.map_err(|e| failure(&self.path, "written", &e))
     }
 
     fn put(&mut self, line: &str) -> io::Result<()> {
@@ -179,9 +207,11 @@ impl Journal {
         let new = match record {
             Record::Undone { .. } | Record::Found { .. } => return Ok(()),
             Record::Change(entry) => entry.undo_bytes(),
+            Record::Fault(fault) => fault.undo_bytes(),
             _ => 0,
         };
-        let undo_bytes = new + self.state.entries.iter().map(Entry::undo_bytes).sum::<u64>();
+        let faults = self.state.faults.iter().map(FaultEntry::undo_bytes).sum::<u64>();
+        let undo_bytes = new + faults + self.state.entries.iter().map(Entry::undo_bytes).sum::<u64>();
         let needed = self.end + line_bytes + undo_bytes;
         if undo_bytes == 0 || needed <= self.size {
             return Ok(());

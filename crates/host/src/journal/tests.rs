@@ -64,7 +64,7 @@ impl Fake {
     }
 
     fn undo(&self, scope: Scope) -> Vec<Undone> {
-        let undoing = undo_changes(&mut self.open(), &self.machine(), scope);
+        let undoing = undo_changes(&mut self.open(), &self.machine(), scope, undo::no_faults);
         assert_eq!(undoing.unrecorded, None);
         undoing.changes
     }
@@ -370,10 +370,123 @@ fn a_journal_that_others_can_write_or_that_is_a_link_is_refused() {
 
 #[test]
 fn the_journal_is_where_its_user_says() {
-    assert_eq!(undo(Path::new("/nothing/here"), Scope::All).unwrap(), Undoing::default());
+    assert_eq!(undo(Path::new("/nothing/here"), Scope::All, undo::no_faults).unwrap(), Undoing::default());
     let fake = Fake::new();
     fake.apply(7, &CHANGES[..1]).unwrap();
     let status = status(&fake.machine(), &fake.journal()).unwrap();
     assert_eq!(status.changes[0].state, ChangeState::InForce);
     assert_eq!((status.changes[0].batch, status.changes[0].found.as_str()), (7, "60"));
+}
+
+fn note(fault: &str, note: &str) -> FaultNote {
+    FaultNote { fault: fault.into(), on: "a process".into(), note: note.into(), ..FaultNote::default() }
+}
+
+/// Takes back by the note what the note says.
+fn by_note(_: &str, note: &str) -> Result<bool, String> {
+    match note {
+        "there" => Ok(true),
+        "gone" => Ok(false),
+        why => Err(why.to_owned()),
+    }
+}
+
+impl Fake {
+    fn note(&self, batch: u64, notes: &[FaultNote]) -> Vec<u64> {
+        note_faults(&self.machine(), &self.journal(), batch, notes.to_vec()).unwrap()
+    }
+
+    fn undo_all(&self) -> Undoing {
+        undo_changes(&mut self.open(), &self.machine(), Scope::All, by_note)
+    }
+
+    /// Makes this process one of the machine.
+    fn live(&self) {
+        let stat = format!("{0} (x) S {1}", std::process::id(), "1 ".repeat(30));
+        self.set(&format!("proc/{}/stat", std::process::id()), &stat);
+    }
+}
+
+#[test]
+fn faults_are_taken_back_among_the_changes_the_last_first_and_stay_if_they_cannot_be() {
+    let fake = Fake::new();
+    fake.apply(1, &CHANGES[..1]).unwrap();
+    assert_eq!(fake.note(2, &[note("stop", "there"), note("memory", "it is held")]), [2, 3]);
+    fake.apply(3, &CHANGES[1..2]).unwrap();
+    fake.note(4, &[note("loss", "gone")]);
+    let shown = status(&fake.machine(), &fake.journal()).unwrap();
+    assert_eq!((shown.changes.len(), shown.faults.len(), shown.faults[0].pid), (2, 3, None));
+    assert_eq!(left_faults(&fake.machine(), &fake.journal())[0], "fault stop, a process");
+    let undoing = fake.undo_all();
+    let outcomes: Vec<(&str, bool)> =
+        undoing.changes.iter().map(|one| (one.key(), one.is_as_before())).collect();
+    let expected = [
+        ("fault loss, a process", true),
+        ("thp.defrag", true),
+        ("fault memory, a process", false),
+        ("fault stop, a process", true),
+        ("vm.swappiness", true),
+    ];
+    assert_eq!(outcomes, expected);
+    assert!(fake.is_as_at_first() && !undoing.is_complete());
+    let left = fake.undo_all().changes;
+    let failed = Undone::Failed { key: "fault memory, a process".into(), why: "it is held".into() };
+    assert_eq!(left, [failed]);
+    forget_faults(&fake.machine(), &fake.journal(), &[3]).unwrap();
+    assert_eq!(fs::metadata(fake.journal()).unwrap().len(), 0);
+}
+
+#[test]
+fn a_fault_belongs_to_its_program_as_long_as_that_lives() {
+    let fake = Fake::new();
+    fake.live();
+    fake.note(2, &[note("stop", "there")]);
+    let pid = std::process::id();
+    assert_eq!(status(&fake.machine(), &fake.journal()).unwrap().faults[0].pid, Some(pid));
+    assert!(left_faults(&fake.machine(), &fake.journal()).is_empty());
+    assert_eq!(fake.undo_all().changes, [Undone::OfRun { key: "fault stop, a process".into(), pid }]);
+    // The number is that of another process now.
+    fake.set(&format!("proc/{pid}/stat"), &format!("{pid} (x) S {}", "2 ".repeat(30)));
+    assert_eq!(fake.undo_all().changes, [Undone::TakenBack { key: "fault stop, a process".into() }]);
+}
+
+#[test]
+fn a_start_of_the_machine_takes_faults_with_it_but_for_files() {
+    let fake = Fake::new();
+    fake.apply(1, &CHANGES[..1]).unwrap();
+    fake.note(2, &[note("stop", "there"), FaultNote { outlasts_boot: true, ..note("disk-full", "there") }]);
+    fake.set("proc/sys/kernel/random/boot_id", "next");
+    assert_eq!(status(&fake.machine(), &fake.journal()).unwrap().faults.len(), 1);
+    let journal = fake.open();
+    assert_eq!((journal.changes_of_earlier_boot(), journal.is_empty()), (2, false));
+    drop(journal);
+    // Changes of this boot are not lost among lines of the earlier one.
+    fake.set("proc/sys/vm/swappiness", "60");
+    fake.apply(3, &CHANGES[..1]).unwrap();
+    let undone = fake.undo_all().changes;
+    assert_eq!(undone.len(), 2, "{undone:?}");
+    assert_eq!(undone[1], Undone::TakenBack { key: "fault disk-full, a process".into() });
+    assert!(fake.is_as_at_first());
+}
+
+#[test]
+fn space_is_kept_for_the_lines_that_take_faults_back() {
+    let fake = Fake::new();
+    let notes = vec![note("stop", "there"); 400];
+    fake.note(2, &notes);
+    let text = fs::read(fake.journal()).unwrap();
+    let written = text.iter().position(|byte| *byte == 0).unwrap();
+    let needed: usize = (1..=400).map(|id| Record::Undone { id }.line().len()).sum();
+    assert!(text.len() - written >= needed, "{} bytes are kept for {needed}", text.len() - written);
+}
+
+#[test]
+fn a_journal_of_an_earlier_version_gets_a_line_that_earlier_programs_refuse() {
+    let fake = Fake::new();
+    fs::write(fake.journal(), "{\"record\":\"journal\",\"version\":2,\"boot_id\":\"this\"}\n").unwrap();
+    fs::set_permissions(fake.journal(), std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    fake.note(2, &[note("stop", "there")]);
+    let text = fs::read_to_string(fake.journal()).unwrap();
+    assert!(text.lines().nth(1).unwrap().contains("\"version\":3"), "{text}");
+    assert_eq!(fake.undo_all().changes.len(), 1);
 }

@@ -58,20 +58,24 @@ pub fn start_timer(
 /// # Errors
 /// If the journal cannot be written.
 pub fn claim(journal: &mut Journal, machine: &Machine, batch: u64) -> Result<(), Failure> {
-    let pid = std::process::id();
-    // Where it cannot be seen when this process was started, nobody can tell whether it lives.
-    let Some(started_ticks) = started_ticks(machine, pid) else { return Ok(()) };
-    let owner = Owner { batch, pid, started_ticks };
-    match journal.owners().contains(&owner) {
-        true => Ok(()),
-        false => journal.append(&Record::Run(owner)),
+    match claimed(journal, machine, batch) {
+        None => Ok(()),
+        Some(line) => journal.append(&line),
     }
 }
 
+/// The line that says that a batch belongs to this process, unless it is there. Where it cannot be seen when this process was
+/// started, nobody can tell whether it lives.
+pub(super) fn claimed(journal: &Journal, machine: &Machine, batch: u64) -> Option<Record> {
+    let pid = std::process::id();
+    let owner = Owner { batch, pid, started_ticks: started_ticks(machine, pid)? };
+    (!journal.owners().contains(&owner)).then_some(Record::Run(owner))
+}
+
 /// The process of the run that a batch belongs to, if it lives.
-pub(super) fn living_owner(machine: &Machine, journal: &Journal, batch: u64) -> Option<u32> {
+pub(super) fn living_owner(machine: &Machine, owners: &[Owner], batch: u64) -> Option<u32> {
     let is_alive = |owner: &&Owner| started_ticks(machine, owner.pid) == Some(owner.started_ticks);
-    let mut owners = journal.owners().iter().filter(|owner| owner.batch == batch);
+    let mut owners = owners.iter().filter(|owner| owner.batch == batch);
     owners.find(is_alive).map(|owner| owner.pid)
 }
 

@@ -2,9 +2,11 @@
 
 use std::io::ErrorKind;
 
+use pitot_results::Failure;
 use serde::Serialize;
 
-use super::record::{Entry, Record};
+use super::faults::TakeBack;
+use super::record::{Entry, FaultEntry, Record};
 use super::store::Journal;
 use super::timer;
 use crate::machine::Machine;
@@ -19,7 +21,9 @@ pub enum Scope {
     Batch(u64),
     /// The same, where nobody sees what becomes of it: what somebody else has changed stays in the journal, to be told.
     Later(u64),
-    /// The same, and what belongs to another network namespace is forgotten: that is gone, and its settings with it.
+    /// The faults that nobody else takes back: the programs that made them are gone.
+    LeftFaults,
+    /// Everything, and what belongs to another network namespace is forgotten: that is gone, and its settings with it.
     AllAndForget,
 }
 
@@ -61,7 +65,12 @@ pub enum Undone {
         /// What will be restored.
         found: String,
     },
-    /// There is no such setting any more: its device is gone.
+    /// A fault was taken back.
+    TakenBack {
+        /// What it is called.
+        key: String,
+    },
+    /// There is no such setting any more: its device is gone. Or nothing is left of a fault.
     Gone {
         /// The key.
         key: String,
@@ -94,7 +103,11 @@ impl Undone {
     pub fn is_as_before(&self) -> bool {
         matches!(
             self,
-            Undone::Restored { .. } | Undone::AsBefore { .. } | Undone::PassedOn { .. } | Undone::Gone { .. }
+            Undone::Restored { .. }
+                | Undone::AsBefore { .. }
+                | Undone::PassedOn { .. }
+                | Undone::TakenBack { .. }
+                | Undone::Gone { .. }
         )
     }
 
@@ -105,6 +118,7 @@ impl Undone {
             | Undone::AsBefore { key, .. }
             | Undone::Kept { key, .. }
             | Undone::PassedOn { key, .. }
+            | Undone::TakenBack { key }
             | Undone::Gone { key }
             | Undone::Elsewhere { key, .. }
             | Undone::OfRun { key, .. }
@@ -144,47 +158,41 @@ pub struct Unrecorded {
     pub why: String,
 }
 
-/// Undoes changes, from the last to the first, and ends the processes that would have done so later. A journal that cannot be
+/// For whoever undoes what has no faults in it.
+pub(super) fn no_faults(_: &str, _: &str) -> Result<bool, String> {
+    Err("only `pitot host undo` takes faults back".into())
+}
+
+/// Undoes changes and faults, from the last to the first, and ends the processes that would have done so later. A journal that cannot be
 /// written keeps nothing from being undone.
-pub fn undo_changes(journal: &mut Journal, machine: &Machine, scope: Scope) -> Undoing {
-    let meant = |entry: &&Entry| match scope {
-        Scope::Batch(batch) | Scope::Later(batch) => entry.batch == batch,
+pub fn undo_changes(journal: &mut Journal, machine: &Machine, scope: Scope, take_back: TakeBack) -> Undoing {
+    let is_meant = |item: &Item| match scope {
+        Scope::Batch(batch) | Scope::Later(batch) => item.batch() == batch,
+        Scope::LeftFaults => matches!(item, Item::Fault(_)),
         Scope::All | Scope::AllAndForget => true,
     };
-    let entries: Vec<Entry> = journal.entries().iter().filter(meant).cloned().collect();
+    let changes = journal.entries().iter().cloned().map(Item::Change);
+    let faults = journal.faults().iter().cloned().map(Item::Fault);
+    let mut items: Vec<Item> = changes.chain(faults).filter(is_meant).collect();
+    items.sort_by_key(|item| std::cmp::Reverse(item.id()));
     let mut undoing = Undoing::default();
     let mut unrecorded = Unrecorded { keys: Vec::new(), why: String::new() };
-    for entry in entries.iter().rev() {
-        let is_all = matches!(scope, Scope::All | Scope::AllAndForget);
-        if let Some(pid) = timer::living_owner(machine, journal, entry.batch).filter(|_| is_all) {
-            undoing.changes.push(Undone::OfRun { key: entry.key.clone(), pid });
+    for item in &items {
+        let is_all = matches!(scope, Scope::All | Scope::AllAndForget | Scope::LeftFaults);
+        if let Some(pid) = timer::living_owner(machine, journal.owners(), item.batch()).filter(|_| is_all) {
+            undoing.changes.push(Undone::OfRun { key: item.key(), pid });
             continue;
         }
-        let is_later = |other: &&Entry| other.is_of_same_setting(entry) && other.id > entry.id;
-        let later = journal.entries().iter().find(is_later);
-        let (outcome, mut recorded) = match later.map(|other| other.id) {
-            Some(id) => {
-                let (key, found) = (entry.key.clone(), entry.found.clone());
-                let recorded = journal.append(&Record::Found { id, found: found.clone() });
-                (Undone::PassedOn { key, found }, recorded)
-            }
-            None => (
-                match set_back(machine, entry, scope) {
-                    // It was undone with the earlier ones before, and that could not be recorded.
-                    Undone::Kept { key, now, .. } if was_found(journal.entries(), entry, &now) => {
-                        Undone::AsBefore { key, value: now }
-                    }
-                    outcome => outcome,
-                },
-                Ok(()),
-            ),
+        let (outcome, mut recorded) = match item {
+            Item::Change(entry) => undo_change(journal, machine, entry, scope),
+            Item::Fault(fault) => (undo_fault(machine, fault, scope, take_back), Ok(())),
         };
         let is_to_be_told = matches!((&outcome, scope), (Undone::Kept { .. }, Scope::Later(_)));
         if recorded.is_ok() && !outcome.is_left() && !is_to_be_told {
-            recorded = journal.append(&Record::Undone { id: entry.id });
+            recorded = journal.append(&Record::Undone { id: item.id() });
         }
         if let Err(failure) = recorded {
-            unrecorded.keys.push(entry.key.clone());
+            unrecorded.keys.push(item.key());
             unrecorded.why = failure.what;
         }
         undoing.changes.push(outcome);
@@ -195,13 +203,89 @@ pub fn undo_changes(journal: &mut Journal, machine: &Machine, scope: Scope) -> U
         match journal.clear() {
             Ok(()) => unrecorded.keys.clear(),
             Err(failure) => {
-                unrecorded.keys = entries.iter().rev().map(|entry| entry.key.clone()).collect();
+                unrecorded.keys = items.iter().map(Item::key).collect();
                 unrecorded.why = failure.what;
             }
         }
     }
     undoing.unrecorded = (!unrecorded.keys.is_empty()).then_some(unrecorded);
     undoing
+}
+
+/// What is undone.
+enum Item {
+    Change(Entry),
+    Fault(FaultEntry),
+}
+
+impl Item {
+    fn id(&self) -> u64 {
+        match self {
+            Item::Change(entry) => entry.id,
+            Item::Fault(fault) => fault.id,
+        }
+    }
+
+    fn batch(&self) -> u64 {
+        match self {
+            Item::Change(entry) => entry.batch,
+            Item::Fault(fault) => fault.batch,
+        }
+    }
+
+    fn key(&self) -> String {
+        match self {
+            Item::Change(entry) => entry.key.clone(),
+            Item::Fault(fault) => fault.key(),
+        }
+    }
+}
+
+/// Undoes one change, and says whether what that changes in others could be recorded.
+fn undo_change(
+    journal: &mut Journal,
+    machine: &Machine,
+    entry: &Entry,
+    scope: Scope,
+) -> (Undone, Result<(), Failure>) {
+    let is_later = |other: &&Entry| other.is_of_same_setting(entry) && other.id > entry.id;
+    let later = journal.entries().iter().find(is_later);
+    if let Some(id) = later.map(|other| other.id) {
+        let (key, found) = (entry.key.clone(), entry.found.clone());
+        let recorded = journal.append(&Record::Found { id, found: found.clone() });
+        return (Undone::PassedOn { key, found }, recorded);
+    }
+    let outcome = match set_back(machine, entry, scope) {
+        // It was undone with the earlier ones before, and that could not be recorded.
+        Undone::Kept { key, now, .. } if was_found(journal.entries(), entry, &now) => {
+            Undone::AsBefore { key, value: now }
+        }
+        outcome => outcome,
+    };
+    (outcome, Ok(()))
+}
+
+/// Takes one part of a fault back.
+fn undo_fault(machine: &Machine, fault: &FaultEntry, scope: Scope, take_back: TakeBack) -> Undone {
+    let key = fault.key();
+    if let Some(elsewhere) = elsewhere(machine, fault.namespace.as_ref(), &key, scope) {
+        return elsewhere;
+    }
+    match take_back(&fault.note.fault, &fault.note.note) {
+        Ok(true) => Undone::TakenBack { key },
+        Ok(false) => Undone::Gone { key },
+        Err(why) => Undone::Failed { key, why },
+    }
+}
+
+/// What becomes of what belongs to a network namespace that is not this one.
+fn elsewhere(machine: &Machine, namespace: Option<&String>, key: &str, scope: Scope) -> Option<Undone> {
+    let namespace = namespace.filter(|namespace| machine.network_namespace().as_ref() != Some(namespace))?;
+    let (key, namespace) = (key.to_owned(), namespace.clone());
+    Some(match scope {
+        Scope::AllAndForget => Undone::Gone { key },
+        _ => Undone::Elsewhere { key, namespace },
+    })
 }
 
 /// Whether a value is what a change of the same setting, not later than this one, has found.
@@ -214,13 +298,8 @@ pub(super) fn was_found(entries: &[Entry], entry: &Entry, value: &str) -> bool {
 pub(super) fn set_back(machine: &Machine, entry: &Entry, scope: Scope) -> Undone {
     let key = entry.key.clone();
     let failed = |why: String| Undone::Failed { key: key.clone(), why };
-    if let Some(namespace) = &entry.namespace
-        && machine.network_namespace().as_ref() != Some(namespace)
-    {
-        return match scope {
-            Scope::AllAndForget => Undone::Gone { key },
-            _ => Undone::Elsewhere { key, namespace: namespace.clone() },
-        };
+    if let Some(elsewhere) = elsewhere(machine, entry.namespace.as_ref(), &key, scope) {
+        return elsewhere;
     }
     let Some(setting) = setting::of(&key) else { return failed("this pitot knows no such setting".into()) };
     let now = match setting.read(machine, &key) {

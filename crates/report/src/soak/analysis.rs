@@ -82,7 +82,7 @@ impl<'a> SubjectFigures<'a> {
             add("response-p99", |p| p.p99_ns, true);
         }
         series.extend(sampled(&soak.samples, subject.id));
-        let drifts = judge(&untouched(&series, &soak.faults, subject.id));
+        let drifts = judge(&untouched(&series, soak, subject.id));
         SubjectFigures { subject, loads, series, drifts }
     }
 

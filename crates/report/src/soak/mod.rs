@@ -38,6 +38,20 @@ pub fn declared(soak: &Soak) -> Vec<String> {
     text::declared(&Analysis::of(soak))
 }
 
+/// A figure of a server that drifts. Those of the machine are nobody's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Drifting {
+    /// Whether it is a leak.
+    pub is_leak: bool,
+    /// The server and what it does.
+    pub sentence: String,
+}
+
+/// The figures of servers that drift so far.
+pub fn drifting(soak: &Soak) -> Vec<Drifting> {
+    text::drifting(&Analysis::of(soak))
+}
+
 /// Figures that others published, a line each.
 pub fn published(tables: &[Published]) -> Vec<String> {
     tables.iter().flat_map(published::lines).collect()

@@ -7,6 +7,7 @@ use pitot_lab::receipts::Kept;
 use pitot_meter::units::{counted, grouped, span};
 use pitot_soak::record::{EventKind, State};
 
+use super::Drifting;
 use super::analysis::{Analysis, LoadFigures, SubjectFigures};
 use super::drifts::Judged;
 use super::faults;
@@ -62,12 +63,22 @@ fn published(out: &mut String, a: &Analysis<'_>) {
 
 /// The figures that drift, with their servers.
 pub(super) fn declared(a: &Analysis<'_>) -> Vec<String> {
-    let of = |name: &str, judged: &[Judged]| {
-        let declared = judged.iter().filter(|judged| judged.is_declared());
-        declared.map(|judged| format!("{name}: {}{}", judged.mark(), judged.sentence())).collect::<Vec<_>>()
+    let machine = declared_of("the machine", &a.machine_drifts);
+    drifting(a).into_iter().chain(machine).map(|drifting| drifting.sentence).collect()
+}
+
+/// The figures of servers that drift.
+pub(super) fn drifting(a: &Analysis<'_>) -> Vec<Drifting> {
+    a.subjects.iter().flat_map(|subject| declared_of(&subject.subject.name, &subject.drifts)).collect()
+}
+
+fn declared_of(name: &str, judged: &[Judged]) -> Vec<Drifting> {
+    let declared = judged.iter().filter(|judged| judged.is_declared());
+    let told = |judged: &Judged| Drifting {
+        is_leak: judged.is_leak(),
+        sentence: format!("{name}: {}{}", judged.mark(), judged.sentence()),
     };
-    let servers = a.subjects.iter().flat_map(|subject| of(&subject.subject.name, &subject.drifts));
-    servers.chain(of("the machine", &a.machine_drifts)).collect()
+    declared.map(told).collect()
 }
 
 /// Words of a command line as a shell reads them.

@@ -1,56 +1,148 @@
-//! What is asked whether it drifts, where faults were made: the intervals without one. An interval in which the server was
-//! stopped, or was started anew, says nothing of how it ages.
+//! What is asked whether it drifts: the intervals in which nothing was done to the server, and in which it was there. An interval in
+//! which the server was stopped, had died or was started anew says nothing of how it ages.
 
-use pitot_soak::record::Fault;
+use pitot_soak::Soak;
+use pitot_soak::record::{Event, EventKind, Fault};
 
 use super::series::Series;
 
 /// An interval that begins so soon after a fault belongs to it, seconds: connections are opened again, and work is made up for.
 const AFTER_S: f64 = 2.0;
+/// After an outage that takes longer the longer it was: this share of its length more.
+const AFTER_SHARE: f64 = 0.1;
+/// So long before a hang is told the last reply may have come, seconds.
+const SILENT_BEFORE_S: f64 = 4.0;
 /// Where less than this share of the intervals would be left, as of those of ten minutes that are old, all are asked.
 const SHARE_MIN: f64 = 0.5;
 
-/// The series without the intervals in which a fault of the server was under way.
-pub(super) fn untouched(series: &[Series], faults: &[Fault], subject: i64) -> Vec<Series> {
-    let own: Vec<(f64, f64)> = faults
+/// The series without the intervals of outages of the server, and of faults that were made to it.
+pub(super) fn untouched(series: &[Series], soak: &Soak, subject: i64) -> Vec<Series> {
+    let outages = outages(soak, subject);
+    let faults = faults(&soak.faults, subject);
+    series
         .iter()
-        .filter(|fault| fault.subject == subject && fault.was_made)
-        .map(|fault| (fault.at_s, fault.until_s.unwrap_or(f64::INFINITY) + AFTER_S))
-        .collect();
-    series.iter().map(|series| without(series, &own)).collect()
+        .map(|series| {
+            let up = without(series, &outages);
+            let free = without(&up, &faults);
+            let are_enough = free.points.len() as f64 >= SHARE_MIN * up.points.len() as f64;
+            if are_enough { free } else { up }
+        })
+        .collect()
 }
 
-fn without(series: &Series, faults: &[(f64, f64)]) -> Series {
+fn faults(faults: &[Fault], subject: i64) -> Vec<(f64, f64)> {
+    let made = faults.iter().filter(|fault| fault.subject == subject && fault.was_made);
+    made.map(|fault| (fault.at_s, fault.until_s.unwrap_or(f64::INFINITY) + AFTER_S)).collect()
+}
+
+/// When the server was not there or did not answer, as the events tell it, and when nobody asked.
+fn outages(soak: &Soak, subject: i64) -> Vec<(f64, f64)> {
+    let stretch = |event: &Event| {
+        let (from, until) = match event.kind {
+            EventKind::Gap => (event.at_s, event.until_s?),
+            _ if event.subject != Some(subject) => return None,
+            EventKind::ServerEnded => (event.at_s, back_s(soak, subject, event.at_s)),
+            kind if kind.is_hang() || kind == EventKind::LoadUnanswered => {
+                (event.at_s - SILENT_BEFORE_S, event.until_s.unwrap_or(f64::INFINITY))
+            }
+            _ => return None,
+        };
+        Some((from, until + AFTER_S + AFTER_SHARE * (until - from)))
+    };
+    soak.events.iter().filter_map(stretch).collect()
+}
+
+/// When a server that had ended was there again: when it was started again, or had a reply for somebody else has started it.
+fn back_s(soak: &Soak, subject: i64, ended_s: f64) -> f64 {
+    let restarts = soak.events.iter().filter(|event| {
+        event.kind == EventKind::ServerRestarted && event.subject == Some(subject) && event.at_s >= ended_s
+    });
+    let started = restarts.map(|event| event.at_s).fold(f64::INFINITY, f64::min);
+    if started.is_finite() {
+        return started;
+    }
+    let is_own = |load: i64| soak.loads_of(subject).any(|own| own.id == load);
+    let answered = soak
+        .intervals
+        .iter()
+        .filter(|interval| interval.start_s >= ended_s && interval.completed > 0 && is_own(interval.load));
+    answered.map(|interval| interval.start_s).fold(f64::INFINITY, f64::min)
+}
+
+fn without(series: &Series, stretches: &[(f64, f64)]) -> Series {
     let all = &series.points;
     let is_free = |index: &usize| {
         let (from, to) = series.stretch_s(*index);
-        faults.iter().all(|(began, ended)| *ended <= from || *began >= to)
+        stretches.iter().all(|(began, ended)| *ended <= from || *began >= to)
     };
-    let free: Vec<(f64, f64)> = (0..all.len()).filter(is_free).map(|index| all[index]).collect();
-    let are_enough = free.len() as f64 >= SHARE_MIN * all.len() as f64;
-    Series {
-        figure: series.figure,
-        of: series.of.clone(),
-        points: if are_enough { free } else { all.clone() },
-    }
+    let points = (0..all.len()).filter(is_free).map(|index| all[index]).collect();
+    Series { figure: series.figure, of: series.of.clone(), points }
 }
 
 #[cfg(test)]
 mod tests {
+    use pitot_soak::record::{Interval, Load};
+
     use super::*;
 
-    #[test]
-    fn intervals_with_a_fault_are_left_out_unless_there_are_no_others() {
-        let series = Series {
+    /// Ten intervals of ten seconds, whose values are their numbers.
+    fn series() -> Series {
+        Series {
             figure: pitot_soak::figure::find("rate").unwrap(),
             of: String::new(),
             points: (0..10).map(|n| (f64::from(n) * 10.0 + 5.0, f64::from(n))).collect(),
+        }
+    }
+
+    fn left(soak: &Soak) -> Vec<f64> {
+        untouched(&[series()], soak, 1)[0].points.iter().map(|point| point.1).collect()
+    }
+
+    fn fault(at_s: f64, until_s: Option<f64>) -> Fault {
+        Fault { subject: 1, at_s, until_s, was_made: true, ..Fault::default() }
+    }
+
+    fn event(kind: EventKind, at_s: f64, until_s: Option<f64>) -> Event {
+        let (sentence, evidence) = (String::new(), String::new());
+        Event { at_s, until_s, subject: Some(1), kind, sentence, evidence }
+    }
+
+    #[test]
+    fn intervals_with_a_fault_are_left_out_unless_there_are_no_others() {
+        let with = |faults: Vec<Fault>| left(&Soak { faults, ..Soak::default() });
+        let some = vec![fault(12.0, Some(14.0)), fault(38.0, Some(41.0))];
+        assert_eq!(with(some), [0.0, 2.0, 5.0, 6.0, 7.0, 8.0, 9.0]);
+        assert_eq!(with(vec![fault(12.0, None)]).len(), 10);
+        assert_eq!(with(Vec::new()).len(), 10);
+    }
+
+    #[test]
+    fn outages_are_left_out_however_long_they_are() {
+        let with = |events: Vec<Event>| left(&Soak { events, ..Soak::default() });
+        let hang = event(EventKind::HangStopped, 24.5, Some(34.0));
+        assert_eq!(with(vec![hang.clone()]), [0.0, 1.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]);
+        // The soak ended in it.
+        assert_eq!(with(vec![Event { until_s: None, ..hang.clone() }]), [0.0, 1.0]);
+        assert_eq!(with(vec![Event { subject: Some(2), ..hang }]).len(), 10);
+        let gap = Event { subject: None, ..event(EventKind::Gap, 21.0, Some(27.0)) };
+        assert_eq!(with(vec![gap]).len(), 9);
+        let died = event(EventKind::ServerEnded, 41.0, None);
+        let again = event(EventKind::ServerRestarted, 47.0, None);
+        assert_eq!(with(vec![died.clone(), again]), [0.0, 1.0, 2.0, 3.0, 5.0, 6.0, 7.0, 8.0, 9.0]);
+        assert_eq!(with(vec![died]), [0.0, 1.0, 2.0, 3.0]);
+    }
+
+    #[test]
+    fn a_server_that_somebody_else_started_again_is_back_with_its_first_reply() {
+        let interval =
+            |start_s: f64, completed: u64| Interval { load: 3, start_s, completed, ..Interval::default() };
+        let soak = Soak {
+            loads: vec![Load { id: 3, subject: 1, ..Load::default() }],
+            intervals: vec![interval(30.0, 5), interval(50.0, 0), interval(60.0, 7)],
+            events: vec![event(EventKind::ServerEnded, 41.0, None)],
+            ..Soak::default()
         };
-        let left = |faults: &[(f64, f64)]| -> Vec<f64> {
-            without(&series, faults).points.iter().map(|point| point.1).collect()
-        };
-        assert_eq!(left(&[(12.0, 14.0), (38.0, 41.0)]), [0.0, 2.0, 5.0, 6.0, 7.0, 8.0, 9.0]);
-        assert_eq!(left(&[(12.0, f64::INFINITY)]).len(), 10);
-        assert_eq!(left(&[]).len(), 10);
+        // From 41 s to 60 s, and 3.9 s after that.
+        assert_eq!(left(&soak), [0.0, 1.0, 2.0, 3.0, 7.0, 8.0, 9.0]);
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! | module | what |
 //! |---|---|
+//! | `on_event` | the command that is run on each event |
 //! | `order` | what is run |
 //! | `subject` | a server with its loads, while they run |
 //! | `back_off` | waits between starts of what ends at once |
@@ -10,6 +11,7 @@
 
 mod back_off;
 mod counts;
+mod on_event;
 mod order;
 mod status;
 mod subject;
@@ -32,9 +34,11 @@ use crate::neighbours::Neighbours;
 use crate::record::{Endings, Event, Fault, Load, Loss, Sample, State, Subject};
 use crate::throttle::ThrottleWatch;
 use counts::LoadCounts;
+use on_event::OnEvent;
 pub use order::{LoadOrder, Server, SubjectOrder, Watched};
 pub use status::{LoadStatus, ServerStatus, Status};
 use status::{told, told_of_fault};
+pub use subject::never_answered;
 use subject::{RunningLoad, RunningSubject};
 
 /// Between two looks at what goes on.
@@ -78,6 +82,10 @@ pub struct Settings<'a> {
     pub on_death: OnDeath,
     /// What a server that hangs means.
     pub on_hang: OnHang,
+    /// The command that is run on each event, by sh(1).
+    pub on_event: Option<&'a str>,
+    /// The file, which that command is told.
+    pub path: &'a Path,
     /// The directory of the file, whose disk space is sampled.
     pub directory: &'a str,
     /// The CPUs of servers and loads, which may be throttled.
@@ -95,6 +103,7 @@ struct Run<'g> {
     begun: Instant,
     events: Vec<Event>,
     gate: EventGate,
+    on_event: Option<OnEvent>,
     faults: Vec<Fault>,
     losses: Vec<Loss>,
     /// When it is looked next for what servers have acknowledged.
@@ -126,6 +135,7 @@ pub fn run<'g>(
         begun: Instant::now(),
         events: Vec::new(),
         gate: EventGate::default(),
+        on_event: settings.on_event.map(|command| OnEvent::new(command, settings.path)),
         faults: Vec::new(),
         losses: Vec::new(),
         kept_at_s: 0.0,
@@ -223,6 +233,9 @@ impl<'g> Run<'g> {
                 let mut failure = subject.look_at_server(now_s, self.settings.on_death, events);
                 if failure.is_none() {
                     subject.look_at_loads(self.ground, now_s, events)?;
+                    failure = subject.never_answered();
+                }
+                if failure.is_none() {
                     failure = subject.look_for_hang(now_s, self.settings.on_hang, events);
                 }
                 if failure.is_some() {
@@ -246,6 +259,7 @@ impl<'g> Run<'g> {
                 told.extend(self.end_interval(interval_end_s, samples)?);
                 interval_end_s = self.next_interval_s();
             }
+            told.extend(self.on_event.as_mut().and_then(OnEvent::turn));
             if !told.is_empty() || now_s >= show_at_s {
                 show(&self.status(now_s, told));
                 show_at_s = now_s + SHOW_INTERVAL_S;
@@ -360,11 +374,16 @@ impl<'g> Run<'g> {
         Status { now_s, left_s, servers: servers.collect(), events }
     }
 
-    /// What has happened, in a sentence each.
-    fn told(&self, moment: &Moment) -> Vec<String> {
+    /// What has happened and is written, in a sentence each. The user's command is run for each event.
+    fn told(&mut self, moment: &Moment) -> Vec<String> {
         let name = |id: i64| self.subjects.iter().find(|s| s.id == id).map_or("", |s| s.name.as_str());
         let faults = moment.faults.iter().map(|fault| told_of_fault(fault, name(fault.subject)));
-        moment.events.iter().map(told).chain(faults).collect()
+        let sentences = moment.events.iter().map(told).chain(faults).collect();
+        if let Some(on_event) = &mut self.on_event {
+            let named = |event: &Event| (event.subject.map_or("", name).to_owned(), event.clone());
+            on_event.put(moment.events.iter().map(named));
+        }
+        sentences
     }
 
     /// Ends loads and servers, and writes what the loads say last.
@@ -393,7 +412,10 @@ impl<'g> Run<'g> {
         let events = self.gate.admit(events, end_s);
         let last =
             Moment { now_s: end_s, events, losses, totals, endings: self.endings(), ..Moment::default() };
-        written.and(self.file.write(&last).map_err(|e| unwritten(&e)))
+        let written = written.and(self.file.write(&last).map_err(|e| unwritten(&e)));
+        self.told(&last);
+        self.on_event.iter_mut().for_each(OnEvent::finish);
+        written
     }
 }
 

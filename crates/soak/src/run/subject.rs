@@ -15,7 +15,7 @@ use crate::fault::FaultWatch;
 use crate::figure::{self, Values};
 use crate::hang::{HangWatch, Suspect};
 use crate::kept::KeptWatch;
-use crate::record::{Endings, Event, EventKind, Fault, Loss};
+use crate::record::{Endings, Event, EventKind, Fault, Loss, Totals};
 
 /// A load tells of a second when it is over.
 const TOLD_AFTER_S: f64 = 1.0;
@@ -254,6 +254,17 @@ impl<'g> RunningSubject<'g> {
         Ok(())
     }
 
+    /// Why the soak ends, if nothing that it asked for has ever been answered and its requests have failed.
+    pub(super) fn never_answered(&self) -> Option<Failure> {
+        let totals = || self.loads.iter().map(|load| load.counts.totals());
+        let is_fault = self.faults.explains_silence(now().0);
+        if !self.is_up || is_fault || totals().all(|t| t.errors == 0) || totals().any(Totals::was_answered) {
+            return None;
+        }
+        let met: Vec<String> = totals().map(Totals::errors_by_kind).filter(|met| !met.is_empty()).collect();
+        Some(never_answered(&self.name, &met.join(", ")))
+    }
+
     /// Takes what loads have said of seconds, each with the load and the begin of its measured part where that is known.
     fn take(&mut self, now_s: f64, seconds: Vec<(i64, Option<Nanos>, Told)>) {
         for (load, measured_from, told) in seconds {
@@ -405,6 +416,15 @@ impl<'g> RunningSubject<'g> {
     fn event(&self, at_s: f64, kind: EventKind, sentence: String, evidence: String) -> Event {
         Event { at_s, until_s: None, subject: Some(self.id), kind, sentence, evidence }
     }
+}
+
+/// The failure of a soak whose server has answered nothing; `met` is what the requests met.
+pub fn never_answered(name: &str, met: &str) -> Failure {
+    let met = if met.is_empty() { String::new() } else { format!(": {met}") };
+    Failure::run(
+        format!("{name} has answered no request{met}"),
+        "see that it is up and that the URL is right: pitot load URL -n 1",
+    )
 }
 
 fn ended_with_its_server(sentence: &str, tail: &str) -> Failure {

@@ -3,8 +3,8 @@
 //! The programs that the lab starts die with it by themselves (PR_SET_PDEATHSIG), but their children need not: a killed
 //! nginx leaves its workers. So before anything else the lab forks a guardian that waits on a pipe. When the lab ends,
 //! by whatever means, the pipe closes; the guardian then kills all that the lab has started and not seen end, known by
-//! its session or by a line in its environment, sets back what the journal of the host says that the run has changed, and
-//! removes the private directory.
+//! its session or by a line in its environment, sets back what the journal of the host says that the run has changed, takes back
+//! faults that nobody else will, and removes the private directory.
 
 use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Write};
 use std::path::{Path, PathBuf};
@@ -121,8 +121,10 @@ fn watch(pipe: PipeReader, guardian: &Guardian) {
     sweep(&sessions, &cookie_line(&guardian.cookie), SWEEP_TIMEOUT);
     for (batch, journal) in batches {
         // What cannot be undone stays in the journal, and `pitot host status` shows it.
-        let _ = journal::undo(&journal, Scope::Later(batch));
+        let _ = journal::undo(&journal, Scope::Later(batch), pitot_fault::take_back);
     }
+    // The guardians of faults are among the processes that were killed.
+    let _ = journal::undo(&journal::place(), Scope::LeftFaults, pitot_fault::take_back);
     wait_until(SWEEP_TIMEOUT, || remove_groups(&own_groups(), &group_prefix(&guardian.cookie)));
     let _ = std::fs::remove_dir_all(guardian.dir.path());
 }

@@ -76,7 +76,7 @@ impl HostChanges {
 
     fn set_back(&mut self, journal: &mut Journal) -> Result<(), String> {
         let Undoing { changes, unrecorded } =
-            journal::undo_changes(journal, &self.machine, Scope::Batch(self.batch));
+            journal::undo_changes(journal, &self.machine, Scope::Batch(self.batch), pitot_fault::take_back);
         let is_lasting = |change: &&Undone| matches!(change, Undone::Kept { .. } | Undone::PassedOn { .. });
         if let Some(why) = changes.iter().filter(is_lasting).find_map(why_not_as_before) {
             self.disturbed = Some(why);
@@ -113,7 +113,10 @@ fn why_not_as_before(undone: &Undone) -> Option<String> {
             "`pitot host apply` has changed {key} during the run, which had found {found:?}: it was left alone, and `pitot host \
              undo` sets that back"
         )),
-        Undone::Restored { .. } | Undone::AsBefore { .. } | Undone::Gone { .. } => None,
+        Undone::Restored { .. }
+        | Undone::AsBefore { .. }
+        | Undone::TakenBack { .. }
+        | Undone::Gone { .. } => None,
     }
 }
 

@@ -1,0 +1,99 @@
+//! What makes a soak fail, and the command that is run on events.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use super::server::start;
+use super::{said, signal, soak, together, until};
+
+#[test]
+fn alarms_reach_the_exit_code() {
+    together(&[
+        ("dead", a_server_that_never_answers_ends_the_soak_at_once_and_leaves_no_file),
+        ("hang", a_hang_is_told_to_the_command_and_fails_if_asked),
+        ("figures", figures_fail_the_soak_and_its_status_if_asked),
+    ]);
+}
+
+fn a_server_that_never_answers_ends_the_soak_at_once_and_leaves_no_file() {
+    let dir = tempfile::tempdir().unwrap();
+    // Nothing listens there any more.
+    let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let url = format!("http://{address}/");
+    let began = Instant::now();
+    let output = soak(dir.path(), &[&url, "--for", "1h", "-o", "a.pitot"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    let expected = format!("{url} has answered no request: connect ECONNREFUSED");
+    assert!(said(&output).contains(&expected), "{}", said(&output));
+    assert!(began.elapsed() < Duration::from_secs(60), "{}", said(&output));
+    assert!(!dir.path().join("a.pitot").exists());
+}
+
+fn a_hang_is_told_to_the_command_and_fails_if_asked() {
+    let dir = tempfile::tempdir().unwrap();
+    let (server, address) = start("nothing");
+    let (url, pid) = (format!("http://{address}/"), server.0.id());
+    let command =
+        "echo \"$PITOT_EVENT $PITOT_EVENT_SERVER $PITOT_EVENT_UNTIL_S\" >> events; echo seen >> events";
+    let number = pid.to_string();
+    let arguments = [
+        &url,
+        "--pid",
+        &number,
+        "-R",
+        "50",
+        "--for",
+        "1h",
+        "--interval",
+        "1s",
+        "-o",
+        "a.pitot",
+        "--fail-if",
+        "hang",
+        "--on-event",
+        command,
+    ];
+    let lab = soak(dir.path(), &arguments).spawn().unwrap();
+    let file = dir.path().join("a.pitot");
+    let recorded = || pitot_soak::Soak::open(&file).ok();
+    until("intervals are saved", || recorded().filter(|soak| soak.intervals.len() >= 3));
+    signal(pid, Signal::STOP);
+    let lines = |what: &str| {
+        let text = std::fs::read_to_string(dir.path().join("events")).unwrap_or_default();
+        text.lines().filter(|line| line.starts_with(what)).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let begin = until("the command is run", || lines("hang-stopped").pop());
+    assert_eq!(begin, format!("hang-stopped {url} "));
+    signal(pid, Signal::CONT);
+    let end = until("the command is run again", || lines("hang-stopped").get(1).cloned());
+    assert!(end.trim_start_matches(&begin).parse::<f64>().is_ok_and(|until_s| until_s > 0.0), "{end}");
+    let status = |alarms: &str| {
+        let output = soak(dir.path(), &["status", "a.pitot", "--fail-if", alarms]).output().unwrap();
+        (output.status.code(), said(&output))
+    };
+    let (code, text) = status("hang");
+    assert!(code == Some(1) && text.contains("the soak fails: ") && text.contains(&url), "{text}");
+    let (code, text) = status("leak, errors > 99%");
+    assert_eq!(code, Some(0), "{text}");
+    signal(lab.id(), Signal::INT);
+    let output = lab.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+}
+
+fn figures_fail_the_soak_and_its_status_if_asked() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_server, address) = start("nothing");
+    let url = format!("http://{address}/");
+    let run = |file: &str, alarms: &str| {
+        let arguments = [&url, "-R", "50", "--for", "3s", "-o", file, "--fail-if", alarms];
+        let output = soak(dir.path(), &arguments).output().unwrap();
+        (output.status.code(), said(&output))
+    };
+    let (code, text) = run("a.pitot", "errors > 50%, hang");
+    assert_eq!(code, Some(0), "{text}");
+    let (code, text) = run("b.pitot", "errors > 50%, rate < 1000");
+    assert!(code == Some(1) && text.contains("(--fail-if 'rate < 1000')"), "{text}");
+    let (code, text) = run("c.pitot", "handshake p99 > 5ms");
+    assert!(code == Some(2) && !dir.path().join("c.pitot").exists(), "{text}");
+}
