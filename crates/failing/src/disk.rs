@@ -60,6 +60,11 @@ impl Unit {
         }
     }
 
+    /// Whether it changes a file, not a directory.
+    pub fn is_of_file(&self) -> bool {
+        matches!(self, Unit::Bytes(..) | Unit::Grow(..) | Unit::Cut(..))
+    }
+
     /// The units of a write. A size can be there without the bytes, which are 0 then; a block that is half written has the half
     /// before a sector or, where it is smaller, before any byte.
     pub fn of_write(node: Node, at: usize, bytes: &[u8]) -> Vec<Unit> {

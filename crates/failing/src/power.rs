@@ -54,7 +54,8 @@ struct Pending {
     unit: Unit,
     /// It is safe, and stands here because one before it is not.
     is_safe: bool,
-    /// fsync(2) has failed, and the next one says nothing of it.
+    /// fsync(2) of its file has failed, and the next one says nothing of it: the kernel takes the pages for written. What
+    /// directories hold it keeps until that is written.
     is_doubtful: bool,
 }
 
@@ -89,7 +90,9 @@ pub fn each_cut(record: &Record, from: usize, visit: &mut dyn FnMut(Cut, &dyn Fn
             })),
             Some(Step::Sync(node, false)) => {
                 let of_it = pending.iter_mut().filter(|pending| pending.unit.target() == *node);
-                of_it.filter(|pending| !pending.is_safe).for_each(|pending| pending.is_doubtful = true);
+                of_it.filter(|pending| !pending.is_safe).for_each(|pending| {
+                    pending.is_doubtful = pending.unit.is_of_file();
+                });
             }
             Some(Step::Sync(node, true)) => {
                 let is_of_it = |pending: &Pending| pending.unit.target() == *node;

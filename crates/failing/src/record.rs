@@ -17,7 +17,7 @@ pub enum Kind {
     Kill,
     /// A write is half done, and the program is killed.
     Torn,
-    /// It fails with EIO. What fsync(2) was called for may never reach the disk then, even if a later one succeeds.
+    /// It fails with EIO. The bytes that fsync(2) was called for may never reach the disk then, even if a later one succeeds.
     InputOutput,
     /// It fails with ENOSPC, and space is there again afterwards.
     NoSpace,

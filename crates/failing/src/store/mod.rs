@@ -4,6 +4,9 @@ use std::io;
 use std::path::Path;
 
 mod host;
+mod mail;
+mod maildir;
+mod uploads;
 
 /// How a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,9 +33,13 @@ pub struct Store {
 }
 
 /// All of them.
-pub const STORES: &[Store] = &[host::STORE];
+pub const STORES: &[Store] = &[host::STORE, mail::STORE, maildir::STORE, uploads::STORE];
 
 /// The store of that name.
 pub fn find(name: &str) -> Option<&'static Store> {
     STORES.iter().find(|store| store.name == name)
+}
+
+fn nothing(_: &Path, _: Option<End>) -> io::Result<()> {
+    Ok(())
 }
