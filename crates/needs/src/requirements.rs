@@ -130,6 +130,11 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         probe: Probe::Kernel(has_time_namespaces),
     },
     target("tomcat", "pitot target install tomcat --yes"),
+    Requirement {
+        name: "tracing",
+        cure: "run on x86-64, with Linux 5.3 or newer, where a program may trace its children (ptrace(2))",
+        probe: Probe::Kernel(has_tracing),
+    },
     target("undertow", "pitot target install undertow --yes"),
     Requirement {
         name: "user-namespaces",
@@ -259,6 +264,14 @@ fn has_time_namespaces() -> bool {
         .stderr(Stdio::null())
         .status();
     made.is_ok_and(|status| status.success())
+}
+
+/// Whether a program can be traced. Some containers do not allow it.
+fn has_tracing() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return pitot_sys::trace::is_possible();
+    #[cfg(not(target_arch = "x86_64"))]
+    return false;
 }
 
 /// Whether namespaces with a network of their own can be made.

@@ -32,7 +32,8 @@ mod server;
 mod slots;
 mod socket;
 mod standard_input;
-mod store;
+/// Where servers store what they receive.
+pub mod store;
 mod supervise;
 mod tls;
 mod worker;

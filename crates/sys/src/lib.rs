@@ -34,6 +34,8 @@ pub mod tcp_sockets;
 pub mod terminal;
 mod thread_pool;
 mod token;
+#[cfg(target_arch = "x86_64")]
+pub mod trace;
 mod unavailable;
 pub mod unix_listener;
 pub mod usage;

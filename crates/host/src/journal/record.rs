@@ -148,8 +148,13 @@ impl Record {
 
 /// The lines of a journal that are whole. Behind them may be half a line, and bytes of 0, which keep space for further ones.
 pub(super) fn whole_lines(text: &str) -> &str {
-    let written = text.split('\0').next().unwrap_or_default();
+    let written = written(text);
     written.rfind('\n').map_or("", |end| &written[..=end])
+}
+
+/// The text before the first byte of 0.
+fn written(text: &str) -> &str {
+    text.split('\0').next().unwrap_or_default()
 }
 
 /// What the lines of a journal amount to.
@@ -175,9 +180,11 @@ pub(super) struct State {
 
 impl State {
     /// Reads whole lines, in the boot `boot_id`. A last line without its end is left out, and so are those of an earlier boot
-    /// from one on that cannot be read: the loss of power may have torn it, and there is nothing to undo.
+    /// from one on that cannot be read: the loss of power may have torn it, and there is nothing to undo. It may have torn the
+    /// first line too, and left bytes of 0 in its place.
     pub(super) fn parse(text: &str, boot_id: &str) -> Result<State, Failure> {
-        if !text.starts_with(FIRST) && !FIRST.starts_with(text) {
+        let written = written(text);
+        if !written.starts_with(FIRST) && !FIRST.starts_with(written) {
             return Err(Failure::misuse(
                 "the file is no journal",
                 "name another with --journal FILE, or remove it",
@@ -316,10 +323,8 @@ mod tests {
         for end in 0..=text.len() {
             let state = State::parse(&text[..end], "boot").unwrap();
             assert!(state.entries.len() <= 1);
-            if end >= FIRST.len() {
-                let kept = text[..end].to_owned() + "\0\0\0";
-                assert_eq!(State::parse(&kept, "boot").unwrap(), state, "space is kept behind it");
-            }
+            let kept = text[..end].to_owned() + "\0\0\0";
+            assert_eq!(State::parse(&kept, "boot").unwrap(), state, "space is kept behind it");
         }
     }
 

@@ -10,6 +10,9 @@
 //! allowed (`-c`): the next message waits until some of them are recorded (`unacknowledged.rs`). That holds for
 //! `kill -9` and for a power cut alike, as a line counts only once fdatasync(2) has returned.
 //!
+//! What fdatasync(2) has refused may never reach the disk, though it can be read and a later fdatasync(2) succeeds. So an
+//! engine stops then, and the next one writes the last lines once more before it counts on them.
+//!
 //! Writing and syncing are done by a thread of their own, a batch at a time: while one batch is synced the next one
 //! gathers, so that a slow disk makes batches larger and never the loop wait, unless 8 MiB of lines wait already.
 
@@ -17,6 +20,7 @@ pub mod record;
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
@@ -31,6 +35,8 @@ pub use record::Header;
 const WAITING_BYTES_MAX: usize = 8 << 20;
 /// Lines longer than this were never written.
 const LINE_BYTES_MAX: u64 = 4096;
+/// More than a batch can have, which is the most that is not on the disk when an engine ends.
+const BATCH_BYTES_MAX: u64 = 2 * WAITING_BYTES_MAX as u64;
 
 /// Why a journal cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -299,6 +305,7 @@ fn read(
     header: &Header,
     mut settled: impl FnMut(&str, Outcome),
 ) -> io::Result<Option<(Replay, u64)>> {
+    let size = file.metadata()?.len();
     let mut input = BufReader::with_capacity(1 << 18, file);
     let (mut replay, mut at, mut end, mut bad) = (Replay::default(), 0, 0, 0);
     let mut line = Vec::new();
@@ -314,8 +321,8 @@ fn read(
         if first {
             match whole {
                 Some(line) if header.matches(line) => end = at,
-                // The engine was killed while it wrote its first line, if that is what there is of it.
-                None if at < LINE_BYTES_MAX && header_prefix(header, &line) => {
+                // The engine was killed, or the power failed, while it wrote its first line.
+                _ if at == size && is_torn_header(header, &line) => {
                     return Ok(Some((Replay { torn: true, ..replay }, 0)));
                 }
                 _ => return Ok(None),
@@ -333,27 +340,30 @@ fn read(
     Ok(Some((replay, end)))
 }
 
-fn header_prefix(header: &Header, line: &[u8]) -> bool {
+/// Whether that is what a power cut can have left of a first line: some of it, and bytes of 0 in place of the rest.
+fn is_torn_header(header: &Header, line: &[u8]) -> bool {
     let mut own = Vec::new();
     header.append_to(&mut own);
-    own.starts_with(line)
+    own.resize(own.len().max(line.len()), 0);
+    line.iter().zip(own).all(|(found, own)| *found == own || *found == 0)
 }
 
-/// Cuts off what is behind the last whole line, and writes the first one if there is none.
+/// Cuts off what is behind the last whole line, and sees to it that what is before it is on the disk, with a first line.
 fn prepare(file: &mut File, end: u64, header: &Header, path: &Path) -> io::Result<()> {
     file.set_len(end)?;
-    file.seek(SeekFrom::Start(end))?;
+    // An earlier engine may not have come to synchronise its last lines, or failed to. The kernel takes those for written that
+    // it could not write: they are dirty again once they are written again.
+    let from = end.saturating_sub(BATCH_BYTES_MAX);
+    let mut last = vec![0; (end - from) as usize];
+    file.read_exact_at(&mut last, from)?;
     if end == 0 {
-        let mut line = Vec::new();
-        header.append_to(&mut line);
-        file.write_all(&line)?;
+        header.append_to(&mut last);
     }
+    file.seek(SeekFrom::Start(from))?;
+    file.write_all(&last)?;
     file.sync_all()?;
-    if end == 0 {
-        // The name of a new file is on the disk once its directory is.
-        File::open(directory_of(path))?.sync_all()?;
-    }
-    Ok(())
+    // The name of a new file is on the disk once its directory is.
+    File::open(directory_of(path))?.sync_all()
 }
 
 #[cfg(test)]

@@ -100,8 +100,6 @@ proptest! {
         let cut = cut.index(bytes.len() + 1);
         let mut torn = bytes[..cut].to_vec();
         torn.resize(cut + zeros, 0);
-        // A first line with zeros behind it is not the beginning of ours, and no line is lost with it.
-        prop_assume!(zeros == 0 || cut > bytes.iter().position(|b| *b == b'\n').unwrap());
         let whole = bytes[..cut].iter().filter(|b| **b == b'\n').count().saturating_sub(1);
         let (replay, read, len) = reopened(&torn).unwrap();
         prop_assert_eq!(read, &names[..whole]);

@@ -37,16 +37,27 @@ struct Shared {
 }
 
 impl Maildir {
-    /// Opens a Maildir, and creates its missing directories.
+    /// Opens a Maildir, and creates its missing directories. Their names are on the disk when this returns.
     ///
     /// # Errors
     /// EACCES, ENOTDIR, ENOSPC, or ENOENT for a missing parent directory.
     pub fn open(path: &Path) -> io::Result<Maildir> {
-        for directory in [path, &path.join("tmp"), &path.join("new"), &path.join("cur")] {
-            match std::fs::create_dir(directory) {
-                Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
-                _ => {}
-            }
+        let create = |directory: &Path| match std::fs::create_dir(directory) {
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            created => created.map(|()| true),
+        };
+        let is_new = create(path)?;
+        for name in ["tmp", "new", "cur"] {
+            create(&path.join(name))?;
+        }
+        // Also where nothing is missing: whoever created it may not have come to that.
+        let synchronise = |directory: &Path| std::fs::File::open(directory)?.sync_all();
+        synchronise(path)?;
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        match synchronise(parent.unwrap_or(Path::new("."))) {
+            // It was created by somebody who may read it.
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied && !is_new => {}
+            synchronised => synchronised?,
         }
         let open = |name| {
             fs::open(path.join(name), OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
@@ -89,14 +100,16 @@ impl Maildir {
     fn begin(&self) -> Result<PendingFile, Errno> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         // The process ID is queried each time, as workers are forked after the Maildir was opened.
-        let name = format!(
-            "{}.M{}P{}Q{}.{}",
-            now.as_secs(),
-            now.subsec_micros(),
-            process::id(),
-            self.shared.begun.fetch_add(1, Relaxed),
-            self.shared.host
-        );
+        let name = || {
+            format!(
+                "{}.M{}P{}Q{}.{}",
+                now.as_secs(),
+                now.subsec_micros(),
+                process::id(),
+                self.shared.begun.fetch_add(1, Relaxed),
+                self.shared.host
+            )
+        };
         PendingFile::begin(Arc::clone(&self.shared.tmp), name, Mode::RUSR | Mode::WUSR)
     }
 

@@ -19,14 +19,24 @@ pub struct PendingFile {
 }
 
 impl PendingFile {
-    /// Creates an empty file of a name that does not exist yet.
+    /// Creates an empty file of the first of these names that does not exist yet. A process that was killed may have left a
+    /// file, and its number comes again.
     ///
     /// # Errors
     /// Those of openat(2).
-    pub fn begin(directory: Arc<OwnedFd>, name: String, mode: Mode) -> Result<PendingFile, Errno> {
+    pub fn begin(
+        directory: Arc<OwnedFd>,
+        mut name: impl FnMut() -> String,
+        mode: Mode,
+    ) -> Result<PendingFile, Errno> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let file = fs::openat(&directory, &name, flags, mode)?;
-        Ok(PendingFile { directory, name, file, renamed: false })
+        loop {
+            let name = name();
+            match fs::openat(&directory, &name, flags, mode) {
+                Err(Errno::EXIST) => {}
+                opened => return Ok(PendingFile { directory, name, file: opened?, renamed: false }),
+            }
+        }
     }
 
     /// The temporary name.

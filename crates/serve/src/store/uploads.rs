@@ -79,9 +79,27 @@ impl Uploads {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = Arc::new(beneath(&*self.root, directory, flags, Links::Follow)?);
         // Names that start with a dot are never served.
-        let hidden_name = format!(".upload-{}-{}", process::id(), BEGUN.fetch_add(1, Relaxed));
+        let hidden_name = || format!(".upload-{}-{}", process::id(), BEGUN.fetch_add(1, Relaxed));
         let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH;
         let file = PendingFile::begin(Arc::clone(&directory), hidden_name, mode)?;
         Ok(PendingUpload { file, directory, path: path.into() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_process_of_the_same_number_has_left_is_in_nobodys_way() {
+        let dir = tempfile::tempdir().unwrap();
+        let begun = BEGUN.load(Relaxed);
+        for number in begun..begun + 100 {
+            std::fs::write(dir.path().join(format!(".upload-{}-{number}", process::id())), "half").unwrap();
+        }
+        let uploads = Uploads::below(Arc::new(std::fs::File::open(dir.path()).unwrap().into()));
+        let mut step = StoreStep { bytes: b"whole".to_vec(), is_last: true, ..StoreStep::default() };
+        assert!(matches!(uploads.store(b"file", &mut step), Ok(Stored::Done(_))));
+        assert_eq!(std::fs::read(dir.path().join("file")).unwrap(), b"whole");
     }
 }

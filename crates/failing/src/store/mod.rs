@@ -1,0 +1,45 @@
+//! The stores, each with what a program does to it and how what is left is looked at.
+
+use std::io;
+use std::path::Path;
+
+mod host;
+mod mail;
+mod maildir;
+mod uploads;
+
+/// How a program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// A call failed, and it went on.
+    Failure,
+    /// It was killed.
+    Kill,
+    /// The machine has been started again since.
+    PowerCut,
+}
+
+/// A store. Its directory is `store` below the one that its functions are given.
+#[derive(Debug)]
+pub struct Store {
+    /// Its name.
+    pub name: &'static str,
+    /// Makes what it needs beside its directory; with an end: as it is after that.
+    pub prepare: fn(&Path, Option<End>) -> io::Result<()>,
+    /// Uses it, and says what was acknowledged. A failure is no reason to stop.
+    pub work: fn(&Path, &mut dyn FnMut(&str)),
+    /// Starts a second time after this was said: looks whether it is there, and goes on.
+    pub check: fn(&Path, &[String], End) -> Result<(), String>,
+}
+
+/// All of them.
+pub const STORES: &[Store] = &[host::STORE, mail::STORE, maildir::STORE, uploads::STORE];
+
+/// The store of that name.
+pub fn find(name: &str) -> Option<&'static Store> {
+    STORES.iter().find(|store| store.name == name)
+}
+
+fn nothing(_: &Path, _: Option<End>) -> io::Result<()> {
+    Ok(())
+}
