@@ -15,7 +15,7 @@ use crate::record::Repetition;
 use pitot_host::memory_total_bytes;
 
 /// Length of the first try's load.
-const MOMENT_S: f64 = 0.2;
+pub(super) const MOMENT_S: f64 = 0.2;
 /// Length of the second try's load, at most.
 const SECOND_S: f64 = 1.0;
 /// A cell with more idle connections is tried with so many: whether it works shows in seconds, and opening a million takes
