@@ -141,7 +141,8 @@ impl<'r> Analysis<'r> {
         Some((peak, last))
     }
 
-    /// What the series are: `server`, or where programs are measured the option that varies, `engine`, or else `cell`.
+    /// What the series are: `server`; or what varies in its place, `kernel`; where programs are measured the option that varies,
+    /// `engine`, or else `cell`.
     pub(crate) fn subject(&self) -> &str {
         let varies = |name: &str| {
             let level = |c: &'r CellRecord| c.level(name).map(|f| &f.level);
@@ -153,6 +154,7 @@ impl<'r> Analysis<'r> {
             .map(|f| f.name.as_str())
             .filter(|name| Some(*name) != self.load.factor.as_deref() && varies(name));
         match (others.next(), others.next()) {
+            (Some(only), None) if only != SERVER_FACTOR && !varies(SERVER_FACTOR) => factor_title(only),
             _ if factors.iter().any(|f| f.name == SERVER_FACTOR) => "server",
             _ if self.run.plan.program.is_none() => "server",
             (Some(only), None) => factor_title(only),
