@@ -67,7 +67,11 @@ pub(crate) fn versus(
                 ratio(c)
             );
         }
-        Decision::Higher | Decision::Lower | Decision::Suggested | Decision::TooFewRepetitions { .. } => {}
+        Decision::Higher
+        | Decision::Lower
+        | Decision::Suggested
+        | Decision::TooFewRepetitions { .. }
+        | Decision::NoReference => {}
     }
     let doubt = match c.decision {
         Decision::TooFewRepetitions { needed } => {
@@ -170,6 +174,7 @@ pub(crate) fn decision(c: &Comparison, metric: &Metric, unit: &str) -> String {
         Decision::Alike => "equivalent".into(),
         Decision::NoDifferenceSeen => "not significant".into(),
         Decision::TooFewRepetitions { needed } => format!("too few {unit}s ({needed} needed)"),
+        Decision::NoReference => "no reference".into(),
     }
 }
 

@@ -3,12 +3,12 @@
 use crate::amount::{generations, sliced};
 use crate::analysis::{Analysis, Cell};
 use crate::carry_over::carry_over;
-use crate::control::{control_sentences, failed_controls};
+use crate::control::{Control, control_sentences, controls, failed_controls};
 use crate::number::{figure, percent};
 use crate::outlook::outlook;
 use crate::phrase::ratio;
 use crate::text::{list, s, sentence};
-use pitot_lab::statistics::{Comparison, MEDIAN_REPETITIONS_MIN, STEADY_MAX};
+use pitot_lab::statistics::{Comparison, Decision, MEDIAN_REPETITIONS_MIN, STEADY_MAX};
 use pitot_lab::{Measure, RunState, VerdictKind};
 
 /// Whether the measurement can be trusted.
@@ -99,6 +99,7 @@ pub fn trust(a: &Analysis<'_>) -> Trust {
     reasons.extend(carry_over(a));
     reasons.extend(host_changes(a));
     reasons.extend(a.run.info.warnings.iter().map(|w| sentence(w)));
+    reasons.extend(without_control(a));
     let is_spoilt = |c: &&Cell<'_>| SPOILT.iter().any(|(kind, ..)| *kind == c.verdict.kind);
     let grade = if is_told_apart {
         Grade::Untrusted
@@ -240,6 +241,15 @@ fn wide(a: &Analysis<'_>) -> Option<String> {
         a.name_of(cell),
         ratio(widest)
     ))
+}
+
+/// A run without a control shows nothing of what its machine calls equal: nothing speaks against it, and nothing for it.
+fn without_control(a: &Analysis<'_>) -> Option<String> {
+    let is_judged = |c: &Control<'_>| !matches!(c.comparison.decision, Decision::TooFewRepetitions { .. });
+    (!controls(a).iter().any(is_judged)).then(|| {
+        "The run has no control, a second copy of a server: nothing shows how far equal servers lie apart on this machine."
+            .to_owned()
+    })
 }
 
 /// The cells of a plan for slices that were measured in fresh runs, with the reason.

@@ -258,7 +258,7 @@ impl<'r> Analysis<'r> {
         match self.compare(cell.record, leader.record, self.headline).map(|c| c.decision) {
             Some(Decision::Higher | Decision::Lower) => Standing::Behind,
             Some(Decision::Alike | Decision::NoDifferenceSeen | Decision::Suggested) => Standing::Level,
-            Some(Decision::TooFewRepetitions { .. }) | None => Standing::Unknown,
+            Some(Decision::TooFewRepetitions { .. } | Decision::NoReference) | None => Standing::Unknown,
         }
     }
 }
