@@ -90,6 +90,7 @@ pub fn trust(a: &Analysis<'_>) -> Trust {
     let mut reasons = failed_controls(a);
     let is_told_apart = !reasons.is_empty();
     reasons.extend(spoilt(a));
+    reasons.extend(wrong(a));
     reasons.extend(failed_repetitions(a));
     reasons.extend(client_bound(a));
     reasons.extend(incomplete(a));
@@ -148,6 +149,20 @@ fn spoilt(a: &Analysis<'_>) -> Vec<String> {
         }
     }
     reasons
+}
+
+/// The cells of whose requests too many had errors.
+fn wrong(a: &Analysis<'_>) -> Option<String> {
+    let cells: Vec<&Cell<'_>> = a.cells.iter().filter(|c| c.wrong_percent.is_some() && !c.failed()).collect();
+    let most = cells.iter().filter_map(|c| c.wrong_percent).reduce(f64::max)?;
+    let up_to = if cells.len() == 1 { "" } else { "up to " };
+    Some(format!(
+        "{} answered with errors, {up_to}{} of the requests: {}. {} not ranked beside others.",
+        counted(a, &cells, "was", "were").replace(" was", "").replace(" were", ""),
+        percent(most / 100.0),
+        names(a, &cells),
+        if cells.len() == 1 { "It is" } else { "They are" },
+    ))
 }
 
 fn failed_repetitions(a: &Analysis<'_>) -> Option<String> {

@@ -785,3 +785,32 @@ fn the_cells_of_one_run_are_judged_against_its_baseline() {
         "{text}"
     );
 }
+
+fn errors(count: u64) -> pitot_results::load::ErrorRow {
+    let (phase, kind) = ("receive".to_owned(), "status 500".to_owned());
+    pitot_results::load::ErrorRow { phase, kind, count, first_at_s: 0.0 }
+}
+
+#[test]
+fn a_server_that_answers_with_errors_is_not_ranked_and_said_to() {
+    let mut run = written(&SMALL);
+    for cell in run.cells.iter_mut().filter(|c| c.label() == "loop+epoll-et, 1000") {
+        for load in cell.repetitions.iter_mut().filter_map(|r| r.load.as_mut()) {
+            load.errors = vec![errors(load.requests.attempted / 50)];
+        }
+    }
+    let json: serde_json::Value = serde_json::from_str(&render(&run, Format::Json)).unwrap();
+    let answer = json["answer"].as_str().unwrap();
+    assert!(answer.starts_with("thread+blocking handled the most requests per second at 1000"), "{answer}");
+    assert!(answer.contains("loop+epoll-et is not ranked, for 2.0% of its requests had errors"), "{answer}");
+    let text = render(&run, Format::Terminal).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        text.contains("1 of 6 cells answered with errors, 2.0% of the requests: loop+epoll-et at 1000"),
+        "{text}"
+    );
+    // Where all have them, they are ranked by what they have.
+    for load in run.cells.iter_mut().flat_map(|c| &mut c.repetitions).filter_map(|r| r.load.as_mut()) {
+        load.errors = vec![errors(load.requests.attempted / 50)];
+    }
+    assert!(render(&run, Format::Terminal).contains("loop+epoll-et handled the most"));
+}

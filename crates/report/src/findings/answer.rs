@@ -58,6 +58,7 @@ pub fn answer(a: &Analysis<'_>) -> Answer {
         ranked(a, best, level, &value, &rest)
     };
     headline.push_str(&missing(a, level).unwrap_or_default());
+    headline.push_str(&with_errors(a, level).unwrap_or_default());
     let mut details = against_others(a, best, level, &rest);
     details.extend(group_order(a, a.headline));
     details.extend(at_other_loads(a, level, a.series_of(best)));
@@ -204,6 +205,20 @@ fn missing(a: &Analysis<'_>, level: usize) -> Option<String> {
         a.cells.iter().filter(|c| c.level >= level && c.failed()).map(|c| a.name_of(c)).collect();
     let names: Vec<&str> = failed.iter().map(String::as_str).collect();
     (!names.is_empty()).then(|| format!("; {} failed", list(&names)))
+}
+
+/// The cells at this load that are not ranked: `; **a** is not ranked, for 2.1% of its requests had errors`.
+fn with_errors(a: &Analysis<'_>, level: usize) -> Option<String> {
+    let unranked: Vec<&Cell<'_>> =
+        a.cells.iter().filter(|c| c.level == level && !c.is_ranked && !c.failed()).collect();
+    let most = unranked.iter().filter_map(|c| c.wrong_percent).reduce(f64::max)?;
+    let names: Vec<&str> = unranked.iter().map(|c| a.series_of(c)).collect();
+    let (is, up_to, its) = if names.len() == 1 { ("is", "", "its") } else { ("are", "up to ", "their") };
+    Some(format!(
+        "; {} {is} not ranked, for {up_to}{} of {its} requests had errors",
+        list(&names),
+        percent(most / 100.0)
+    ))
 }
 
 /// What there is to say where nothing is compared but the loads: the figure at the top, and at the bottom.
