@@ -170,9 +170,13 @@ fn failed_repetitions(a: &Analysis<'_>) -> Option<String> {
         a.cells.iter().filter(|c| !c.failed() && c.record.failures().next().is_some()).collect();
     let failed = cells.iter().flat_map(|c| c.record.failures()).count();
     let was = if failed == 1 { "was" } else { "were" };
+    let of_twins = match a.run.controls.iter().flat_map(|control| control.failures()).count() {
+        0 => String::new(),
+        twins => format!(", and {twins} of the control"),
+    };
     (failed > 0).then(|| {
         format!(
-            "{failed} repetition{} failed and {was} excluded from the figures of {}; the cells list the reasons.",
+            "{failed} repetition{} failed and {was} excluded from the figures of {}{of_twins}; the cells list the reasons.",
             s(failed),
             names(a, &cells)
         )
@@ -260,11 +264,18 @@ fn wide(a: &Analysis<'_>) -> Option<String> {
 
 /// A run without a control shows nothing of what its machine calls equal: nothing speaks against it, and nothing for it.
 fn without_control(a: &Analysis<'_>) -> Option<String> {
-    let is_judged = |c: &Control<'_>| !matches!(c.comparison.decision, Decision::TooFewRepetitions { .. });
-    (!controls(a).iter().any(is_judged)).then(|| {
-        "The run has no control, a second copy of a server: nothing shows how far equal servers lie apart on this machine."
-            .to_owned()
-    })
+    let controls = controls(a);
+    let needed = |c: &Control<'_>| match c.comparison.decision {
+        Decision::TooFewRepetitions { needed } => Some(needed),
+        _ => None,
+    };
+    match controls.iter().map(needed).collect::<Option<Vec<usize>>>()?.iter().max() {
+        Some(needed) => Some(format!("The control cannot be judged yet: that takes {needed} generations.")),
+        None => Some(
+            "The run has no control, a second copy of a server: nothing shows how far equal servers lie apart on this machine."
+                .to_owned(),
+        ),
+    }
 }
 
 /// The cells of a plan for slices that were measured in fresh runs, with the reason.

@@ -199,7 +199,7 @@ fn too_few_repetitions_give_ranges_and_no_verdict() {
     all_within_100_columns(&render(&run, Format::Terminal));
     let text = render(&run, Format::Markdown);
     assert!(text.contains("3 repetitions are too few for a 95% interval, which takes 6"), "{text}");
-    assert!(text.contains("(not significant: 3 repetitions, 5 needed)"), "{text}");
+    assert!(text.contains("(too few to tell: 3 repetitions, 5 needed)"), "{text}");
     let none = "No winner at 1000 connections: **loop+epoll-et** handled the most requests per second, ";
     assert!(text.contains(none), "{text}");
     let why = ", but 3 repetitions are too few to tell it from **thread+blocking** and **fork+blocking**.";
@@ -497,7 +497,7 @@ fn servers_that_do_not_differ_are_named_together_with_their_ratio() {
     let run = written(&Fixture { servers: &["loop+epoll-et", "loop+epoll-lt"], levels: &[1000], ..SMALL });
     let text = render(&run, Format::Markdown);
     let none = "No winner: **loop+epoll-et** handled the most requests per second, 138 k, but its lead over \
-                **loop+epoll-lt** is not significant.";
+                **loop+epoll-lt** is not shown to exceed the tolerance of 2%.";
     assert!(text.contains(none), "{text}");
     assert!(text.contains("- Ratio of **loop+epoll-et** to **loop+epoll-lt**: 1.01 [0.98, 1.02]."), "{text}");
 }
@@ -628,7 +628,11 @@ fn a_comparison_opens_with_one_sentence() {
         let json = render_comparison(&compare(&run, b, &[]), &[], Format::Json);
         serde_json::from_str::<serde_json::Value>(&json).unwrap()["answer"].as_str().unwrap().to_owned()
     };
-    assert!(of(&run).starts_with("No significant change of requests per second in 4 cells"), "{}", of(&run));
+    assert!(
+        of(&run).starts_with("No change of requests per second in 4 cells is shown to exceed"),
+        "{}",
+        of(&run)
+    );
     let slower = slower(1.5);
     assert_eq!(of(&slower), "Requests per second got worse in 4 of 4 cells.");
     let few = written(&Fixture { repetitions: 2, ..SMALL });
@@ -813,4 +817,31 @@ fn a_server_that_answers_with_errors_is_not_ranked_and_said_to() {
         load.errors = vec![errors(load.requests.attempted / 50)];
     }
     assert!(render(&run, Format::Terminal).contains("loop+epoll-et handled the most"));
+}
+
+#[test]
+fn a_run_that_was_stopped_counts_what_it_has() {
+    let mut run = written(&SMALL);
+    let wanted = run.plan.repetitions;
+    run.plan.repetitions = 30;
+    run.info.state = pitot_lab::RunState::Interrupted;
+    let text = render(&run, Format::Terminal);
+    assert!(
+        text.contains(&format!("median of {wanted} repetitions")) && !text.contains("of 30 repetitions;"),
+        "{text}"
+    );
+}
+
+#[test]
+fn one_server_that_is_left_is_not_compared_with_itself() {
+    let mut run = written(&Fixture { servers: &["fork+blocking", "loop+epoll-et"], levels: &[100], ..SMALL });
+    for repetition in
+        run.cells.iter_mut().filter(|c| c.label().starts_with("fork")).flat_map(|c| &mut c.repetitions)
+    {
+        repetition.verdict.kind = VerdictKind::Failed;
+    }
+    let json: serde_json::Value = serde_json::from_str(&render(&run, Format::Json)).unwrap();
+    let answer = json["answer"].as_str().unwrap();
+    assert!(answer.starts_with("Only loop+epoll-et has a figure"), "{answer}");
+    assert!(answer.ends_with("; fork+blocking failed."), "{answer}");
 }

@@ -5,7 +5,7 @@ use crate::amount::unit_of_run;
 use crate::analysis::{Analysis, levels_words};
 use crate::control::failed_controls;
 use crate::number::{figure_of, percent};
-use crate::phrase::{Tone, decision, ratio, tone};
+use crate::phrase::{Tone, decision, ratio, shown_to_exceed, tone};
 use crate::text::{s, sentence, unmarked};
 use pitot_lab::statistics::{Comparison, Decision, Estimate};
 use pitot_lab::{Run, SERVER_FACTOR, VerdictKind};
@@ -51,7 +51,7 @@ pub(super) fn headline(c: &RunComparison<'_>) -> String {
         }
     }
     let changed = if parts.is_empty() {
-        format!("no significant change of {noun} in {total} cell{}", s(total))
+        format!("no change of {noun} in {total} cell{} is {}", s(total), shown_to_exceed(c.tolerance))
     } else {
         format!("{noun} got {}", parts.join(", "))
     };

@@ -7,7 +7,7 @@ use crate::analysis::{Analysis, Cell, Standing, values};
 use crate::control::controls;
 use crate::floor::floor_sentence;
 use crate::number::{figure_of, percent, spread};
-use crate::phrase::{superlative, versus};
+use crate::phrase::{shown_to_exceed, superlative, versus};
 use crate::text::{capital, list, s, sentence};
 use pitot_lab::metric::Section;
 use pitot_lab::metric::named;
@@ -144,7 +144,7 @@ fn no_answer(a: &Analysis<'_>) -> Answer {
 
 /// The other cells of a level that were not shown to be behind its best, the nearest to it first.
 struct Rest<'a> {
-    /// Equal to within the tolerance, or not significantly different.
+    /// Equal to within the tolerance, or not shown to differ by more.
     level: Vec<&'a str>,
     /// With too few repetitions to tell.
     unknown: Vec<&'a str>,
@@ -159,7 +159,11 @@ fn rest<'a>(a: &'a Analysis<'_>, level: usize) -> Rest<'a> {
         cells.reverse();
     }
     let best = a.best_at(level, a.headline);
-    let with = |standing: Standing| cells.iter().map(|(c, _)| *c).filter(move |c| c.standing == standing);
+    // One that has nothing to be compared with is not one of the rest.
+    let is_other = |c: &&Cell<'_>| best.is_none_or(|best| best.record.id != c.record.id);
+    let with = |standing: Standing| {
+        cells.iter().map(|(c, _)| *c).filter(is_other).filter(move |c| c.standing == standing)
+    };
     let is_alike = |cell: &Cell<'_>| {
         let comparison = best.and_then(|best| a.compare(cell.record, best.record, a.headline));
         comparison.is_some_and(|c| c.decision == Decision::Alike)
@@ -184,6 +188,9 @@ fn ranked(a: &Analysis<'_>, best: &Cell<'_>, level: usize, value: &str, rest: &R
             list(&rest.unknown)
         );
     }
+    if a.at_level(level, a.headline).count() == 1 {
+        return format!("Only **{name}** has a figure{at}: {value} ({})", a.headline.words.noun);
+    }
     if rest.level.is_empty() {
         return format!("**{name}** {did}{at}: {value}");
     }
@@ -193,8 +200,9 @@ fn ranked(a: &Analysis<'_>, best: &Cell<'_>, level: usize, value: &str, rest: &R
         return format!("{} {did}{at}: {value}; they are equivalent to within {tolerance}", list(&all));
     }
     format!(
-        "No winner{at}: **{name}** {did}, {value}, but its lead over {} is not significant",
-        list(&rest.level)
+        "No winner{at}: **{name}** {did}, {value}, but its lead over {} is not {}",
+        list(&rest.level),
+        shown_to_exceed(a.run.plan.tolerance)
     )
 }
 
@@ -241,7 +249,8 @@ fn against_others(a: &Analysis<'_>, best: &Cell<'_>, level: usize, rest: &Rest<'
         Some(Contrast::NotSignificant { ratio, .. }) if !rest.level.is_empty() => vec![sentence(&ratio)],
         Some(Contrast::NotSignificant { metric, ratio }) => {
             let noun = metric.words.noun;
-            vec![sentence(&format!("no significant difference{} in {noun} ({ratio})", a.at_load(level)))]
+            let exceeds = shown_to_exceed(a.run.plan.tolerance);
+            vec![sentence(&format!("no difference{} in {noun} is {exceeds} ({ratio})", a.at_load(level)))]
         }
         None => Vec::new(),
     };
