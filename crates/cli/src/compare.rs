@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use pitot_report::{Format, Gate, GateOutcome, compare, render_comparison};
+use pitot_report::{Format, Gate, GateOutcome, compare, compare_within, render_comparison};
 use pitot_results::{Failure, stderr};
 
 use crate::output::{each, print};
@@ -13,25 +13,26 @@ use crate::report::{add_to_job_summary, open, write_to};
 /// The exit code where no gate is met and one is undecided. 1 is a gate that is met, or a failure; 2 is misuse.
 const UNDECIDED: u8 = 3;
 
-/// Compare two runs cell by cell, for example of two versions, kernels or hosts.
+/// Compare the servers of one run with its baseline, or two runs cell by cell, and judge what changed.
 ///
-/// Prints the differences in the environment first, then for each cell that both runs have the ratio of B to A with its
-/// 95% interval, and whether the difference is significant.
+/// One run that has measured two versions side by side tells them apart best. Of two runs each cell that both have is compared by
+/// its ratio to a reference: the plan's baseline, a server that is the same in both. Its 95% interval holds how far the reference
+/// lay apart between them; without a reference no interval and no difference is claimed. Differences in the environment come first.
 ///
 /// Exit codes: 0 if every gate of --fail-if was passed, or there is none; 1 if one was met, or the comparison could not be
 /// written; 2 for wrong use; 3 if no gate was met and one is undecided.
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
-    /// The first run: the baseline.
+    /// The first run; or the only one, whose cells are compared with its baseline.
     #[arg(value_name = "A.pitot")]
     a: PathBuf,
     /// The second run.
     #[arg(value_name = "B.pitot")]
-    b: PathBuf,
+    b: Option<PathBuf>,
     /// Output format.
     #[arg(long, default_value = "terminal")]
     format: CompareFormat,
-    /// Output file; - is standard output. [default: standard output; for html, A-vs-B.html next to B.pitot]
+    /// Output file; - is standard output. [default: standard output; for html, A-vs-B.html next to B.pitot, or A-vs-baseline.html]
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
     /// Exit with 1 if a cell meets this condition, and with 3 if that cannot be decided; may be repeated.
@@ -73,8 +74,20 @@ enum CompareFormat {
 impl Compare {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         let gates = self.fail_if.iter().map(|text| gate(text)).collect::<Result<Vec<_>, _>>()?;
-        let (a, b) = (open(&self.a)?, open(&self.b)?);
-        let comparison = compare(&a, &b, &gates);
+        let (a, b) = (open(&self.a)?, self.b.as_deref().map(open).transpose()?);
+        if b.is_none() && a.plan.baseline.is_none() {
+            return Err(Failure::misuse(
+                format!(
+                    "the plan of {} has no baseline that its cells could be compared with",
+                    self.a.display()
+                ),
+                "name a second run; or write baseline = { server = \"old\" } into the plan and run it again",
+            ));
+        }
+        let comparison = match &b {
+            Some(b) => compare(&a, b, &gates),
+            None => compare_within(&a, &gates),
+        };
         let judged: Vec<(Gate, GateOutcome)> = gates
             .into_iter()
             .map(|gate| {
@@ -90,7 +103,8 @@ impl Compare {
             CompareFormat::Github => Format::Github,
             CompareFormat::Junit => Format::Junit,
         };
-        let page = (format == Format::Html && self.output.is_none()).then(|| page_path(&self.a, &self.b));
+        let page =
+            (format == Format::Html && self.output.is_none()).then(|| page_path(&self.a, self.b.as_deref()));
         let path = self.output.as_deref().or(page.as_deref());
         let text = render_comparison(&comparison, &judged, format);
         let written = each([
@@ -123,10 +137,13 @@ fn exit_code<'a>(outcomes: impl Iterator<Item = &'a GateOutcome>) -> ExitCode {
     ExitCode::from(code.reduce(|x, y| if x == 1 || y == 1 { 1 } else { x.max(y) }).unwrap_or(0))
 }
 
-/// The page of a comparison, next to the second run file.
-fn page_path(a: &Path, b: &Path) -> PathBuf {
+/// The page of a comparison, next to the last run file.
+fn page_path(a: &Path, b: Option<&Path>) -> PathBuf {
     let stem = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    b.with_file_name(format!("{}-vs-{}.html", stem(a), stem(b)))
+    match b {
+        Some(b) => b.with_file_name(format!("{}-vs-{}.html", stem(a), stem(b))),
+        None => a.with_file_name(format!("{}-vs-baseline.html", stem(a))),
+    }
 }
 
 fn gate(text: &str) -> Result<Gate, Failure> {

@@ -41,6 +41,15 @@ pub(crate) struct Comparison {
     /// Another option of `pitot load`; may be given several times: header='Accept: text/html'.
     #[arg(long = "load-option", value_name = "NAME=VALUE")]
     load_options: Vec<String>,
+    /// Statuses that count as success: 200,204 or 2xx. [default: all below 400, and no redirect where another server answers]
+    #[arg(long, value_name = "LIST")]
+    expect_status: Option<String>,
+    /// Load each fresh server so long before it is measured. [default: 150ms; with --duration 200ms]
+    #[arg(long, value_name = "TIME")]
+    warmup: Option<String>,
+    /// How long a server may take until it is ready. [default: 10s]
+    #[arg(long, value_name = "TIME")]
+    ready_timeout: Option<String>,
     /// The files that targets and the servers of Pitot serve. [default: one of 1 KiB, where the URL says]
     #[arg(long, value_name = "DIR")]
     root: Option<std::path::PathBuf>,
@@ -87,6 +96,9 @@ impl Comparison {
             rate,
             threads,
             load_options,
+            expect_status,
+            warmup,
+            ready_timeout,
             root,
             metric,
             baseline,
@@ -99,6 +111,9 @@ impl Comparison {
             ("--rate", rate.is_some()),
             ("--threads", threads.is_some()),
             ("--load-option", !load_options.is_empty()),
+            ("--expect-status", expect_status.is_some()),
+            ("--warmup", warmup.is_some()),
+            ("--ready-timeout", ready_timeout.is_some()),
             ("--root", root.is_some()),
             ("--metric", metric.is_some()),
             ("--baseline", baseline.is_some()),
@@ -203,6 +218,21 @@ mod tests {
         let failure = comparison.plan_text(None, &catalog(), Folder::Here).unwrap_err();
         assert_eq!(failure.exit_code(), 2);
         format!("{}\n{}", failure.what, failure.cure)
+    }
+
+    #[test]
+    fn what_counts_as_a_reply_and_as_ready_can_be_said() {
+        let of = Comparison {
+            expect_status: Some("2xx".into()),
+            warmup: Some("3s".into()),
+            ready_timeout: Some("30s".into()),
+            ..comparison(&["./a {address}", "./b {address}"])
+        };
+        for of in [of.clone(), Comparison { duration: Some("1s".into()), ..of }] {
+            let plan = plan(&of);
+            assert_eq!((plan.warmup_s, plan.ready_timeout_s), (3.0, 30.0));
+            assert!(text(&of).contains("expect-status = \"2xx\""), "{}", text(&of));
+        }
     }
 
     #[test]

@@ -75,14 +75,19 @@ fn a_gate_that_is_met_exits_with_1_one_that_passes_with_0_and_one_that_is_undeci
     assert_eq!(pitot(&["compare", a, a, "--fail-if", "throughput < -5%"]).status.code(), Some(0));
     let undecided = ["compare", a, a, "--fail-if", "throughput < 0%"];
     assert_eq!(pitot(&undecided).status.code(), Some(3), "an interval holds the limit");
-    let met = pitot(&["compare", a, b, "--fail-if", "throughput < -5%", "--fail-if", "p99 < 0%"]);
+    // The whole of the second run is slower, its reference with it: that is no change of a cell.
+    let moved = pitot(&["compare", a, b, "--fail-if", "throughput < -5%"]);
+    assert_eq!(moved.status.code(), Some(3), "{}", text(&moved.stdout));
+    // The servers of one run, against its baseline.
+    let met = pitot(&["compare", a, "--fail-if", "throughput > +5%", "--fail-if", "p99 < 0%"]);
     assert_eq!(met.status.code(), Some(1));
     assert!(
-        text(&met.stderr).contains("gate 'throughput < -5%': met by fork+blocking, 10"),
+        text(&met.stderr).contains("gate 'throughput > +5%': met by thread+blocking, 10"),
         "{}",
         text(&met.stderr)
     );
-    assert!(text(&met.stdout).contains("worse"), "{}", text(&met.stdout));
+    assert!(text(&met.stdout).contains("better"), "{}", text(&met.stdout));
+    assert_eq!(pitot(&["compare", a, "--fail-if", "throughput < -5%"]).status.code(), Some(0));
     let wrong = pitot(&["compare", a, b, "--fail-if", "speed < -5%"]);
     assert_eq!(wrong.status.code(), Some(2));
     assert!(text(&wrong.stderr).contains("use one of: throughput"), "{}", text(&wrong.stderr));
@@ -100,7 +105,7 @@ fn a_job_of_github_actions_gets_annotations_and_a_summary() {
         command.args(arguments).env("GITHUB_STEP_SUMMARY", &summary).output().unwrap()
     };
     let (a, b) = (a.to_str().unwrap(), b.to_str().unwrap());
-    let output = job(&["compare", a, b, "--format", "github", "--fail-if", "throughput < -5%"]);
+    let output = job(&["compare", a, "--format", "github", "--fail-if", "throughput > +5%"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stdout).starts_with("::error title=gate throughput"), "{}", text(&output.stdout));
     let added = std::fs::read_to_string(&summary).unwrap();

@@ -15,6 +15,11 @@ pub(crate) fn generations(run: &Run) -> usize {
     }
 }
 
+/// The most repetitions or generations that a cell has, which its figures come from.
+pub(crate) fn measured(run: &Run) -> usize {
+    run.cells.iter().map(|c| c.repetitions.len()).max().unwrap_or(0)
+}
+
 /// `10 generations of 8 slices`.
 pub(crate) fn generations_words(run: &Run) -> String {
     let (generations, slices) = (generations(run), run.plan.slices as usize);

@@ -56,7 +56,8 @@ pub(crate) fn versus(
     match c.decision {
         Decision::NoDifferenceSeen => {
             return format!(
-                "**{candidate}** and **{baseline}** do not differ significantly in {noun}: ratio {}",
+                "a difference between **{candidate}** and **{baseline}** in {noun} is not {}: ratio {}",
+                shown_to_exceed(tolerance),
                 ratio(c)
             );
         }
@@ -67,12 +68,16 @@ pub(crate) fn versus(
                 ratio(c)
             );
         }
-        Decision::Higher | Decision::Lower | Decision::Suggested | Decision::TooFewRepetitions { .. } => {}
+        Decision::Higher
+        | Decision::Lower
+        | Decision::Suggested
+        | Decision::TooFewRepetitions { .. }
+        | Decision::NoReference => {}
     }
     let doubt = match c.decision {
         Decision::TooFewRepetitions { needed } => {
             let have = c.repetitions;
-            format!(" (not significant: {have} {unit}{}, {needed} needed)", s(have))
+            format!(" (too few to tell: {have} {unit}{}, {needed} needed)", s(have))
         }
         Decision::Suggested => " (not significant after correction for the number of comparisons)".to_owned(),
         _ => String::new(),
@@ -96,6 +101,14 @@ pub(crate) fn versus(
         Quantity::Level | Quantity::Duration => {
             format!("**{candidate}** {verb} {amount} the {noun} of **{baseline}**{doubt}")
         }
+    }
+}
+
+/// What is not known of a difference that is not declared: its interval may well exclude 1.
+pub(crate) fn shown_to_exceed(tolerance: f64) -> String {
+    match tolerance > 0.0 {
+        true => format!("shown to exceed the tolerance of {}", number::percent(tolerance)),
+        false => "significant".to_owned(),
     }
 }
 
@@ -168,8 +181,9 @@ pub(crate) fn decision(c: &Comparison, metric: &Metric, unit: &str) -> String {
             format!("possibly {}", direction.name())
         }
         Decision::Alike => "equivalent".into(),
-        Decision::NoDifferenceSeen => "not significant".into(),
+        Decision::NoDifferenceSeen => "undecided".into(),
         Decision::TooFewRepetitions { needed } => format!("too few {unit}s ({needed} needed)"),
+        Decision::NoReference => "no reference".into(),
     }
 }
 
@@ -220,6 +234,16 @@ mod tests {
             few.contains("3.03 times (3.00 to 3.06)") && few.ends_with("3 repetitions, 4 needed)"),
             "{few}"
         );
+    }
+
+    #[test]
+    fn an_interval_that_excludes_1_is_not_called_insignificant() {
+        let pairs = (0..12).map(|i| (106.0 + f64::from(i % 5) - 2.0, 100.0)).collect();
+        let c = judge(&[Samples::Paired(pairs)], 0.05).remove(0).unwrap();
+        assert!(c.decision == Decision::NoDifferenceSeen && c.interval.unwrap().low > 1.0, "{c:?}");
+        let said = versus(("a", "b"), THROUGHPUT, &c, 0.05, "repetition");
+        assert!(said.contains("is not shown to exceed the tolerance of 5%: ratio 1.06"), "{said}");
+        assert_eq!(decision(&c, THROUGHPUT, "repetition"), "undecided");
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! The table of results: the same rows and columns for the terminal, for Markdown and for HTML.
 
-use crate::amount::{generations, unit_of_run};
+use crate::amount::{measured, unit_of_run};
 use crate::analysis::{Analysis, Cell, Standing};
 use crate::method::coverage;
-use crate::number::{figure_of, spread};
+use crate::number::{figure_of, percent, spread};
 use crate::phrase::{Tone, ratio, tone};
 use crate::text::s;
 use pitot_lab::metric;
@@ -172,7 +172,7 @@ fn column(index: usize, metric: &Metric) -> Column {
 
 fn legend(a: &Analysis<'_>) -> String {
     let unit = unit_of_run(a.run);
-    let repetitions = if unit == "generation" { generations(a.run) } else { a.run.plan.repetitions as usize };
+    let repetitions = measured(a.run);
     let enough = repetitions >= MEDIAN_REPETITIONS_MIN;
     let brackets = match coverage(a) {
         Some(coverage) => format!("[ ] {coverage} interval of the median"),
@@ -180,7 +180,8 @@ fn legend(a: &Analysis<'_>) -> String {
         None => format!("( ) range of the {unit}s"),
     };
     format!(
-        "★ best figure, ≈ not significantly worse; {} of {repetitions} {unit}{}; {brackets}.",
+        "★ best figure, ≈ not shown to be worse by more than {}; {} of {repetitions} {unit}{}; {brackets}.",
+        percent(a.run.plan.tolerance),
         a.run.plan.statistic,
         s(repetitions)
     )

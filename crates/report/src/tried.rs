@@ -115,7 +115,7 @@ fn answer(a: &Analysis<'_>, cell: &Cell<'_>, name: &str) -> Option<Tried> {
         Decision::Higher if higher_is_better => Effect::Helps,
         Decision::Lower if !higher_is_better => Effect::Helps,
         Decision::Higher | Decision::Lower => Effect::Harms,
-        Decision::TooFewRepetitions { .. } => Effect::Unknown,
+        Decision::TooFewRepetitions { .. } | Decision::NoReference => Effect::Unknown,
         Decision::Suggested | Decision::Alike | Decision::NoDifferenceSeen => Effect::None,
     };
     let interval = comparison.interval.filter(|_| effect == Effect::None);

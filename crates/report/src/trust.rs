@@ -3,12 +3,12 @@
 use crate::amount::{generations, sliced};
 use crate::analysis::{Analysis, Cell};
 use crate::carry_over::carry_over;
-use crate::control::{control_sentences, failed_controls};
+use crate::control::{Control, control_sentences, controls, failed_controls};
 use crate::number::{figure, percent};
 use crate::outlook::outlook;
 use crate::phrase::ratio;
 use crate::text::{list, s, sentence};
-use pitot_lab::statistics::{Comparison, MEDIAN_REPETITIONS_MIN, STEADY_MAX};
+use pitot_lab::statistics::{Comparison, Decision, MEDIAN_REPETITIONS_MIN, STEADY_MAX};
 use pitot_lab::{Measure, RunState, VerdictKind};
 
 /// Whether the measurement can be trusted.
@@ -90,6 +90,7 @@ pub fn trust(a: &Analysis<'_>) -> Trust {
     let mut reasons = failed_controls(a);
     let is_told_apart = !reasons.is_empty();
     reasons.extend(spoilt(a));
+    reasons.extend(wrong(a));
     reasons.extend(failed_repetitions(a));
     reasons.extend(client_bound(a));
     reasons.extend(incomplete(a));
@@ -99,6 +100,7 @@ pub fn trust(a: &Analysis<'_>) -> Trust {
     reasons.extend(carry_over(a));
     reasons.extend(host_changes(a));
     reasons.extend(a.run.info.warnings.iter().map(|w| sentence(w)));
+    reasons.extend(without_control(a));
     let is_spoilt = |c: &&Cell<'_>| SPOILT.iter().any(|(kind, ..)| *kind == c.verdict.kind);
     let grade = if is_told_apart {
         Grade::Untrusted
@@ -149,14 +151,32 @@ fn spoilt(a: &Analysis<'_>) -> Vec<String> {
     reasons
 }
 
+/// The cells of whose requests too many had errors.
+fn wrong(a: &Analysis<'_>) -> Option<String> {
+    let cells: Vec<&Cell<'_>> = a.cells.iter().filter(|c| c.wrong_percent.is_some() && !c.failed()).collect();
+    let most = cells.iter().filter_map(|c| c.wrong_percent).reduce(f64::max)?;
+    let up_to = if cells.len() == 1 { "" } else { "up to " };
+    Some(format!(
+        "{} answered with errors, {up_to}{} of the requests: {}. {} not ranked beside others.",
+        counted(a, &cells, "was", "were").replace(" was", "").replace(" were", ""),
+        percent(most / 100.0),
+        names(a, &cells),
+        if cells.len() == 1 { "It is" } else { "They are" },
+    ))
+}
+
 fn failed_repetitions(a: &Analysis<'_>) -> Option<String> {
     let cells: Vec<&Cell<'_>> =
         a.cells.iter().filter(|c| !c.failed() && c.record.failures().next().is_some()).collect();
     let failed = cells.iter().flat_map(|c| c.record.failures()).count();
     let was = if failed == 1 { "was" } else { "were" };
+    let of_twins = match a.run.controls.iter().flat_map(|control| control.failures()).count() {
+        0 => String::new(),
+        twins => format!(", and {twins} of the control"),
+    };
     (failed > 0).then(|| {
         format!(
-            "{failed} repetition{} failed and {was} excluded from the figures of {}; the cells list the reasons.",
+            "{failed} repetition{} failed and {was} excluded from the figures of {}{of_twins}; the cells list the reasons.",
             s(failed),
             names(a, &cells)
         )
@@ -240,6 +260,22 @@ fn wide(a: &Analysis<'_>) -> Option<String> {
         a.name_of(cell),
         ratio(widest)
     ))
+}
+
+/// A run without a control shows nothing of what its machine calls equal: nothing speaks against it, and nothing for it.
+fn without_control(a: &Analysis<'_>) -> Option<String> {
+    let controls = controls(a);
+    let needed = |c: &Control<'_>| match c.comparison.decision {
+        Decision::TooFewRepetitions { needed } => Some(needed),
+        _ => None,
+    };
+    match controls.iter().map(needed).collect::<Option<Vec<usize>>>()?.iter().max() {
+        Some(needed) => Some(format!("The control cannot be judged yet: that takes {needed} generations.")),
+        None => Some(
+            "The run has no control, a second copy of a server: nothing shows how far equal servers lie apart on this machine."
+                .to_owned(),
+        ),
+    }
 }
 
 /// The cells of a plan for slices that were measured in fresh runs, with the reason.

@@ -105,3 +105,36 @@ fn loads_that_are_compared_with_each_other_do_not_divide_a_run() {
     run.cells.retain(|cell| cell.factors[0].level == "loop+epoll-et");
     assert!(parts(&run).is_empty(), "nothing but the load varies");
 }
+
+/// Two servers under two kernels, of which the baseline names one; one server is ten times as fast as the other, whatever the kernel.
+fn two_kernels() -> Run {
+    let mut run = written(&SMALL);
+    run.plan.published.clear();
+    let mut other = written(&Fixture { slowdown: 1.2, seed: 11, ..SMALL });
+    other.cells.iter_mut().for_each(|cell| cell.id += 1000);
+    let under = |run: &mut Run, kernel: &str| {
+        run.cells.iter_mut().for_each(|cell| cell.factors.insert(0, FactorLevel::new("kernel", kernel)));
+    };
+    under(&mut run, "planted");
+    under(&mut other, "plain");
+    run.cells.extend(other.cells);
+    run.plan.baseline = Some(pitot_lab::Levels(vec![("kernel".into(), vec!["plain".into()])]));
+    run
+}
+
+#[test]
+fn the_levels_of_the_baselines_factor_are_compared_with_all_else_equal() {
+    let run = two_kernels();
+    let servers: Vec<String> = parts(&run).iter().map(|part| part.title.clone()).collect();
+    assert!(servers.len() > 1 && servers.iter().any(|server| server == "loop+epoll-et"), "{servers:?}");
+    let report = json(&run);
+    for part in report["parts"].as_array().unwrap() {
+        let (answer, server) = (part["answer"].as_str().unwrap(), part["asked"].as_str().unwrap());
+        assert!(answer.contains("planted"), "{server}: {answer}");
+        for other in servers.iter().filter(|other| *other != server) {
+            assert!(!answer.contains(other.as_str()), "{server}: {answer}");
+        }
+    }
+    let text = render(&run, Format::Terminal);
+    assert!(text.contains("\nloop+epoll-et: planted"), "{text}");
+}

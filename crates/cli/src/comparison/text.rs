@@ -58,7 +58,7 @@ pub(super) fn plan(
         "\n# What decides: `pitot list metrics` names them all.\nmetric = {}\n{}\
          # Smaller differences do not count, however certain they are.\ntolerance = {}\n",
         quoted(metric),
-        amount(of.duration.as_deref(), repetitions, servers.len() * levels.len()),
+        amount(of, repetitions, servers.len() * levels.len()),
         quoted(of.tolerance.as_deref().unwrap_or("5%")),
     );
     if servers.len() > 1 {
@@ -195,12 +195,16 @@ fn connections(of: &Comparison) -> Result<Vec<String>, Failure> {
 
 /// The keys that say how much is measured: slices that all together take less than a minute, or, if a duration is given,
 /// fresh runs.
-fn amount(duration: Option<&str>, repetitions: Option<u32>, cells: usize) -> String {
-    if let Some(duration) = duration {
+fn amount(of: &Comparison, repetitions: Option<u32>, cells: usize) -> String {
+    let ready = of.ready_timeout.as_ref().map(|time| format!("ready-timeout = {}\n", quoted(time)));
+    let ready = ready.unwrap_or_default();
+    let warmup = |usual: &str| quoted(of.warmup.as_deref().unwrap_or(usual));
+    if let Some(duration) = &of.duration {
         let repetitions = repetitions.unwrap_or(REPETITIONS);
         return format!(
             "# Each repetition starts a fresh server. Fewer than 6 give no 95% interval.\nrepetitions = {repetitions}\n\
-             warmup = \"200ms\"\nduration = {}\n",
+             warmup = {}\nduration = {}\n{ready}",
+            warmup("200ms"),
             quoted(duration)
         );
     }
@@ -211,7 +215,8 @@ fn amount(duration: Option<&str>, repetitions: Option<u32>, cells: usize) -> Str
     let generations = repetitions.unwrap_or(fitting(slices).clamp(GENERATIONS, GENERATIONS_MAX));
     format!(
         "# Each generation starts fresh servers and loads them in turn, for a slice of time each. Fewer than 6 generations\n\
-         # decide nothing.\ngenerations = {generations}\nslices = {slices}\nwarmup = \"{WARMUP}\"\n"
+         # decide nothing.\ngenerations = {generations}\nslices = {slices}\nwarmup = {}\n{ready}",
+        warmup(WARMUP)
     )
 }
 
@@ -234,6 +239,7 @@ fn load(of: &Comparison, url: &str, levels: &[String], own_certificate: bool) ->
         options.push(("connections".into(), vec![one.clone()]));
     }
     options.extend(of.rate.iter().map(|rate| ("rate".into(), vec![toml_value(rate)])));
+    options.extend(of.expect_status.iter().map(|list| ("expect-status".into(), vec![quoted(list)])));
     options.extend(of.threads.iter().map(|n| ("threads".into(), vec![n.to_string()])));
     if own_certificate && !of.load_options.iter().any(|option| tls::is_named(option, "insecure")) {
         options.push(("insecure".into(), vec!["true".into()]));

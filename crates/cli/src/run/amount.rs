@@ -14,7 +14,8 @@ pub(super) struct Amount {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..),
           conflicts_with_all = ["within", "until_decided"])]
     pub(super) repetitions: Option<u32>,
-    /// Fit the generations and slices of the plan to this time.
+    /// Fit the generations and slices of the plan to this time, or the repetitions of fresh runs. The run ends with the last
+    /// that fits.
     #[arg(long, value_name = "TIME", value_parser = pitot_meter::units::duration, conflicts_with = "until_decided")]
     within: Option<Nanos>,
     /// Go on, generation by generation, until every comparison of the plan's metric is decided: different, or alike to
@@ -55,8 +56,8 @@ impl Amount {
     /// Fits a plan that is ready to the time that was given.
     ///
     /// # Errors
-    /// If the time is too short, or the plan is not measured in slices.
+    /// If the time is too short, or not known before.
     pub(super) fn fit(&self, prepared: &mut Prepared) -> Result<(), Failure> {
-        self.within.map_or(Ok(()), |within| prepared.fit(within.as_secs_f64()))
+        self.within.map_or(Ok(()), |within| prepared.keep_within(within.as_secs_f64()))
     }
 }

@@ -59,10 +59,17 @@ impl Answer<'_> {
     /// What a setting does. A winner of one setting was measured by itself when it was confirmed.
     fn effect(&self, setting: usize) -> Option<Change> {
         let confirmed = self.search.confirmed.as_ref().filter(|c| c.winner == [setting]);
-        match confirmed.and_then(|c| c.comparison.as_ref()) {
+        let change = match confirmed.and_then(|c| c.comparison.as_ref()) {
             Some(comparison) => Some(self.of_comparison(comparison)),
             None => self.search.effect(setting).map(|effect| self.of_effect(&effect)),
-        }
+        };
+        // Of fewer runs than an interval takes there is nothing to say.
+        change.filter(|change| change.interval.is_some())
+    }
+
+    /// Whether it tells of each setting what it does.
+    pub(super) fn is_told(&self) -> bool {
+        self.search.untold().is_empty()
     }
 
     fn permanent(&self) -> Permanent {
@@ -78,6 +85,13 @@ impl Answer<'_> {
     fn headline(&self) -> String {
         let kept = self.search.kept();
         let all = counted(self.candidates.len() as u64, "setting", "settings");
+        let untold = self.search.untold().len();
+        if kept.is_empty() && untold > 0 {
+            let lost: usize = self.search.extents().map(|extent| extent.lost).sum();
+            let lost = counted(lost as u64, "pair", "pairs");
+            let which = if untold == self.candidates.len() { String::new() } else { format!("{untold} of ") };
+            return format!("cannot tell what {which}{all} do: {lost} of runs were lost.");
+        }
         if kept.is_empty() {
             return match &self.search.confirmed {
                 Some(_) => format!("keep what you have: of {all} none was confirmed to help."),
@@ -90,8 +104,12 @@ impl Answer<'_> {
             let change = self.of_comparison(c);
             format!(": {} {}{}", percent(change.value), self.metric.words.noun, in_brackets(&change))
         });
+        let untold = match untold {
+            0 => String::new(),
+            n => format!("; of {n} nothing can be told, since runs were lost"),
+        };
         format!(
-            "{} of {all} {}{by}: {}.",
+            "{} of {all} {}{by}: {}{untold}.",
             kept.len(),
             if kept.len() == 1 { "helps" } else { "help" },
             names.join(", ")
@@ -125,6 +143,7 @@ fn fate(fate: Fate) -> &'static str {
         Fate::Kept => "kept",
         Fate::Harms => "given up: it does harm",
         Fate::NoEffect => "given up: no effect seen",
+        Fate::CannotTell => "cannot tell: too many runs were lost",
         Fate::NotBorneOut => "given up: what the screen suggested was not borne out",
         Fate::NotInTheBest => "given up: the best combination is without it",
         Fate::NotConfirmed => "given up: not confirmed on fresh runs",
@@ -186,7 +205,10 @@ fn stages(answer: &Answer<'_>) -> String {
     let mut stage = |what: String, extent: &Extent, file: &str| {
         let lost = match extent.lost {
             0 => String::new(),
-            n => format!("; {} of runs failed and were left out", counted(n as u64, "pair", "pairs")),
+            n => {
+                let why = extent.why_lost.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+                format!("; {} of runs failed and were left out{why}", counted(n as u64, "pair", "pairs"))
+            }
         };
         let times = counted(extent.blocks as u64, "time", "times");
         let _ = writeln!(

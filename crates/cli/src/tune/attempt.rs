@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use pitot_lab::{Catalog, Plan, Run, SettingSet, metric};
@@ -37,7 +38,7 @@ pub(crate) struct Attempt {
     /// loop, small replies, 64 connections that stay open]
     #[arg(long, value_name = "SUITE|PLAN.toml")]
     plan: Option<String>,
-    /// Fit the generations to this time; a difference is measured again in as much. [default: 20 generations]
+    /// The time for all of it; a difference is measured again in the second half. [default: 20 generations, and again]
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     within: Option<Nanos>,
     /// The metric that decides, instead of the plan's.
@@ -86,22 +87,33 @@ impl Attempt {
         let mut runs = Runs::new(2)?;
         let catalog = catalog()?;
         let (plan, text) = self.experiment(settings, &catalog)?;
-        let prepare = |plan: Plan| {
+        let begin = Instant::now();
+        let within_s = self.within.map(|within| within.as_secs_f64());
+        let prepare = |plan: Plan, runs: f64| {
             let mut prepared = ready(plan, text.clone(), &catalog)?;
-            if let Some(within) = self.within {
-                prepared.fit(within.as_secs_f64())?;
+            if let Some(within_s) = within_s {
+                let least_s = 2.0 * prepared.least_s();
+                if within_s < least_s {
+                    return Err(Failure::misuse(
+                        format!(
+                            "{within_s:.0} s are too short: this takes {least_s:.0} s at least, to measure twice"
+                        ),
+                        format!("--within {:.0}s, or a plan of fewer cells", (least_s * 1.1).ceil()),
+                    ));
+                }
+                prepared.keep_within((within_s - begin.elapsed().as_secs_f64()) / runs)?;
             }
             Ok::<_, Failure>(prepared)
         };
         let words = self.settings.join(" ");
         let output = self.output.clone().unwrap_or_else(|| default_output("tune-try"));
-        let (path, run) = runs.run(prepare(plan.clone())?, &output)?;
+        let (path, run) = runs.run(prepare(plan.clone(), 2.0)?, &output)?;
         let first = Outcome::of(path, &run, &words);
         if !first.answers.iter().any(|answer| answer.effect.is_difference()) {
             return Ok(first);
         }
         // In an order of its own: what a plan's seed repeats is a first run.
-        let (path, run) = runs.run(prepare(Plan { seed: None, ..plan })?, &again(&first.files[0]))?;
+        let (path, run) = runs.run(prepare(Plan { seed: None, ..plan }, 1.0)?, &again(&first.files[0]))?;
         Ok(first.confirmed_by(Outcome::of(path, &run, &words)))
     }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use pitot_lab::metric::Metric;
-use pitot_lab::tune::{Combination, Experiment, Measured, Pair, Stage, log_figure, why_failed};
+use pitot_lab::tune::{Combination, Experiment, Measured, Pair, Stage, log_figure, why_lost};
 use pitot_lab::{AS_FOUND, Catalog, Plan, Run, SettingSet, prepare_under};
 use pitot_meter::Random;
 use pitot_results::Failure;
@@ -26,6 +26,8 @@ pub(super) struct OnThisMachine<'a> {
     pub(super) runs: Runs,
     pub(super) random: Random,
     pub(super) run_s: f64,
+    /// Why the last stage lost runs.
+    pub(super) why_lost: Option<String>,
 }
 
 impl OnThisMachine<'_> {
@@ -41,7 +43,7 @@ impl OnThisMachine<'_> {
         let run = self.measure("trial", &[none.clone(), all.clone()], vec![vec![0, 1]])?;
         self.run_s = begin.elapsed().as_secs_f64() / 2.0;
         if log_figure(&run, self.metric, &label(&none), 0).is_none() {
-            let why = why_failed(&run, &label(&none)).unwrap_or("the metric has no figure there");
+            let why = why_lost(&run, &label(&none)).unwrap_or("the metric has no figure there");
             return Err(Failure::run(
                 format!("the plan cannot be measured on this machine as it is: {why}"),
                 "try the plan by itself with `pitot run`",
@@ -61,7 +63,7 @@ impl OnThisMachine<'_> {
                 kept.push(candidate);
                 continue;
             }
-            let why = why_failed(&run, &label(single)).unwrap_or("the metric has no figure with it");
+            let why = why_lost(&run, &label(single)).unwrap_or("the metric has no figure with it");
             let setting = format!("{}={}", candidate.key, candidate.wanted);
             left_out.push(LeftOut { setting, why: format!("nothing can be measured with it: {why}") });
         }
@@ -107,6 +109,10 @@ impl OnThisMachine<'_> {
 }
 
 impl Experiment for OnThisMachine<'_> {
+    fn why_lost(&self) -> Option<String> {
+        self.why_lost.clone()
+    }
+
     fn run_s(&self) -> f64 {
         self.run_s
     }
@@ -125,6 +131,8 @@ impl Experiment for OnThisMachine<'_> {
         self.run_s = begin.elapsed().as_secs_f64() / (combinations.len() * blocks) as f64;
         let figure =
             |levels: &Combination, block: usize| log_figure(&run, self.metric, &label(levels), block as u32);
+        let why = |levels: &Combination| why_lost(&run, &label(levels));
+        self.why_lost = combinations.iter().find_map(why).map(str::to_owned);
         let pair = |(row, mirror): &Pair, block| Some((figure(row, block)?, figure(mirror, block)?));
         Ok((0..blocks).map(|block| pairs.iter().map(|p| pair(p, block)).collect()).collect())
     }

@@ -29,7 +29,8 @@ use crate::runs::Runs;
 /// confirmed against the machine as it was found; each stage has runs of its own. The answer names what each setting does
 /// with its 95% interval, what became of it, and how the result is made permanent. All settings are as found when it ends,
 /// but for what somebody else has changed meanwhile. docs/tune.md has the method. The exit code is 0 whatever is found, 1 if
-/// the search failed or was stopped or somebody else has changed a setting, and 2 for a mistake on the command line.
+/// the search failed or was stopped, lost so many runs that it cannot tell what a setting does, or somebody else has changed
+/// a setting, and 2 for a mistake on the command line.
 #[derive(Debug, Args)]
 pub(super) struct Search {
     /// A TOML file of settings as they are wanted, a line KEY = VALUE for each: "net.core.somaxconn" = 4096.
@@ -108,6 +109,7 @@ impl Search {
             runs,
             random: Random::new(self.seed.unwrap_or_else(draw_seed)),
             run_s: 1.0,
+            why_lost: None,
         };
         left_out.extend(experiment.try_out()?);
         if experiment.candidates.is_empty() {
@@ -136,7 +138,8 @@ impl Search {
             write(&folder.join("answer.txt"), &as_text),
             write(&folder.join("answer.json"), &as_json),
         ])?;
-        Ok(if answer.not_as_found.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        let is_whole = answer.not_as_found.is_empty() && answer.is_told();
+        Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
     fn plan(&self, catalog: &pitot_lab::Catalog) -> Result<(Plan, String), Failure> {

@@ -2,11 +2,11 @@
 
 use pitot_host::Machine;
 use pitot_host::journal::{self, Wanted};
-use pitot_host::setting::expand;
+use pitot_host::setting::{self, Change, expand, same};
 use pitot_lab::{
     AS_FOUND, Catalog, Factor, Levels, Plan, Prepared, SETTINGS_FACTOR, SettingSet, Value, prepare,
 };
-use pitot_results::Failure;
+use pitot_results::{Failure, stderr};
 
 use crate::run::plan_of;
 
@@ -25,10 +25,11 @@ server = ["loop+epoll-et"]
 /// `KEY=VALUE` of this machine.
 ///
 /// # Errors
-/// If it is no setting, or this user may not set it.
+/// If it is no setting, or this user may not set it; or if nothing would change.
 pub(super) fn checked(words: &[String]) -> Result<Vec<(String, String)>, Failure> {
     let machine = Machine::here();
     let mut settings = Vec::new();
+    let mut already = Vec::new();
     for word in words {
         let (key, value) = word.split_once('=').ok_or_else(|| {
             Failure::misuse(
@@ -42,9 +43,28 @@ pub(super) fn checked(words: &[String]) -> Result<Vec<(String, String)>, Failure
             .map(|change| Wanted { change, by: String::new(), is_required: true })
             .collect();
         journal::check(&machine, &wanted)?;
-        settings.push((key.trim().to_owned(), value.trim().to_owned()));
+        let (key, value) = (key.trim(), value.trim());
+        if wanted.iter().all(|want| is_so(&machine, &want.change)) {
+            already.push(format!("{key} is {value} already"));
+        }
+        settings.push((key.to_owned(), value.to_owned()));
+    }
+    if already.len() == words.len() {
+        return Err(Failure::misuse(
+            already.join("; "),
+            "name a value that it does not have: there is nothing to try",
+        ));
+    }
+    for what in already {
+        stderr::line(format_args!("note: {what}, and is not changed"));
     }
     Ok(settings)
+}
+
+/// Whether the machine has this value.
+pub(super) fn is_so(machine: &Machine, change: &Change) -> bool {
+    let value = setting::of(&change.key).and_then(|kind| kind.read(machine, &change.key).ok());
+    value.is_some_and(|value| same(&value, &change.value))
 }
 
 /// A plan in which sets of settings are a factor: that of the name, or one of small replies. What is found comes first,
@@ -85,5 +105,28 @@ pub(super) fn ready(plan: Plan, text: String, catalog: &Catalog) -> Result<Prepa
             Err(Failure::misuse(skip.reason.clone(), "`pitot host check` shows what can be set here"))
         }
         None => Ok(prepared),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_that_is_set_already_is_not_tried() {
+        let now = std::fs::read_to_string("/proc/sys/net/core/somaxconn").unwrap();
+        let machine = Machine::here();
+        let change = |value: &str| expand(&machine, "net.core.somaxconn", value).unwrap().remove(0);
+        assert!(is_so(&machine, &change(now.trim())) && !is_so(&machine, &change("77")));
+        // Where the user may not set it at all, that is what is said.
+        let failure = checked(&[format!("net.core.somaxconn={}", now.trim())]).unwrap_err();
+        assert_eq!(failure.exit_code(), 2);
+        let may = journal::check(
+            &machine,
+            &[Wanted { change: change("77"), by: String::new(), is_required: true }],
+        );
+        if may.is_ok() {
+            assert_eq!(failure.what, format!("net.core.somaxconn is {} already", now.trim()));
+        }
     }
 }

@@ -1,13 +1,16 @@
 //! Carries out a prepared plan: every repetition in its turn, each recorded as soon as it is over.
 
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
+use pitot_meter::units::counted;
 use pitot_results::{Failure, VerdictKind, rfc3339};
 
+use crate::Order;
 use crate::plan::{Cell, Measure, Plan, Program};
 use crate::record::{CellRecord, HostRecord, Repetition, RunState};
 use crate::runfile::{NewCell, NewRun, RunWriter};
+use crate::statistics::MEDIAN_REPETITIONS_MIN;
 use pitot_host::Fingerprint;
 
 use super::executor::Machine;
@@ -109,6 +112,7 @@ impl Prepared {
         setting: Setting<'_>,
         progress: &mut dyn FnMut(&Progress<'_>),
     ) -> Result<Outcome, Failure> {
+        let begin = Instant::now();
         // A trial can take minutes.
         RunWriter::check(output)?;
         let seed = self.plan.seed.unwrap_or_else(draw_seed);
@@ -143,7 +147,7 @@ impl Prepared {
             },
         )?;
         writer.record_hosts(&other_hosts)?;
-        self.carry_out(machine, writer, Vec::new(), tried.given_up, seed, setting, progress)
+        self.carry_out(machine, writer, begin, Vec::new(), tried.given_up, seed, setting, progress)
     }
 
     /// All cells of the run: those of the plan, and after them their controls.
@@ -170,13 +174,14 @@ impl Prepared {
         ))
     }
 
-    /// Runs the repetitions that are not in the file. `known` are its cells in its order, controls at the end, if it is not
+    /// Runs the repetitions that are not in the file; the run began at `begin`. `known` are its cells in its order, controls at the end, if it is not
     /// a new one. Repetitions of cells that are given up are recorded as failed.
     #[allow(clippy::too_many_arguments)] // Each is a thing of its own, and there are two callers.
     pub(super) fn carry_out(
         mut self,
         machine: &dyn Machine,
         mut writer: RunWriter,
+        begin: Instant,
         known: Vec<CellRecord>,
         mut given_up: Vec<Option<GivenUp>>,
         seed: u64,
@@ -205,6 +210,7 @@ impl Prepared {
             shared,
             machine,
             writer: &mut writer,
+            begin,
             given_up,
             seed,
             failed: 0,
@@ -212,7 +218,7 @@ impl Prepared {
         };
         let mut state = generations::run(&mut self, &mut under_way)?;
         if state == RunState::Complete {
-            state = fresh_runs(&self, &mut under_way)?;
+            state = fresh_runs(&mut self, &mut under_way)?;
         }
         let failed = under_way.failed;
         if let Err(why) = machine.set_host(&[]) {
@@ -233,6 +239,8 @@ pub(super) struct UnderWay<'a> {
     pub(super) shared: Shared<'a>,
     pub(super) machine: &'a dyn Machine,
     pub(super) writer: &'a mut RunWriter,
+    /// When the run began.
+    pub(super) begin: Instant,
     /// All cells, controls at the end.
     pub(super) cells: Vec<Cell>,
     /// The same with the repetitions that the file had when the run began or was resumed, and generations since.
@@ -290,11 +298,52 @@ fn records(prepared: &Prepared, known: Vec<CellRecord>) -> Vec<CellRecord> {
 }
 
 /// Carries out the cells that are measured in fresh runs.
-fn fresh_runs(prepared: &Prepared, run: &mut UnderWay<'_>) -> Result<RunState, Failure> {
+fn fresh_runs(prepared: &mut Prepared, run: &mut UnderWay<'_>) -> Result<RunState, Failure> {
+    let ended = fresh_blocks(prepared, run)?;
+    let (Ended::InTime(blocks, block_s), Some(within_s)) = (ended, prepared.within_s) else {
+        return Ok(if ended == Ended::Stopped { RunState::Interrupted } else { RunState::Complete });
+    };
+    prepared.plan.repetitions = blocks;
+    run.writer.update_plan(&prepared.plan)?;
+    if (blocks as usize) < MEDIAN_REPETITIONS_MIN {
+        let spent_s = run.begin.elapsed().as_secs_f64();
+        let needed_s = spent_s + (MEDIAN_REPETITIONS_MIN as u32 - blocks) as f64 * block_s;
+        run.writer.warn(&too_slow(within_s, blocks, "repetition", MEDIAN_REPETITIONS_MIN, needed_s))?;
+    }
+    Ok(RunState::Complete)
+}
+
+/// That the time of a run was over before it could decide: a sentence.
+pub(super) fn too_slow(within_s: f64, had: u32, unit: &str, least: usize, needed_s: f64) -> String {
+    let had = counted(u64::from(had), unit, &format!("{unit}s"));
+    format!(
+        "The {within_s:.0} s of the run were over after {had}, as this machine is slower than foreseen: {least} {unit}s take \
+         about {needed_s:.0} s."
+    )
+}
+
+/// How the fresh runs ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Ended {
+    /// All are there.
+    Whole,
+    /// The user stopped it.
+    Stopped,
+    /// Another block would not have fitted into the time: whole blocks, and seconds of one.
+    InTime(u32, f64),
+}
+
+fn fresh_blocks(prepared: &Prepared, run: &mut UnderWay<'_>) -> Result<Ended, Failure> {
     let plan = &prepared.plan;
     let is_fresh = |turn: &Turn| prepared.ways.cells[turn.cell].0 == Measure::Fresh;
     let all = schedule(&prepared.experiments(), plan.repetitions, plan.order, run.seed);
-    let turns: Vec<Turn> = all.into_iter().filter(is_fresh).collect();
+    let mut turns: Vec<Turn> = all.into_iter().filter(is_fresh).collect();
+    // Where the time may end the run, it ends with a block of all cells.
+    let within_s = prepared.within_s.filter(|_| plan.order == Order::Interleaved);
+    if within_s.is_some() {
+        turns.sort_by_key(|turn| turn.block);
+    }
+    let begin = Instant::now();
     let nominal_of = |turn: &Turn| nominal_s(plan, &prepared.cells[turn.cell]);
     let mut left = TimeLeft::of(turns.iter().filter(|t| !run.has(t.cell, t.block)).map(nominal_of));
     let first = generations::positions(prepared);
@@ -302,6 +351,13 @@ fn fresh_runs(prepared: &Prepared, run: &mut UnderWay<'_>) -> Result<RunState, F
     for (position, turn) in turns.iter().enumerate() {
         if run.has(turn.cell, turn.block) {
             continue;
+        }
+        let is_next_block = position > 0 && turns[position - 1].block < turn.block;
+        if let Some(within_s) = within_s.filter(|_| is_next_block) {
+            let block_s = begin.elapsed().as_secs_f64() / f64::from(turn.block);
+            if run.begin.elapsed().as_secs_f64() + block_s > within_s {
+                return Ok(Ended::InTime(turn.block, block_s));
+            }
         }
         let cell = &prepared.cells[turn.cell];
         let label = cell.label();
@@ -316,7 +372,7 @@ fn fresh_runs(prepared: &Prepared, run: &mut UnderWay<'_>) -> Result<RunState, F
         (run.progress)(&news);
         let started_at = rfc3339(SystemTime::now());
         let mut repetition = match &mut run.given_up[turn.cell] {
-            Some(_) if (run.shared.stop)() => return Ok(RunState::Interrupted),
+            Some(_) if (run.shared.stop)() => return Ok(Ended::Stopped),
             Some(given_up) => repetition::not_tried(given_up),
             None if let Err(reason) = run.machine.set_host(&cell.host) => {
                 let given_up = run.given_up[turn.cell].insert(GivenUp { reason, output_tail: String::new() });
@@ -329,7 +385,7 @@ fn fresh_runs(prepared: &Prepared, run: &mut UnderWay<'_>) -> Result<RunState, F
                     cell,
                     first + position,
                 ) else {
-                    return Ok(RunState::Interrupted);
+                    return Ok(Ended::Stopped);
                 };
                 if done.not_started {
                     // What was printed is recorded with this repetition.
@@ -349,7 +405,7 @@ fn fresh_runs(prepared: &Prepared, run: &mut UnderWay<'_>) -> Result<RunState, F
         news.finished = Some(Finished::Repetition(&repetition));
         (run.progress)(&news);
     }
-    Ok(RunState::Complete)
+    Ok(Ended::Whole)
 }
 
 /// An estimate of the time until the end of the run, which learns how much longer than nominal a repetition takes.

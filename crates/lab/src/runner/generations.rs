@@ -6,9 +6,9 @@ use pitot_results::{Failure, VerdictKind};
 
 use crate::plan::Measure;
 use crate::record::{Repetition, RunState};
-use crate::statistics::Random;
+use crate::statistics::{Random, generations_needed};
 
-use super::carry_out::{Finished, Progress, TimeLeft, UnderWay};
+use super::carry_out::{Finished, Progress, TimeLeft, UnderWay, too_slow};
 use super::decided::undecided;
 use super::prepare::Prepared;
 use super::repetition::{self, GivenUp};
@@ -26,10 +26,11 @@ pub(super) fn run(prepared: &mut Prepared, run: &mut UnderWay<'_>) -> Result<Run
         return Ok(RunState::Complete);
     }
     let begin = Instant::now();
+    let foreseen = prepared.plan.generations;
     let generation_s = prepared.ways.generation_s(&prepared.plan);
     let mut steps = Steps::new(prepared, generation_s);
     let mut generation = 0;
-    while is_wanted(prepared, run, generation, begin.elapsed().as_secs_f64() + generation_s) {
+    while is_wanted(prepared, run, generation, begin, generation_s) {
         let mut groups = groups_of(prepared);
         Random::new(run.seed.wrapping_add(u64::from(generation))).shuffle(&mut groups);
         if let Some(order) = prepared.orders.get(generation as usize) {
@@ -45,20 +46,40 @@ pub(super) fn run(prepared: &mut Prepared, run: &mut UnderWay<'_>) -> Result<Run
         }
         generation += 1;
     }
-    if prepared.plan.until_decided_s.is_some() {
+    if prepared.plan.until_decided_s.is_some() || Some(generation) != foreseen {
         prepared.plan.generations = Some(generation);
         run.writer.update_plan(&prepared.plan)?;
+    }
+    let least = generations_needed(prepared.ways.comparisons());
+    if let Some(within_s) = prepared.within_s.filter(|_| (generation as usize) < least) {
+        let each_s = begin.elapsed().as_secs_f64() / f64::from(generation.max(1));
+        let needed_s = run.begin.elapsed().as_secs_f64() + (least - generation as usize) as f64 * each_s;
+        run.writer.warn(&too_slow(within_s, generation, "generation", least, needed_s))?;
     }
     Ok(RunState::Complete)
 }
 
-/// Whether another generation is to be run, which would end `end_s` seconds after the first began.
-fn is_wanted(prepared: &Prepared, run: &UnderWay<'_>, generation: u32, end_s: f64) -> bool {
-    match prepared.plan.until_decided_s {
-        None => generation < prepared.plan.generations.unwrap_or(0),
-        Some(_) if generation < UNTIL_DECIDED_MIN => true,
-        Some(at_most_s) => end_s <= at_most_s && undecided(prepared, &run.records) > 0,
+/// Whether another generation is to be run. Those before it began at `begin`; one was foreseen to take `generation_s`.
+fn is_wanted(
+    prepared: &Prepared,
+    run: &UnderWay<'_>,
+    generation: u32,
+    begin: Instant,
+    generation_s: f64,
+) -> bool {
+    let foreseen = prepared.plan.generations.unwrap_or(0);
+    if let Some(at_most_s) = prepared.plan.until_decided_s {
+        let fits = || begin.elapsed().as_secs_f64() + generation_s <= at_most_s;
+        return generation < UNTIL_DECIDED_MIN || (fits() && undecided(prepared, &run.records) > 0);
     }
+    let Some(within_s) = prepared.within_s else { return generation < foreseen };
+    if prepared.ways.sliced() == 0 || generation == 0 {
+        return generation < foreseen;
+    }
+    // Where the machine is faster than foreseen, the time is filled.
+    let each_s = begin.elapsed().as_secs_f64() / f64::from(generation);
+    let end_s = run.begin.elapsed().as_secs_f64() + each_s;
+    generation < foreseen * 2 && end_s <= within_s - prepared.fresh_s(within_s)
 }
 
 /// How far the run is, in generations of groups.
@@ -174,6 +195,9 @@ fn record(
         }
         run.records[*cell].measure = Measure::Fresh;
         run.writer.measure_fresh(*cell, reason)?;
+    }
+    for sentence in &done.warnings {
+        run.writer.warn(sentence)?;
     }
     run.writer.record_together(done.repetitions.iter().map(|(cell, repetition)| (*cell, repetition)))?;
     Ok(())

@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
+use pitot_meter::units::counted;
 use pitot_results::Failure;
 
 use crate::catalog::Catalog;
@@ -10,6 +11,7 @@ use crate::plan::{
     Program, REPLICATE_FACTOR, RESOLVER, SERVER_FACTOR, ServerSpec, SkipRecord, expand, label,
 };
 use crate::runfile::masked::levels;
+use crate::statistics::MEDIAN_REPETITIONS_MIN;
 use pitot_host::demand::{Facts, Finding, findings, refusal, strictest};
 use pitot_host::journal::{self, Wanted};
 use pitot_host::setting::{Change, file_system_of};
@@ -18,6 +20,7 @@ use pitot_host::{CpuSplit, Machine, split_cpus};
 use super::demand::demand;
 use super::hosts;
 use super::settling::rule as settling_rule;
+use super::trial::MOMENT_S;
 use super::way::{Ways, slow_start_s};
 
 /// Seconds that a repetition takes besides warm-up and measurement: two processes start, connect, and stop.
@@ -51,6 +54,8 @@ pub struct Prepared {
     pub needs: Vec<Finding>,
     /// For each generation the order of the levels of the factor `settings`; by lot where there is none.
     pub(super) orders: Vec<Vec<usize>>,
+    /// Seconds after which the run is to be over: it ends with the last generation or block that fits.
+    pub(super) within_s: Option<f64>,
 }
 
 /// A cell's commands as a user could paste them.
@@ -145,7 +150,18 @@ fn prepare_at(mut plan: Plan, source: String, catalog: &Catalog, is_here: bool) 
         // This machine is not the one to look at.
         false => Vec::new(),
     };
-    Ok(Prepared { plan, source, cells, ways, skips, cpus, warnings, needs, orders: Vec::new() })
+    Ok(Prepared {
+        plan,
+        source,
+        cells,
+        ways,
+        skips,
+        cpus,
+        warnings,
+        needs,
+        orders: Vec::new(),
+        within_s: None,
+    })
 }
 
 /// Refuses levels that would all be called `***`: nobody could tell them apart in a report, or resume the run.
@@ -298,19 +314,68 @@ impl Prepared {
         }
     }
 
-    /// Fits the number of generations and slices to a time, seconds.
+    /// Seconds that one block of the cells in fresh runs takes.
+    fn block_s(&self) -> f64 {
+        let fresh = self.cells.iter().zip(&self.ways.cells).filter(|(_, (m, _))| *m == Measure::Fresh);
+        fresh.map(|(cell, _)| nominal_s(&self.plan, cell)).sum()
+    }
+
+    /// Seconds that the cells in fresh runs take, and at most their share of a time.
+    pub(super) fn fresh_s(&self, within_s: f64) -> f64 {
+        let share = (self.cells.len() - self.ways.sliced()) as f64 / self.cells.len().max(1) as f64;
+        (self.block_s() * f64::from(self.plan.repetitions)).min(within_s * share)
+    }
+
+    /// The seconds in which the plan can come to a decision at least.
+    pub fn least_s(&self) -> f64 {
+        let fresh_s = self.block_s() * MEDIAN_REPETITIONS_MIN as f64;
+        let sliced_s = if self.ways.sliced() > 0 { self.ways.least_s(&self.plan) } else { 0.0 };
+        trial_s(&self.cells) + fresh_s + sliced_s
+    }
+
+    /// Fits the plan to a time, seconds, and has the run end with it, should the machine be slower than foreseen.
     ///
     /// # Errors
-    /// If no cell is measured in slices, or the time is too short for a decision.
+    /// As [`Prepared::fit`].
+    pub fn keep_within(&mut self, within_s: f64) -> Result<(), Failure> {
+        self.fit(within_s)?;
+        self.within_s = Some(within_s);
+        Ok(())
+    }
+
+    /// Fits the number of generations and slices, and of repetitions, to a time, seconds.
+    ///
+    /// # Errors
+    /// If the time is too short for a decision, or is not known before.
     pub fn fit(&mut self, within_s: f64) -> Result<(), Failure> {
-        if self.ways.sliced() == 0 {
+        if self.plan.is_in_guests() {
             return Err(Failure::misuse(
-                "the time of a plan that is measured in fresh runs is that of its repetitions",
-                "leave --within out and set --repetitions, or write measure = \"slices\" in the plan",
+                "how long a plan that varies the kernel takes is not known before its guests have started",
+                "leave --within out and set --repetitions",
             ));
         }
-        let fresh_s = self.estimate_s() - self.sliced_s();
-        self.ways.fit(&mut self.plan, within_s, fresh_s)
+        let trial_s = trial_s(&self.cells);
+        let (block_s, least) = (self.block_s(), MEDIAN_REPETITIONS_MIN as u32);
+        if self.ways.sliced() > 0 {
+            // Half of the time for each way, where there are two.
+            let fit = ((within_s - trial_s) / 2.0 / block_s.max(1e-9)) as u32;
+            self.plan.repetitions = self.plan.repetitions.min(fit.max(least));
+            let fresh_s = block_s * f64::from(self.plan.repetitions);
+            return self.ways.fit(&mut self.plan, within_s, trial_s + fresh_s);
+        }
+        let repetitions = ((within_s - trial_s) / block_s) as u32;
+        if repetitions < least {
+            let needed = self.least_s().ceil();
+            return Err(Failure::misuse(
+                format!(
+                    "{within_s:.0} s are too short: {least} repetitions of {} in fresh runs take {needed:.0} s",
+                    counted(self.cells.len() as u64, "cell", "cells")
+                ),
+                format!("allow at least {needed:.0} s, or compare fewer cells"),
+            ));
+        }
+        self.plan.repetitions = repetitions;
+        Ok(())
     }
 
     /// Whether the machine is set up for what the plan needs.
@@ -457,6 +522,11 @@ fn missing(plan: &Plan) -> Vec<String> {
 }
 
 /// Seconds that a repetition of `cell` takes if nothing holds it up.
+/// Seconds that it takes to try each cell before the repetitions begin.
+fn trial_s(cells: &[Cell]) -> f64 {
+    cells.iter().filter(|cell| cell.is_timed()).map(|cell| MOMENT_S + OVERHEAD_S + slow_start_s(cell)).sum()
+}
+
 pub(super) fn nominal_s(plan: &Plan, cell: &Cell) -> f64 {
     let load_s = if cell.is_timed() { plan.warmup_s + plan.duration_s } else { UNTIMED_GUESS_S };
     load_s + OVERHEAD_S + slow_start_s(cell)

@@ -1,6 +1,7 @@
 //! Continues a run that was interrupted or killed.
 
 use std::path::Path;
+use std::time::Instant;
 
 use pitot_results::Failure;
 
@@ -63,7 +64,16 @@ pub fn resume(
     hosts::with_machine(prepared, guardian, setting.pitot, |prepared, machine| {
         let tried = prepared.try_cells(machine, &is_left, setting, progress);
         let known = run.cells.iter().chain(&run.controls).cloned().collect();
-        prepared.carry_out(machine, writer, known, tried.given_up, run.info.seed, setting, progress)
+        prepared.carry_out(
+            machine,
+            writer,
+            Instant::now(),
+            known,
+            tried.given_up,
+            run.info.seed,
+            setting,
+            progress,
+        )
     })
 }
 

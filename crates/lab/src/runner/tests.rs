@@ -430,3 +430,39 @@ fn the_time_that_is_left_of_a_run_with_more_turns_than_were_foreseen_is_none() {
     }
     assert_eq!(left.seconds(), 0.0);
 }
+
+#[test]
+fn fresh_runs_are_fitted_to_a_time_and_end_with_it() {
+    let text = plan("server = [\"good\", \"mute\"]");
+    let prepared = || prepare(parse(&text), text.clone(), &catalog()).unwrap();
+    let mut fitted = prepared();
+    fitted.fit(60.0).unwrap();
+    let takes_s = fitted.estimate_s();
+    assert!(takes_s <= 60.0 && takes_s > 50.0, "{takes_s}: {}", fitted.plan.repetitions);
+    let short = prepared().fit(3.0).unwrap_err();
+    let least_s = prepared().least_s().ceil();
+    assert!(
+        short.what.starts_with("3 s are too short: 6 repetitions of 2 cells in fresh runs"),
+        "{}",
+        short.what
+    );
+    assert!(short.cure.contains(&format!("allow at least {least_s:.0} s")), "{}", short.cure);
+    prepared().fit(least_s).unwrap();
+
+    // A machine that is slower than foreseen: the run ends with the block that is under way.
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("run.pitot");
+    let mut late = prepared();
+    late.plan.repetitions = 5;
+    late.within_s = Some(0.0);
+    let outcome = late.run_on(&fake::Fake::new(), &path, setting(&|| false), &mut |_| {}).unwrap();
+    assert_eq!(outcome.state, RunState::Complete);
+    let run = Run::open(&path).unwrap();
+    assert!(run.is_complete() && run.plan.repetitions == 1);
+    assert!(run.cells.iter().all(|cell| cell.repetitions.len() == 1));
+    let warning = run.info.warnings.last().unwrap();
+    assert!(
+        warning.contains("over after 1 repetition") && warning.contains("6 repetitions take"),
+        "{warning}"
+    );
+}

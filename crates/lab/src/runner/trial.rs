@@ -15,7 +15,7 @@ use crate::record::Repetition;
 use pitot_host::memory_total_bytes;
 
 /// Length of the first try's load.
-const MOMENT_S: f64 = 0.2;
+pub(super) const MOMENT_S: f64 = 0.2;
 /// Length of the second try's load, at most.
 const SECOND_S: f64 = 1.0;
 /// A cell with more idle connections is tried with so many: whether it works shows in seconds, and opening a million takes
@@ -59,6 +59,7 @@ impl Prepared {
         // Beyond the numbers of repetitions.
         let mut number = total * self.plan.repetitions as usize;
         let mut replies: Vec<Option<f64>> = vec![None; total];
+        let mut statuses: Vec<Option<u16>> = vec![None; total];
         let mut executor = machine.executor();
         for index in (0..total).filter(|index| wanted(*index) && self.cells[*index].is_timed()) {
             let cell = &self.cells[index];
@@ -108,10 +109,13 @@ impl Prepared {
                 news.finished = Some(Finished::Repetition(&last));
                 progress(&news);
             } else {
-                replies[index] = reply_bytes(&last);
+                (replies[index], statuses[index]) = (reply_bytes(&last), usual_status(&last));
             }
         }
         tried.unlike_replies = unlike_replies(&self.cells, &replies);
+        for (index, reason) in redirects(&self.cells, &statuses) {
+            tried.given_up[index] = Some(GivenUp { reason, output_tail: String::new() });
+        }
         tried
     }
 }
@@ -135,6 +139,39 @@ fn is_same(a: &Cell, b: &Cell) -> bool {
 fn reply_bytes(repetition: &Repetition) -> Option<f64> {
     let load = repetition.load.as_ref()?;
     (load.requests.completed > 0).then(|| load.bytes.received as f64 / load.requests.completed as f64)
+}
+
+/// The status of most replies.
+fn usual_status(repetition: &Repetition) -> Option<u16> {
+    let statuses = &repetition.load.as_ref()?.statuses;
+    statuses.iter().max_by_key(|(_, count)| **count).map(|(status, _)| *status)
+}
+
+/// The cells whose servers send elsewhere what another answers, with the reason: that is less work, and no answer. Where the load
+/// says which statuses it expects, it has what it wants.
+fn redirects(cells: &[Cell], statuses: &[Option<u16>]) -> Vec<(usize, String)> {
+    let of_kind = |kind: u16| {
+        let is_of = move |(_, status): &(usize, u16)| *status / 100 == kind;
+        statuses.iter().enumerate().filter_map(|(index, status)| Some((index, (*status)?))).filter(is_of)
+    };
+    let others = |index: usize| -> Vec<&FactorLevel> {
+        cells[index].factors.iter().filter(|f| f.name != SERVER_FACTOR).collect()
+    };
+    let reason = |(index, status): (usize, u16)| {
+        if cells[index].load.get("expect-status").is_some() {
+            return None;
+        }
+        let (other, right) = of_kind(2).find(|(other, _)| others(*other) == others(index))?;
+        Some((
+            index,
+            format!(
+                "its replies have status {status}, and those of {} have {right}: it does not answer what it is asked for \
+                 (ask for another page, or expect that: expect-status = \"{right},{status}\" in [load], --expect-status)",
+                cells[other].label()
+            ),
+        ))
+    };
+    of_kind(3).filter_map(reason).collect()
 }
 
 /// Whether a URL asks for TLS from the first byte, whose handshakes and records then count among the bytes.
@@ -257,6 +294,23 @@ mod tests {
         assert_eq!(outcome.unwrap().state, RunState::Complete);
         assert_eq!(begun(&fake), 1 + 3);
         assert_eq!(file.unwrap().cells.iter().map(|cell| cell.repetitions.len()).sum::<usize>(), 3);
+    }
+
+    #[test]
+    fn a_server_that_redirects_what_another_answers_is_given_up() {
+        let of = |expected: Option<&str>, statuses: [u16; 4]| {
+            let text = plan("server = [\"good\", \"mute\"]\nload.connections = [1, 2]");
+            let mut cells = prepare(parse(&text), text, &catalog()).unwrap().cells;
+            for cell in &mut cells {
+                expected.map(|list| cell.load.set("expect-status", Value::Text(list.to_owned())));
+            }
+            redirects(&cells, &statuses.map(Some))
+        };
+        let given_up = of(None, [200, 200, 301, 200]);
+        let [(2, reason)] = &given_up[..] else { panic!("{given_up:?}") };
+        assert!(reason.starts_with("its replies have status 301, and those of good, 1 have 200"), "{reason}");
+        assert!(of(None, [301; 4]).is_empty() && of(None, [200, 200, 204, 206]).is_empty());
+        assert!(of(Some("2xx,3xx"), [200, 200, 301, 301]).is_empty());
     }
 
     #[test]

@@ -30,7 +30,8 @@ pub fn prepare_under(
         levels: sets.iter().map(|set| Value::Text(set.name.clone())).collect(),
     });
     plan.settings = sets.iter().filter(|set| set.name != AS_FOUND).cloned().collect();
-    let found = sets.iter().find(|set| set.name == AS_FOUND);
+    // Sets are compared with each other, so that no two cells are ever side by side.
+    let found = sets.iter().find(|set| set.name == AS_FOUND).or(sets.first());
     plan.baseline = found.map(|set| Levels(vec![(SETTINGS_FACTOR.into(), vec![set.name.clone()])]));
     (plan.generations, plan.until_decided_s) = (Some(orders.len() as u32), None);
     let mut prepared = prepare(plan, source, catalog)?;

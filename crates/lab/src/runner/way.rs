@@ -116,22 +116,28 @@ impl Ways {
         self.controls.len().max(1)
     }
 
+    /// The seconds that the slices of a decision take at least.
+    pub(super) fn least_s(&self, plan: &Plan) -> f64 {
+        let generation_s = self.generation_s(&Plan { slices: SLICES_MIN, ..plan.clone() });
+        generation_s * generations_needed(self.comparisons()) as f64
+    }
+
     /// Fits generations and slices to a time, seconds: as many generations as it allows, of the plan's slices, or of fewer
-    /// where that leaves too few generations. `fresh_s` of the time go to cells in fresh runs.
+    /// where that leaves too few generations. `besides_s` of the time go to the trial and to cells in fresh runs.
     ///
     /// # Errors
     /// If the time is too short for a decision.
-    pub(super) fn fit(&self, plan: &mut Plan, within_s: f64, fresh_s: f64) -> Result<(), Failure> {
+    pub(super) fn fit(&self, plan: &mut Plan, within_s: f64, besides_s: f64) -> Result<(), Failure> {
         let least = generations_needed(self.comparisons()) as u32;
         let of = |slices: u32| self.generation_s(&Plan { slices, ..plan.clone() });
-        let fitting = |slices: u32| ((within_s - fresh_s) / of(slices)).floor() as u32;
+        let fitting = |slices: u32| ((within_s - besides_s) / of(slices)).floor() as u32;
         let choices = || (SLICES_MIN..=plan.slices.max(SLICES_MIN)).rev().step_by(2);
         let slices =
             [self.generations(), least].into_iter().find_map(|g| choices().find(|&s| fitting(s) >= g));
         let Some(slices) = slices else {
-            let needed = fresh_s + of(SLICES_MIN) * f64::from(least);
-            let fresh = match fresh_s {
-                s if s > 0.0 => format!(", and the cells in fresh runs take {s:.0} s"),
+            let needed = besides_s + self.least_s(plan);
+            let fresh = match besides_s {
+                s if s >= 0.5 => format!(", and what is not in slices takes {s:.0} s"),
                 _ => String::new(),
             };
             return Err(Failure::misuse(
@@ -169,6 +175,10 @@ pub(super) fn groups_with_controls(plan: &Plan, cells: &[Cell], ways: &Ways) -> 
     let mut groups = groups(&members(cells, &ways.cells), plan.baseline.as_ref());
     let apart = plan.baseline.iter().flat_map(|levels| &levels.0).any(|(factor, _)| changes_host(factor));
     for (number, &twin) in ways.controls.iter().enumerate() {
+        // Of a cell that turned out to be none for slices there is no twin either.
+        if ways.cells[twin].0 != Measure::Slices {
+            continue;
+        }
         let control = cells.len() + number;
         match groups.iter_mut().find(|group| group.cells.contains(&twin)) {
             Some(group) if !apart => group.cells.push(control),

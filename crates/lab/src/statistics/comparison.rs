@@ -60,6 +60,8 @@ pub enum Decision {
         /// How many are needed for this many comparisons.
         needed: usize,
     },
+    /// Nothing shows how far equal servers lie apart here, so that no interval can be claimed: of two runs without a reference.
+    NoReference,
 }
 
 impl Decision {
@@ -124,6 +126,26 @@ pub fn judge(family: &[Samples], tolerance: f64) -> Vec<Option<Comparison>> {
             comparison.p = adjusted.next();
             let watched = logarithms.pairing == Pairing::Watched;
             comparison.decision = decide(comparison, margin, p_not_alike.filter(|_| watched));
+        }
+    }
+    judged
+}
+
+/// Judges a family whose figures come from two runs. Within a run nothing shows what another run has differently, so that the
+/// spread between runs must be known: `spread` is how far, in logarithms, what is equal lay apart in them. It widens each interval,
+/// and a difference must be beyond it besides the tolerance.
+pub fn judge_between(family: &[Samples], tolerance: f64, spread: f64) -> Vec<Option<Comparison>> {
+    let margin = tolerance.max(0.0).ln_1p();
+    let mut judged = judge(family, (margin + spread).exp_m1());
+    for comparison in judged.iter_mut().flatten() {
+        comparison.interval = comparison.interval.map(|i| Interval {
+            low: i.low * (-spread).exp(),
+            high: i.high * spread.exp(),
+            ..i
+        });
+        let is_inside = comparison.interval.is_some_and(|i| i.low.ln() >= -margin && i.high.ln() <= margin);
+        if comparison.decision == Decision::Alike && !is_inside {
+            comparison.decision = Decision::NoDifferenceSeen;
         }
     }
     judged
@@ -255,6 +277,24 @@ fn extremes(values: &[f64]) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_spread_between_runs_widens_intervals_and_bars_decisions() {
+        let wobble =
+            |level: f64| (0..8).map(|i| level * (1.0 + 0.002 * f64::from(i % 4))).collect::<Vec<f64>>();
+        let of = |ratio: f64, spread: f64| {
+            judge_between(&[Samples::Independent(wobble(ratio), wobble(1.0))], 0.05, spread)
+                .remove(0)
+                .unwrap()
+        };
+        assert_eq!((of(0.8, 0.0).decision, of(1.0, 0.0).decision), (Decision::Lower, Decision::Alike));
+        assert_eq!(
+            (of(0.8, 0.3).decision, of(1.0, 0.3).decision),
+            (Decision::NoDifferenceSeen, Decision::NoDifferenceSeen)
+        );
+        let (narrow, wide) = (of(0.8, 0.0).interval.unwrap(), of(0.8, 0.3).interval.unwrap());
+        assert!(wide.high / narrow.high > 1.3 && narrow.low / wide.low > 1.3 && wide.contains(1.0));
+    }
 
     /// Pairs whose ratios are `ratio` with a wobble of up to `wobble` either way.
     fn pairs(count: usize, ratio: f64, wobble: f64) -> Samples {

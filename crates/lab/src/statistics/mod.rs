@@ -48,7 +48,9 @@ mod samples;
 mod sequential;
 mod signed_rank;
 
-pub use comparison::{ALPHA, Comparison, Decision, Test, generations_needed, judge, repetitions_needed};
+pub use comparison::{
+    ALPHA, Comparison, Decision, Test, generations_needed, judge, judge_between, repetitions_needed,
+};
 pub use control::{CONTROL_ALPHA, judge_control};
 pub use forecast::{POWER, difference_shown, more_generations};
 pub use generation::{apart_log_ratio, generation_log_ratio, robust_deviation, round_log_ratios};

@@ -11,7 +11,7 @@ mod stages;
 
 pub use design::{CROSSED_MAX, Combination, Pair, SETTINGS_MAX};
 pub use effects::Effect;
-pub use observed::{log_figure, why_failed};
+pub use observed::{log_figure, why_lost};
 pub use permanent::{Permanent, SYSCTL_FILE, permanent};
 pub use settings::{WantedSetting, read_settings};
 pub use stages::{

@@ -19,11 +19,13 @@ pub fn log_figure(run: &Run, metric: &Metric, set: &str, generation: u32) -> Opt
     (count > 0).then(|| sum / f64::from(count))
 }
 
-/// Why a set has no figures: the reason of the first repetition that failed.
-pub fn why_failed<'a>(run: &'a Run, set: &str) -> Option<&'a str> {
+/// Why a set lacks figures: the reason of the first repetition that failed, or why it was not measured in slices.
+pub fn why_lost<'a>(run: &'a Run, set: &str) -> Option<&'a str> {
     let of_set = |cell: &&CellRecord| cell.level(SETTINGS_FACTOR).is_some_and(|level| level.level == set);
-    let mut failures = run.cells.iter().filter(of_set).flat_map(CellRecord::failures);
-    failures.next().map(|repetition| repetition.verdict.reason.as_str())
+    let cells = || run.cells.iter().filter(of_set);
+    let failed = cells().flat_map(CellRecord::failures).map(|repetition| repetition.verdict.reason.as_str());
+    let fresh = cells().map(|cell| cell.fresh_reason.as_str()).filter(|reason| !reason.is_empty());
+    failed.chain(fresh).next()
 }
 
 fn of_cell(cell: &CellRecord, metric: &Metric, generation: u32) -> Option<f64> {

@@ -61,10 +61,18 @@ pub trait Experiment {
     /// # Errors
     /// If nothing can be measured at all, or the user has stopped it.
     fn run(&mut self, stage: Stage, pairs: &[Pair], blocks: usize) -> Result<Vec<Vec<Measured>>, Failure>;
+
+    /// Why the last stage lost runs, if that is known: a clause.
+    fn why_lost(&self) -> Option<String> {
+        None
+    }
 }
 
 /// The figures of a pair; none if one of the two has none.
 pub type Measured = Option<(f64, f64)>;
+
+/// A stage that has lost more than this share of its pairs says nothing of a setting whose effect it has not proven.
+const LOST_SHARE_MAX: f64 = 0.25;
 
 /// What is left to decide by the caller.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -84,6 +92,10 @@ pub struct Extent {
     pub blocks: usize,
     /// Runs that failed, with their partners.
     pub lost: usize,
+    /// Why the first of them failed, if that is known.
+    pub why_lost: Option<String>,
+    /// Whether enough is left for "no effect was seen" to mean anything.
+    pub is_enough: bool,
 }
 
 /// The effect of a setting in a stage.
@@ -145,6 +157,8 @@ pub enum Fate {
     Harms,
     /// No effect was seen.
     NoEffect,
+    /// Too many of its runs were lost: nothing is known of it.
+    CannotTell,
     /// It looked as if it helped, and runs of their own did not bear that out.
     NotBorneOut,
     /// It helps alone, and in the best combination it has no place.
@@ -172,6 +186,18 @@ impl Search {
     /// The settings that are in the result.
     pub fn kept(&self) -> Vec<usize> {
         (0..self.fates.len()).filter(|&at| self.fates[at] == Fate::Kept).collect()
+    }
+
+    /// The settings of which nothing is known, since too many runs were lost.
+    pub fn untold(&self) -> Vec<usize> {
+        (0..self.fates.len()).filter(|&at| self.fates[at] == Fate::CannotTell).collect()
+    }
+
+    /// The stages that were run.
+    pub fn extents(&self) -> impl Iterator<Item = &Extent> {
+        let screened = self.screened.iter().map(|stage| &stage.extent);
+        let crossed = self.crossed.iter().map(|stage| &stage.extent);
+        screened.chain(crossed).chain(self.confirmed.iter().map(|stage| &stage.extent))
     }
 
     /// The best estimate of what a setting does by itself: of the last stage that looked at it so.
@@ -220,7 +246,12 @@ fn screen(search: &mut Search, stages: &mut Stages<'_>) -> Result<Vec<usize>, Fa
     let (extent, blocks) =
         stages.run(Stage::Screen, &pairs, SCREEN_SHARE, SCREEN_BLOCKS_MIN * pairs.len())?;
     let judged = effects(&differences(&pairs, &blocks));
-    let candidates = candidates_of(&judged, &mut search.fates);
+    let mut candidates = candidates_of(&judged, &mut search.fates);
+    if !extent.is_enough || judged.len() < settings {
+        let is_proven = |at: &usize| judged.get(*at).is_some_and(Effect::is_proven);
+        candidates.retain(is_proven);
+        (0..settings).filter(|at| !is_proven(at)).for_each(|at| search.fates[at] = Fate::CannotTell);
+    }
     search.screened = Some(Screened { extent, effects: seen(0..settings, judged) });
     Ok(candidates)
 }
@@ -241,6 +272,7 @@ fn cross(candidates: &[usize], search: &mut Search, stages: &mut Stages<'_>) -> 
             _ if best[at] => Fate::Kept,
             effect if effect.is_proven() && effect.log < 0.0 => Fate::Harms,
             effect if effect.is_proven() => Fate::NotInTheBest,
+            effect if !extent.is_enough || effect.interval.is_none() => Fate::CannotTell,
             _ if search.screened.is_some() => Fate::NotBorneOut,
             _ => Fate::NoEffect,
         };
@@ -272,6 +304,8 @@ fn confirm(
     let fate = match comparison.as_ref().map(|c| c.decision) {
         Some(Decision::Higher) => Fate::Kept,
         Some(Decision::Lower) => Fate::Harms,
+        None | Some(Decision::TooFewRepetitions { .. }) => Fate::CannotTell,
+        _ if !extent.is_enough => Fate::CannotTell,
         _ => Fate::NotConfirmed,
     };
     winner.iter().for_each(|&at| search.fates[at] = fate);
@@ -327,8 +361,16 @@ impl Stages<'_> {
         // What it took, which may be more than was foreseen.
         let took_s = 2.0 * pairs.len() as f64 * self.experiment.run_s() * blocks as f64;
         self.left_s = (self.left_s - took_s).max(0.0);
+        let all = measured.iter().flatten().count();
         let lost = measured.iter().flatten().filter(|m| m.is_none()).count();
-        Ok((Extent { combinations: 2 * pairs.len(), blocks, lost }, measured))
+        let extent = Extent {
+            combinations: 2 * pairs.len(),
+            blocks,
+            lost,
+            why_lost: self.experiment.why_lost().filter(|_| lost > 0),
+            is_enough: lost as f64 <= all as f64 * LOST_SHARE_MAX,
+        };
+        Ok((extent, measured))
     }
 }
 
@@ -540,9 +582,23 @@ mod tests {
         simulated.fails = 0.1;
         let search = found(&mut simulated);
         assert_eq!(search.kept(), [0]);
-        assert!(search.screened.unwrap().extent.lost > 0);
-        simulated.fails = 1.0;
-        assert!(found(&mut simulated).kept().is_empty());
+        assert!(search.screened.as_ref().unwrap().extent.lost > 0);
+        assert_eq!(search.untold(), [0; 0]);
+    }
+
+    #[test]
+    fn lost_runs_are_no_finding() {
+        // Of two settings to cross, of many to screen, and of one to confirm.
+        for settings in [1, 2, 6] {
+            for fails in [0.6, 1.0] {
+                let mut simulated = Simulated::new(settings, 0.03, 6);
+                simulated.fails = fails;
+                let search = found(&mut simulated);
+                assert!(search.kept().is_empty());
+                assert_eq!(search.untold(), (0..settings).collect::<Vec<_>>(), "{search:?}");
+                assert!(search.extents().all(|extent| extent.lost > 0 && !extent.is_enough));
+            }
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A cell with its figures.
 
 use super::samples::values;
+use pitot_lab::metric::named;
 use pitot_lab::statistics::{Estimate, Spread};
 use pitot_lab::{CellRecord, METRICS, Measure, Metric, Run, Verdict, VerdictKind};
 
@@ -22,7 +23,15 @@ pub struct Cell<'r> {
     pub spread: Option<Spread>,
     /// Its rank among the cells of its load level.
     pub standing: Standing,
+    /// The share of its requests that had errors, in percent, if that is too large for its figures to be those of the same work.
+    pub(crate) wrong_percent: Option<f64>,
+    /// Whether it may be the best of its load level.
+    pub(crate) is_ranked: bool,
 }
+
+/// More errors than this, in percent of the requests, and a server has not done the work of the others.
+const ERRORS_MAX: f64 = 0.5;
+const ERRORS: &Metric = named("error-rate");
 
 /// The rank of a cell among the cells of its load level, by the plan's metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +55,9 @@ impl<'r> Cell<'r> {
         level: usize,
         headline: &Metric,
     ) -> Cell<'r> {
+        // Faults are meant to cause errors.
+        let errors = estimate(run, record, ERRORS).filter(|_| run.plan.faults.is_empty());
+        let wrong_percent = errors.map(|e| e.value).filter(|percent| *percent > ERRORS_MAX);
         Cell {
             record,
             series,
@@ -56,6 +68,8 @@ impl<'r> Cell<'r> {
                 .then(|| Spread::of(&values(record, headline)))
                 .flatten(),
             standing: Standing::Unknown,
+            wrong_percent,
+            is_ranked: wrong_percent.is_none(),
         }
     }
 

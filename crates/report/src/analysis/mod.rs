@@ -19,5 +19,5 @@ pub use load_axis::LoadAxis;
 pub use parts::{Part, parts};
 pub use run::Analysis;
 pub(crate) use run::headline;
-pub(crate) use samples::{between_runs, values, within_run};
+pub(crate) use samples::{between_runs, ratios, values, within_run};
 pub use series::Series;

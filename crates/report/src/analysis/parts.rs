@@ -2,7 +2,8 @@
 //!
 //! A file of 1 KiB costs less than one of 1 MiB whoever serves it. Where the load has more factors than the one on the x axis,
 //! each combination of their levels is a question of its own, with an answer, a ranking and a correction for many comparisons of
-//! its own. What the whole run says, whether it can be trusted and how it was made, is said once.
+//! its own. So it is where the plan's baseline asks for something else than servers, such as kernels: each server is then compared with
+//! itself, all else equal, and no kernel wins by the server that it was measured with. What the whole run says, whether it can be trusted and how it was made, is said once.
 
 use super::factor::level_words;
 use super::load_axis::LoadAxis;
@@ -69,8 +70,9 @@ fn part(whole: &Run, factors: &[&str], load: &LoadAxis, is_of: impl Fn(usize) ->
     Part { title: words.join(", "), run }
 }
 
-/// The factors that divide a run: those of its load that vary, but the one on the x axis and those that the baseline names. A
-/// run in which nothing else varies compares just these, and is not divided.
+/// The factors that divide a run: those of its load that vary, but the one on the x axis and those that the baseline names; and of a
+/// run whose baseline names what is no load, all others that vary. A run in which nothing else varies compares just these, and is
+/// not divided.
 fn dividing(run: &Run) -> Vec<&str> {
     let load = LoadAxis::of(run);
     let first = run.cells.first();
@@ -86,7 +88,9 @@ fn dividing(run: &Run) -> Vec<&str> {
         .map(|f| f.name.as_str())
         .filter(|n| varies(n))
         .collect();
-    let is_compared = |name: &&str| !name.starts_with(LOAD) || is_named(name);
+    let asks_for = |name: &&&str| !name.starts_with(LOAD) && is_named(name);
+    let is_asked = varying.iter().any(|name| asks_for(&name));
+    let is_compared = |name: &&str| is_named(name) || (!name.starts_with(LOAD) && !is_asked);
     if !varying.iter().any(is_compared) {
         return Vec::new();
     }

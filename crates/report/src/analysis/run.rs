@@ -53,6 +53,13 @@ impl<'r> Analysis<'r> {
             cells.push(Cell::of(run, record, index, load.level_of(record), headline));
         }
         cells.sort_by_key(|c| (c.level, c.series));
+        // Where all have errors they are ranked by what they have.
+        for level in 0..load.levels.len() {
+            let at_level = |c: &&mut Cell<'r>| c.level == level && !c.failed();
+            if !cells.iter_mut().filter(at_level).any(|c| c.is_ranked) {
+                cells.iter_mut().filter(at_level).for_each(|c| c.is_ranked = true);
+            }
+        }
         let comparisons = METRICS.iter().map(|_| OnceCell::new()).collect();
         let mut analysis = Analysis { run, headline, series, load, cells, comparisons };
         analysis.rank();
@@ -64,7 +71,7 @@ impl<'r> Analysis<'r> {
         self.cells.iter().find(|c| c.series == series && c.level == level)
     }
 
-    /// The cells of a load level that have a figure of `metric`.
+    /// The cells of a load level that have a figure of `metric`, and may be compared by it.
     pub fn at_level<'a, 'm>(
         &'a self,
         level: usize,
@@ -72,7 +79,7 @@ impl<'r> Analysis<'r> {
     ) -> impl Iterator<Item = (&'a Cell<'r>, &'a Estimate)> + use<'a, 'm, 'r> {
         self.cells
             .iter()
-            .filter(move |c| c.level == level && !c.failed())
+            .filter(move |c| c.level == level && !c.failed() && c.is_ranked)
             .filter_map(move |c| Some((c, c.estimate(metric)?)))
     }
 
@@ -141,7 +148,8 @@ impl<'r> Analysis<'r> {
         Some((peak, last))
     }
 
-    /// What the series are: `server`, or where programs are measured the option that varies, `engine`, or else `cell`.
+    /// What the series are: `server`; or what varies in its place, `kernel`; where programs are measured the option that varies,
+    /// `engine`, or else `cell`.
     pub(crate) fn subject(&self) -> &str {
         let varies = |name: &str| {
             let level = |c: &'r CellRecord| c.level(name).map(|f| &f.level);
@@ -153,6 +161,7 @@ impl<'r> Analysis<'r> {
             .map(|f| f.name.as_str())
             .filter(|name| Some(*name) != self.load.factor.as_deref() && varies(name));
         match (others.next(), others.next()) {
+            (Some(only), None) if only != SERVER_FACTOR && !varies(SERVER_FACTOR) => factor_title(only),
             _ if factors.iter().any(|f| f.name == SERVER_FACTOR) => "server",
             _ if self.run.plan.program.is_none() => "server",
             (Some(only), None) => factor_title(only),
@@ -247,7 +256,7 @@ impl<'r> Analysis<'r> {
 
     fn standing(&self, cell: &Cell<'r>) -> Standing {
         let Some(leader) = self.best_at(cell.level, self.headline) else { return Standing::Unknown };
-        if cell.failed() || self.at_level(cell.level, self.headline).count() < 2 {
+        if cell.failed() || !cell.is_ranked || self.at_level(cell.level, self.headline).count() < 2 {
             return Standing::Unknown;
         }
         if leader.record.id == cell.record.id {
@@ -256,7 +265,7 @@ impl<'r> Analysis<'r> {
         match self.compare(cell.record, leader.record, self.headline).map(|c| c.decision) {
             Some(Decision::Higher | Decision::Lower) => Standing::Behind,
             Some(Decision::Alike | Decision::NoDifferenceSeen | Decision::Suggested) => Standing::Level,
-            Some(Decision::TooFewRepetitions { .. }) | None => Standing::Unknown,
+            Some(Decision::TooFewRepetitions { .. } | Decision::NoReference) | None => Standing::Unknown,
         }
     }
 }

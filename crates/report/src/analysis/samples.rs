@@ -18,6 +18,22 @@ pub(crate) fn between_runs(candidate: &CellRecord, baseline: &CellRecord, metric
     Samples::Independent(values(candidate, metric), values(baseline, metric))
 }
 
+/// The ratios of two cells of one run, generation by generation or block by block; none if they share neither.
+pub(crate) fn ratios(
+    candidate: &CellRecord,
+    baseline: &CellRecord,
+    metric: &Metric,
+    plan: &Plan,
+) -> Option<Vec<f64>> {
+    let ratios: Vec<f64> = match within_run(candidate, baseline, metric, plan) {
+        Samples::Paired(pairs) => pairs.into_iter().map(|(a, b)| a / b).collect(),
+        Samples::Generations(logs) | Samples::UntilDecided(logs) => logs.into_iter().map(f64::exp).collect(),
+        Samples::Independent(..) => return None,
+    };
+    let usable: Vec<f64> = ratios.into_iter().filter(|ratio| *ratio > 0.0 && ratio.is_finite()).collect();
+    (!usable.is_empty()).then_some(usable)
+}
+
 /// The values of a cell without their blocks: one for each repetition that did not fail.
 pub(crate) fn values(record: &CellRecord, metric: &Metric) -> Vec<f64> {
     record.figures(metric).into_iter().map(|(_, value)| value).collect()

@@ -1,17 +1,21 @@
 //! Two runs side by side: what differs around them, and what differs in them.
 //!
 //! The runs may come from different hosts, kernels or versions. They share no blocks, so their cells are compared as
-//! independent samples (Mann-Whitney), with Holm's correction over the cells of each metric. What an unpaired comparison
-//! cannot know is said first: the ratios include any other change between the two runs.
+//! independent samples (Mann-Whitney), with Holm's correction over the cells of each metric. An interval within a run says nothing of
+//! what another run has differently. So a cell is compared by its ratio to a **reference**, the plan's baseline where both runs hold
+//! the same one: what happened to both is then no part of it. How far equal servers still lie apart is seen in the reference's
+//! twins, or else in the reference itself, and widens every interval. Without a reference no interval is claimed.
+//!
+//! One run is compared likewise, each cell with its baseline, generation by generation.
 
-use super::differences::{differences, same_levels};
-use crate::analysis::{between_runs, headline, values};
+use super::differences::{differences, same_levels, same_server};
+use crate::analysis::{between_runs, headline, ratios, values, within_run};
 use pitot_host::HostChange;
 use pitot_lab::metric::Section;
-use pitot_lab::statistics::{Comparison, Estimate, Samples, judge};
-use pitot_lab::{CellRecord, METRICS, Metric, Run, VerdictKind};
+use pitot_lab::statistics::{Comparison, Decision, Estimate, Samples, hodges_lehmann, judge, judge_between};
+use pitot_lab::{CellRecord, METRICS, Metric, Run, SERVER_FACTOR, VerdictKind};
 
-/// Two runs, compared.
+/// Two runs, compared; or the cells of one with their baselines.
 #[derive(Debug)]
 pub struct RunComparison<'r> {
     /// The first run: the baseline.
@@ -26,6 +30,8 @@ pub struct RunComparison<'r> {
     pub pairs: Vec<CellPair<'r>>,
     /// The figures compared.
     pub metrics: Vec<MetricTable>,
+    /// Whether it is one run: each cell against its baseline.
+    pub is_within: bool,
     /// Cells of the first run without a match.
     pub only_a: Vec<String>,
     /// Cells of the second run without a match.
@@ -45,6 +51,17 @@ pub struct CellPair<'r> {
     pub verdict_a: VerdictKind,
     /// Whether the second can be trusted.
     pub verdict_b: VerdictKind,
+    /// What it is measured by in both runs: none if they hold nothing that is the same.
+    pub(super) reference: Option<(&'r CellRecord, &'r CellRecord)>,
+    /// Whether it is the reference of others.
+    pub(super) is_reference: bool,
+}
+
+impl CellPair<'_> {
+    /// Whether it failed in neither run.
+    pub(super) fn is_sound(&self) -> bool {
+        ![self.verdict_a, self.verdict_b].contains(&VerdictKind::Failed)
+    }
 }
 
 /// One figure of all pairs.
@@ -54,6 +71,8 @@ pub struct MetricTable {
     pub metric: &'static Metric,
     /// In the order of [`RunComparison::pairs`].
     pub rows: Vec<MetricRow>,
+    /// How far what is equal lay apart in the two runs: 1.03 is 3%. None without a reference.
+    pub spread: Option<f64>,
 }
 
 /// One figure of a pair.
@@ -71,7 +90,7 @@ pub struct MetricRow {
 pub(super) fn compare_in<'r>(a: &'r Run, b: &'r Run, others: &[&'static Metric]) -> RunComparison<'r> {
     let tolerance = a.plan.tolerance.max(b.plan.tolerance);
     let partner = |cell: &CellRecord, run: &'r Run| run.cells.iter().find(|other| same_levels(cell, other));
-    let pairs: Vec<CellPair<'r>> = a
+    let mut pairs: Vec<CellPair<'r>> = a
         .cells
         .iter()
         .filter_map(|cell| {
@@ -82,27 +101,106 @@ pub(super) fn compare_in<'r>(a: &'r Run, b: &'r Run, others: &[&'static Metric])
                 b: other,
                 verdict_a: cell.verdict().kind,
                 verdict_b: other.verdict().kind,
+                reference: reference(cell, other, (a, b)),
+                is_reference: false,
             })
         })
         .collect();
+    let references: Vec<i64> = pairs.iter().filter_map(|p| Some(p.reference?.0.id)).collect();
+    pairs.iter_mut().for_each(|pair| pair.is_reference = references.contains(&pair.a.id));
     let unmatched = |cells: &[CellRecord], run: &'r Run| -> Vec<String> {
         cells.iter().filter(|c| partner(c, run).is_none()).map(CellRecord::label).collect()
     };
     let metrics = metrics(a, b, others)
         .into_iter()
         .map(|metric| table(metric, &pairs, (a, b), tolerance))
-        .filter(|t| t.rows.iter().any(|r| r.a.is_some() || r.b.is_some()))
+        .filter(MetricTable::has_figures)
         .collect();
     RunComparison {
         a,
         b,
         tolerance,
         differences: differences(a, b),
+        is_within: false,
         only_a: unmatched(&a.cells, b),
         only_b: unmatched(&b.cells, a),
         pairs,
         metrics,
     }
+}
+
+/// Compares each cell of a run with its baseline.
+pub(super) fn compare_within<'r>(run: &'r Run, others: &[&'static Metric]) -> RunComparison<'r> {
+    let pair = |cell: &'r CellRecord| {
+        let baseline = run.baseline_of(cell)?;
+        Some(CellPair {
+            label: cell.label(),
+            a: baseline,
+            b: cell,
+            verdict_a: baseline.verdict().kind,
+            verdict_b: cell.verdict().kind,
+            reference: None,
+            is_reference: false,
+        })
+    };
+    let pairs: Vec<CellPair<'r>> = run.cells.iter().filter_map(pair).collect();
+    let table = |metric| {
+        let family: Vec<Samples> = pairs
+            .iter()
+            .map(|p| match p.is_sound() {
+                true => within_run(p.b, p.a, metric, &run.plan),
+                false => Samples::Independent(Vec::new(), Vec::new()),
+            })
+            .collect();
+        rows(metric, &pairs, (run, run), judge(&family, run.plan.tolerance), Some(1.0))
+    };
+    let metrics = metrics(run, run, others).into_iter().map(table).filter(MetricTable::has_figures).collect();
+    RunComparison {
+        a: run,
+        b: run,
+        tolerance: run.plan.tolerance,
+        differences: Vec::new(),
+        is_within: true,
+        only_a: Vec::new(),
+        only_b: Vec::new(),
+        pairs,
+        metrics,
+    }
+}
+
+/// The cell by which a cell is measured in two runs: its baseline, if that is a server, and the same in both.
+fn reference<'r>(
+    of_a: &CellRecord,
+    of_b: &CellRecord,
+    (a, b): (&'r Run, &'r Run),
+) -> Option<(&'r CellRecord, &'r CellRecord)> {
+    let baseline = a.plan.baseline.as_ref().filter(|levels| b.plan.baseline.as_ref() == Some(*levels))?;
+    let is_server = |(name, _): &(String, Vec<String>)| name == SERVER_FACTOR || name.starts_with("server.");
+    if !baseline.0.iter().all(is_server) {
+        return None;
+    }
+    let (one, other) = (a.baseline_of(of_a)?, b.baseline_of(of_b)?);
+    let is_usable = |cell: &CellRecord| cell.verdict().kind != VerdictKind::Failed;
+    (same_levels(one, other) && same_server((a, one), (b, other)) && is_usable(one) && is_usable(other))
+        .then_some((one, other))
+}
+
+/// How far what is equal lay apart in the two runs in a metric, in logarithms: the twins of the references, or else the references
+/// themselves. None without a reference that has a figure.
+fn spread(pairs: &[CellPair<'_>], (a, b): (&Run, &Run), metric: &Metric) -> Option<f64> {
+    let mut references: Vec<(&CellRecord, &CellRecord)> = pairs.iter().filter_map(|p| p.reference).collect();
+    references.dedup_by_key(|(one, _)| one.id);
+    let middle = |ratios: Vec<f64>| hodges_lehmann(&ratios.into_iter().map(f64::ln).collect::<Vec<_>>());
+    let of_twin =
+        |run: &Run, cell: &CellRecord| middle(ratios(run.control_of(cell)?, cell, metric, &run.plan)?);
+    let of_itself =
+        |run: &Run, cell: &CellRecord| Some(estimate(run, cell, metric)?.value).filter(|v| *v > 0.0);
+    let apart = |&(one, other): &(&CellRecord, &CellRecord)| {
+        let twins = of_twin(a, one).zip(of_twin(b, other)).map(|(one, other)| other - one);
+        let shift = || Some((of_itself(b, other)? / of_itself(a, one)?).ln());
+        twins.or_else(shift).map(f64::abs)
+    };
+    references.iter().filter_map(apart).reduce(f64::max)
 }
 
 /// The metrics to compare, each once.
@@ -124,21 +222,51 @@ pub(super) fn estimate(run: &Run, cell: &CellRecord, metric: &Metric) -> Option<
 }
 
 fn table(metric: &'static Metric, pairs: &[CellPair<'_>], runs: (&Run, &Run), tolerance: f64) -> MetricTable {
-    let family: Vec<Samples> = pairs
-        .iter()
-        .map(|p| match [p.verdict_a, p.verdict_b].contains(&VerdictKind::Failed) {
-            true => Samples::Independent(Vec::new(), Vec::new()),
-            false => between_runs(p.b, p.a, metric),
-        })
-        .collect();
-    let rows = judge(&family, tolerance)
-        .into_iter()
-        .zip(pairs)
-        .map(|(comparison, pair)| MetricRow {
-            a: estimate(runs.0, pair.a, metric),
-            b: estimate(runs.1, pair.b, metric),
-            comparison,
-        })
-        .collect();
-    MetricTable { metric, rows }
+    let spread = spread(pairs, runs, metric);
+    let by_reference = |p: &CellPair<'_>| {
+        let (a, b) = p.reference.filter(|_| spread.is_some())?;
+        let (of_a, of_b) = (ratios(p.a, a, metric, &runs.0.plan)?, ratios(p.b, b, metric, &runs.1.plan)?);
+        Some(Samples::Independent(of_b, of_a))
+    };
+    let nothing = || Samples::Independent(Vec::new(), Vec::new());
+    let related: Vec<Option<Samples>> =
+        pairs.iter().map(|p| by_reference(p).filter(|_| p.is_sound())).collect();
+    let family: Vec<Samples> = related.iter().map(|s| s.clone().unwrap_or_else(nothing)).collect();
+    // What is measured by nothing has a ratio, and no interval.
+    let raw: Vec<Samples> =
+        pairs.iter().map(|p| if p.is_sound() { between_runs(p.b, p.a, metric) } else { nothing() }).collect();
+    let open = |comparison: Comparison| Comparison {
+        interval: None,
+        test: None,
+        p_alone: None,
+        p: None,
+        decision: Decision::NoReference,
+        ..comparison
+    };
+    let judged = judge_between(&family, tolerance, spread.unwrap_or(0.0));
+    let raw = judge(&raw, tolerance).into_iter().map(|comparison| comparison.map(open));
+    let comparisons = judged.into_iter().zip(raw).map(|(judged, raw)| judged.or(raw)).collect();
+    rows(metric, pairs, runs, comparisons, spread.map(f64::exp))
+}
+
+/// The rows of a table.
+fn rows(
+    metric: &'static Metric,
+    pairs: &[CellPair<'_>],
+    runs: (&Run, &Run),
+    comparisons: Vec<Option<Comparison>>,
+    spread: Option<f64>,
+) -> MetricTable {
+    let row = |(comparison, pair): (Option<Comparison>, &CellPair<'_>)| MetricRow {
+        a: estimate(runs.0, pair.a, metric),
+        b: estimate(runs.1, pair.b, metric),
+        comparison,
+    };
+    MetricTable { metric, rows: comparisons.into_iter().zip(pairs).map(row).collect(), spread }
+}
+
+impl MetricTable {
+    fn has_figures(&self) -> bool {
+        self.rows.iter().any(|row| row.a.is_some() || row.b.is_some())
+    }
 }

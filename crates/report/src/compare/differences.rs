@@ -3,7 +3,7 @@
 use crate::amount::generations_words;
 use crate::number::span;
 use pitot_host::HostChange;
-use pitot_lab::{CellRecord, Run};
+use pitot_lab::{CellRecord, Run, SERVER_FACTOR};
 
 /// A list of facts that differ, in the order of first mention.
 #[derive(Default)]
@@ -116,4 +116,15 @@ fn plan(run: &Run) -> [(&'static str, String); 6] {
 pub(super) fn same_levels(a: &CellRecord, b: &CellRecord) -> bool {
     a.factors.len() == b.factors.len()
         && a.factors.iter().all(|f| b.level(&f.name).is_some_and(|other| other.level == f.level))
+}
+
+/// Whether two cells have the same server, as far as its command and its version say.
+pub(super) fn same_server((a, of_a): (&Run, &CellRecord), (b, of_b): (&Run, &CellRecord)) -> bool {
+    let version = |run: &Run, cell: &CellRecord| {
+        let name = cell.level(SERVER_FACTOR).map(|level| level.level.clone());
+        let named = run.info.server_versions.iter().find(|(server, _)| Some(server) == name.as_ref());
+        named.map_or_else(|| run.info.version.clone(), |(_, version)| version.clone())
+    };
+    different_words(&of_a.server_command, &of_b.server_command) == (None, None)
+        && version(a, of_a) == version(b, of_b)
 }

@@ -65,7 +65,7 @@ fn forest(c: &RunComparison<'_>, table: &MetricTable) -> Option<Pane> {
     let legend = vec![
         (Ink::Better, "better".into()),
         (Ink::Worse, "worse".into()),
-        (Ink::Muted, "not significant".into()),
+        (Ink::Muted, "no difference shown".into()),
     ];
     Some(Pane { label: table.metric.title.to_owned(), scenes: vec![scene], legend })
 }

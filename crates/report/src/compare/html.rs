@@ -3,7 +3,7 @@
 use super::comparison::{MetricTable, RunComparison};
 use super::forest::ratios;
 use super::gate::{Gate, GateOutcome};
-use super::words::{cautions, entries, headline, run_line};
+use super::words::{cautions, entries, headline, run_lines};
 use crate::amount::unit_of_run;
 use crate::escape::escape;
 use crate::html::{BRAND, changes_table, page, render_figure};
@@ -16,8 +16,8 @@ use std::fmt::Write as _;
 pub(super) fn render(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) -> String {
     let mut html = format!(
         "<header>{BRAND}<h1>What changed between two runs</h1><ul class=\"facts\"><li>A <b>{}</b></li><li>B <b>{}</b></li></ul></header><main>",
-        escape(&run_line(c.a)),
-        escape(&run_line(c.b))
+        escape(&run_lines(c)[0]),
+        escape(&run_lines(c)[1])
     );
     answer(&mut html, c, gates);
     environment(&mut html, c);
@@ -108,7 +108,7 @@ fn metric_table(html: &mut String, c: &RunComparison<'_>, table: &MetricTable) {
         table.metric.hint()
     );
     for (pair, row) in c.pairs.iter().zip(&table.rows) {
-        let [a, b, times, verdict] = entries(table, row, (pair.verdict_a, pair.verdict_b), unit_of_run(c.b));
+        let [a, b, times, verdict] = entries(table, row, pair, unit_of_run(c.b));
         let tone = row.comparison.as_ref().and_then(|c| tone(c, table.metric)).map_or("", Tone::name);
         let _ = write!(
             html,

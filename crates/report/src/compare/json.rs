@@ -45,12 +45,14 @@ fn cells(c: &RunComparison<'_>) -> Vec<Value> {
                     let row = &table.rows[i];
                     let figure = json!({
                         "unit": table.metric.unit.symbol(), "a": row.a, "b": row.b, "comparison": row.comparison,
+                        "spread_between_runs": table.spread,
                     });
                     (table.metric.name.to_owned(), figure)
                 })
                 .collect();
             json!({
                 "cell": pair.label,
+                "is_reference": pair.is_reference,
                 "verdict_a": pair.verdict_a.name(),
                 "verdict_b": pair.verdict_b.name(),
                 "figures": figures,

@@ -2,7 +2,7 @@
 
 use super::comparison::RunComparison;
 use super::gate::{Gate, GateOutcome};
-use super::words::{cautions, entries, headline, run_line};
+use super::words::{cautions, entries, headline, run_lines};
 use crate::amount::unit_of_run;
 use crate::escape::{markdown, markdown_paragraph};
 use crate::markdown::{grid, list};
@@ -11,7 +11,8 @@ use std::fmt::Write as _;
 
 pub(super) fn render(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) -> String {
     let mut out = format!("# Comparison\n\n{}\n\n", markdown_paragraph(&headline(c)));
-    list(&mut out, "- ", &[format!("A: {}", run_line(c.a)), format!("B: {}", run_line(c.b))]);
+    let [of_a, of_b] = run_lines(c);
+    list(&mut out, "- ", &[format!("A: {of_a}"), format!("B: {of_b}")]);
     for (gate, outcome) in gates {
         let _ = writeln!(out, "**{}**\n", markdown(&outcome.sentence(gate)));
     }
@@ -34,8 +35,7 @@ pub(super) fn render(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) -> St
             table.metric.hint()
         );
         let rows = c.pairs.iter().zip(&table.rows).map(|(pair, row)| {
-            let [a, b, times, verdict] =
-                entries(table, row, (pair.verdict_a, pair.verdict_b), unit_of_run(c.b));
+            let [a, b, times, verdict] = entries(table, row, pair, unit_of_run(c.b));
             vec![pair.label.clone(), a, b, times, verdict]
         });
         grid(&mut out, &["cell", "A", "B", "B/A", "verdict"].map(String::from), rows);

@@ -25,6 +25,12 @@ pub fn compare<'r>(a: &'r Run, b: &'r Run, gates: &[Gate]) -> RunComparison<'r> 
     comparison::compare_in(a, b, &metrics)
 }
 
+/// Compares each cell of a run with its baseline, as two runs are compared.
+pub fn compare_within<'r>(run: &'r Run, gates: &[Gate]) -> RunComparison<'r> {
+    let metrics: Vec<&'static Metric> = gates.iter().filter_map(Gate::metric).collect();
+    comparison::compare_within(run, &metrics)
+}
+
 /// The comparison in one of the forms of a report; CSV has none.
 pub fn render_comparison(
     comparison: &RunComparison<'_>,

@@ -2,7 +2,7 @@
 
 use super::comparison::{MetricTable, RunComparison};
 use super::gate::{Gate, GateOutcome};
-use super::words::{cautions, entries, headline, run_line};
+use super::words::{cautions, entries, headline, run_lines};
 use crate::amount::unit_of_run;
 use crate::terminal::{WIDTH, heading, item, paragraph};
 use crate::text::capital;
@@ -16,18 +16,15 @@ const LABEL_MIN: usize = 12;
 
 pub(super) fn render(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) -> String {
     let mut out = String::from("\n");
-    item(&mut out, "A  ", &run_line(c.a));
-    item(&mut out, "B  ", &run_line(c.b));
+    let [of_a, of_b] = run_lines(c);
+    item(&mut out, "A  ", &of_a);
+    item(&mut out, "B  ", &of_b);
     out.push('\n');
     paragraph(&mut out, "", &headline(c));
-    heading(
-        &mut out,
-        if c.differences.is_empty() {
-            "The machines and versions are the same"
-        } else {
-            "Differences in the environment"
-        },
-    );
+    if !c.is_within {
+        let same = "The machines and versions are the same";
+        heading(&mut out, if c.differences.is_empty() { same } else { "Differences in the environment" });
+    }
     for change in c.differences.iter().take(DIFFERENCES_MAX) {
         item(&mut out, "- ", &change_line(change));
     }
@@ -72,9 +69,7 @@ fn metric_lines(out: &mut String, c: &RunComparison<'_>, table: &MetricTable) {
         .pairs
         .iter()
         .zip(&table.rows)
-        .map(|(pair, row)| {
-            (pair.label.as_str(), entries(table, row, (pair.verdict_a, pair.verdict_b), unit_of_run(c.b)))
-        })
+        .map(|(pair, row)| (pair.label.as_str(), entries(table, row, pair, unit_of_run(c.b))))
         .collect();
     let widest = |i: usize, head: &str| {
         rows.iter().map(|(_, row)| row[i].chars().count()).max().unwrap_or(0).max(head.len())

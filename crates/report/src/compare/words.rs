@@ -1,18 +1,27 @@
 //! What all forms of a comparison say.
 
-use super::comparison::{MetricRow, MetricTable, RunComparison};
+use super::comparison::{CellPair, MetricRow, MetricTable, RunComparison};
 use crate::amount::unit_of_run;
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, levels_words};
 use crate::control::failed_controls;
-use crate::number::figure_of;
-use crate::phrase::{Tone, decision, ratio, tone};
+use crate::number::{figure_of, percent};
+use crate::phrase::{Tone, decision, ratio, shown_to_exceed, tone};
 use crate::text::{s, sentence, unmarked};
 use pitot_lab::statistics::{Comparison, Decision, Estimate};
-use pitot_lab::{Run, VerdictKind};
+use pitot_lab::{Run, SERVER_FACTOR, VerdictKind};
 use std::fmt::Write as _;
 
+/// What A and B are, in a line each.
+pub(super) fn run_lines(c: &RunComparison<'_>) -> [String; 2] {
+    if !c.is_within {
+        return [run_line(c.a), run_line(c.b)];
+    }
+    let baseline = c.a.plan.baseline.as_ref().map(levels_words).unwrap_or_default();
+    [format!("{baseline}, the baseline of {}", run_line(c.a)), "the other cells of the same run".to_owned()]
+}
+
 /// A run in one line: its file, plan, time and version.
-pub(super) fn run_line(run: &Run) -> String {
+fn run_line(run: &Run) -> String {
     let file = run.path.file_name().unwrap_or_default().to_string_lossy();
     let started = run.info.started_at.get(..16).unwrap_or(&run.info.started_at).replace('T', " ");
     format!("{file} ({}, measured {started}, pitot {})", run.plan.name, run.info.version)
@@ -23,7 +32,8 @@ pub(super) fn headline(c: &RunComparison<'_>) -> String {
     let Some(table) = c.metrics.first().filter(|_| !c.pairs.is_empty()) else {
         return "There is nothing to compare.".to_owned();
     };
-    let compared = table.rows.iter().filter_map(|row| row.comparison.as_ref());
+    let rows = c.pairs.iter().zip(&table.rows).filter(|(pair, _)| !pair.is_reference);
+    let compared = rows.filter_map(|(_, row)| row.comparison.as_ref());
     let count = |is: &dyn Fn(&Comparison) -> bool| compared.clone().filter(|x| is(x)).count();
     let (noun, total) = (table.metric.words.noun, compared.clone().count());
     let worse = count(&|x| tone(x, table.metric) == Some(Tone::Worse));
@@ -41,12 +51,15 @@ pub(super) fn headline(c: &RunComparison<'_>) -> String {
         }
     }
     let changed = if parts.is_empty() {
-        format!("no significant change of {noun} in {total} cell{}", s(total))
+        format!("no change of {noun} in {total} cell{} is {}", s(total), shown_to_exceed(c.tolerance))
     } else {
         format!("{noun} got {}", parts.join(", "))
     };
     let open = match (open, few) {
         (0, _) => String::new(),
+        (n, _) if n == count(&|x| x.decision == Decision::NoReference) => {
+            "; without a reference that both runs hold none can be claimed".to_owned()
+        }
         (_, Some(needed)) => format!("; it takes {needed} {}s to tell", unit_of_run(c.b)),
         (n, None) if n == total => "; none was measured well enough to exclude one".to_owned(),
         (n, None) => format!("; {n} could not be decided"),
@@ -57,13 +70,14 @@ pub(super) fn headline(c: &RunComparison<'_>) -> String {
 /// What a reader has to know before the figures.
 pub(super) fn cautions(c: &RunComparison<'_>) -> Vec<String> {
     let mut cautions = Vec::new();
-    if c.a.info.id == c.b.info.id {
+    if c.a.info.id == c.b.info.id && !c.is_within {
         cautions.push("Both files hold the same run: it is compared with itself.".to_owned());
     }
     if c.pairs.is_empty() {
         cautions.push("The runs have no cell in common: nothing can be compared.".to_owned());
     }
-    for (side, run) in [("first", c.a), ("second", c.b)] {
+    let sides = [("first", c.a), ("second", c.b)];
+    for (side, run) in sides.into_iter().skip(usize::from(c.is_within)) {
         if !run.is_complete() {
             cautions.push(format!("The {side} run is incomplete."));
         }
@@ -81,26 +95,43 @@ pub(super) fn cautions(c: &RunComparison<'_>) -> Vec<String> {
             if count == 1 { "is" } else { "are" }
         ));
     }
-    cautions.push(
-        "The two runs were measured at different times, so the ratios include everything else that changed between them, \
-         listed here or not. For a close comparison, measure both servers in one plan."
-            .to_owned(),
-    );
+    match (c.is_within, reference_words(c)) {
+        (true, _) => {}
+        (false, Some(words)) => cautions.push(words),
+        (false, None) => cautions.push(
+            "The two runs hold no reference, a server that both have measured and that is the same in both: nothing shows \
+             how far equal servers lie apart between them, so that no interval and no difference is claimed. Measure both \
+             servers in one plan, with the old one as its baseline."
+                .to_owned(),
+        ),
+    }
     cautions
 }
 
+/// By what the cells are measured, and how far it lay apart; none without a reference.
+fn reference_words(c: &RunComparison<'_>) -> Option<String> {
+    let table = c.metrics.first()?;
+    let spread = percent(table.spread? - 1.0);
+    let of_first = c.pairs.iter().filter_map(|p| p.reference).next()?.0;
+    let name = of_first.level(SERVER_FACTOR).map_or_else(|| of_first.label(), |level| level.level.clone());
+    let (noun, what) =
+        (table.metric.words.noun, if c.a.control_of(of_first).is_some() { "its twins" } else { "it" });
+    Some(format!(
+        "B/A compares ratios to {name}, which both runs hold and which is taken to be the same in both. In {noun} {what} lay \
+         {spread} apart between the runs; every interval holds that besides."
+    ))
+}
+
 /// The figures of both runs, the ratio, and what may be said of it. `unit` is what the runs have several of.
-pub(super) fn entries(
-    table: &MetricTable,
-    row: &MetricRow,
-    verdicts: (VerdictKind, VerdictKind),
-    unit: &str,
-) -> [String; 4] {
+pub(super) fn entries(table: &MetricTable, row: &MetricRow, pair: &CellPair<'_>, unit: &str) -> [String; 4] {
     let show = |e: &Option<Estimate>| {
         e.as_ref().map_or_else(|| "–".to_owned(), |e| figure_of(table.metric, e.value))
     };
-    let mut verdict = row.comparison.as_ref().map_or_else(String::new, |c| decision(c, table.metric, unit));
-    let doubts = match verdicts {
+    let mut verdict = match &row.comparison {
+        Some(_) if pair.is_reference => "the reference".to_owned(),
+        comparison => comparison.as_ref().map_or_else(String::new, |c| decision(c, table.metric, unit)),
+    };
+    let doubts = match (pair.verdict_a, pair.verdict_b) {
         (VerdictKind::Valid, VerdictKind::Valid) => String::new(),
         (a, b) if a == b => format!("both {}", a.name()),
         (VerdictKind::Valid, b) => format!("B {}", b.name()),

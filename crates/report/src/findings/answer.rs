@@ -7,7 +7,7 @@ use crate::analysis::{Analysis, Cell, Standing, values};
 use crate::control::controls;
 use crate::floor::floor_sentence;
 use crate::number::{figure_of, percent, spread};
-use crate::phrase::{superlative, versus};
+use crate::phrase::{shown_to_exceed, superlative, versus};
 use crate::text::{capital, list, s, sentence};
 use pitot_lab::metric::Section;
 use pitot_lab::metric::named;
@@ -58,6 +58,7 @@ pub fn answer(a: &Analysis<'_>) -> Answer {
         ranked(a, best, level, &value, &rest)
     };
     headline.push_str(&missing(a, level).unwrap_or_default());
+    headline.push_str(&with_errors(a, level).unwrap_or_default());
     let mut details = against_others(a, best, level, &rest);
     details.extend(group_order(a, a.headline));
     details.extend(at_other_loads(a, level, a.series_of(best)));
@@ -143,7 +144,7 @@ fn no_answer(a: &Analysis<'_>) -> Answer {
 
 /// The other cells of a level that were not shown to be behind its best, the nearest to it first.
 struct Rest<'a> {
-    /// Equal to within the tolerance, or not significantly different.
+    /// Equal to within the tolerance, or not shown to differ by more.
     level: Vec<&'a str>,
     /// With too few repetitions to tell.
     unknown: Vec<&'a str>,
@@ -158,7 +159,11 @@ fn rest<'a>(a: &'a Analysis<'_>, level: usize) -> Rest<'a> {
         cells.reverse();
     }
     let best = a.best_at(level, a.headline);
-    let with = |standing: Standing| cells.iter().map(|(c, _)| *c).filter(move |c| c.standing == standing);
+    // One that has nothing to be compared with is not one of the rest.
+    let is_other = |c: &&Cell<'_>| best.is_none_or(|best| best.record.id != c.record.id);
+    let with = |standing: Standing| {
+        cells.iter().map(|(c, _)| *c).filter(is_other).filter(move |c| c.standing == standing)
+    };
     let is_alike = |cell: &Cell<'_>| {
         let comparison = best.and_then(|best| a.compare(cell.record, best.record, a.headline));
         comparison.is_some_and(|c| c.decision == Decision::Alike)
@@ -183,6 +188,9 @@ fn ranked(a: &Analysis<'_>, best: &Cell<'_>, level: usize, value: &str, rest: &R
             list(&rest.unknown)
         );
     }
+    if a.at_level(level, a.headline).count() == 1 {
+        return format!("Only **{name}** has a figure{at}: {value} ({})", a.headline.words.noun);
+    }
     if rest.level.is_empty() {
         return format!("**{name}** {did}{at}: {value}");
     }
@@ -192,8 +200,9 @@ fn ranked(a: &Analysis<'_>, best: &Cell<'_>, level: usize, value: &str, rest: &R
         return format!("{} {did}{at}: {value}; they are equivalent to within {tolerance}", list(&all));
     }
     format!(
-        "No winner{at}: **{name}** {did}, {value}, but its lead over {} is not significant",
-        list(&rest.level)
+        "No winner{at}: **{name}** {did}, {value}, but its lead over {} is not {}",
+        list(&rest.level),
+        shown_to_exceed(a.run.plan.tolerance)
     )
 }
 
@@ -204,6 +213,20 @@ fn missing(a: &Analysis<'_>, level: usize) -> Option<String> {
         a.cells.iter().filter(|c| c.level >= level && c.failed()).map(|c| a.name_of(c)).collect();
     let names: Vec<&str> = failed.iter().map(String::as_str).collect();
     (!names.is_empty()).then(|| format!("; {} failed", list(&names)))
+}
+
+/// The cells at this load that are not ranked: `; **a** is not ranked, for 2.1% of its requests had errors`.
+fn with_errors(a: &Analysis<'_>, level: usize) -> Option<String> {
+    let unranked: Vec<&Cell<'_>> =
+        a.cells.iter().filter(|c| c.level == level && !c.is_ranked && !c.failed()).collect();
+    let most = unranked.iter().filter_map(|c| c.wrong_percent).reduce(f64::max)?;
+    let names: Vec<&str> = unranked.iter().map(|c| a.series_of(c)).collect();
+    let (is, up_to, its) = if names.len() == 1 { ("is", "", "its") } else { ("are", "up to ", "their") };
+    Some(format!(
+        "; {} {is} not ranked, for {up_to}{} of {its} requests had errors",
+        list(&names),
+        percent(most / 100.0)
+    ))
 }
 
 /// What there is to say where nothing is compared but the loads: the figure at the top, and at the bottom.
@@ -226,7 +249,8 @@ fn against_others(a: &Analysis<'_>, best: &Cell<'_>, level: usize, rest: &Rest<'
         Some(Contrast::NotSignificant { ratio, .. }) if !rest.level.is_empty() => vec![sentence(&ratio)],
         Some(Contrast::NotSignificant { metric, ratio }) => {
             let noun = metric.words.noun;
-            vec![sentence(&format!("no significant difference{} in {noun} ({ratio})", a.at_load(level)))]
+            let exceeds = shown_to_exceed(a.run.plan.tolerance);
+            vec![sentence(&format!("no difference{} in {noun} is {exceeds} ({ratio})", a.at_load(level)))]
         }
         None => Vec::new(),
     };

@@ -9,6 +9,7 @@ use super::order::group_order;
 use super::scaling::scaling;
 use crate::analysis::Analysis;
 use crate::control::control_metrics;
+use crate::phrase::shown_to_exceed;
 use crate::text::sentence;
 use pitot_lab::METRICS;
 use pitot_lab::metric::Section;
@@ -41,7 +42,8 @@ pub fn findings(a: &Analysis<'_>) -> Vec<String> {
     found.extend(open);
     if !not_significant.is_empty() {
         let metrics = not_significant.join(", nor in ");
-        found.push(sentence(&format!("no significant difference{} in {metrics}", a.at_load(level))));
+        let exceeds = shown_to_exceed(a.run.plan.tolerance);
+        found.push(sentence(&format!("no difference{} is {exceeds} in {metrics}", a.at_load(level))));
     }
     found.truncate(FINDINGS_MAX);
     found

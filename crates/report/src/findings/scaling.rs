@@ -2,7 +2,7 @@
 
 use crate::amount::unit_of_pair;
 use crate::analysis::{Analysis, Cell};
-use crate::phrase::times;
+use crate::phrase::{shown_to_exceed, times};
 use crate::text::sentence;
 use pitot_lab::Better;
 use pitot_lab::statistics::{Comparison, Decision};
@@ -65,7 +65,7 @@ fn no_fall_shown(a: &Analysis<'_>, top: usize, peaks: &[Peak<'_, '_>]) -> Option
             let unit = unit_of_pair(peak.last.record, peak.peak.record);
             format!("it takes {needed} {unit}s to tell, and there were {}", fall.repetitions)
         }
-        _ => "the difference is not significant".to_owned(),
+        _ => format!("the difference is not {}", shown_to_exceed(a.run.plan.tolerance)),
     };
     Some(sentence(&format!(
         "**{}** may have fallen below its peak: its {} at {} were {} those at {}; {why}",

@@ -61,7 +61,9 @@ fn row(row: &Row) -> String {
     let (class, _) = ink(Ink::Series(row.series));
     let mark = match row.mark {
         Mark::Best => "<span class=\"mark\" title=\"best\">★</span>",
-        Mark::Level => "<span class=\"mark\" title=\"not significantly worse than the best\">≈</span>",
+        Mark::Level => {
+            "<span class=\"mark\" title=\"not shown to be worse than the best by more than the tolerance\">≈</span>"
+        }
         Mark::None => "<span class=\"mark\"></span>",
     };
     let mut html =

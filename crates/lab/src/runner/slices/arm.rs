@@ -15,8 +15,10 @@ use crate::runner::repetition::{
 };
 use crate::runner::settling::{self, WarmUp};
 
-/// A server that uses more of a CPU than this between its slices disturbs those of the others.
-const IDLE_SHARE_MAX: f64 = 0.02;
+/// A server that uses more of a CPU than this between its slices is mentioned, for it disturbs those of the others.
+const IDLE_SHARE_TOLD: f64 = 0.02;
+/// One that uses more than this cannot be measured side by side with others.
+const IDLE_SHARE_MAX: f64 = 0.05;
 
 /// A cell under way.
 pub(super) struct Arm<'a> {
@@ -198,16 +200,45 @@ impl<'a> Arm<'a> {
         Ok(())
     }
 
-    /// After the last slice, while the connections are still open: notes the memory that they take. In the first
-    /// generation a server that works without being asked turns out to be none for slices; what the first has shown
-    /// holds, so that no cell is measured in two ways.
-    pub(super) fn settle(&mut self, is_first: bool) {
+    /// After the last slice, while the connections are still open: notes the memory that they take.
+    pub(super) fn settle(&mut self) {
         self.context.executor.sample(Extent::Whole);
+    }
+
+    /// Looks for a server that works without being asked. It may be none for slices, if others are loaded meanwhile.
+    /// Returns a sentence for the reader, if it takes little, but enough to be seen.
+    pub(super) fn look_at_idle(&mut self) -> Option<String> {
         let (used, length) = (self.idle.0.0 as f64, self.idle.1.0 as f64);
-        if is_first && used > length * IDLE_SHARE_MAX {
-            let percent = used / length * 100.0;
-            self.impossible = Some(format!("its server uses {percent:.0}% of a CPU while it is not loaded"));
+        let percent = used / length.max(1.0) * 100.0;
+        if used > length * IDLE_SHARE_MAX {
+            self.impossible = Some(format!(
+                "the server of {} uses {percent:.0}% of a CPU while it is not loaded",
+                self.label()
+            ));
+            return None;
         }
+        (used > length * IDLE_SHARE_TOLD).then(|| {
+            format!(
+                "The server of {} used {percent:.1}% of a CPU while the others were loaded: their throughput may be up to \
+                 that much too low; their CPU time per request is their own.",
+                self.label()
+            )
+        })
+    }
+
+    /// The levels of its cell.
+    pub(super) fn label(&self) -> String {
+        self.context.cell.label()
+    }
+
+    /// Why it cannot be measured in slices, if so.
+    pub(super) fn why_impossible(&self) -> Option<&String> {
+        self.impossible.as_ref()
+    }
+
+    /// One that is compared with it cannot be measured in slices, for this reason, so that it is not either.
+    pub(super) fn goes_along(&mut self, reason: &str) {
+        self.impossible.get_or_insert_with(|| reason.to_owned());
     }
 
     /// Asks its server to end.

@@ -40,6 +40,8 @@ pub(in crate::runner) struct Generation {
     pub(in crate::runner) impossible: Vec<(usize, String)>,
     /// A program of these cells could not be started.
     pub(in crate::runner) not_started: Vec<(usize, String)>,
+    /// Sentences for the reader.
+    pub(in crate::runner) warnings: Vec<String>,
 }
 
 /// Runs a generation. `None` if the user stopped it.
@@ -66,7 +68,8 @@ pub(in crate::runner) fn run(request: &Request<'_>) -> Option<Generation> {
         arms.iter_mut().for_each(|arm| arm.fail_with(&abort));
     }
     let elapsed_s = client.now().since(begin).as_secs_f64() / arms.len().max(1) as f64;
-    let mut generation = Generation::default();
+    let warnings = if request.generation == 0 { one_way(&mut arms) } else { Vec::new() };
+    let mut generation = Generation { warnings, ..Generation::default() };
     for arm in arms {
         let index = arm.index;
         generation.not_started.extend(arm.not_started().map(|reason| (index, reason.clone())));
@@ -82,6 +85,21 @@ pub(in crate::runner) fn run(request: &Request<'_>) -> Option<Generation> {
     }
     generation.repetitions.sort_by_key(|(index, _)| *index);
     Some(generation)
+}
+
+/// What the first generation shows holds, so that no cell is measured in two ways; and those that are side by side are
+/// compared with each other, so that none of them is measured in another way than the rest. Returns what a reader should
+/// know.
+fn one_way(arms: &mut [Arm<'_>]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    // A cell and its twin are alike.
+    let names: Vec<String> = arms.iter().map(Arm::label).collect();
+    for (at, arm) in arms.iter_mut().enumerate().filter(|(_, arm)| arm.is_up() && names.len() > 1) {
+        warnings.extend(arm.look_at_idle().filter(|_| !names[..at].contains(&names[at])));
+    }
+    let Some(reason) = arms.iter().find_map(Arm::why_impossible).cloned() else { return warnings };
+    arms.iter_mut().for_each(|arm| arm.goes_along(&reason));
+    Vec::new()
 }
 
 /// Everything between the first start and the last stop. An error is one of the load generator, and so of all cells.
@@ -151,7 +169,7 @@ fn slices(request: &Request<'_>, arms: &mut [Arm<'_>], held: &mut Held<'_>) -> R
             }
         }
     }
-    arms.iter_mut().filter(|a| a.is_up()).for_each(|arm| arm.settle(is_first));
+    arms.iter_mut().filter(|a| a.is_up()).for_each(Arm::settle);
     held.quit();
     Ok(())
 }

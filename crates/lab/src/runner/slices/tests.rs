@@ -164,19 +164,58 @@ fn a_load_generator_that_dies_fails_all_cells_of_its_generation() {
 }
 
 #[test]
-fn a_server_that_works_without_being_asked_is_measured_in_fresh_runs() {
+fn with_a_server_that_works_without_being_asked_all_that_are_compared_are_measured_in_fresh_runs() {
     let mut fake = machine();
     fake.other_servers = vec![("hang", Script { cpu_share: 0.5, ..fake.server.clone() })];
     let bed = Bed::new();
     let outcome = bed.try_run(&fake, &|| false, &mut |_| {});
     assert_eq!(outcome.state, RunState::Complete);
     let run = Run::open(&bed.path).unwrap();
-    let busy = run.cells.iter().find(|c| c.label() == "hang").unwrap();
-    assert_eq!(busy.measure, Measure::Fresh);
-    assert_eq!(busy.fresh_reason, "its server uses 50% of a CPU while it is not loaded");
-    // The scripted load generator writes no result of a fresh run, but the runs were made.
-    assert_eq!(busy.repetitions.len(), run.plan.repetitions as usize);
-    assert!(cell(&run, "suspend").iter().all(|r| r.verdict.kind == VerdictKind::Valid));
+    for cell in &run.cells {
+        assert_eq!(cell.measure, Measure::Fresh);
+        assert_eq!(cell.fresh_reason, "the server of hang uses 50% of a CPU while it is not loaded");
+        // The scripted load generator writes no result of a fresh run, but the runs were made.
+        assert_eq!(cell.repetitions.len(), run.plan.repetitions as usize);
+        assert!(cell.repetitions.iter().all(|r| r.slices.is_empty()));
+    }
+    assert!(run.controls.iter().all(|control| control.repetitions.is_empty()));
+}
+
+#[test]
+fn a_server_that_works_a_little_without_being_asked_stays_in_slices_and_is_named() {
+    let mut fake = machine();
+    fake.other_servers = vec![("hang", Script { cpu_share: 0.03, ..fake.server.clone() })];
+    let run = Bed::new().run(&fake);
+    assert!(run.cells.iter().all(|c| c.measure == Measure::Slices && c.repetitions.len() == 3));
+    let [warning] = &run.info.warnings[run.info.warnings.len() - 1..] else { panic!() };
+    assert!(warning.starts_with("The server of hang used 3.0% of a CPU while the others"), "{warning}");
+}
+
+#[test]
+fn a_server_that_has_no_others_beside_it_may_work_without_being_asked() {
+    let text = PLAN.replace(r#"["good", "hang", "suspend"]"#, r#"["good"]"#);
+    let mut fake = machine();
+    fake.server.cpu_share = 0.5;
+    let bed = Bed::new();
+    let prepared = prepare(parse(&text), text, &catalog()).unwrap();
+    prepared.run_on(&fake, &bed.path, setting(&|| false), &mut |_| {}).unwrap();
+    let run = Run::open(&bed.path).unwrap();
+    assert!(run.cells[0].measure == Measure::Slices && run.cells[0].repetitions.len() == 3);
+}
+
+#[test]
+fn a_run_whose_time_is_over_ends_with_a_whole_generation_and_says_what_it_would_have_taken() {
+    let bed = Bed::new();
+    let mut prepared = prepare(parse(PLAN), PLAN.to_owned(), &catalog()).unwrap();
+    prepared.within_s = Some(0.0);
+    let outcome = prepared.run_on(&machine(), &bed.path, setting(&|| false), &mut |_| {}).unwrap();
+    assert_eq!(outcome.state, RunState::Complete);
+    let run = Run::open(&bed.path).unwrap();
+    assert!(run.is_complete() && run.plan.generations == Some(1));
+    assert!(run.cells.iter().all(|c| c.repetitions.len() == 1));
+    let warning = run.info.warnings.last().unwrap();
+    assert!(warning.contains("over after 1 generation, as this machine is slower than"), "{warning}");
+    assert!(warning.contains("7 generations take about"), "{warning}");
 }
 
 #[test]

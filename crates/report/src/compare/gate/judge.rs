@@ -2,12 +2,13 @@
 
 use super::condition::{Bound, Condition, Gate};
 use super::outcome::{CellOutcome, GateCell, GateOutcome};
-use crate::analysis::{headline, values};
+use crate::analysis::{Analysis, headline, values};
 use crate::compare::comparison::{CellPair, MetricRow, RunComparison, estimate};
+use crate::control::failed_controls;
 use crate::number::{figure_with_spread, percent};
 use crate::phrase::times;
 use pitot_lab::statistics::{Comparison, Decision, Estimate, Interval, MEDIAN_REPETITIONS_MIN, Spread};
-use pitot_lab::{CellRecord, Metric, VerdictKind};
+use pitot_lab::{CellRecord, Metric, Run, VerdictKind};
 
 /// A limit that takes more repetitions than so many times those of the runs is too close to be decided by more of them.
 const MORE_REPETITIONS_MAX: f64 = 10.0;
@@ -16,6 +17,10 @@ const DISTURBED: [VerdictKind; 2] = [VerdictKind::RateMissed, VerdictKind::Netwo
 
 /// What to do about a cell that noise left undecided.
 const NOISY: &str = "it was noisy: measure it again";
+
+/// What becomes of changes where the control of a run was told apart.
+const UNTRUSTED: &str =
+    "was measured in a run that finds differences where there are none: its control failed";
 
 impl Gate {
     /// Whether the comparison meets it.
@@ -31,8 +36,15 @@ impl Gate {
     /// it takes the second run alone, those that only this has.
     pub fn cells(&self, comparison: &RunComparison<'_>) -> Vec<GateCell> {
         let table = |metric: &Metric| comparison.metrics.iter().find(|t| t.metric.name == metric.name);
+        let is_untrusted = |run: &Run| !failed_controls(&Analysis::of(run)).is_empty();
+        let untrusted = is_untrusted(comparison.a) || is_untrusted(comparison.b);
         let pairs = comparison.pairs.iter().enumerate().filter_map(|(i, pair)| {
             let outcome = match self.condition {
+                // What the others are measured by says nothing of itself.
+                Condition::Change(..) if pair.is_reference && pair.is_sound() => return None,
+                Condition::Change(..) if untrusted && pair.is_sound() => {
+                    CellOutcome::Undecided(UNTRUSTED.to_owned())
+                }
                 Condition::Change(metric, bound) => changed(pair, table(metric).map(|t| &t.rows[i]), bound)?,
                 _ => self.alone(comparison, pair.b, Some(pair.a))?,
             };
@@ -124,6 +136,12 @@ fn changed(pair: &CellPair<'_>, row: Option<&MetricRow>, bound: Bound) -> Option
     let verdicts = [pair.verdict_a, pair.verdict_b];
     if let Decision::TooFewRepetitions { needed } = c.decision {
         return Some(CellOutcome::TooFewRepetitions { have: c.repetitions, needed });
+    }
+    if c.decision == Decision::NoReference {
+        return undecided(
+            "was measured in two runs without a reference that both hold, so that no interval can be claimed: measure both \
+             servers in one plan",
+        );
     }
     if let Some(verdict) = DISTURBED.into_iter().find(|kind| verdicts.contains(kind)) {
         return Some(disturbed(verdict));
