@@ -45,6 +45,11 @@ fn cure(result: &LoadResult) -> String {
     if result.unanswered_since_s.is_some() && result.requests.completed > 0 {
         return "see the log of the server, which answered before; the rate is that of the whole run".into();
     }
+    if result.requests.ok > 0 && result.connections.unanswered > 0 {
+        return "see the log of the server and its limits on connections, workers and descriptors, or load it with fewer \
+                connections (-c)"
+            .into();
+    }
     if result.connections.opened == 0 {
         return match result.options["address"].as_str().and_then(|address| address.strip_prefix("unix:")) {
             Some(socket) => format!("is the server running, and does it listen on the socket {socket}?"),

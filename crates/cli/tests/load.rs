@@ -537,6 +537,7 @@ const MAY_BE_DEFAULT: &[&str] = &[
     "/connections/connect_failures",
     "/connections/retransmits",
     "/connections/trickled",
+    "/connections/unanswered",
     "/ended_early",
     "/errors/0/first_at_s",
     "/errors/1/first_at_s",

@@ -246,6 +246,8 @@ fn merge_connections(all: &mut ConnectionCounts, other: &ConnectionCounts) {
     all.connect_failures += other.connect_failures;
     all.trickled += other.trickled;
     all.retransmits += other.retransmits;
+    all.asked += other.asked;
+    all.unanswered += other.unanswered;
 }
 
 impl Interval {
@@ -304,7 +306,12 @@ pub(crate) fn thread_use(
     ThreadUse {
         cpu_user_s: user,
         cpu_system_s: system,
-        cpu_utilisation: if wall == Nanos::ZERO { 0.0 } else { (user + system) / wall.as_secs_f64() },
+        // The clock of CPU time is coarser than that of the wall.
+        cpu_utilisation: if wall == Nanos::ZERO {
+            0.0
+        } else {
+            ((user + system) / wall.as_secs_f64()).min(1.0)
+        },
         run_queue_s: run_queue.map(Nanos::as_secs_f64),
         late_max_ns: late_max.0,
     }

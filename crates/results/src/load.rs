@@ -206,6 +206,11 @@ pub struct ConnectionCounts {
     pub trickled: u64,
     /// Segments that the client's kernel sent again.
     pub retransmits: u64,
+    /// Those on which a request was to be sent. Counted with idle ones in none of these two.
+    pub asked: u64,
+    /// Those of them that had no reply from the start to the end: their requests failed, or the first waited for more than half
+    /// of the run. No percentile knows of that wait.
+    pub unanswered: u64,
     /// Seconds from the start of the generator's threads or processes until every connection that is opened before the
     /// run had been tried; 0 if there are none.
     pub opening_s: f64,

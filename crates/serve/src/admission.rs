@@ -7,6 +7,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use pitot_results::stderr;
 use pitot_sys::limits;
+use rustix::io::Errno;
 
 use crate::counters::{Count, WorkerCounters};
 
@@ -46,6 +47,32 @@ impl Admission {
         }
         counters.add(Count::Shed, 1);
         false
+    }
+
+    /// Counts an accept that failed for lack of descriptors or memory, and says so once.
+    pub fn no_room(&self, counters: &WorkerCounters, why: Errno) {
+        if counters.accept_failed() == 0 {
+            let cure = match why {
+                Errno::MFILE => {
+                    "raise the limit with ulimit -n, or spread them over processes with --model preloop"
+                }
+                Errno::NFILE => {
+                    "raise the limit on open files of the whole machine (sysctl fs.file-max), or ask for fewer"
+                }
+                _ => "give the server more memory, or ask for fewer connections",
+            };
+            let what = match why {
+                Errno::MFILE => {
+                    format!("EMFILE: all {} descriptors of a process are taken", limits::descriptors())
+                }
+                Errno::NFILE => "ENFILE: all descriptors of the machine are taken".to_owned(),
+                _ => "the kernel has no memory for them".to_owned(),
+            };
+            stderr::line(format_args!(
+                "pitot: connections wait in the listen queue and are not accepted: {what}\n  {cure}"
+            ));
+        }
+        counters.add(Count::AcceptFailed, 1);
     }
 
     fn warn(&self, has_room: bool) {

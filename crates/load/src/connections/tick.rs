@@ -2,7 +2,7 @@
 
 use pitot_meter::Nanos;
 
-use super::slot::Pause;
+use super::slot::{Pause, Replies};
 use super::state::{Connections, Pacing, Stage};
 use super::timers::Alarm;
 use super::wire::Wire;
@@ -190,6 +190,23 @@ impl Connections {
         }
     }
 
+    /// Connections that have asked for something, and those of them that had no reply at all: their requests have failed, or
+    /// the first waits since the first half of the run.
+    fn starved(&self, end: Nanos) -> (u64, u64) {
+        let half = Nanos(end.0 / 2 + self.start_at.min(end).0 / 2);
+        let (mut asked, mut unanswered) = (0, 0);
+        for slot in 0..self.slots.len() as u32 {
+            let waits = || self.pending[self.pending_index(slot, 0)].intended < half;
+            asked += u64::from(self.slots[slot as usize].replies != Replies::NotAsked);
+            unanswered += u64::from(match self.slots[slot as usize].replies {
+                Replies::NotAsked | Replies::Some => false,
+                Replies::Awaited => self.slots[slot as usize].under_way > 0 && waits(),
+                Replies::Failed => true,
+            });
+        }
+        (asked, unanswered)
+    }
+
     /// The end of the run: what is under way is cut, what was due is missed, and everything recorded is handed out.
     /// Connections stay open up to here, so that they count as open to the end.
     pub(crate) fn finish(mut self, wire: &mut impl Wire, now: Nanos) -> Tally {
@@ -220,9 +237,11 @@ impl Connections {
         if let Some(storm) = self.storm {
             self.recorder.storm(storm);
         }
+        let (asked, unanswered) = self.starved(end);
         // What closing costs is not part of the run.
         let measure_at = self.recorder.measure_at();
         let mut tally = self.recorder.finish(end);
+        (tally.connections.asked, tally.connections.unanswered) = (asked, unanswered);
         tally.pages = self.users.take().map(|users| Box::new(users.finish()));
         tally.sessions = self.sessions.take().map(|sessions| Box::new(sessions.finish(measure_at)));
         tally.idle = self.idle_log.as_ref().and_then(|log| log.finish(end));

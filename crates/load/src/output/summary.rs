@@ -250,6 +250,14 @@ fn totals(text: &mut String, result: &LoadResult) {
         counted(c.peak_open, "connection", "connections"),
         c.mean_open
     );
+    if c.unanswered > 0 {
+        let _ = writeln!(
+            text,
+            "  {} of {} never had a reply: no latency above knows of their wait",
+            grouped(c.unanswered),
+            counted(c.asked, "connection", "connections")
+        );
+    }
     if let Some(idle) = &result.idle {
         let _ = writeln!(
             text,

@@ -111,6 +111,24 @@ fn a_refused_connect_is_an_error_of_the_connect_and_of_no_other_phase() {
 }
 
 #[test]
+fn connections_that_never_have_a_reply_are_counted_and_the_run_is_no_success() {
+    with_each_engine(|engine| {
+        // The first request of six connections is never answered; the other two get all the rest.
+        let server = Server::start(Script { acts: vec![Act::Silence; 6], ..Script::default() });
+        let mut options = options(server.url(), engine);
+        options.workload.connections = 8;
+        options.duration = Some(Nanos::from_millis(800));
+        let report = report(&options);
+        let c = &report.result.connections;
+        assert_eq!((c.asked, c.unanswered, report.result.requests.failed), (8, 6, 0));
+        assert_eq!((report.result.client.verdict, report.is_success()), (Some(VerdictKind::Failed), false));
+        assert!(report.result.client.reason.starts_with("6 of 8 connections never had a reply"));
+        let summary = pitot_load::output::summary(&report, pitot_load::output::Detail::default());
+        assert!(summary.contains("6 of 8 connections never had a reply"), "{summary}");
+    });
+}
+
+#[test]
 fn a_server_that_is_not_there_ends_the_run_at_once() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     with_each_engine(|engine| {

@@ -168,6 +168,8 @@ fn connections(all: &mut ConnectionCounts, part: &ConnectionCounts) {
         connect_failures,
         trickled,
         retransmits,
+        asked,
+        unanswered,
         opening_s,
     } = *part;
     *all = ConnectionCounts {
@@ -180,6 +182,8 @@ fn connections(all: &mut ConnectionCounts, part: &ConnectionCounts) {
         connect_failures: all.connect_failures + connect_failures,
         trickled: all.trickled + trickled,
         retransmits: all.retransmits + retransmits,
+        asked: all.asked + asked,
+        unanswered: all.unanswered + unanswered,
         opening_s: all.opening_s.max(opening_s),
     };
 }

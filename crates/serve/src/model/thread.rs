@@ -51,7 +51,7 @@ fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Resul
     threads.start("acceptor".into(), plan.cpus.clone(), move || {
         let counters = server.counters.worker(0);
         let mut number = 0;
-        while let Some(fd) = blocking::accept(&accepting, &counters, || false) {
+        while let Some(fd) = blocking::accept(&accepting, (&server.admission, &counters), || false) {
             if !server.admission.admit(&counters, Some(fd.as_fd())) {
                 continue;
             }
