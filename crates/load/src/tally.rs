@@ -70,6 +70,8 @@ pub(crate) struct Tally {
     pub(crate) acknowledged: Acknowledgements,
     /// Where the first redirect led that was not followed.
     pub(crate) redirects_to: Option<String>,
+    /// The first refusal of the server in its own words.
+    pub(crate) server_said: Option<String>,
 }
 
 /// What the server has acknowledged of requests that have names: by connection, the ranges of their numbers.
@@ -134,6 +136,9 @@ impl Tally {
         a.started_late += b.started_late;
         if self.redirects_to.is_none() {
             self.redirects_to.clone_from(&other.redirects_to);
+        }
+        if self.server_said.is_none() {
+            self.server_said.clone_from(&other.server_said);
         }
         self.warmup.requests += other.warmup.requests;
         self.warmup.errors += other.warmup.errors;

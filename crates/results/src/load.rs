@@ -75,6 +75,9 @@ pub struct LoadResult {
     /// Where the first redirect led that was not followed, in the server's words (HTTP/1.1).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redirects_to: Option<String>,
+    /// The first refusal of the server in its own words (PostgreSQL, Redis, memcached, SMTP).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_said: Option<String>,
     /// Which requests were acknowledged, where each had a name of its own (`--receipts`); in the warm-up too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receipts: Option<Receipts>,

@@ -3,6 +3,7 @@
 //! Beyond a limit a connection is closed at once and counted, which its client notices. One that is taken and then finds
 //! no descriptor left for the file that it asks for would be answered 503 for as long as it lives.
 
+use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use pitot_results::stderr;
@@ -47,6 +48,18 @@ impl Admission {
         }
         counters.add(Count::Shed, 1);
         false
+    }
+
+    /// Counts an admitted connection as shed, since no thread or process can be started for it, and says so once. It is closed.
+    pub fn no_worker(&self, counters: &WorkerCounters, kind: &str, why: &io::Error) {
+        if counters.shed() == 0 {
+            stderr::line(format_args!(
+                "pitot: connections are closed because no {kind} can be started for them: {why}\n  \
+                 raise the limits on processes and memory (ulimit -u, ulimit -v, the pids cgroup), or serve with --model loop"
+            ));
+        }
+        counters.add(Count::Shed, 1);
+        counters.closed();
     }
 
     /// Counts an accept that failed for lack of descriptors or memory, and says so once.

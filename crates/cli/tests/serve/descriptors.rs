@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::client::{Fate, eventually, fate};
 use crate::http::{Http, get};
 use crate::pairs::{Cell, Pair, on_every_pair, on_these};
-use crate::server::Server;
+use crate::server::{Server, serve, with_address_space};
 use crate::site::Site;
 
 const DESCRIPTORS: u32 = 40;
@@ -67,6 +67,26 @@ fn without_descriptors_the_server_serves_on_without_spinning_and_recovers() {
         let failed = ended.count("/errors/accept_failed");
         assert!(said <= SAID_MAX && (said > 0) == (failed > 0), "{failed} failed: {:?}", ended.warnings);
     });
+}
+
+#[test]
+fn where_no_more_threads_can_be_started_connections_are_closed_and_the_server_goes_on() {
+    let pair = Pair::named("thread", "blocking");
+    let server = Server::run(with_address_space(400_000, &serve(&pair, "http", &[])));
+    let mut clients: Vec<Http> = Vec::new();
+    let is_closed = |client: &Http| fate(client.stream()) == Fate::Closed;
+    eventually("one is closed", || {
+        clients.extend((0..50).map(|_| Http::connect(server.addr)));
+        clients.iter().any(is_closed)
+    });
+    let mut served = clients.into_iter().find(|client| !is_closed(client)).expect("some are served");
+    assert_eq!(served.get("/bytes/100").body.len(), 100);
+    drop(served);
+    let ended = server.stop();
+    ended.check_connections();
+    assert!(ended.count("/errors/shed") > 0);
+    let said = ended.warnings.iter().filter(|line| line.contains("no thread can be started")).count();
+    assert_eq!(said, 1, "{:?}", ended.warnings);
 }
 
 #[test]

@@ -21,6 +21,9 @@ pub(crate) enum Next {
 /// Connects and greetings in flight at once before the start: few enough for any listen queue, and for handshakes that
 /// take a millisecond of a CPU each to end in time.
 pub(super) const OPENING_MAX: u64 = 100;
+/// How long the opening may take for each connection, besides twice the time-out. It is long enough for a TLS handshake, and a server
+/// that does not take them all does not hold up the start for ever.
+pub(super) const OPENING_EACH: Nanos = Nanos::from_millis(1);
 /// Connects begun between two waits for events, so that times stay exact in a storm.
 const STORM_BATCH: u32 = 32;
 pub(super) const INTERVAL: Nanos = Nanos::from_millis(100);
@@ -63,6 +66,10 @@ impl Connections {
     }
 
     fn tick_opening(&mut self, wire: &mut impl Wire, now: Nanos) -> Next {
+        if self.opening_ends == Nanos::MAX {
+            let each = Nanos(OPENING_EACH.0 * self.slots.len() as u64);
+            self.opening_ends = now + Nanos(self.timeout.0.saturating_mul(2)) + each;
+        }
         if self.storm.is_none() {
             while self.connecting + self.greeting < OPENING_MAX && !self.to_open.is_empty() {
                 self.open_next(wire, now);
@@ -70,6 +77,12 @@ impl Connections {
         }
         if self.untried == 0 {
             self.stage = Stage::Waiting;
+        } else if now >= self.opening_ends {
+            // The others are opened at the start, as those are that were lost meanwhile.
+            self.stage = Stage::Waiting;
+            if self.storm.is_none() {
+                self.to_open = self.to_open.end..self.to_open.end;
+            }
         }
         Next::Wait(self.timers.next().min(now + self.gate.interval()))
     }

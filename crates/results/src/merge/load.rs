@@ -95,6 +95,7 @@ fn add(all: &mut LoadResult, host: &str, part: &LoadResult) {
     for (name, count) in &part.protocol {
         *all.protocol.entry(name.clone()).or_default() += count;
     }
+    all.server_said = all.server_said.take().or_else(|| part.server_said.clone());
     all.redirects_to = all.redirects_to.take().or_else(|| part.redirects_to.clone());
     all.receipts = merged(all.receipts.take(), part.receipts.clone(), |a, b| Receipts {
         connections: [a.connections, b.connections].concat(),
