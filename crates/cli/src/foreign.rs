@@ -1,6 +1,10 @@
 //! Options of other load generators and servers, which people type from habit: what takes their place here.
 
+use std::ffi::OsString;
+
+use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use pitot_results::Failure;
 
 /// A subcommand, the options as they are typed, and the advice.
 type Advice = (&'static str, &'static [&'static str], &'static str);
@@ -10,7 +14,12 @@ const LISTEN: &str = "the address and the port are --listen, as in --listen 127.
 
 const ADVICE: &[Advice] = &[
     ("load", &["--request"], "the method of the requests is -X"),
-    ("load", &["--port", "-p", "--server"], PORT),
+    ("load", &["--port", "--server"], PORT),
+    (
+        "load",
+        &["-p"],
+        "the port is part of the URL; a file with the body is --body-file (ab), and requests at once on a connection are --streams with --http 2, or --pipeline (oha)",
+    ),
     ("load", &["--vus"], "the number of connections, or of users with --browser, is -c"),
     (
         "load",
@@ -40,7 +49,12 @@ const ADVICE: &[Advice] = &[
     ("load", &["--server-name"], "the host that is asked for, of an address, is --host"),
     ("load", &["--h1", "--http1.1"], "HTTP/1.1 is spoken unless --http 2 is given"),
     ("load", &["--ssl"], "TLS is part of the URL: https://127.0.0.1:8443/"),
-    ("load", &["--ssl-protocol", "-f"], "the version of TLS is --tls-version"),
+    ("load", &["--ssl-protocol"], "the version of TLS is --tls-version"),
+    (
+        "load",
+        &["-f"],
+        "the version of TLS is --tls-version (ab), and different requests, or steps, are --requests FILE (pgbench)",
+    ),
     ("load", &["--ssl-no-reuse"], "full handshakes only are --tls-resume off"),
     ("load", &["--insecure-skip-tls-verify"], "any certificate is taken with --insecure"),
     ("load", &["--add-header"], "a header is -H 'Name: value'"),
@@ -64,7 +78,12 @@ const ADVICE: &[Advice] = &[
     ),
     ("load", &["--period"], "a rate is -R, and random gaps are --pace poisson"),
     ("load", &["--warm-up-time"], "the time before the measured part is --warmup"),
-    ("load", &["-T", "-N"], "the time to wait for a reply is --timeout"),
+    ("load", &["-N"], "the time to wait for a reply is --timeout"),
+    (
+        "load",
+        &["-T"],
+        "the time to wait for a reply is --timeout (h2load), the type of a body -H 'Content-Type: text/plain' (hey, ab), and the length of the run -d (pgbench)",
+    ),
     (
         "load",
         &["-o", "-e", "-g", "--out", "--output-format", "--log-file", "--summary-export"],
@@ -72,9 +91,22 @@ const ADVICE: &[Advice] = &[
     ),
     ("load", &["--summary-trend-stats"], "all percentiles are in --json FILE, and -L shows the distribution"),
     ("load", &["--data", "--data-raw", "--data-binary"], "the body of the requests is --body"),
-    ("load", &["-D"], "a file with the body of the requests is --body-file"),
+    (
+        "load",
+        &["-D"],
+        "the length of the run is -d (h2load), and a file with the body of the requests --body-file (hey, oha)",
+    ),
     ("load", &["--data-urlencode", "-F"], "fields of a form are --form name=value, and files name=@FILE"),
-    ("load", &["-A", "-U"], "how the client calls itself is --user-agent"),
+    (
+        "load",
+        &["-A"],
+        "name and password are --basic-auth USER:PASSWORD (ab), and how the client calls itself is --user-agent (curl)",
+    ),
+    (
+        "load",
+        &["-U"],
+        "how the client calls itself is --user-agent (hey); times from the sending on are the row `service` of every result (wrk2); a user of a database is part of the URL (pgbench)",
+    ),
     (
         "load",
         &["-b", "-C", "--cookie"],
@@ -90,6 +122,61 @@ const ADVICE: &[Advice] = &[
     ("load", &["-u", "--user", "-a"], "name and password are --basic-auth USER:PASSWORD"),
     ("load", &["--cacert"], "the authorities to trust are --tls-ca"),
     ("load", &["-E", "--cert", "--key"], "the client's certificate is --tls-cert, and its key --tls-key"),
+    ("load", &["--u_latency"], "times from the sending on are the row `service` of every result"),
+    (
+        "load",
+        &["--concurrency", "--clients", "--client", "--workers", "--max-workers", "--max-connections"],
+        "the number of connections is -c",
+    ),
+    ("load", &["-j", "--jobs"], "the number of threads is -t"),
+    (
+        "load",
+        &["-P"],
+        "requests at once on a connection are --pipeline; the protocol is the scheme of the URL",
+    ),
+    ("load", &["--ratio"], "the share of reads is part of the URL: redis://127.0.0.1:6379/?get=0.9"),
+    ("load", &["--data-size"], "the length of values is part of the URL: redis://127.0.0.1:6379/?value=1KiB"),
+    (
+        "load",
+        &["--key-maximum", "--keyspacelen"],
+        "the number of keys is part of the URL: redis://127.0.0.1:6379/?keys=100k",
+    ),
+    ("load", &["--test-time", "--time"], "the length of the run is -d"),
+    ("load", &["--rate-limiting"], "the rate is -R, that of all connections together"),
+    ("load", &["--authenticate"], "name and password are part of the URL, or --basic-auth USER:PASSWORD"),
+    ("load", &["--tls"], "TLS is part of the URL: https://, rediss://, memcaches://"),
+    (
+        "load",
+        &["--json-out-file", "--hdr-file-prefix", "-l"],
+        "results are written with --json FILE, and as a histogram with --hlog FILE",
+    ),
+    ("load", &["-M"], "statements are prepared unless the URL says ?protocol=simple"),
+    (
+        "load",
+        &["--websocket", "--ws"],
+        "there is no WebSocket; `pitot list schemes` names the protocols that there are",
+    ),
+    ("load", &["--grpc"], "there is no gRPC; `pitot list schemes` names the protocols that there are"),
+    (
+        "load",
+        &["--compressed"],
+        "compression is asked for with -H 'Accept-Encoding: gzip', and replies are counted as they come",
+    ),
+    (
+        "load",
+        &["--proxy", "-x"],
+        "there is no way through a proxy, whose load would be measured; a reverse proxy is the URL, with --host for the name",
+    ),
+    (
+        "load",
+        &["-v", "--verbose"],
+        "there is no such option; -L shows more of the result, and --timeline the run by the second",
+    ),
+    (
+        "load",
+        &["--quiet", "--silent"],
+        "there is no such option; --progress 0s leaves out the lines about the run",
+    ),
     ("load", &["-s", "--script"], "different requests are --path or --requests"),
     ("serve", &["--port", "-p", "--host", "--bind", "--address", "-l"], LISTEN),
     ("serve", &["--autoindex"], "listings of directories are --index"),
@@ -97,6 +184,76 @@ const ADVICE: &[Advice] = &[
     ("serve", &["--tls-key"], "the key of the certificate of --tls is --key"),
     ("serve", &["--threads", "-t"], "the number of threads, processes or loops is --workers"),
 ];
+
+/// Options of several letters behind one dash, as hey and vegeta write them, which would be read as several of one letter.
+const ONE_DASH: &[(&[&str], &str)] = &[
+    (&["-host"], "the host that is asked for, of an address, is --host"),
+    (&["-h2", "-http2"], "HTTP/2 is --http 2"),
+    (&["-cpus"], "the number of threads is -t"),
+    (&["-connections", "-workers", "-max-workers", "-max-connections"], "the number of connections is -c"),
+    (&["-duration"], "the length of the run is -d"),
+    (&["-rate"], "the rate is -R"),
+    (&["-timeout"], "the time to wait for a reply is --timeout"),
+    (&["-header"], "a header is -H 'Name: value'"),
+    (&["-body"], "a file with the body of the requests is --body-file"),
+    (&["-targets", "-format"], "a file of targets is --requests FILE"),
+    (
+        &["-keepalive", "-disable-keepalive"],
+        "a new connection for each request is --requests-per-connection 1",
+    ),
+    (&["-disable-compression"], "no compression is asked for unless -H 'Accept-Encoding: gzip' does"),
+    (&["-redirects", "-disable-redirects"], "redirects are followed only with --follow N"),
+    (&["-insecure"], "any certificate is taken with --insecure"),
+    (&["-laddr"], "the local addresses are --source, as in --source 127.0.0.0/28"),
+    (&["-unix-socket"], "a socket of the file system is --unix SOCKET"),
+    (&["-output"], "results are written with --json FILE, by the second with --csv FILE"),
+];
+
+/// The failure for an option of several letters behind one dash, if there is one among the words of `pitot load`.
+pub(crate) fn one_dash(words: impl IntoIterator<Item = OsString>) -> Option<Failure> {
+    let mut words = words.into_iter().skip(1);
+    if words.next()? != "load" {
+        return None;
+    }
+    words.find_map(|word| {
+        let name = word.to_str()?.split('=').next()?.to_owned();
+        let (_, advice) = ONE_DASH.iter().find(|(names, _)| names.contains(&&*name))?;
+        Some(Failure::misuse(format!("there is no option `{name}`"), *advice))
+    })
+}
+
+/// The most letters that may differ between an option that was typed and one that is meant.
+const TYPO_LETTERS_MAX: usize = 2;
+
+/// Whether one word may be the other with letters left out, added, replaced or swapped.
+fn is_typo(typed: &str, meant: &str) -> bool {
+    let (a, b): (Vec<char>, Vec<char>) = (typed.chars().collect(), meant.chars().collect());
+    // The rows of the table of distances before this one, and before that.
+    let (mut before, mut last): (Vec<usize>, Vec<usize>) = (Vec::new(), (0..=b.len()).collect());
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let replaced = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut least = replaced.min(last[j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                least = least.min(before[j - 2] + 1);
+            }
+            row.push(least);
+        }
+        before = std::mem::replace(&mut last, row);
+    }
+    // Half of a short word is no typo.
+    last[b.len()] <= TYPO_LETTERS_MAX.min(b.len().saturating_sub(2) / 3)
+}
+
+/// Whether the option of a command is one that users are not shown.
+fn is_hidden(command: &str, option: &str) -> bool {
+    let pitot = crate::Pitot::command();
+    let hidden = |arg: &clap::Arg| {
+        arg.is_hide_set() && arg.get_long().is_some_and(|long| option.strip_prefix("--") == Some(long))
+    };
+    pitot.find_subcommand(command).is_some_and(|command| command.get_arguments().any(hidden))
+}
 
 /// What -d is to curl.
 const DATA: &str = "the body of the requests is --body; -d is the length of the run";
@@ -119,6 +276,11 @@ pub(crate) fn advise(mut error: clap::Error) -> clap::Error {
     {
         error.remove(ContextKind::SuggestedArg);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.into()]));
+    } else if let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg)
+        && let Some(ContextValue::String(meant)) = error.get(ContextKind::SuggestedArg)
+        && (!is_typo(option, meant) || is_hidden(&command, meant))
+    {
+        error.remove(ContextKind::SuggestedArg);
     }
     error
 }
@@ -136,8 +298,6 @@ fn find(command: &str, option: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
 
     fn is_ours(command: &clap::Command, option: &str) -> bool {
@@ -170,6 +330,30 @@ mod tests {
         }
         assert_eq!(find("load", "--port=80"), Some(PORT));
         assert_eq!(find("load", "-c"), None);
+    }
+
+    #[test]
+    fn only_a_typo_is_taken_for_another_option() {
+        for (typed, meant) in
+            [("--conections", "--connections"), ("--tiemout", "--timeout"), ("--durations", "--duration")]
+        {
+            assert!(is_typo(typed, meant), "{typed}");
+        }
+        for (typed, meant) in
+            [("--max-workers", "--worker"), ("--ratio", "--rate"), ("--proxy", "--body"), ("--xyz", "--tls")]
+        {
+            assert!(!is_typo(typed, meant), "{typed}");
+        }
+        assert!(is_hidden("load", "--worker") && !is_hidden("load", "--threads"));
+    }
+
+    #[test]
+    fn options_of_several_letters_behind_one_dash_are_known_as_such() {
+        let of = |words: &[&str]| one_dash(words.iter().map(OsString::from));
+        assert!(of(&["pitot", "load", "http://h/", "-host", "x"]).unwrap().cure.contains("--host"));
+        assert!(of(&["pitot", "load", "-rate=50"]).unwrap().cure.contains("-R"));
+        assert!(of(&["pitot", "load", "http://h/", "-c64", "-d10s", "--host", "x"]).is_none());
+        assert!(of(&["pitot", "serve", "-host"]).is_none());
     }
 
     #[test]

@@ -63,7 +63,8 @@ pub(crate) struct Load {
     /// Length of the measured part of the run. [default: 10s, or until the last request if -n is given]
     #[arg(short, long, value_name = "TIME", value_parser = units::duration, help_heading = "Load")]
     duration: Option<Nanos>,
-    /// Total number of requests after the warm-up; the run ends with the last of them.
+    /// Total number of requests after the warm-up; the run ends with the last of them. Without -d it also ends when requests fail and
+    /// nothing is answered for 10s, or for twice --timeout if that is longer.
     #[arg(short = 'n', long, value_name = "N", value_parser = units::count, help_heading = "Load")]
     requests_total: Option<u64>,
     /// Total rate in requests per second; without one each connection sends its next request after the last reply.
@@ -75,7 +76,8 @@ pub(crate) struct Load {
     #[arg(long, value_name = "TIME", value_parser = units::duration, default_value = "0s", help_heading = "Load")]
     warmup: Nanos,
     /// How long to wait for a connection to open and for a reply; with a rate also how long a request waits for a free
-    /// connection before it counts as missed.
+    /// connection before it counts as missed. Opening the connections takes at most twice as long, and 1ms for each; then the run begins with
+    /// those that are open.
     #[arg(long, value_name = "TIME", value_parser = units::duration, default_value = "5s", help_heading = "Load")]
     timeout: Nanos,
     /// The longest pause before a connection that failed is opened again; pauses begin at 10ms and double.
@@ -209,7 +211,8 @@ pub(crate) struct Load {
     #[arg(long, help_heading = "Requests")]
     receipts: bool,
 
-    /// Threads of each process, each with its own event loop and connections. [default: 1]
+    /// Threads of each process, each with its own event loop and connections; those of all together where --processes auto starts
+    /// several, which have one at least. [default: 1]
     #[arg(short, long, value_name = "N", value_parser = units::count, help_heading = "Machine")]
     threads: Option<u64>,
     /// Number of processes, or auto for as many as the limit on descriptors requires.

@@ -16,7 +16,12 @@ pub(crate) fn of(report: &Report) -> Option<Failure> {
     if let Some(why) = &result.ended_early {
         return Some(Failure::run(
             format!("the run ended early: {why}"),
-            "the figures are those up to its end",
+            match result.gates.is_empty() {
+                true => "the figures are those up to its end",
+                false => {
+                    "--fail-if is about a whole run, and the figures are those up to its end: run it again"
+                }
+            },
         ));
     }
     if let Some(search) = result.search.as_ref().filter(|search| search.found_rps.is_none()) {
@@ -45,6 +50,14 @@ fn cure(result: &LoadResult) -> String {
     if result.unanswered_since_s.is_some() && result.requests.completed > 0 {
         return "see the log of the server, which answered before; the rate is that of the whole run".into();
     }
+    if result.requests.ok > 0 && result.connections.unanswered > 0 {
+        return "see the log of the server and its limits on connections, workers and descriptors, or load it with fewer \
+                connections (-c)"
+            .into();
+    }
+    if let Some(said) = &result.server_said {
+        return format!("the server says: {said}");
+    }
     if result.connections.opened == 0 {
         return match result.options["address"].as_str().and_then(|address| address.strip_prefix("unix:")) {
             Some(socket) => format!("is the server running, and does it listen on the socket {socket}?"),
@@ -68,6 +81,12 @@ fn cure(result: &LoadResult) -> String {
             "it speaks HTTP/1.1 at this port: leave --http 2 out (or say --http 1.1), or name a port that takes HTTP/2 \
              without TLS"
                 .into()
+        }
+        "protocol" if most.is_some_and(|e| e.kind == "http-2-server") => {
+            "it speaks HTTP/2 without TLS at this port: add --http 2".into()
+        }
+        "protocol" if most.is_some_and(|e| e.kind == "switched-protocol") => {
+            "it answered 101 and goes on in another protocol: leave out the header Upgrade, there is no WebSocket here".into()
         }
         "protocol" => format!("it was reached and sent something else: does it speak {scheme} at this port?"),
         "handshake" => most

@@ -86,6 +86,9 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    if let Some(failure) = foreign::one_dash(std::env::args_os()) {
+        return failure::print(&failure);
+    }
     let result =
         match Pitot::try_parse_from(kernel::words()).unwrap_or_else(|e| foreign::advise(e).exit()).command {
             Command::Run(command) => command.run(),

@@ -537,6 +537,7 @@ const MAY_BE_DEFAULT: &[&str] = &[
     "/connections/connect_failures",
     "/connections/retransmits",
     "/connections/trickled",
+    "/connections/unanswered",
     "/ended_early",
     "/errors/0/first_at_s",
     "/errors/1/first_at_s",
@@ -676,6 +677,23 @@ fn ctrl_c_ends_the_run_and_everything_is_still_printed() {
         assert_eq!(result["ended_early"], "interrupted by the user");
         let completed = result["requests"]["completed"].as_u64().unwrap();
         assert!(completed >= 100 && completed <= server.requests(), "{completed}");
+    }
+}
+
+#[test]
+fn a_run_that_was_cut_meets_no_condition_and_is_no_step_of_a_search() {
+    for asked in [["--fail-if", "errors > 50%"], ["--search", "p99 < 30s"]] {
+        let server = Server::start(Script { delay: Duration::from_millis(1), ..Script::default() });
+        let url = server.url();
+        let arguments = [&url, "-d", "600s", "-c", "4", "-R", "500", asked[0], asked[1], "--json", "-"];
+        let mut child = ChildGuard(command(&arguments).spawn().unwrap());
+        until("no request came", || server.requests() > 100);
+        kill_process(Pid::from_child(&child.0), Signal::TERM).unwrap();
+        let result: Value = serde_json::from_str(&child.output()).unwrap();
+        assert_eq!((child.code(), &result["ended_early"]), (Some(1), &"interrupted by the user".into()));
+        if asked[0] == "--search" {
+            assert_eq!(result["search"]["steps"], serde_json::json!([]));
+        }
     }
 }
 

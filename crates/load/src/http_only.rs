@@ -24,6 +24,12 @@ pub(crate) fn check(options: &Options, url: &Url, client: &ClientEntry) -> Resul
             "leave it out; pitot load --help has the options of each scheme",
         ));
     }
+    if let Some(method) = options.method.as_deref().filter(|m| m.bytes().all(|b| b.is_ascii_digit())) {
+        return Err(Failure::misuse(
+            format!("`{method}` is not a method"),
+            "streams of HTTP/2 are --http 2 --streams N, and requests at once on a connection --pipeline N (-m of h2load)",
+        ));
+    }
     if url.user_info.is_some() && !client.logs_in {
         return Err(Failure::misuse(
             format!("the URL holds a user name, and {}:// does not log in here", client.scheme),
@@ -71,6 +77,14 @@ mod tests {
                 assert!(refused.what.contains("no effect on"), "{refused}");
             }
         }
+    }
+
+    #[test]
+    fn a_number_is_no_method() {
+        let mut options = Options::new("");
+        options.method = Some("10".into());
+        let refused = check(&options, &url("http://h:1"), find("http").unwrap()).unwrap_err();
+        assert!(refused.cure.contains("--streams"), "{refused}");
     }
 
     #[test]

@@ -65,7 +65,7 @@ pub struct Plan {
     pub(crate) pipeline: u16,
     /// None if the protocol is another one.
     pub(crate) http: Option<HttpVersion>,
-    /// Threads of each process, as asked for.
+    /// Threads of each process as asked for, or of all where their number follows from the limit on descriptors.
     pub(crate) threads: u64,
     /// Processes as asked for; `None` is as many as the limit on descriptors makes necessary.
     pub(crate) processes: Option<u64>,

@@ -80,7 +80,9 @@ impl Plan {
         if processes > 1 || self.share != Share::WHOLE {
             self.protocol.get_company();
         }
-        let threads = self.threads.min(to_share / processes).max(1);
+        // More processes than were asked for share the threads that were.
+        let threads = if self.processes.is_none() { self.threads.div_ceil(processes) } else { self.threads };
+        let threads = threads.min(to_share / processes).max(1);
         Ok(PreparedRun { plan: self, address, processes, threads })
     }
 }
@@ -270,6 +272,21 @@ mod tests {
         assert_eq!(processes(None, 10).unwrap(), 1);
         assert_eq!(processes(None, limit * 2).unwrap(), 3);
         assert!(processes(Some(1), limit).is_err());
+    }
+
+    #[test]
+    fn threads_are_those_of_all_processes_that_the_limit_on_descriptors_makes() {
+        let limit = limits::raise_descriptors().unwrap();
+        let with = |processes: Option<u64>| {
+            prepared(|o| {
+                (o.threads, o.workload.connections, o.processes) = (Some(2), limit * 5, processes);
+                o.source = Some("127.0.0.0/8".into());
+            })
+            .unwrap()
+        };
+        let auto = with(None);
+        assert_eq!((auto.processes, auto.threads), (6, 1));
+        assert_eq!(with(Some(6)).threads, 2);
     }
 
     #[test]

@@ -10,9 +10,10 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::Builder;
 
 use pitot_meter::Nanos;
-use pitot_sys::process;
+use pitot_sys::{process, thread};
 use serde::{Deserialize, Serialize};
 
 use crate::gate::Gate;
@@ -98,8 +99,8 @@ impl Processes {
                 return Err("a worker process has no pipes".into());
             };
             let (messages, source) = (messages.clone(), index as usize);
-            std::thread::spawn(move || forward(source, BufReader::new(output), &messages));
             processes.workers.push((child, Some(input)));
+            start_thread(move || forward(source, BufReader::new(output), &messages))?;
         }
         Ok(processes)
     }
@@ -170,13 +171,22 @@ pub fn work(run: &PreparedRun, spec: &WorkerSpec) -> Result<(), String> {
     let pace: &Pace = step.as_ref().unwrap_or(&run.plan.pace);
     let share = run.plan.share.part(spec.index, spec.count);
     let (sender, receiver) = channel();
-    let threads = Threads::start(run, pace, share, &sender);
+    let threads = match Threads::start(run, pace, share, &sender) {
+        Ok(threads) => threads,
+        Err(why) => return print(&Line::Failed(why)),
+    };
     let gate = Arc::clone(&threads.gate);
-    std::thread::spawn(move || obey(&gate));
+    start_thread(move || obey(&gate))?;
     let result = relay(run.threads as usize, &threads, &receiver);
     threads.gate.stop();
     threads.join()?;
     result
+}
+
+/// Starts a thread that ends by itself.
+fn start_thread(work: impl FnOnce() + Send + 'static) -> Result<(), String> {
+    let started = thread::spawn(Builder::new(), thread::STACK_BYTES, work);
+    started.map(drop).map_err(|e| format!("a thread cannot be started: {e}"))
 }
 
 /// Carries out the orders on standard input; its end is an order to stop.

@@ -1,8 +1,10 @@
 //! From the options to the protocol with its requests.
 
+use std::sync::Arc;
+
 use pitot_proto::client::{
-    BLANK_RECEIPT, CLIENTS, ClientEntry, ClientOptions, ClientProtocol, NamedRequests, RECEIPT, TlsScheme,
-    Url, find, find_tls,
+    BLANK_RECEIPT, CLIENTS, ClientEntry, ClientOptions, ClientProtocol, NamedRequests, RECEIPT, RequestSpec,
+    TlsScheme, Url, find, find_tls,
 };
 
 use crate::asked;
@@ -146,7 +148,8 @@ pub(crate) fn build(options: &Options, target: &Target) -> Result<Built, Failure
         receipts: options.receipts,
     };
     let refused = |what| Failure::misuse(what, "see pitot load --help");
-    let mut protocol = (target.client.build)(url, &client_options).map_err(refused)?;
+    let mut protocol = (target.client.build)(url, &client_options)
+        .map_err(|what| refused(with_place(what, &from, url, target.client, &client_options)))?;
     if options.receipts {
         protocol = Box::new(NamedRequests::new(protocol).map_err(refused)?);
     }
@@ -161,6 +164,27 @@ pub(crate) fn build(options: &Options, target: &Target) -> Result<Built, Failure
     };
     let asked = asked::asked(options, &url.path, !from.is_null(), &client_options);
     Ok(Built { protocol, requests_from: from, asked, receipts, recorded, sessions, count })
+}
+
+/// What is wrong, and which request of a file it is about: the first that cannot be built on its own.
+fn with_place(
+    what: String,
+    from: &Value,
+    url: &Url,
+    client: &ClientEntry,
+    options: &ClientOptions,
+) -> String {
+    let Some(file) = from["file"].as_str() else { return what };
+    let alone = |spec: &RequestSpec| ClientOptions {
+        requests: vec![spec.clone()],
+        order: Arc::default(),
+        ..options.clone()
+    };
+    let wrong = options.requests.iter().position(|spec| (client.build)(url, &alone(spec)).is_err());
+    match wrong {
+        Some(index) => format!("request {} of {file}: {what}", index + 1),
+        None => format!("{file}: {what}"),
+    }
 }
 
 #[cfg(test)]

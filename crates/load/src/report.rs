@@ -26,8 +26,11 @@ impl Report {
         let found = result.search.as_ref().is_none_or(|search| search.found_rps.is_some());
         let aborted = result.ended_early.as_deref().is_some_and(|why| why != INTERRUPTED);
         let stormed = result.storm.is_none_or(|storm| storm.established == storm.requested);
+        // A condition is one on the whole run.
+        let unjudged = result.ended_early.is_some() && !result.gates.is_empty();
         result.client.verdict != Some(VerdictKind::Failed)
             && found
+            && !unjudged
             && stormed
             && !aborted
             && result.gates.iter().all(|g| !g.failed)

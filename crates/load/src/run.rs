@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use pitot_meter::{Nanos, now};
 use pitot_results::load::{
-    self, Bytes, Client, LoadResult, SCHEMA, SearchResult, Second, Step, Storm, Window,
+    self, Bytes, Client, ErrorRow, LoadResult, SCHEMA, SearchResult, Second, Step, Storm, Window,
 };
 use pitot_results::receipts::{Acknowledged, Receipts};
 use pitot_results::{Failure, Latencies, Printed, VerdictKind, rfc3339};
@@ -66,12 +66,19 @@ fn run_search(
     let mut steps = Vec::new();
     let mut best: Option<Report> = None;
     let mut last = None;
+    let mut ended_early = None;
     while let Some(rate) = explorer.next() {
         let pace = constant_at(rate);
         let measured = measure(run, &pace, Some(rate), respawn, watch)?;
         let report = measured.report(run, &pace);
         let result = &report.result;
-        let stop = result.ended_early.is_some();
+        ended_early.clone_from(&result.ended_early);
+        let stop = ended_early.is_some();
+        if ended_early.as_deref() == Some(INTERRUPTED) {
+            // A run that was cut says nothing of its rate.
+            last = last.or(Some(report));
+            break;
+        }
         let failed = result.client.verdict == Some(VerdictKind::Failed);
         let passed = !stop && !failed && search.passes(&measured.figures());
         let step = Step {
@@ -96,7 +103,6 @@ fn run_search(
             break;
         }
     }
-    let ended_early = last.as_ref().and_then(|report| report.result.ended_early.clone());
     let mut report = best.or(last).ok_or_else(|| stopped("the search has not made a single run"))?;
     report.result.ended_early = ended_early;
     report.result.search =
@@ -153,7 +159,8 @@ fn measure(
         let processes = Processes::start(respawn, run.processes, rate, &sender).map_err(stopped)?;
         (Workers::Processes(processes), run.processes)
     } else {
-        (Workers::Threads(Threads::start(run, pace, run.plan.share, &sender)), run.threads)
+        let threads = Threads::start(run, pace, run.plan.share, &sender).map_err(stopped)?;
+        (Workers::Threads(threads), run.threads)
     };
     drop(sender);
     let collector = Collector::new(sources as usize, watch.keeps_seconds()).in_steps(run.plan.step);
@@ -169,6 +176,7 @@ fn measure(
         told: begun,
         opening: None,
         start_at: None,
+        answered_to_s: 0,
         ended_early: None,
     };
     supervisor.follow(&messages)?;
@@ -201,6 +209,8 @@ struct Supervisor<'a> {
     /// How long it took until all connections were tried.
     opening: Option<Nanos>,
     start_at: Option<Nanos>,
+    /// Up to which second of the measured part something was answered.
+    answered_to_s: u64,
     ended_early: Option<String>,
 }
 
@@ -306,6 +316,12 @@ impl Supervisor<'_> {
         let measured_to = self.start_at.zip(plan.length()).map(|(at, length)| at + length);
         let rate = self.rate;
         let mut abort: Option<String> = None;
+        // A run that ends with its requests would not end for as long as each of them fails.
+        let patience_s = match plan.duration {
+            None if watch.keeps_seconds() => patience_s(plan.timeout),
+            _ => u64::MAX,
+        };
+        let answered_to_s = &mut self.answered_to_s;
         take(&mut self.collector, &mut |collector, second, response| {
             watch.second(&Progress {
                 steps: collector.steps_of_second(),
@@ -317,6 +333,11 @@ impl Supervisor<'_> {
                 left: measured_to.map(|end| end.since(now())),
                 trying_rps: rate,
             });
+            if second.completed > 0 {
+                *answered_to_s = second.t_s + 1;
+            } else if second.t_s + 1 - *answered_to_s >= patience_s && collector.errors > 0 {
+                abort.get_or_insert_with(|| given_up(&collector.kinds, second.t_s + 1 - *answered_to_s));
+            }
             let figures = figures_so_far(collector, second);
             let held = plan.conditions.abort_on.iter().find(|condition| condition.met(&figures, false));
             if let Some(condition) = held.filter(|_| abort.is_none()) {
@@ -327,6 +348,18 @@ impl Supervisor<'_> {
             self.end(&why);
         }
     }
+}
+
+/// For how many seconds a run without a duration goes on while nothing is answered and requests fail.
+fn patience_s(timeout: Nanos) -> u64 {
+    (timeout.as_secs_f64() * 2.0).ceil().max(10.0) as u64
+}
+
+/// Why a run was given up.
+fn given_up(kinds: &[ErrorRow], seconds: u64) -> String {
+    let most = kinds.iter().max_by_key(|row| row.count);
+    let instead = most.map(|row| format!(", but {} {} ({} times)", row.phase, row.kind, row.count));
+    format!("nothing was answered for {seconds} s{}", instead.unwrap_or_default())
 }
 
 /// What the server has acknowledged, for a reader.
@@ -440,6 +473,7 @@ impl Measured {
                 .map(|sessions| sessions.result(self.asked(plan, pace), length.as_secs_f64())),
             protocol: tally.protocol.clone(),
             redirects_to: tally.redirects_to.clone(),
+            server_said: tally.server_said.clone(),
             receipts: receipts_of(plan.receipts.as_ref(), Some(&tally.acknowledged)),
             unanswered_since_s: silence::at_the_end(tally)
                 .filter(|_| plan.has_requests())

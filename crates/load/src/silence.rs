@@ -13,7 +13,7 @@ const WAITING_SHARE_MIN: u64 = 5;
 /// How much longer than the mean time from reply to reply it must be.
 const GAPS_MIN: u64 = 3;
 /// How much longer than the longest service time it must be.
-const SERVICE_TIMES_MIN: u64 = 2;
+pub(crate) const SERVICE_TIMES_MIN: u64 = 2;
 
 /// The end of a run in which requests were due and nothing was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

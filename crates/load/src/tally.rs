@@ -70,6 +70,8 @@ pub(crate) struct Tally {
     pub(crate) acknowledged: Acknowledgements,
     /// Where the first redirect led that was not followed.
     pub(crate) redirects_to: Option<String>,
+    /// The first refusal of the server in its own words.
+    pub(crate) server_said: Option<String>,
 }
 
 /// What the server has acknowledged of requests that have names: by connection, the ranges of their numbers.
@@ -134,6 +136,9 @@ impl Tally {
         a.started_late += b.started_late;
         if self.redirects_to.is_none() {
             self.redirects_to.clone_from(&other.redirects_to);
+        }
+        if self.server_said.is_none() {
+            self.server_said.clone_from(&other.server_said);
         }
         self.warmup.requests += other.warmup.requests;
         self.warmup.errors += other.warmup.errors;
@@ -246,6 +251,8 @@ fn merge_connections(all: &mut ConnectionCounts, other: &ConnectionCounts) {
     all.connect_failures += other.connect_failures;
     all.trickled += other.trickled;
     all.retransmits += other.retransmits;
+    all.asked += other.asked;
+    all.unanswered += other.unanswered;
 }
 
 impl Interval {
@@ -304,7 +311,12 @@ pub(crate) fn thread_use(
     ThreadUse {
         cpu_user_s: user,
         cpu_system_s: system,
-        cpu_utilisation: if wall == Nanos::ZERO { 0.0 } else { (user + system) / wall.as_secs_f64() },
+        // The clock of CPU time is coarser than that of the wall.
+        cpu_utilisation: if wall == Nanos::ZERO {
+            0.0
+        } else {
+            ((user + system) / wall.as_secs_f64()).min(1.0)
+        },
         run_queue_s: run_queue.map(Nanos::as_secs_f64),
         late_max_ns: late_max.0,
     }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
-use std::thread::JoinHandle;
+use std::thread::{Builder, JoinHandle};
 
-use pitot_sys::{affinity, sched};
+use pitot_sys::{affinity, sched, thread};
 
 use crate::connections::Connections;
 use crate::gate::Gate;
@@ -27,7 +27,15 @@ pub(crate) struct Threads {
 
 impl Threads {
     /// Starts the threads of one process's share. They report in `messages`, as sources 0, 1 and so on.
-    pub(crate) fn start(run: &PreparedRun, pace: &Pace, share: Share, messages: &Sender<Message>) -> Threads {
+    ///
+    /// # Errors
+    /// One line: a thread cannot be started. Those that were end by themselves.
+    pub(crate) fn start(
+        run: &PreparedRun,
+        pace: &Pace,
+        share: Share,
+        messages: &Sender<Message>,
+    ) -> Result<Threads, String> {
         let gate = Arc::new(Gate::of(run.processes));
         let mut threads = Threads { gate: Arc::clone(&gate), handles: Vec::new(), spare: Vec::new() };
         for index in 0..run.threads {
@@ -64,15 +72,22 @@ impl Threads {
                     engine.drive(&mut connections, &mut ready).map_err(|e| e.to_string())?;
                     let mut tally = engine.finish(connections);
                     tally.redirects_to = protocol.redirects_to();
+                    tally.server_said = protocol.server_said();
                     Ok(Box::new(tally))
                 };
                 let result = run();
                 let _ = messages.send(Message::Final { source, result });
             };
-            threads.handles.push(std::thread::spawn(work));
+            match thread::spawn(Builder::new(), thread::STACK_BYTES, work) {
+                Ok(handle) => threads.handles.push(handle),
+                Err(e) => {
+                    threads.gate.stop();
+                    return Err(format!("thread {} of {} cannot be started: {e}", index + 1, run.threads));
+                }
+            }
             threads.spare.push(give_back);
         }
-        threads
+        Ok(threads)
     }
 
     /// Gives the memory of a second back to the thread that filled it.

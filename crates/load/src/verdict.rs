@@ -11,6 +11,12 @@ use crate::tally::Tally;
 const RUN_QUEUE_MAX: f64 = 0.05;
 /// Share of the requests that may start late although a connection was free.
 const LATE_MAX: f64 = 0.01;
+/// Share of the connections that may have no reply at all, ...
+const STARVED_MAX: f64 = 0.01;
+/// ... in a run of this length or more.
+const STARVED_LENGTH_MIN: Nanos = Nanos::from_millis(500);
+/// Share of its time for which a generator neither ran nor was ready to: then it waited for the server.
+const SPARE_MIN: f64 = 0.1;
 /// A shorter run says nothing about the time of the generator's threads: opening the first connections is most of it.
 const TIMED_MIN: Nanos = Nanos::from_millis(100);
 
@@ -26,6 +32,9 @@ pub(crate) fn judge(tally: &Tally, length: Nanos, wanted: bool, cpus: usize) -> 
     }
     if wanted && requests.ok == 0 {
         return (VerdictKind::Failed, wrong(tally));
+    }
+    if let Some(why) = starved(tally, length).filter(|_| wanted) {
+        return (VerdictKind::Failed, why);
     }
     let times = Times::of(tally, length);
     let reasons = reasons(tally, &times, cpus);
@@ -65,6 +74,11 @@ impl Times {
         self.are_known && is_client_at_limit(self.busiest)
     }
 
+    /// Time in which no thread of the generator had anything to do, at least; 0 where that is not known.
+    fn spare(&self) -> f64 {
+        self.denied.map_or(0.0, |denied| 1.0 - self.busiest - denied)
+    }
+
     fn in_words(&self, tally: &Tally) -> String {
         let busy = format!("the generator was busy for {:.1}% of the time at most", self.busiest * 100.0);
         match self.denied {
@@ -82,12 +96,13 @@ impl Times {
 
 /// Everything that was wrong, the worst first. A generator without time to itself can cause all the rest, and comes first. But
 /// arrivals for which no connection was free are not explained by a wait that took a smaller share of the time, nor by
-/// milliseconds of lateness on fewer connections that were free: the rate was too high.
+/// milliseconds of lateness on fewer connections that were free: the rate was too high. Nor are they by a generator that had time
+/// to spare.
 fn reasons(tally: &Tally, times: &Times, cpus: usize) -> Vec<(VerdictKind, String)> {
     let requests = &tally.requests;
     let is_overload = !times.is_busy()
         && requests.missed > requests.started_late
-        && missed_share(tally) > times.denied.unwrap_or(0.0);
+        && (missed_share(tally) > times.denied.unwrap_or(0.0) || times.spare() > SPARE_MIN);
     let mut found = vec![denied(tally, times, cpus), busy(times), late(tally), dropped(tally)];
     found.insert(if is_overload { 0 } else { found.len() }, rate_missed(tally));
     found.into_iter().flatten().collect()
@@ -225,6 +240,21 @@ fn unanswered(tally: &Tally, silence: Silence) -> String {
     )
 }
 
+/// Connections that had no reply at all, if they are too many. What they waited for is in no percentile.
+fn starved(tally: &Tally, length: Nanos) -> Option<String> {
+    let c = &tally.connections;
+    // A reply that takes half of a run is no refusal to serve.
+    let usual = Nanos(tally.service.max().0 * silence::SERVICE_TIMES_MIN);
+    if share(c.unanswered, c.asked) <= STARVED_MAX || length < STARVED_LENGTH_MIN.max(usual) {
+        return None;
+    }
+    Some(format!(
+        "{} of {} never had a reply: the figures are those of the others",
+        units::grouped(c.unanswered),
+        units::counted(c.asked, "connection", "connections")
+    ))
+}
+
 /// Why none of the replies was right.
 fn wrong(tally: &Tally) -> String {
     let replies = units::counted(tally.requests.completed, "reply", "replies");
@@ -316,6 +346,32 @@ mod tests {
         let (verdict, reason) = judge(&tally, LENGTH, true, 1);
         assert_eq!(verdict, VerdictKind::RateMissed);
         assert!(reason.contains("ECONNREFUSED (1 time)") && reason.contains("away for a time"), "{reason}");
+    }
+
+    #[test]
+    fn connections_that_never_had_a_reply_are_no_valid_run() {
+        let mut tally = good();
+        (tally.connections.asked, tally.connections.unanswered) = (1000, 750);
+        let (verdict, reason) = judge(&tally, LENGTH, true, 1);
+        assert_eq!(verdict, VerdictKind::Failed);
+        assert!(reason.starts_with("750 of 1,000 connections never had a reply"), "{reason}");
+        assert_eq!(judge(&tally, Nanos::from_millis(300), true, 1).0, VerdictKind::Valid, "too short to say");
+        tally.service.record(Nanos::from_secs(9));
+        assert_eq!(judge(&tally, LENGTH, true, 1).0, VerdictKind::Valid, "a reply takes as long as the run");
+        tally = good();
+        (tally.connections.asked, tally.connections.unanswered) = (1000, 1);
+        assert_eq!(judge(&tally, LENGTH, true, 1).0, VerdictKind::Valid);
+    }
+
+    #[test]
+    fn a_generator_with_time_to_spare_is_not_what_a_rate_is_missed_for() {
+        let mut tally = good();
+        tally.requests.missed = 600;
+        tally.threads[0].run_queue_s = Some(4.0);
+        tally.threads[0].cpu_utilisation = 0.3;
+        assert_eq!(judge(&tally, LENGTH, true, 1).0, VerdictKind::RateMissed);
+        tally.threads[0].cpu_utilisation = 0.6;
+        assert_eq!(judge(&tally, LENGTH, true, 1).0, VerdictKind::Noisy);
     }
 
     #[test]

@@ -75,6 +75,9 @@ pub struct LoadResult {
     /// Where the first redirect led that was not followed, in the server's words (HTTP/1.1).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redirects_to: Option<String>,
+    /// The first refusal of the server in its own words (PostgreSQL, Redis, memcached, SMTP).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_said: Option<String>,
     /// Which requests were acknowledged, where each had a name of its own (`--receipts`); in the warm-up too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receipts: Option<Receipts>,
@@ -206,6 +209,11 @@ pub struct ConnectionCounts {
     pub trickled: u64,
     /// Segments that the client's kernel sent again.
     pub retransmits: u64,
+    /// Those on which a request was to be sent. Counted with idle ones in none of these two.
+    pub asked: u64,
+    /// Those of them that had no reply from the start to the end: their requests failed, or the first waited for more than half
+    /// of the run. No percentile knows of that wait.
+    pub unanswered: u64,
     /// Seconds from the start of the generator's threads or processes until every connection that is opened before the
     /// run had been tried; 0 if there are none.
     pub opening_s: f64,

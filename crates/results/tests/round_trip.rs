@@ -132,6 +132,7 @@ fn load_result() -> LoadResult {
             connections: vec![Acknowledged { connection: "receipt-1".into(), numbers: vec![(1, 2)] }],
         }),
         redirects_to: Some("/there".into()),
+        server_said: Some("no such user".into()),
         unanswered_since_s: Some(2.5),
         pages: Some(Pages {
             begun: 1,

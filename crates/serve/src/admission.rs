@@ -3,10 +3,12 @@
 //! Beyond a limit a connection is closed at once and counted, which its client notices. One that is taken and then finds
 //! no descriptor left for the file that it asks for would be answered 503 for as long as it lives.
 
+use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use pitot_results::stderr;
 use pitot_sys::limits;
+use rustix::io::Errno;
 
 use crate::counters::{Count, WorkerCounters};
 
@@ -46,6 +48,44 @@ impl Admission {
         }
         counters.add(Count::Shed, 1);
         false
+    }
+
+    /// Counts an admitted connection as shed, since no thread or process can be started for it, and says so once. It is closed.
+    pub fn no_worker(&self, counters: &WorkerCounters, kind: &str, why: &io::Error) {
+        if counters.shed() == 0 {
+            stderr::line(format_args!(
+                "pitot: connections are closed because no {kind} can be started for them: {why}\n  \
+                 raise the limits on processes and memory (ulimit -u, ulimit -v, the pids cgroup), or serve with --model loop"
+            ));
+        }
+        counters.add(Count::Shed, 1);
+        counters.closed();
+    }
+
+    /// Counts an accept that failed for lack of descriptors or memory, and says so once.
+    pub fn no_room(&self, counters: &WorkerCounters, why: Errno) {
+        if counters.accept_failed() == 0 {
+            let cure = match why {
+                Errno::MFILE => {
+                    "raise the limit with ulimit -n, or spread them over processes with --model preloop"
+                }
+                Errno::NFILE => {
+                    "raise the limit on open files of the whole machine (sysctl fs.file-max), or ask for fewer"
+                }
+                _ => "give the server more memory, or ask for fewer connections",
+            };
+            let what = match why {
+                Errno::MFILE => {
+                    format!("EMFILE: all {} descriptors of a process are taken", limits::descriptors())
+                }
+                Errno::NFILE => "ENFILE: all descriptors of the machine are taken".to_owned(),
+                _ => "the kernel has no memory for them".to_owned(),
+            };
+            stderr::line(format_args!(
+                "pitot: connections wait in the listen queue and are not accepted: {what}\n  {cure}"
+            ));
+        }
+        counters.add(Count::AcceptFailed, 1);
     }
 
     fn warn(&self, has_room: bool) {

@@ -286,6 +286,11 @@ impl WorkerCounters {
         self.counters.total(Count::Shed)
     }
 
+    /// Accepts that have failed in all workers so far.
+    pub fn accept_failed(&self) -> u64 {
+        self.counters.total(Count::AcceptFailed)
+    }
+
     /// Counts the close of a connection that [`WorkerCounters::opened`] has counted.
     pub fn closed(&self) {
         self.counters.memory.counters()[OPEN].fetch_sub(1, Relaxed);

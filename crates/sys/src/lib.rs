@@ -32,6 +32,7 @@ pub mod socket;
 pub mod spawn;
 pub mod tcp_sockets;
 pub mod terminal;
+pub mod thread;
 mod thread_pool;
 mod token;
 #[cfg(target_arch = "x86_64")]

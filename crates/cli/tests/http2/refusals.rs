@@ -94,6 +94,31 @@ fn a_server_that_does_not_speak_it_is_named_with_the_cure() {
 }
 
 #[test]
+fn a_server_that_goes_on_in_another_protocol_is_named_with_the_cure() {
+    let settings: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
+    let switching: &[u8] = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n";
+    for (reply, kind, cure) in
+        [(settings, "http-2-server", "add --http 2"), (switching, "switched-protocol", "Upgrade")]
+    {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let _ = stream.read(&mut [0; 1024]);
+                let _ = stream.write_all(reply);
+            }
+        });
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_pitot"))
+            .args(["load", "-c", "1", "-n", "3", &format!("http://{address}/")])
+            .output()
+            .unwrap();
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{error}");
+        assert!(error.contains(kind) && error.contains(cure), "{error}");
+    }
+}
+
+#[test]
 fn contradicting_options_are_refused() {
     for arguments in [&["--streams", "0"][..], &["--pipeline", "2"], &["-H", "Connection: close"]] {
         let output = crate::load(&[arguments, &["http://127.0.0.1:1/"]].concat());

@@ -103,6 +103,8 @@ fn a_redirect_that_is_not_followed_is_a_reply() {
         let result = json(&[&[&*endless.url("/"), "-n", "2", "--follow", "3"], how].concat());
         let counted = serde_json::json!({"redirects_followed": 6, "redirects_over_limit": 2});
         assert_eq!(result["protocol"], counted, "{http}");
+        assert_eq!(result["errors"][0]["kind"], "redirect-limit", "{http}");
+        assert_eq!(result["requests"]["ok"], 0, "{http}");
         // A connection that takes no more requests is not asked for what a redirect names.
         let closing = Server::start(|_| {
             "HTTP/1.1 302 Found\r\nConnection: close\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n".into()
@@ -116,6 +118,8 @@ fn a_redirect_that_is_not_followed_is_a_reply() {
 #[test]
 fn what_cannot_be_is_refused() {
     assert!(refused(&["http://127.0.0.1:1/", "--follow", "1", "--pipeline", "2"]).contains("--pipeline"));
+    let body = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    assert!(refused(&["http://127.0.0.1:1/", "-X", "HEAD", "--expect-body", body]).contains("HEAD has none"));
     assert!(refused(&["redis://127.0.0.1:1/", "--cookies"]).contains("no effect on redis://"));
 }
 

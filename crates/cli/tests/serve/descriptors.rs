@@ -8,13 +8,16 @@ use std::time::Duration;
 use crate::client::{Fate, eventually, fate};
 use crate::http::{Http, get};
 use crate::pairs::{Cell, Pair, on_every_pair, on_these};
-use crate::server::Server;
+use crate::server::{Server, serve, with_address_space};
 use crate::site::Site;
 
 const DESCRIPTORS: u32 = 40;
 const CLIENTS: usize = 80;
 /// Enough to show that a server does not give up at its limit.
 const SERVED_MIN: usize = 8;
+
+/// Processes that may run out at the same moment, and each say so.
+const SAID_MAX: u64 = 4;
 
 /// How long the server is watched, and the CPU time that it may take meanwhile. One that spins takes all of it.
 const WATCHED: Duration = Duration::from_millis(250);
@@ -56,8 +59,34 @@ fn without_descriptors_the_server_serves_on_without_spinning_and_recovers() {
             waiting.is_empty()
         });
         assert_eq!(Http::connect(server.addr).get("/bytes/300").body.len(), 300);
-        server.stop().check_connections();
+        let ended = server.stop();
+        ended.check_connections();
+        // It is said once for each process that runs out, and not for each accept.
+        let said =
+            ended.warnings.iter().filter(|line| line.contains("wait in the listen queue")).count() as u64;
+        let failed = ended.count("/errors/accept_failed");
+        assert!(said <= SAID_MAX && (said > 0) == (failed > 0), "{failed} failed: {:?}", ended.warnings);
     });
+}
+
+#[test]
+fn where_no_more_threads_can_be_started_connections_are_closed_and_the_server_goes_on() {
+    let pair = Pair::named("thread", "blocking");
+    let server = Server::run(with_address_space(400_000, &serve(&pair, "http", &[])));
+    let mut clients: Vec<Http> = Vec::new();
+    let is_closed = |client: &Http| fate(client.stream()) == Fate::Closed;
+    eventually("one is closed", || {
+        clients.extend((0..50).map(|_| Http::connect(server.addr)));
+        clients.iter().any(is_closed)
+    });
+    let mut served = clients.into_iter().find(|client| !is_closed(client)).expect("some are served");
+    assert_eq!(served.get("/bytes/100").body.len(), 100);
+    drop(served);
+    let ended = server.stop();
+    ended.check_connections();
+    assert!(ended.count("/errors/shed") > 0);
+    let said = ended.warnings.iter().filter(|line| line.contains("no thread can be started")).count();
+    assert_eq!(said, 1, "{:?}", ended.warnings);
 }
 
 #[test]

@@ -210,6 +210,14 @@ pub(crate) fn with_descriptors(descriptors: u32, command: &Command) -> Command {
     shell
 }
 
+/// The command in a process that may map at most so many KiB.
+pub(crate) fn with_address_space(kib: u32, command: &Command) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("ulimit -v {kib} && exec \"$@\""), "sh"]);
+    shell.arg(command.get_program()).args(command.get_args());
+    shell
+}
+
 /// Sends a signal to a process, which may be gone.
 pub(crate) fn send(pid: i32, signal: Signal) {
     let _ = kill_process(Pid::from_raw(pid).expect("a process number"), signal);

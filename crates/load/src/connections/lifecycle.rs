@@ -275,11 +275,16 @@ impl Connections {
         }
     }
 
-    /// Opens a connection again that was lost while others were opened for the first time. Until then it would only take their
-    /// turns: a server that drops one for each that it accepts would be connected to for ever.
+    /// Opens a connection that was lost while others were opened for the first time, or was not tried in time. Until then it would
+    /// only take their turns: a server that drops one for each that it accepts would be connected to for ever.
     pub(super) fn reopen_at_start(&mut self, wire: &mut impl Wire, slot: u32, now: Nanos) {
         let s = &self.slots[slot as usize];
-        if s.history == History::Established && s.is_closed() && !s.is_pausing() {
+        let is_missing = match s.history {
+            History::Established => true,
+            History::Untried => self.life(slot).connect_at == ConnectAt::BeforeStart,
+            History::Failed => false,
+        };
+        if is_missing && s.is_closed() && !s.is_pausing() {
             self.reopen(wire, slot, now);
         }
     }

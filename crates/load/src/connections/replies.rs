@@ -7,7 +7,7 @@ use pitot_proto::client::{Fault, Progress, Reply, Tag, Verdict};
 
 use super::lifecycle::End;
 use super::sessions::Answered;
-use super::slot::{Arrival, Link, Open, Pending};
+use super::slot::{Arrival, Link, Open, Pending, Replies};
 use super::state::Connections;
 use super::wire::Wire;
 use crate::sample::{ErrorKind, ErrorPhase, Outcome, Sample};
@@ -181,6 +181,7 @@ impl Connections {
         }
         self.under_way -= 1;
         self.recorder.failed(request.intended, now, phase, kind);
+        self.slots[slot as usize].has_failed();
         if let Some(users) = &mut self.users {
             users.failed((slot, nth), now, phase);
         }
@@ -195,6 +196,7 @@ impl Connections {
         let Some(request) = self.take_pending(slot, nth) else { return };
         let s = &mut self.slots[slot as usize];
         s.failures = 0;
+        s.replies = Replies::Some;
         let arrived = match &mut s.link {
             Link::Open(open) => open.reply.take().map_or(now, Arrival::first),
             Link::Closed | Link::Connecting { .. } | Link::Greeting { .. } => now,
@@ -293,6 +295,7 @@ impl Connections {
                 }
             }
             self.under_way -= u64::from(failed);
+            self.slots[slot as usize].has_failed();
             if self.sessions.is_some() {
                 self.session_lost(slot, now);
             }

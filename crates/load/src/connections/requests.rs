@@ -3,7 +3,7 @@
 use pitot_meter::Nanos;
 use pitot_proto::client::Draw;
 
-use super::slot::{Link, Pending};
+use super::slot::{Link, Pending, Replies};
 use super::state::{Connections, Pacing, Stage};
 use super::wire::Wire;
 use crate::sample::ErrorPhase;
@@ -167,6 +167,10 @@ impl Connections {
             begins = self.sessions.as_mut().is_none_or(|sessions| sessions.begin(slot, intended, measured));
             self.remaining -= u64::from(measured && begins && self.users.is_none());
             self.under_way += 1;
+            let replies = &mut self.slots[slot as usize].replies;
+            if *replies == Replies::NotAsked {
+                *replies = Replies::Awaited;
+            }
         }
         let index = self.pending_index(slot, self.slots[slot as usize].under_way);
         self.pending[index] = Pending { intended, number: self.number as u32, ..Pending::default() };

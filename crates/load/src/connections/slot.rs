@@ -23,6 +23,7 @@ pub(super) struct Slot {
     /// Failures in a row, which decide how long to back off.
     pub(super) failures: u8,
     pub(super) history: History,
+    pub(super) replies: Replies,
     /// It is in the queue of connections that can take a request.
     pub(super) queued: bool,
     /// The timers hold an expiry for it.
@@ -105,6 +106,19 @@ pub(super) enum History {
     Established,
 }
 
+/// Whether a slot has ever had a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Replies {
+    /// It has not asked for any.
+    NotAsked,
+    /// It waits for its first.
+    Awaited,
+    /// Requests have failed, and none was answered.
+    Failed,
+    /// It has had one.
+    Some,
+}
+
 /// A request under way.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pending {
@@ -130,6 +144,7 @@ impl Slot {
             group,
             failures: 0,
             history: History::Untried,
+            replies: Replies::NotAsked,
             queued: false,
             expiry_set: false,
             spent: false,
@@ -146,6 +161,13 @@ impl Slot {
 
     pub(super) fn is_pausing(&self) -> bool {
         self.pause != Pause::None
+    }
+
+    /// A request on it has come to nothing.
+    pub(super) fn has_failed(&mut self) {
+        if self.replies != Replies::Some {
+            self.replies = Replies::Failed;
+        }
     }
 
     /// Requests that are sent and not answered.

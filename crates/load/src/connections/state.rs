@@ -111,6 +111,8 @@ pub(crate) struct Connections {
     pub(super) greeting: u64,
     /// Slots opened before the start whose first connect has no outcome.
     pub(super) untried: u64,
+    /// When the run begins with what is open, whatever is still to be tried; `MAX` before the first connect.
+    pub(super) opening_ends: Nanos,
     pub(super) churn: Option<Churn>,
     pub(super) storm: Option<StormEnd>,
     /// Of idle connections that send a request now and then.
@@ -219,6 +221,7 @@ impl Connections {
             connecting: 0,
             greeting: 0,
             untried: before_start,
+            opening_ends: Nanos::MAX,
             churn: churn.map(|(life, count)| Churn {
                 gap: plan.share.count as f64 / life.churn_rate * 1e9,
                 count: 0,

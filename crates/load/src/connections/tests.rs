@@ -321,6 +321,26 @@ fn a_server_that_drops_one_connection_for_each_new_one_does_not_hold_up_the_star
 }
 
 #[test]
+fn a_server_that_takes_no_connection_holds_up_the_start_for_a_bounded_time() {
+    let timeout = Nanos::from_secs(1);
+    let mut harness = Harness::new(10_000, closed(), |plan| plan.timeout = timeout);
+    let begin = START - Nanos::from_secs(60);
+    let bound = Nanos(timeout.0 * 2) + Nanos(tick::OPENING_EACH.0 * 10_000);
+    let (mut now, mut connects) = (begin, 0);
+    while !harness.connections.is_ready() {
+        assert!(now <= begin + bound + MS, "it waits for more than a hundred time-outs");
+        harness.tick(now);
+        connects += harness.take().iter().filter(|action| matches!(action, Action::Connect(_))).count();
+        now = now + MS;
+    }
+    assert!(connects < 10_000, "{connects}");
+    // What was not tried is opened when requests begin.
+    harness.tick(START);
+    let more = harness.take().iter().filter(|action| matches!(action, Action::Connect(_))).count();
+    assert!(more > 0 && connects + more >= 10_000, "{connects} and {more}");
+}
+
+#[test]
 fn pauses_between_failed_connects_double_up_to_a_second() {
     let mut harness = Harness::new(1, closed(), |plan| plan.duration = Some(Nanos::from_secs(1000)));
     let mut at = START - Nanos::from_secs(60);

@@ -2,7 +2,7 @@
 
 use pitot_meter::Nanos;
 
-use super::slot::Pause;
+use super::slot::{Pause, Replies};
 use super::state::{Connections, Pacing, Stage};
 use super::timers::Alarm;
 use super::wire::Wire;
@@ -21,6 +21,9 @@ pub(crate) enum Next {
 /// Connects and greetings in flight at once before the start: few enough for any listen queue, and for handshakes that
 /// take a millisecond of a CPU each to end in time.
 pub(super) const OPENING_MAX: u64 = 100;
+/// How long the opening may take for each connection, besides twice the time-out. It is long enough for a TLS handshake, and a server
+/// that does not take them all does not hold up the start for ever.
+pub(super) const OPENING_EACH: Nanos = Nanos::from_millis(1);
 /// Connects begun between two waits for events, so that times stay exact in a storm.
 const STORM_BATCH: u32 = 32;
 pub(super) const INTERVAL: Nanos = Nanos::from_millis(100);
@@ -63,6 +66,10 @@ impl Connections {
     }
 
     fn tick_opening(&mut self, wire: &mut impl Wire, now: Nanos) -> Next {
+        if self.opening_ends == Nanos::MAX {
+            let each = Nanos(OPENING_EACH.0 * self.slots.len() as u64);
+            self.opening_ends = now + Nanos(self.timeout.0.saturating_mul(2)) + each;
+        }
         if self.storm.is_none() {
             while self.connecting + self.greeting < OPENING_MAX && !self.to_open.is_empty() {
                 self.open_next(wire, now);
@@ -70,6 +77,12 @@ impl Connections {
         }
         if self.untried == 0 {
             self.stage = Stage::Waiting;
+        } else if now >= self.opening_ends {
+            // The others are opened at the start, as those are that were lost meanwhile.
+            self.stage = Stage::Waiting;
+            if self.storm.is_none() {
+                self.to_open = self.to_open.end..self.to_open.end;
+            }
         }
         Next::Wait(self.timers.next().min(now + self.gate.interval()))
     }
@@ -190,6 +203,23 @@ impl Connections {
         }
     }
 
+    /// Connections that have asked for something, and those of them that had no reply at all: their requests have failed, or
+    /// the first waits since the first half of the run.
+    fn starved(&self, end: Nanos) -> (u64, u64) {
+        let half = Nanos(end.0 / 2 + self.start_at.min(end).0 / 2);
+        let (mut asked, mut unanswered) = (0, 0);
+        for slot in 0..self.slots.len() as u32 {
+            let waits = || self.pending[self.pending_index(slot, 0)].intended < half;
+            asked += u64::from(self.slots[slot as usize].replies != Replies::NotAsked);
+            unanswered += u64::from(match self.slots[slot as usize].replies {
+                Replies::NotAsked | Replies::Some => false,
+                Replies::Awaited => self.slots[slot as usize].under_way > 0 && waits(),
+                Replies::Failed => true,
+            });
+        }
+        (asked, unanswered)
+    }
+
     /// The end of the run: what is under way is cut, what was due is missed, and everything recorded is handed out.
     /// Connections stay open up to here, so that they count as open to the end.
     pub(crate) fn finish(mut self, wire: &mut impl Wire, now: Nanos) -> Tally {
@@ -220,9 +250,11 @@ impl Connections {
         if let Some(storm) = self.storm {
             self.recorder.storm(storm);
         }
+        let (asked, unanswered) = self.starved(end);
         // What closing costs is not part of the run.
         let measure_at = self.recorder.measure_at();
         let mut tally = self.recorder.finish(end);
+        (tally.connections.asked, tally.connections.unanswered) = (asked, unanswered);
         tally.pages = self.users.take().map(|users| Box::new(users.finish()));
         tally.sessions = self.sessions.take().map(|sessions| Box::new(sessions.finish(measure_at)));
         tally.idle = self.idle_log.as_ref().and_then(|log| log.finish(end));

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::thread::{Builder, JoinHandle};
 
 use pitot_meter::{Nanos, now};
-use pitot_sys::sched;
+use pitot_sys::{sched, thread};
 
 use super::lane::{Lane, LaneOpened, LanePlan, LaneSlice};
 use super::seat::Seat;
@@ -77,16 +77,21 @@ const FAILED: &str = "a thread of the load generator has failed";
 
 impl Helpers {
     /// Lets the first `plans.len()` helpers open their lanes of a group; they are started if they are not there yet.
-    pub(super) fn open(&mut self, group: u64, plans: Vec<LanePlan>) {
+    ///
+    /// # Errors
+    /// One line: a thread cannot be started, and nothing is opened.
+    pub(super) fn open(&mut self, group: u64, plans: Vec<LanePlan>) -> Result<(), String> {
         while self.0.len() < plans.len() {
             let (jobs, to_do) = channel();
             let (report, done) = channel();
-            let handle = std::thread::spawn(move || work(&to_do, &report));
+            let handle = thread::spawn(Builder::new(), thread::STACK_BYTES, move || work(&to_do, &report))
+                .map_err(|e| format!("a thread cannot be started: {e}"))?;
             self.0.push(Helper { jobs, done, handle });
         }
         for (helper, plan) in self.0.iter().zip(plans) {
             helper.order(Job::Open(group, Box::new(plan)));
         }
+        Ok(())
     }
 
     #[expect(clippy::vec_box, reason = "the box of a record is what changes hands")]

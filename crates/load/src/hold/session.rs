@@ -100,7 +100,8 @@ impl Session {
         let helpers = run.threads as usize - 1;
         let number = self.next;
         self.next += 1;
-        self.helpers.open(number, (1..run.threads).map(|index| LanePlan::new(&run, index)).collect());
+        let plans = (1..run.threads).map(|index| LanePlan::new(&run, index)).collect();
+        self.helpers.open(number, plans).map_err(failed)?;
         let plan = LanePlan::new(&run, 0);
         let own = self.seat.take(plan.cpu).and_then(|()| Lane::open(plan));
         let done = self.helpers.done(helpers).map_err(failed)?;

@@ -250,6 +250,15 @@ fn totals(text: &mut String, result: &LoadResult) {
         counted(c.peak_open, "connection", "connections"),
         c.mean_open
     );
+    closing(text, result);
+    if c.unanswered > 0 {
+        let _ = writeln!(
+            text,
+            "  {} of {} never had a reply: no latency above knows of their wait",
+            grouped(c.unanswered),
+            counted(c.asked, "connection", "connections")
+        );
+    }
     if let Some(idle) = &result.idle {
         let _ = writeln!(
             text,
@@ -257,6 +266,28 @@ fn totals(text: &mut String, result: &LoadResult) {
             counted(idle.replies, "reply", "replies"),
             grouped(idle.replies_min),
             idle.gap_max_s
+        );
+    }
+}
+
+/// Replies by which a server ends most of its connections, on average.
+const CLOSING_REPLIES_MAX: f64 = 2.0;
+/// Fewer replies say nothing about a habit.
+const CLOSING_REPLIES_MIN: u64 = 10;
+
+/// That a server keeps no connection, where that was not asked for: its rate is then one of connects too.
+fn closing(text: &mut String, result: &LoadResult) {
+    let (replies, closed) = (result.requests.completed, result.connections.closed_by_peer);
+    let each = replies as f64 / closed.max(1) as f64;
+    if closed > 0
+        && replies >= CLOSING_REPLIES_MIN
+        && each <= CLOSING_REPLIES_MAX
+        && result.options["requests_per_connection"].is_null()
+    {
+        let _ = writeln!(
+            text,
+            "  the server closes its connections, after {each:.1} replies each: they are opened anew for the next request, and the \
+             rate is one of connects too"
         );
     }
 }
@@ -323,10 +354,28 @@ fn errors(text: &mut String, result: &LoadResult) {
             e.first_at_s
         );
     }
+    if let Some(said) = &result.server_said {
+        let _ = writeln!(text, "  the server said: {said}");
+    }
+    let requests = &result.requests;
+    let of_requests = requests.failed + (requests.completed - requests.ok);
+    let others = result.error_count().saturating_sub(of_requests);
+    if others > 0 && requests.attempted > 0 {
+        let _ = writeln!(
+            text,
+            "  {} met a connection that had no request, and {} are the requests that failed or were wrong or late",
+            grouped(others),
+            grouped(of_requests)
+        );
+    }
 }
 
 fn search(text: &mut String, result: &LoadResult) {
     let Some(search) = &result.search else { return };
+    if search.steps.is_empty() {
+        let _ = writeln!(text, "\n  no run of the search came to its end");
+        return;
+    }
     let _ = writeln!(text, "\n  99th percentile of response time against rate (x: not met):");
     text.push_str(&chart::curve(&search.steps));
     let _ = match search.found_rps {

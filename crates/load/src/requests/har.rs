@@ -88,7 +88,7 @@ fn parse(content: &[u8], target: &Url) -> Result<Parsed, Flaw> {
     let mut requests = Vec::new();
     for Entry { request } in archive.log.entries {
         // An archive is of all that a page asked for, data: URLs too.
-        if let Place::Target(path) = place(&request.url, target) {
+        if let Place::Target(path) = place(&encoded(&request.url), target) {
             requests.push(spec(request, path));
         }
     }
@@ -103,6 +103,12 @@ fn parse(content: &[u8], target: &Url) -> Result<Parsed, Flaw> {
     let left_out = all > requests.len();
     let notes = left_out.then(|| format!("{others} to others than {server} left out")).into_iter().collect();
     Ok(Parsed { requests, notes, ..Parsed::default() })
+}
+
+/// A URL whose blanks and letters beyond ASCII are encoded, as browsers do when they ask for it (URL standard).
+fn encoded(url: &str) -> String {
+    let byte = |b: u8| if b.is_ascii_graphic() { char::from(b).to_string() } else { format!("%{b:02X}") };
+    url.bytes().map(byte).collect()
 }
 
 fn spec(request: Request, path: String) -> RequestSpec {
@@ -164,6 +170,12 @@ mod tests {
         );
         assert_eq!(parsed.requests[0].headers, [("Cookie".into(), "id=1".into())]);
         assert_eq!(parsed.notes, ["2 requests to others than http://h left out"]);
+    }
+
+    #[test]
+    fn blanks_in_a_url_are_encoded() {
+        let text = r#"{"log": {"entries": [{"request": {"method": "GET", "url": "http://h/a b?c=ä"}}]}}"#;
+        assert_eq!(parsed(text, "http://h").unwrap().requests[0].path, "/a%20b?c=%C3%A4");
     }
 
     #[test]

@@ -55,6 +55,8 @@ fn request(number: usize, line: &str, target: &Url) -> Result<RequestSpec, Flaw>
         Place::Nowhere(_) if !url.contains("://") => url.to_owned(),
         Place::Nowhere(why) => return Err(Flaw::of_line(number, format!("`{url}` is no URL: {why}"), CURE)),
     };
+    // The line of a request as HTTP/1 has it, with its version.
+    let body = if body.starts_with("HTTP/") && !body.contains(char::is_whitespace) { "" } else { body };
     let body = content::body(body).map_err(|e| Flaw::of_line(number, e.what, e.cure))?;
     Ok(RequestSpec { method: method.to_owned(), path, body, ..RequestSpec::default() })
 }
@@ -82,7 +84,8 @@ mod tests {
     fn a_line_is_a_url_or_a_method_and_a_path() {
         let row = |m: &str, p: &str, b: &str| (m.to_owned(), p.to_owned(), b.as_bytes().to_vec());
         assert_eq!(
-            parsed("# c\n\nhttp://h:81/a?b\n/c\n  DELETE   /d  \nPUT http://h:81/e  some body\n").unwrap(),
+            parsed("# c\n\nhttp://h:81/a?b\n/c\n  DELETE   /d  HTTP/1.1\nPUT http://h:81/e  some body\n")
+                .unwrap(),
             [
                 row("GET", "/a?b", ""),
                 row("GET", "/c", ""),

@@ -45,6 +45,19 @@ fn a_connection_that_the_server_ends_after_each_reply_is_opened_again() {
 }
 
 #[test]
+fn a_server_that_keeps_no_connection_is_said_to_do_so() {
+    let summary = |closes| {
+        let server = Server::start(Script { close_after_answer: closes, ..Script::default() });
+        let mut options = options(server.url(), "epoll");
+        options.requests = Some(30);
+        pitot_load::output::summary(&report(&options), pitot_load::output::Detail::default())
+    };
+    let (closing, keeping) = (summary(true), summary(false));
+    assert!(closing.contains("the server closes its connections, after 1."), "{closing}");
+    assert!(!keeping.contains("closes its connections"), "{keeping}");
+}
+
+#[test]
 fn idle_connections_are_open_and_send_nothing() {
     with_each_engine(|engine| {
         let server = Server::start(Script::default());

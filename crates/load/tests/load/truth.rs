@@ -111,6 +111,58 @@ fn a_refused_connect_is_an_error_of_the_connect_and_of_no_other_phase() {
 }
 
 #[test]
+fn a_number_of_requests_is_given_up_where_nothing_is_answered() {
+    with_each_engine(|engine| {
+        let server = Server::start(Script { acts: vec![Act::Close; 100_000], ..Script::default() });
+        let mut options = options(server.url(), engine);
+        options.requests = Some(100_000);
+        let report = report(&options);
+        let why = report.result.ended_early.clone().unwrap_or_default();
+        assert!(why.starts_with("nothing was answered for 10 s, but receive closed"), "{why}");
+        assert!(!report.is_success() && report.result.client.reason.contains("receive closed"));
+    });
+}
+
+#[test]
+fn connections_that_never_have_a_reply_are_counted_and_the_run_is_no_success() {
+    with_each_engine(|engine| {
+        // The first request of six connections is never answered; the other two get all the rest.
+        let server = Server::start(Script { acts: vec![Act::Silence; 6], ..Script::default() });
+        let mut options = options(server.url(), engine);
+        options.workload.connections = 8;
+        options.duration = Some(Nanos::from_millis(800));
+        let report = report(&options);
+        let c = &report.result.connections;
+        assert_eq!((c.asked, c.unanswered, report.result.requests.failed), (8, 6, 0));
+        assert_eq!((report.result.client.verdict, report.is_success()), (Some(VerdictKind::Failed), false));
+        assert!(report.result.client.reason.starts_with("6 of 8 connections never had a reply"));
+        let summary = pitot_load::output::summary(&report, pitot_load::output::Detail::default());
+        assert!(summary.contains("6 of 8 connections never had a reply"), "{summary}");
+    });
+}
+
+#[test]
+fn what_the_server_refuses_is_shown_in_its_own_words() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let mut asked = [0; 4096];
+            while matches!(std::io::Read::read(&mut stream, &mut asked), Ok(1..))
+                && std::io::Write::write_all(&mut stream, b"-NOAUTH Authentication required.\r\n").is_ok()
+            {
+            }
+        }
+    });
+    let mut options = options(format!("redis://{address}/?keys=10&fill=no"), "epoll");
+    options.requests = Some(3);
+    let report = report(&options);
+    assert_eq!(report.result.server_said.as_deref(), Some("NOAUTH Authentication required."));
+    let summary = pitot_load::output::summary(&report, pitot_load::output::Detail::default());
+    assert!(summary.contains("the server said: NOAUTH Authentication required."), "{summary}");
+}
+
+#[test]
 fn a_server_that_is_not_there_ends_the_run_at_once() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     with_each_engine(|engine| {

@@ -27,6 +27,7 @@ mod protocol;
 mod receipt;
 mod redis;
 mod registry;
+mod said;
 mod session;
 pub mod smtp;
 mod stream;

@@ -40,6 +40,11 @@ pub trait ClientProtocol: Send + Sync {
         None
     }
 
+    /// The first refusal of the server in its own words; `None` if there was none, or the protocol has no such words.
+    fn server_said(&self) -> Option<String> {
+        None
+    }
+
     /// What a TLS layer below asks the server for; `None` if the protocol has no registered name.
     fn alpn(&self) -> Option<Alpn> {
         None

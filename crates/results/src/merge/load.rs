@@ -95,6 +95,7 @@ fn add(all: &mut LoadResult, host: &str, part: &LoadResult) {
     for (name, count) in &part.protocol {
         *all.protocol.entry(name.clone()).or_default() += count;
     }
+    all.server_said = all.server_said.take().or_else(|| part.server_said.clone());
     all.redirects_to = all.redirects_to.take().or_else(|| part.redirects_to.clone());
     all.receipts = merged(all.receipts.take(), part.receipts.clone(), |a, b| Receipts {
         connections: [a.connections, b.connections].concat(),
@@ -168,6 +169,8 @@ fn connections(all: &mut ConnectionCounts, part: &ConnectionCounts) {
         connect_failures,
         trickled,
         retransmits,
+        asked,
+        unanswered,
         opening_s,
     } = *part;
     *all = ConnectionCounts {
@@ -180,6 +183,8 @@ fn connections(all: &mut ConnectionCounts, part: &ConnectionCounts) {
         connect_failures: all.connect_failures + connect_failures,
         trickled: all.trickled + trickled,
         retransmits: all.retransmits + retransmits,
+        asked: all.asked + asked,
+        unanswered: all.unanswered + unanswered,
         opening_s: all.opening_s.max(opening_s),
     };
 }

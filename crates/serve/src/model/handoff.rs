@@ -41,7 +41,9 @@ fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Resul
     let counters = server.counters.worker(0);
     loops.start("acceptor".into(), plan.cpus.clone(), move || {
         for queue in queues.iter().cycle() {
-            let Some(fd) = blocking::accept(&accepting, &counters, || false) else { break };
+            let Some(fd) = blocking::accept(&accepting, (&server.admission, &counters), || false) else {
+                break;
+            };
             queue.give(fd);
         }
         Ok(())

@@ -46,7 +46,9 @@ fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Resul
         threads.start(format!("pool-{index}"), plan.cpus.clone(), move || {
             let mut env = Env::new(&server, index);
             let mut scratch = vec![0; RECEIVE_BYTES];
-            while let Some(fd) = blocking::accept(&listener, &env.counters, || interrupt.stopping()) {
+            while let Some(fd) =
+                blocking::accept(&listener, (&server.admission, &env.counters), || interrupt.stopping())
+            {
                 if server.admission.admit(&env.counters, Some(fd.as_fd())) {
                     blocking::serve(&server, &mut env, &*interrupt, fd, Some(&listener), &mut scratch);
                 }

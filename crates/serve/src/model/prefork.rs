@@ -43,7 +43,9 @@ fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Resul
         let interrupt = BySignal::prepare();
         let mut env = Env::new(&server, index);
         let mut scratch = vec![0; RECEIVE_BYTES];
-        while let Some(fd) = blocking::accept(&listener, &env.counters, || interrupt.stopping()) {
+        while let Some(fd) =
+            blocking::accept(&listener, (&server.admission, &env.counters), || interrupt.stopping())
+        {
             if server.admission.admit(&env.counters, Some(fd.as_fd())) {
                 blocking::serve(&server, &mut env, &interrupt, fd, Some(&listener), &mut scratch);
             }

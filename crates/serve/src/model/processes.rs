@@ -155,13 +155,13 @@ fn accept_and_start(server: &Server, listener: &OwnedFd, start: &mut Starter) {
     signal::reap_children();
     let interrupt = BySignal::prepare();
     let counters = server.counters.worker(0);
-    while let Some(fd) = blocking::accept(listener, &counters, || interrupt.stopping()) {
+    while let Some(fd) = blocking::accept(listener, (&server.admission, &counters), || interrupt.stopping()) {
         // A process killed by a signal has not counted its connection as closed.
         (0..signal::take_failed_children()).for_each(|_| counters.closed());
-        if server.admission.admit(&counters, Some(fd.as_fd())) && start(fd).is_err() {
-            // No process can be created (RLIMIT_NPROC, the pids cgroup): this connection is closed.
-            counters.add(Count::Shed, 1);
-            counters.closed();
+        if server.admission.admit(&counters, Some(fd.as_fd()))
+            && let Err(e) = start(fd)
+        {
+            server.admission.no_worker(&counters, "process", &e);
         }
     }
     process::terminate_group();

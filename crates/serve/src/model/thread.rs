@@ -1,15 +1,14 @@
 use std::collections::HashMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::thread::Builder;
 
-use pitot_sys::socket;
+use pitot_sys::{socket, thread};
 
 use pitot_results::Failure;
 
 use super::contract::{Listeners, Listens, Model, Workers, only_blocking};
 use super::threads::Threads;
-use crate::counters::Count;
 use crate::failure::starting;
 use crate::launch::LaunchPlan;
 use crate::server::{Env, Server};
@@ -51,15 +50,13 @@ fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Resul
     threads.start("acceptor".into(), plan.cpus.clone(), move || {
         let counters = server.counters.worker(0);
         let mut number = 0;
-        while let Some(fd) = blocking::accept(&accepting, &counters, || false) {
+        while let Some(fd) = blocking::accept(&accepting, (&server.admission, &counters), || false) {
             if !server.admission.admit(&counters, Some(fd.as_fd())) {
                 continue;
             }
             number += 1;
-            if start(number, fd, &server, &serving).is_err() {
-                // No thread can be created (RLIMIT_NPROC, the pids cgroup): this connection is closed.
-                counters.add(Count::Shed, 1);
-                counters.closed();
+            if let Err(e) = start(number, fd, &server, &serving) {
+                server.admission.no_worker(&counters, "thread", &e);
             }
         }
         Ok(())
@@ -81,7 +78,7 @@ fn start(
         blocking::serve(&server, &mut env, &*interrupt, fd, None, &mut [0; RECEIVE_BYTES]);
         lock(&serving).remove(&number);
     };
-    let started = thread::Builder::new().stack_size(STACK_BYTES).spawn(work);
+    let started = thread::spawn(Builder::new(), STACK_BYTES, work);
     if started.is_err() {
         lock(connections).remove(&number);
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::thread::{Builder, JoinHandle};
 
-use pitot_sys::{Waker, affinity};
+use pitot_sys::{Waker, affinity, thread};
 
 use pitot_results::Failure;
 
@@ -43,7 +43,7 @@ impl Threads {
             }
             work()
         };
-        let thread = Builder::new().name(name).spawn(work);
+        let thread = thread::spawn(Builder::new().name(name), thread::STACK_BYTES, work);
         self.threads.push(thread.map_err(|e| starting("cannot start a thread", &e))?);
         Ok(())
     }

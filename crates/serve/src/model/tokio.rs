@@ -134,8 +134,11 @@ async fn accept<A: Accept>(server: Arc<Server>, listener: A, stop: Arc<Waker>) -
                 while tasks.try_join_next().is_some() {}
             }
             Err(AcceptFailure::TryNext | AcceptFailure::Nothing) => {}
-            Err(AcceptFailure::Closed | AcceptFailure::NoRoom) => {
-                counters.add(Count::AcceptFailed, 1);
+            Err(failure) => {
+                match failure {
+                    AcceptFailure::NoRoom(why) => server.admission.no_room(&counters, why),
+                    _ => counters.add(Count::AcceptFailed, 1),
+                }
                 tokio::time::sleep(NO_ROOM_PAUSE).await;
             }
         }

@@ -9,8 +9,8 @@ pub enum AcceptFailure {
     Nothing,
     /// The connection was aborted, or the call interrupted; try again.
     TryNext,
-    /// Out of descriptors or memory: the connections in the backlog have to wait.
-    NoRoom,
+    /// Out of descriptors or memory, by this error: the connections in the backlog have to wait.
+    NoRoom(Errno),
     /// The listener is shut down.
     Closed,
 }
@@ -20,7 +20,9 @@ impl AcceptFailure {
     pub fn of(e: &io::Error) -> AcceptFailure {
         match Errno::from_io_error(e) {
             Some(Errno::AGAIN) => AcceptFailure::Nothing,
-            Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => AcceptFailure::NoRoom,
+            Some(why @ (Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)) => {
+                AcceptFailure::NoRoom(why)
+            }
             Some(Errno::INVAL | Errno::BADF | Errno::NOTSOCK | Errno::CANCELED) => AcceptFailure::Closed,
             _ => AcceptFailure::TryNext,
         }

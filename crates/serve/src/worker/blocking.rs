@@ -13,7 +13,8 @@ use pitot_sys::{Token, signal, socket};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::accept::AcceptFailure;
-use crate::counters::{Count, WorkerCounters};
+use crate::admission::Admission;
+use crate::counters::WorkerCounters;
 use crate::disk::{self, Disk, DiskPlan, Route, Started};
 use crate::kernel_tls;
 use crate::send::{self, Sent, send_once};
@@ -110,13 +111,17 @@ pub fn prepare_listener(listener: &OwnedFd, server: &Server) -> io::Result<()> {
 
 /// The next connection from a blocking listener, or `None` once it is shut down or the worker has to stop. If
 /// descriptors or memory run out, it waits for them, which is no failure.
-pub fn accept(listener: &OwnedFd, counters: &WorkerCounters, stopping: impl Fn() -> bool) -> Option<OwnedFd> {
+pub fn accept(
+    listener: &OwnedFd,
+    (admission, counters): (&Admission, &WorkerCounters),
+    stopping: impl Fn() -> bool,
+) -> Option<OwnedFd> {
     while !stopping() {
         match socket::accept(listener, false).map_err(|e| AcceptFailure::of(&e)) {
             Ok(fd) => return Some(fd),
             Err(AcceptFailure::Closed) => return None,
-            Err(AcceptFailure::NoRoom) => {
-                counters.add(Count::AcceptFailed, 1);
+            Err(AcceptFailure::NoRoom(why)) => {
+                admission.no_room(counters, why);
                 std::thread::sleep(NO_ROOM_PAUSE);
             }
             // The listener has a timeout for its connections to inherit.

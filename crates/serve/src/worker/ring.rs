@@ -251,8 +251,8 @@ impl Loop {
         match result {
             Ok(fd) => self.open(fd),
             Err(e) => match AcceptFailure::of(&e) {
-                AcceptFailure::NoRoom => {
-                    self.env.counters.add(Count::AcceptFailed, 1);
+                AcceptFailure::NoRoom(why) => {
+                    self.server.admission.no_room(&self.env.counters, why);
                     self.accept_paused = true;
                     return;
                 }

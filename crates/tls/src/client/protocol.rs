@@ -83,6 +83,10 @@ impl ClientProtocol for TlsProtocol {
         self.protocol.redirects_to()
     }
 
+    fn server_said(&self) -> Option<String> {
+        self.protocol.server_said()
+    }
+
     fn alpn(&self) -> Option<Alpn> {
         self.alpn
     }

@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use crate::client::exchange::{Draw, Tag};
 use crate::client::protocol::ClientOptions;
+use crate::client::said::Said;
 use crate::client::stream::Stream;
 use options::Options;
 use popularity::{Popularity, Zipf};
@@ -40,6 +41,8 @@ pub(super) struct Workload {
     pub(super) verify: bool,
     /// Write every key once before the run.
     pub(super) fill: bool,
+    /// What the server refused first.
+    pub(super) said: Said,
 }
 
 impl Workload {
@@ -64,6 +67,7 @@ impl Workload {
             Some(exponent) => Popularity::Zipf(Zipf::new(parsed.keys, exponent)),
         };
         Ok(Arc::new(Workload {
+            said: Said::default(),
             keys: Keyspace::new(parsed.keys, parsed.key, parsed.value, parsed.value_bytes_max),
             popularity,
             gets_of_2_33: (parsed.get * 2f64.powi(33)) as u64,

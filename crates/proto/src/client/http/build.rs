@@ -180,6 +180,9 @@ fn request(
     if !path.starts_with('/') && path != "*" || !path.bytes().all(|b| b.is_ascii_graphic()) {
         return Err(format!("`{path}` is not a path: it must start with a slash and hold no space"));
     }
+    if spec.method == "HEAD" && (expect_body.is_some() || options.verify) {
+        return Err("content is expected, and a reply to HEAD has none".into());
+    }
     let expected = match (expect_body, options.verify) {
         (Some(body), _) => Expected::Exactly(body),
         (None, true) => Expected::Pattern(generated_size(path).ok_or_else(|| {

@@ -39,7 +39,7 @@ pub(super) fn parse(input: &[u8]) -> Result<Option<Head>, Fault> {
     const VERSION: &[u8] = b"HTTP/1.";
     let seen = input.len().min(VERSION.len());
     if input[..seen] != VERSION[..seen] {
-        return Err(Fault::Malformed);
+        return Err(if is_http2(input) { Fault::Named("http-2-server") } else { Fault::Malformed });
     }
     let [_, _, _, _, _, _, _, minor, b' ', a, b, c, after, ..] = *input else {
         return if input.len() < 13 { Ok(None) } else { Err(Fault::Malformed) };
@@ -77,6 +77,12 @@ pub(super) fn parse(input: &[u8]) -> Result<Option<Head>, Fault> {
             return Err(Fault::TooLarge);
         }
     }
+}
+
+/// Whether it is the beginning of a frame SETTINGS on stream 0, by which a server of HTTP/2 begins (RFC 9113 section 3.4).
+#[cold]
+fn is_http2(input: &[u8]) -> bool {
+    matches!(*input, [0, 0, _, 4, 0, 0, 0, 0, 0, ..])
 }
 
 struct Fields {

@@ -49,6 +49,10 @@ impl Reader {
                     None => (0, false),
                     Some(head) => {
                         consumed += head.len;
+                        // What follows is no HTTP any more.
+                        if head.status == 101 {
+                            return Err(Fault::Named("switched-protocol"));
+                        }
                         // Interim replies (RFC 9110 section 15.2) come before the one that counts.
                         if !(100..200).contains(&head.status) && self.begin(&head, rest, parts) {
                             return Ok((consumed, true));

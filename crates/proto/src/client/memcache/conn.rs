@@ -114,6 +114,7 @@ impl MemcacheConn {
             _ if line.starts_with(b"CLIENT_ERROR") => "client-error",
             _ => return Err(Fault::Malformed),
         };
+        self.workload.said.hear(line);
         self.worsen(Verdict::Refused(refusal));
         Ok(true)
     }

@@ -54,6 +54,10 @@ impl ClientProtocol for Memcache {
         None
     }
 
+    fn server_said(&self) -> Option<String> {
+        self.workload.said.words()
+    }
+
     fn preload(&self) -> Option<Box<dyn Preload>> {
         self.workload.fill.then(|| Box::new(Fill::new(Arc::clone(&self.workload))) as Box<dyn Preload>)
     }

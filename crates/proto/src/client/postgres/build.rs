@@ -9,6 +9,7 @@ use super::query::Query;
 use super::write;
 use crate::client::choice::RequestChoice;
 use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload, RequestSpec};
+use crate::client::said::Said;
 use crate::client::url::Url;
 
 /// Whom a URL without a name logs in as.
@@ -27,6 +28,8 @@ pub(super) struct Postgres {
     pub(super) is_simple: bool,
     pub(super) requests: Vec<Request>,
     pub(super) choice: RequestChoice,
+    /// What the server refused first.
+    pub(super) said: Said,
 }
 
 /// A query, and what a right reply to it is.
@@ -75,6 +78,7 @@ pub(super) fn build(url: &Url, options: &ClientOptions) -> Result<Box<dyn Client
         write::sync(&mut prepare);
     }
     Ok(Box::new(Run(Arc::new(Postgres {
+        said: Said::default(),
         account,
         startup: startup.leak(),
         prepare: prepare.leak(),
@@ -123,6 +127,10 @@ impl ClientProtocol for Run {
         let greeting = self.0.startup.len().max(self.0.prepare.len());
         let mut requests = self.0.requests.iter().map(|request| request.query.bytes());
         requests.try_fold(greeting, |max, bytes| Some(max.max(bytes?)))
+    }
+
+    fn server_said(&self) -> Option<String> {
+        self.0.said.words()
     }
 
     fn preload(&self) -> Option<Box<dyn Preload>> {

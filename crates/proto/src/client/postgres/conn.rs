@@ -66,7 +66,10 @@ impl PostgresConn {
                 self.stage = Stage::Open;
                 return Ok(Progress::Ready);
             }
-            (_, Message::Error(error)) => return Err(Fault::Named(sqlstate::name(error.code))),
+            (_, Message::Error(error)) => {
+                self.run.said.hear(error.text);
+                return Err(Fault::Named(sqlstate::name(error.code)));
+            }
             _ => return Err(Fault::Malformed),
         }
         Ok(Progress::More)
@@ -89,7 +92,8 @@ impl PostgresConn {
                 self.ended += 1;
             }
             Message::Empty => self.ended += 1,
-            Message::Error(ErrorMessage { code, is_fatal }) => {
+            Message::Error(ErrorMessage { code, is_fatal, text }) => {
+                self.run.said.hear(text);
                 self.worsen(Verdict::Refused(sqlstate::name(code)));
                 self.ended += 1;
                 if is_fatal {
@@ -151,6 +155,7 @@ impl ClientConn for PostgresConn {
                 (Stage::Open, Some(tag), message) => self.reply(tag, message)?,
                 // Such as that the server is being stopped.
                 (Stage::Open, None, Message::Error(error)) => {
+                    self.run.said.hear(error.text);
                     return Err(Fault::Named(sqlstate::name(error.code)));
                 }
                 (Stage::Open, None, _) => return Err(Fault::Unasked),

@@ -34,16 +34,18 @@ pub(super) enum Message<'a> {
     /// Parameters are bound, or there is nothing to describe.
     Noted,
     /// The server refuses something.
-    Error(ErrorMessage),
+    Error(ErrorMessage<'a>),
 }
 
 /// An error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ErrorMessage {
+pub(super) struct ErrorMessage<'a> {
     /// Its SQLSTATE.
     pub(super) code: [u8; 5],
     /// The connection ends with it.
     pub(super) is_fatal: bool,
+    /// What it says, as far as that is looked at.
+    pub(super) text: &'a [u8],
 }
 
 /// What comes next.
@@ -237,23 +239,25 @@ enum Begun<'a> {
     /// The whole of it.
     Message(Message<'a>),
     /// An error, the whole content of which is skipped.
-    Error(ErrorMessage),
+    Error(ErrorMessage<'a>),
 }
 
-impl ErrorMessage {
+impl ErrorMessage<'_> {
     /// Fields are a kind and a string; a kind of 0 ends them.
-    fn of(fields: &[u8]) -> Result<ErrorMessage, Fault> {
+    fn of(fields: &[u8]) -> Result<ErrorMessage<'_>, Fault> {
         let mut code = None;
+        let mut message: &[u8] = &[];
         let mut is_fatal = false;
         for field in fields.split(|&b| b == 0) {
             match field {
                 [b'C', text @ ..] if code.is_none() => code = <[u8; 5]>::try_from(text).ok(),
                 // The severity; S is in the server's language and V is not, but is younger (9.6).
                 [b'S' | b'V', text @ ..] => is_fatal |= matches!(text, b"FATAL" | b"PANIC"),
+                [b'M', text @ ..] => message = text,
                 _ => {}
             }
         }
-        Ok(ErrorMessage { code: code.ok_or(Fault::Malformed)?, is_fatal })
+        Ok(ErrorMessage { code: code.ok_or(Fault::Malformed)?, is_fatal, text: message })
     }
 }
 

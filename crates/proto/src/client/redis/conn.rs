@@ -107,6 +107,7 @@ impl RedisConn {
         match kind {
             b'+' if is_set && rest == b"OK" => Ok(true),
             b'-' if !in_array => {
+                self.workload.said.hear(rest);
                 self.worsen(Verdict::Refused(match rest.split(|&b| b == b' ').next() {
                     Some(b"OOM") => "oom",
                     Some(b"NOAUTH") => "noauth",

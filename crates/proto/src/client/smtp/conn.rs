@@ -74,6 +74,10 @@ impl SmtpConn {
     /// Takes a whole reply, of which this was the last line.
     fn reply(&mut self, line: Line<'_>, out: &mut Outgoing) -> Result<Progress, Fault> {
         let done = line.code / 100 == 2;
+        if line.code >= 400 && !matches!(self.awaited, Awaited::Ehlo { .. }) {
+            let text = String::from_utf8_lossy(line.text);
+            self.transaction.said.hear(format!("{} {text}", line.code).as_bytes());
+        }
         match self.awaited {
             // There is no request to blame yet; a server that refuses counts as one that violates the protocol.
             Awaited::Banner if line.code != 220 => Err(Fault::Malformed),

@@ -22,6 +22,7 @@ use transaction::Transaction;
 use crate::client::acknowledged::{BLANK_RECEIPT, Kept};
 use crate::client::entry::{ClientEntry, TlsScheme};
 use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload};
+use crate::client::said::Said;
 use crate::client::url::Url;
 
 /// The entry of the registry.
@@ -81,7 +82,8 @@ fn build(_: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, St
     let data = message.map(|message| &*data_of(&message).leak());
     let pipelined = commands.concat().into_bytes().leak();
     let commands = commands.into_iter().map(|command| &*command.into_bytes().leak()).collect();
-    let transaction = Transaction { commands, pipelined, data, kept, pipelining: parsed.pipelining };
+    let transaction =
+        Transaction { commands, pipelined, data, kept, pipelining: parsed.pipelining, said: Said::default() };
     Ok(Box::new(Smtp { transaction: Box::leak(Box::new(transaction)) }))
 }
 
@@ -97,6 +99,10 @@ impl ClientProtocol for Smtp {
     fn request_bytes_max(&self) -> Option<usize> {
         let t = self.transaction;
         Some(t.pipelined.len().max(t.data.map_or(0, <[u8]>::len)))
+    }
+
+    fn server_said(&self) -> Option<String> {
+        self.transaction.said.words()
     }
 
     fn preload(&self) -> Option<Box<dyn Preload>> {

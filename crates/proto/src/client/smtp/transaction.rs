@@ -1,3 +1,5 @@
+use crate::client::said::Said;
+
 /// The transaction of a run: built once, shared by all connections, and alive as long as the process.
 #[derive(Debug)]
 pub(super) struct Transaction {
@@ -11,4 +13,6 @@ pub(super) struct Transaction {
     pub(super) kept: Vec<u8>,
     /// Use PIPELINING where it is offered.
     pub(super) pipelining: bool,
+    /// What the server refused first.
+    pub(super) said: Said,
 }

@@ -400,8 +400,8 @@ impl<R: Readiness> Loop<R> {
                     self.source = Some(source);
                     return;
                 }
-                Err(AcceptFailure::NoRoom) => {
-                    self.env.counters.add(Count::AcceptFailed, 1);
+                Err(AcceptFailure::NoRoom(why)) => {
+                    self.server.admission.no_room(&self.env.counters, why);
                     self.mechanism.unwatch(source_fd(&source), false);
                     self.accept = AcceptState::Paused;
                     self.source = Some(source);

@@ -66,7 +66,11 @@ impl ClientConn for VisitConn {
         if let Some(location) = self.visitor.redirects.take_elsewhere() {
             site.led_to(&location);
         }
-        let progress = if follows { Progress::More } else { Progress::Reply(self.http.reply(tag)) };
+        let progress = if follows {
+            Progress::More
+        } else {
+            Progress::Reply(self.visitor.redirects.judged(self.http.reply(tag)))
+        };
         Ok(Received { consumed, progress })
     }
 

@@ -1,4 +1,5 @@
 use super::cookies::Jar;
+use crate::client::exchange::{Reply, Verdict};
 use crate::client::http::site::Request;
 use crate::client::outgoing::Outgoing;
 use crate::client::page::{Base, Origin, Place};
@@ -20,6 +21,8 @@ pub(in crate::client) struct Redirects {
     next: Option<Next>,
     /// Where the last redirect led, if that was elsewhere.
     elsewhere: Option<Vec<u8>>,
+    /// The last reply is one redirect too many.
+    is_over_limit: bool,
     counts: Counts,
 }
 
@@ -98,7 +101,10 @@ impl Redirects {
                     self.elsewhere = Some(next.location);
                 }
                 Place::Here if !persists => self.counts.on_closed += 1,
-                Place::Here if self.followed == max => self.counts.over_limit += 1,
+                Place::Here if self.followed == max => {
+                    self.counts.over_limit += 1;
+                    self.is_over_limit = true;
+                }
                 Place::Here => {
                     self.base.set(&target);
                     self.followed += 1;
@@ -133,6 +139,14 @@ impl Redirects {
         out.bytes(b"\r\n");
         if !self.bare {
             out.bytes(body);
+        }
+    }
+
+    /// What the last reply is found to be: one redirect too many is no right one.
+    pub(in crate::client) fn judged(&mut self, reply: Reply) -> Reply {
+        match (std::mem::take(&mut self.is_over_limit), reply.verdict) {
+            (true, Verdict::Right) => Reply { verdict: Verdict::Refused("redirect-limit"), ..reply },
+            _ => reply,
         }
     }
 

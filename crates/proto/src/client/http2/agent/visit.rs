@@ -97,6 +97,7 @@ impl Agent for Visit {
             return After::Asks(Wording::Whole);
         }
         user.redirect = None;
+        let reply = user.visitor.redirects.judged(reply);
         self.users.free(of.seat);
         After::Answered(reply)
     }
