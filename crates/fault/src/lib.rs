@@ -23,6 +23,7 @@ pub mod proxy;
 mod record;
 pub mod resolver;
 mod schedule;
+mod take_back;
 mod undo;
 
 pub use carry_out::{BEGAN, ENDED, carry_out};
@@ -32,4 +33,5 @@ pub use faults::{FAULTS, find};
 pub use options::{Failing, Given, OPTIONS, Options, Which};
 pub use record::FaultRecord;
 pub use schedule::{At, FaultPlan, Moment, Schedule, schedule, schedule_of_soak};
-pub use undo::{Undo, take_back};
+pub use take_back::take_back;
+pub use undo::Undo;
