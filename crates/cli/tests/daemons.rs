@@ -39,7 +39,9 @@ impl Bed {
         static BEDS: AtomicUsize = AtomicUsize::new(0);
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join("pitot");
-        fs::copy(env!("CARGO_BIN_EXE_pitot"), &program).unwrap();
+        // By a process of its own: a child of another test that had inherited the open copy would keep it from being executed.
+        let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_pitot")).arg(&program).status();
+        assert!(copied.unwrap().success());
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).unwrap();
         let seconds = format!("600.{}{:03}", std::process::id(), BEDS.fetch_add(1, Ordering::Relaxed));
         let plan = format!(

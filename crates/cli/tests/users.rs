@@ -28,7 +28,9 @@ impl Bed {
     fn new() -> Bed {
         let dir = tempfile::tempdir().unwrap();
         let bed = Bed { dir };
-        fs::copy(env!("CARGO_BIN_EXE_pitot"), bed.at("pitot")).unwrap();
+        // By a process of its own: a child of another test that had inherited the open copy would keep it from being executed.
+        let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_pitot")).arg(bed.at("pitot")).status();
+        assert!(copied.unwrap().success());
         fs::create_dir(bed.at("root")).unwrap();
         fs::write(bed.at("root/file"), "content").unwrap();
         bed.mode("", 0o777);
