@@ -49,7 +49,7 @@ impl Mark {
         use std::os::unix::process::CommandExt;
         let limit = Rlimit { current: Some(self.0), maximum: getrlimit(Resource::Rttime).maximum };
         let prepare = move || {
-            let _ = setrlimit(Resource::Rttime, limit.clone());
+            let _ = setrlimit(Resource::Rttime, limit);
             Ok(())
         };
         // SAFETY: the closure runs between fork and exec and makes one system call; what it copies is on the stack.
