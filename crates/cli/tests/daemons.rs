@@ -172,7 +172,7 @@ fn dies_with_the_lab(by: By) {
     let id = bed.kill(false);
     bed.wait_for("the guardian to end", |bed| bed.private_directories() == 0);
     assert_eq!(bed.daemons(), []);
-    assert_eq!(control_groups(Path::new("/sys/fs/cgroup"), id), [PathBuf::new(); 0]);
+    assert_eq!(control_groups(Path::new("/sys/fs/cgroup"), id), Vec::<PathBuf>::new());
 }
 
 fn is_ended_by_undo(by: By) {
@@ -186,7 +186,7 @@ fn is_ended_by_undo(by: By) {
     assert!(text(&output).contains("removed what a killed run had left"), "{}", text(&output));
     assert_eq!(bed.daemons(), []);
     assert_eq!(bed.private_directories(), 0);
-    assert_eq!(control_groups(Path::new("/sys/fs/cgroup"), id), [PathBuf::new(); 0]);
+    assert_eq!(control_groups(Path::new("/sys/fs/cgroup"), id), Vec::<PathBuf>::new());
 }
 
 #[needs("control-groups")]
