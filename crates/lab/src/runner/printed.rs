@@ -138,7 +138,7 @@ mod tests {
     /// What a script prints, which may take so long.
     fn asked(script: &str, timeout: Duration) -> Result<String, String> {
         let argv = ["sh", "-c", script].map(str::to_owned);
-        within(timeout, &Asked { argv: &argv, cwd: None, env: vec![("X".into(), "x".into())] })
+        within(timeout, &Asked { argv: &argv, cwd: None, env: vec![("X".into(), "x".into())] }, None)
     }
 
     #[test]
