@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use clap::Args;
 use pitot_lab::{Guardian, serve_agent};
 use pitot_results::Failure;
+use pitot_sys::user::User;
 
 use crate::run::own_path;
 
@@ -21,10 +22,15 @@ use crate::run::own_path;
 pub(crate) struct Agent {
     #[command(flatten)]
     on_bus: bus::OnBus,
+    /// Become this user before anything else, without other groups and without a way back: NAME, NAME:GROUP or UID:GID. For root
+    /// (docs/security.md).
+    #[arg(long, value_name = "USER", value_parser = crate::user::parse)]
+    user: Option<User>,
 }
 
 impl Agent {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        crate::user::become_user(self.user)?;
         // Before anything starts a thread: a guardian is a fork of this process.
         let guardian = Guardian::start().map_err(|e| {
             Failure::run(

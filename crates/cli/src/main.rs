@@ -46,6 +46,7 @@ mod soak;
 mod target;
 mod targets;
 mod tune;
+mod user;
 mod value;
 mod words;
 

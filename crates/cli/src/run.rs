@@ -24,6 +24,7 @@ use pitot_lab::{
 };
 use pitot_results::{Failure, stderr};
 use pitot_sys::signal::{Signal, SignalFd};
+use pitot_sys::user::User;
 
 use crate::bus::BusOptions;
 use crate::catalog::catalog;
@@ -97,6 +98,10 @@ pub(crate) struct Run {
     /// With --part: write which of its cells cannot be run here, in place of carrying it out.
     #[arg(long, hide = true, requires = "part")]
     check_part: bool,
+    /// Start servers, loads and helpers as this user, without other groups and without a way back, while the lab stays root's: NAME,
+    /// NAME:GROUP or UID:GID. Faults are made as root. For root (docs/security.md).
+    #[arg(long, value_name = "USER", value_parser = crate::user::parse, conflicts_with_all = ["bus", "part", "dry_run"])]
+    user: Option<User>,
     #[command(flatten)]
     comparison: Comparison,
 }
@@ -105,6 +110,7 @@ impl Run {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         self.comparison.check_servers()?;
         self.check_bus()?;
+        crate::user::check(self.user)?;
         if let Some(path) = &self.resume {
             check_owner(path, self.trust_owner)?;
         }
@@ -113,7 +119,8 @@ impl Run {
         }
         // Before anything starts a thread: a guardian is a fork of this process, and each run needs its own.
         let count = if self.self_check && self.resume.is_none() { 2 } else { 1 };
-        let mut guardians: Vec<Guardian> = (0..count).map(|_| guardian()).collect::<Result<_, _>>()?;
+        let mut guardians: Vec<Guardian> =
+            (0..count).map(|_| Ok(guardian()?.with_user(self.user))).collect::<Result<_, Failure>>()?;
         let signals = SignalFd::new(&[Signal::Interrupt, Signal::Terminate]).map_err(|e| {
             Failure::run(format!("signals cannot be received: {e}"), "raise the limit on descriptors")
         })?;
@@ -137,6 +144,12 @@ impl Run {
         if let [guardian] = &guardians[..]
             && self.is_in_guests()?
         {
+            if self.user.is_some() {
+                return Err(Failure::misuse(
+                    "--user is for programs on this machine, and this plan runs in guests and sandboxes",
+                    "leave it out: a guest has no rights outside",
+                ));
+            }
             let outcome = self.in_guests(guardian, &stop)?;
             let concluded = self.conclude(&outcome);
             if let Some(line) =

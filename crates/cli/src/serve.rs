@@ -12,6 +12,7 @@ use pitot_proto::{ConnectionLimits, PROTOCOLS, ProtocolOptions};
 use pitot_results::serve::{Bytes, ConnectionCounts, MailCounts, SCHEMA, ServeResult, TlsCounts};
 use pitot_results::{Failure, stderr};
 use pitot_serve::{Address, Count, Kind, Limits, MECHANISMS, MODELS, ServePlan, Summary, TlsPlan};
+use pitot_sys::user::User;
 
 use crate::failure::nearest;
 use crate::output::{print_line, write_json};
@@ -119,6 +120,14 @@ pub(crate) struct Serve {
     /// Append what the server would say on standard error to FILE, but why it cannot start or continue.
     #[arg(long, value_name = "FILE")]
     error_log: Option<PathBuf>,
+    /// Become this user once the address, the certificate and the logs are open, without other groups and without a way back: NAME,
+    /// NAME:GROUP or UID:GID, looked up in /etc/passwd and /etc/group. For root (docs/security.md).
+    #[arg(long, value_name = "USER", value_parser = crate::user::parse)]
+    user: Option<User>,
+    /// Then give up, by Landlock, all files but those below --root (and where uploads and mail are stored), executing programs, and
+    /// new TCP connections (docs/security.md).
+    #[arg(long)]
+    confine: bool,
     /// Print the server's counters on exit, as one JSON object on the last line of stdout.
     #[arg(long, value_name = "FORMAT")]
     stats: Option<Stats>,
@@ -169,6 +178,7 @@ impl Serve {
         if let Some(given) = given.as_ref().filter(|_| known) {
             given.check_protocol(&self.protocol)?;
         }
+        crate::user::check(self.user)?;
         if self.protocol == serve_dns::NAME {
             let Address::Tcp(listen) = self.listen else {
                 return Err(Failure::misuse(
@@ -176,7 +186,7 @@ impl Serve {
                     "give --listen an ADDRESS:PORT",
                 ));
             };
-            return self.dns.run(listen, self.workers, self.stats.is_some());
+            return self.dns.run(listen, self.workers, self.stats.is_some(), self.user, self.confine);
         }
         if self.protocol == serve_trade::NAME {
             let Address::Tcp(listen) = self.listen else {
@@ -312,6 +322,8 @@ impl Serve {
                 burn: self.burn.into(),
             },
             connection_command: connection_command()?,
+            user: self.user,
+            confine: self.confine,
         })
     }
 }
@@ -319,6 +331,8 @@ impl Serve {
 impl ServeConnection {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         let mut plan = self.serve.plan()?;
+        // The server has become that user already.
+        plan.user = None;
         if let Some(fd) = self.inherited_tls {
             let inherited = TlsPlan::inherited(fd);
             plan.tls = Some(inherited.map_err(|e| {

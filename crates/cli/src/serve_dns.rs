@@ -10,6 +10,7 @@ use pitot_dns::{MailHost, Responder, Sockets, ZoneOptions};
 use pitot_meter::units;
 use pitot_results::Failure;
 use pitot_sys::signal::{Signal, SignalFd};
+use pitot_sys::user::User;
 use serde_json::{Map, Value, json};
 
 use crate::output::print_line;
@@ -57,6 +58,8 @@ impl DnsArgs {
         listen: SocketAddr,
         threads: Option<usize>,
         stats: bool,
+        user: Option<User>,
+        confine: bool,
     ) -> Result<ExitCode, Failure> {
         let wrong = |what| Failure::misuse(what, "see `pitot serve --help`, options of dns");
         let hosts =
@@ -76,6 +79,10 @@ impl DnsArgs {
         };
         let sockets = Sockets::bind(listen).map_err(cannot_listen)?;
         let addr = sockets.addr().map_err(cannot_listen)?;
+        crate::user::become_user(user)?;
+        if confine {
+            pitot_serve::confine_to_open_files()?;
+        }
         let started = sockets.start(&responder, threads.unwrap_or(THREADS).max(1));
         started.map_err(|e| Failure::run(format!("cannot start a thread: {e}"), "raise ulimit -u"))?;
         // stdout may be closed; the responder runs all the same.

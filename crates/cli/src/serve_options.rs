@@ -15,7 +15,7 @@ use crate::serve_smtp::SmtpArgs;
 use crate::serve_trade::{self, TradeArgs};
 
 /// Options of `dns` besides its own; it has no model, no mechanism and no connections that could be limited.
-const OF_DNS: [&str; 4] = ["protocol", "listen", "workers", "stats"];
+const OF_DNS: [&str; 6] = ["protocol", "listen", "workers", "stats", "user", "confine"];
 /// Those of `trade`, likewise.
 const OF_TRADE: [&str; 5] = ["protocol", "listen", "workers", "stats", "grace"];
 /// Options of the way in which files are sent.

@@ -21,6 +21,7 @@ use pitot_soak::record::{Info, State};
 use pitot_soak::run::{OnDeath, OnHang, Settings};
 use pitot_soak::{Soak as Recorded, SoakFile};
 use pitot_sys::signal::{Signal, SignalFd};
+use pitot_sys::user::User;
 
 use crate::output::default_output;
 use crate::run;
@@ -108,6 +109,10 @@ pub(crate) struct Soak {
     /// Length of the shortest intervals that are kept, in whole seconds. [default: 10s]
     #[arg(long, value_name = "TIME", value_parser = whole_seconds)]
     interval: Option<u64>,
+    /// Start servers, loads and helpers as this user, without other groups and without a way back, while this program stays root's:
+    /// NAME, NAME:GROUP or UID:GID. Give it again with --resume. For root (docs/security.md).
+    #[arg(long, value_name = "USER", value_parser = crate::user::parse)]
+    user: Option<User>,
 }
 
 /// Length of the shortest intervals that are kept if nothing is said, seconds.
@@ -152,6 +157,7 @@ impl Soak {
                     on_hang: self.on_hang.or(asked.on_hang),
                     fail_if: if self.fail_if.is_empty() { asked.fail_if } else { self.fail_if },
                     on_event: self.on_event.or(asked.on_event),
+                    user: self.user,
                     ..asked
                 };
                 soak.carry_out(path, Some(resumed))
@@ -190,7 +196,8 @@ impl Soak {
     /// Runs it, or what is left of it.
     fn carry_out(&self, output: PathBuf, resumed: Option<resume::Resumed>) -> Result<ExitCode, Failure> {
         // Before anything starts a thread: the guardian is a fork of this process.
-        let guardian = run::guardian()?;
+        crate::user::check(self.user)?;
+        let guardian = run::guardian()?.with_user(self.user);
         let signals = SignalFd::new(&Signal::that_end()).map_err(|e| {
             Failure::run(format!("signals cannot be received: {e}"), "raise the limit on descriptors")
         })?;

@@ -5,7 +5,8 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
 
-use pitot_sys::processes;
+use pitot_sys::Mark;
+use pitot_sys::processes::{self, Process};
 pub(crate) use pitot_sys::processes::{Stat, TICK_NS};
 
 /// A reader of small files with one buffer.
@@ -114,23 +115,26 @@ impl Sessions {
     }
 }
 
-/// The processes of `sessions`, and those whose environment has the line `cookie` (a daemon leaves its session, but
-/// takes its environment along), zombies left out: pid and name.
-pub(crate) fn find(sessions: &[u32], cookie: &str) -> Vec<(u32, String)> {
+/// The processes of `sessions`, those whose environment has the line, and those that carry a mark (a daemon leaves its session, but
+/// takes its environment along, and keeps its mark where it empties that), zombies left out.
+pub(crate) fn find(sessions: &[u32], line: Option<&str>, is_ours: impl Fn(Mark) -> bool) -> Vec<Process> {
     let mut reader = Reader::default();
     let own = std::process::id();
     let mut found = Vec::new();
-    for pid in processes::pids() {
-        let Some(stat) = reader.stat(pid) else { continue };
-        if stat.is_over() || stat.kernel_thread || pid == own {
+    for pid in processes::pids().filter(|pid| *pid != own) {
+        let Some(process) = Process::read(pid).filter(|process| !process.stat.kernel_thread) else {
             continue;
-        }
-        let marked = |reader: &mut Reader| {
-            let environment = reader.read(format_args!("{pid}/environ")).unwrap_or_default();
-            environment.split(|&b| b == 0).any(|line| line == cookie.as_bytes())
         };
-        if sessions.contains(&stat.session) || marked(&mut reader) {
-            found.push((pid, reader.name(pid)));
+        let has_line = |reader: &mut Reader| {
+            let environment = reader.read(format_args!("{pid}/environ")).unwrap_or_default();
+            line.is_some_and(|line| environment.split(|&b| b == 0).any(|other| other == line.as_bytes()))
+        };
+        let has_mark = |reader: &mut Reader| {
+            let limits = reader.read(format_args!("{pid}/limits")).unwrap_or_default();
+            Mark::in_limits(limits).is_some_and(&is_ours)
+        };
+        if sessions.contains(&process.stat.session) || has_line(&mut reader) || has_mark(&mut reader) {
+            found.push(process);
         }
     }
     found
@@ -178,20 +182,24 @@ mod tests {
     }
 
     #[test]
-    fn a_process_is_found_by_its_session_and_by_its_cookie() {
-        let cookie = format!("PITOT_TEST={}", std::process::id());
-        let (key, value) = cookie.split_once('=').unwrap();
+    fn a_process_is_found_by_its_session_its_environment_and_its_mark() {
+        let line = format!("PITOT_TEST={}", std::process::id());
+        let mark = Mark::new(&line, 1);
+        let (key, value) = line.split_once('=').unwrap();
         let mut command = std::process::Command::new("sleep");
         command.arg("60").env(key, value);
+        mark.put_on(&mut command);
         pitot_sys::spawn::isolate(&mut command, &[]);
         let mut child = command.spawn().unwrap();
         let pid = child.id();
-        let by_session = find(&[pid], "NONE=1");
-        let by_cookie = find(&[], &cookie);
+        let pids = |found: Vec<Process>| found.into_iter().map(|p| (p.pid, p.name)).collect::<Vec<_>>();
+        let by_session = pids(find(&[pid], None, |_| false));
+        let by_line = pids(find(&[], Some(&line), |_| false));
+        let by_mark = pids(find(&[], None, |other| other == mark));
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(by_session, [(pid, "sleep".to_owned())]);
-        assert_eq!(by_cookie, by_session);
-        assert_eq!(find(&[pid], &cookie), []);
+        assert_eq!((&by_line, &by_mark), (&by_session, &by_session));
+        assert_eq!(find(&[pid], Some(&line), |other| other == mark), []);
     }
 }

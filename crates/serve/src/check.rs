@@ -2,6 +2,7 @@
 
 use pitot_proto::TlsBegins;
 use pitot_results::Failure;
+use pitot_sys::landlock;
 
 use crate::disk::{DiskPlan, Route};
 use crate::failure::unavailable;
@@ -40,6 +41,9 @@ pub fn check(plan: &ServePlan) -> Result<(), Failure> {
         check_kernel_tls(plan)?;
     }
     check_listen(plan)?;
+    if plan.confine {
+        check_confinement(model)?;
+    }
     if plan.file_cache.lists && model.splits_files {
         return Err(Failure::misuse(
             format!("model {} cannot list directories: its data process sends files alone", model.name),
@@ -98,6 +102,19 @@ fn check_kernel_tls(plan: &ServePlan) -> Result<(), Failure> {
         ));
     }
     kernel_tls::probe().map_err(unavailable)
+}
+
+/// Checks whether a server of this model can be confined here.
+fn check_confinement(model: &Model) -> Result<(), Failure> {
+    let why = match model {
+        Model { executes: true, .. } => "executes a program for every connection",
+        Model { connects: true, .. } => "has processes that connect to each other",
+        _ => return landlock::abi().map(drop).map_err(unavailable),
+    };
+    Err(Failure::misuse(
+        format!("--confine forbids what model {} does: it {why}", model.name),
+        "omit it, or use another model, for example --model preloop",
+    ))
 }
 
 /// Checks what depends on where the server listens.

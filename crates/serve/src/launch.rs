@@ -2,6 +2,8 @@
 
 use std::ffi::OsString;
 
+use pitot_sys::process::SingleThreaded;
+
 use crate::mechanism::Mechanism;
 
 /// How workers are started: the part of a server's plan that its model sees.
@@ -20,6 +22,8 @@ pub struct LaunchPlan {
     pub connection_command: Vec<OsString>,
     /// True if that command writes log lines to standard output.
     pub logs_to_stdout: bool,
+    /// Proof that no thread was started yet, for models that fork. A confined process cannot look any more.
+    pub single_threaded: Option<SingleThreaded>,
 }
 
 impl LaunchPlan {

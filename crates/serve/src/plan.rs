@@ -7,7 +7,9 @@ use std::sync::Arc;
 use pitot_disk::{EngineOption, NotifyBy};
 use pitot_proto::{ProtocolEntry, ProtocolOptions};
 use pitot_results::Failure;
+use pitot_sys::process::SingleThreaded;
 use pitot_sys::signal;
+use pitot_sys::user::User;
 
 use crate::access_log::{AccessLog, LogTarget};
 use crate::address::Address;
@@ -68,6 +70,10 @@ pub struct ServePlan {
     /// The command that serves one connection on its standard input, for the model that executes one; the number of
     /// the descriptor of the counters is appended.
     pub connection_command: Vec<OsString>,
+    /// The user that it becomes once everything is open.
+    pub user: Option<User>,
+    /// Whether it then gives up what it does not need, by Landlock.
+    pub confine: bool,
 }
 
 impl ServePlan {
@@ -112,8 +118,9 @@ impl ServePlan {
     }
 
     /// The part that the model needs.
-    pub fn launch(&self) -> LaunchPlan {
+    pub fn launch(&self, single_threaded: Option<SingleThreaded>) -> LaunchPlan {
         LaunchPlan {
+            single_threaded,
             mechanism: self.mechanism,
             workers: self.workers(),
             cpus: self.cpus.clone(),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use pitot_sys::process::SingleThreaded;
 use pitot_sys::signal::{self, Signal, SignalFd};
 use pitot_sys::{limits, process, readiness, usage};
 
@@ -15,6 +16,7 @@ use crate::failure::starting;
 use crate::listen;
 use crate::model::Workers;
 use crate::plan::ServePlan;
+use crate::rights;
 
 /// How often the supervisor checks its workers, as threads send no signal when they end.
 const TEND_INTERVAL: Duration = Duration::from_millis(500);
@@ -78,8 +80,10 @@ pub fn run(plan: &ServePlan, ready: impl FnOnce(&Address)) -> Result<Summary, Fa
     // It is removed when this function is left; children end without that.
     let (listeners, address, _socket_file) = listen::bind(plan)?;
 
+    let single_threaded = SingleThreaded::check();
+    rights::give_up(plan, &server, single_threaded)?;
     let started = pitot_meter::now();
-    let mut workers = (plan.model.launch)(&plan.launch(), server, listeners)?;
+    let mut workers = (plan.model.launch)(&plan.launch(single_threaded), server, listeners)?;
     ready(&address);
     let ended = serve(&signals, &mut *workers);
     workers.stop();

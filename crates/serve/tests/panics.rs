@@ -68,6 +68,8 @@ fn plan(model: &str) -> ServePlan {
         tls: None,
         limits: Limits::default(),
         connection_command: [this.into(), OsString::from("connection"), model.name.into()].into(),
+        user: None,
+        confine: false,
     }
 }
 

@@ -4,7 +4,8 @@ use std::io::{self, PipeReader, PipeWriter, Read};
 use std::time::{Duration, Instant};
 
 use crate::process::{Fork, SingleThreaded, exit_now};
-use crate::spawn::{self, Stop};
+use crate::processes::Process;
+use crate::spawn;
 
 /// Between two looks at what is left.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -36,10 +37,10 @@ pub fn fork_guardian(proof: SingleThreaded, life: impl FnOnce(PipeReader)) -> io
 }
 
 /// Kills (SIGKILL) the processes that `find` names, and looks again, until there are none or the time is over.
-pub fn kill_all(timeout: Duration, mut find: impl FnMut() -> Vec<u32>) {
+pub fn kill_all(timeout: Duration, mut find: impl FnMut() -> Vec<Process>) {
     wait_until(timeout, || {
         let found = find();
-        found.iter().for_each(|&pid| spawn::stop(pid, Stop::Kill));
+        found.iter().for_each(Process::kill);
         found.is_empty()
     });
 }

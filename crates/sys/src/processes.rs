@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
+
 /// What the kernel says of a process or thread. Times are in ticks of [`TICK_NS`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stat {
@@ -98,6 +100,21 @@ impl Process {
         let (stat, name) = Stat::parse(&line).filter(|(stat, _)| !stat.is_over())?;
         Some(Process { pid, name: String::from_utf8_lossy(name).into_owned(), stat })
     }
+
+    /// Kills it (SIGKILL), and no other to which its number was given since. One that has ended already is fine.
+    pub fn kill(&self) {
+        let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) else { return };
+        // The descriptor stands for whoever has the number now, and goes on doing so when the number is given again.
+        let descriptor = pidfd_open(pid, PidfdFlags::empty());
+        if Process::read(self.pid).is_none_or(|now| now.stat.started != self.stat.started) {
+            return;
+        }
+        let _ = match descriptor {
+            Ok(process) => pidfd_send_signal(process, Signal::KILL),
+            // Before Linux 5.3, and under filters of system calls that do not know it.
+            Err(_) => kill_process(pid, Signal::KILL),
+        };
+    }
 }
 
 /// The numbers of all processes.
@@ -174,7 +191,11 @@ mod tests {
         assert_eq!(pids(own)[0], own);
         assert!(pids(own).contains(&child.id()));
         assert_eq!(pids(child.id()), [child.id()]);
-        child.kill().unwrap();
+        let process = Process::read(child.id()).unwrap();
+        Process { stat: Stat { started: process.stat.started + 1, ..process.stat }, ..process.clone() }
+            .kill();
+        assert!(Process::read(child.id()).is_some(), "another process of the same number was killed");
+        process.kill();
         // It has ended, and nobody has waited for it.
         let is_gone = || Process::read(child.id()).is_none();
         while !is_gone() {

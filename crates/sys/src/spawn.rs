@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use rustix::process::{self, Pid};
 
 use crate::affinity;
+use crate::process::exit_now;
 
 /// Makes `command` start its program in a session of its own (so that a terminal's Ctrl-C does not reach it and its
 /// descendants can be recognised by their session), bound to `cpus`, and killed (SIGKILL) when the thread that starts it ends.
@@ -49,6 +50,19 @@ pub fn isolate(command: &mut Command, cpus: &[usize]) {
 pub fn enter_cgroup(command: &mut Command, members: std::fs::File) {
     // SAFETY: the closure runs between fork and exec and makes one system call. A zero stands for the writing process.
     unsafe { command.pre_exec(move || Ok(rustix::io::write(&members, b"0").map(drop)?)) };
+}
+
+/// Whether a process of this user can enter the control group whose `cgroup.procs` is open for writing as `members`.
+///
+/// A list that can be opened may still refuse: among threaded groups, or when the group above belongs to somebody else.
+pub fn can_enter_cgroup(members: std::fs::File) -> bool {
+    // It is never executed: its process ends once it has tried to enter.
+    let mut command = Command::new("/");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let prepare = move || exit_now(i32::from(rustix::io::write(&members, b"0").is_err()));
+    // SAFETY: the closure runs between fork and exec and makes two system calls.
+    unsafe { command.pre_exec(prepare) };
+    command.status().is_ok_and(|status| status.success())
 }
 
 /// Makes `command` start its program in a mount namespace of its own (mount_namespaces(7)), so that what it mounts is gone with it.

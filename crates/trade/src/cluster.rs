@@ -163,8 +163,8 @@ impl Cluster {
     /// CPU time of its processes since it was made: of those that live, of those that they have waited for, and of clusters
     /// that died, up to a second before their end.
     pub fn cpu_time(&mut self) -> Duration {
-        let pids = processes(self.guardian.dir());
-        self.cpu.read(pids.into_iter().map(|pid| cpu_time(pid).unwrap_or_default()).sum());
+        let all = processes(self.guardian.dir());
+        self.cpu.read(all.iter().map(|process| cpu_time(process.pid).unwrap_or_default()).sum());
         self.cpu.total()
     }
 

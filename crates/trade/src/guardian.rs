@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use pitot_sys::guardian::{fork_guardian, kill_all};
 use pitot_sys::process::SingleThreaded;
+use pitot_sys::processes::{Process, pids};
 
 /// How long processes may take to be gone.
 const SWEEP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -76,13 +77,10 @@ fn sweep(dir: &Path) {
 
 /// The processes of the cluster in a directory. PostgreSQL's work below their data and lead sessions of their own, and they
 /// write their title over their environment, so that their directory is what tells them.
-pub(crate) fn processes(dir: &Path) -> Vec<u32> {
-    let Ok(all) = fs::read_dir("/proc") else { return Vec::new() };
-    let pids = all.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
-    let is_ours = |pid: &u32| {
-        let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-        let at = fs::read_link(format!("/proc/{pid}/cwd"));
-        matches!(name.trim(), "postgres" | "initdb") && at.is_ok_and(|at| at.starts_with(dir))
+pub(crate) fn processes(dir: &Path) -> Vec<Process> {
+    let is_ours = |process: &Process| {
+        let at = fs::read_link(format!("/proc/{}/cwd", process.pid));
+        matches!(&*process.name, "postgres" | "initdb") && at.is_ok_and(|at| at.starts_with(dir))
     };
-    pids.filter(is_ours).collect()
+    pids().filter_map(Process::read).filter(is_ours).collect()
 }

@@ -46,7 +46,10 @@ fn hierarchy() -> Option<Hierarchy> {
     let mounts = mounts()?;
     let memberships = std::fs::read_to_string("/proc/self/cgroup").ok()?;
     [true, false].into_iter().find_map(|is_unified| {
-        let own = own_group(&mounts, &memberships, is_unified)?;
+        let own = group_in(&mounts, &memberships, is_unified)?;
+        if is_unified && !hands_memory_down(&own) {
+            return None;
+        }
         let limit = if is_unified { "memory.max" } else { "memory.limit_in_bytes" };
         Some(Hierarchy { own, limit })
     })
@@ -62,8 +65,14 @@ fn mounts() -> Option<String> {
     Some(all.lines().filter(can_be_reached).collect::<Vec<_>>().join("\n"))
 }
 
-/// The directory of the group in the unified hierarchy, or in that of memory (version 1).
-fn own_group(mounts: &str, memberships: &str, is_unified: bool) -> Option<PathBuf> {
+/// Whether groups below a unified one can limit memory.
+fn hands_memory_down(group: &Path) -> bool {
+    let controllers = std::fs::read_to_string(group.join("cgroup.subtree_control")).unwrap_or_default();
+    controllers.split_whitespace().any(|controller| controller == "memory")
+}
+
+/// The directory of a process's group in the unified hierarchy, or in that of memory (version 1).
+fn group_in(mounts: &str, memberships: &str, is_unified: bool) -> Option<PathBuf> {
     // proc_pid_mountinfo(5): ID PARENT DEVICE ROOT MOUNTPOINT OPTIONS ... - TYPE SOURCE SUPEROPTIONS
     let (root, mount) = mounts.lines().find_map(|line| {
         let (place, system) = line.split_once(" - ")?;
@@ -84,12 +93,7 @@ fn own_group(mounts: &str, memberships: &str, is_unified: bool) -> Option<PathBu
         fits.then(|| fields.next()).flatten()
     })?;
     let below = if root == "/" { path } else { path.strip_prefix(root)? };
-    let own = Path::new(mount).join(below.trim_start_matches('/'));
-    let has_memory = |dir: &Path| {
-        let controllers = std::fs::read_to_string(dir.join("cgroup.subtree_control")).unwrap_or_default();
-        controllers.split_whitespace().any(|c| c == "memory")
-    };
-    (!is_unified || has_memory(&own)).then_some(own)
+    Some(Path::new(mount).join(below.trim_start_matches('/')))
 }
 
 fn probe() -> Result<(), Unavailable> {
@@ -151,7 +155,7 @@ fn home(pid: u32, hierarchy: &Hierarchy) -> Option<PathBuf> {
     let mounts = mounts()?;
     let memberships = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
     let is_unified = hierarchy.limit == "memory.max";
-    own_group(&mounts, &memberships, is_unified).or_else(|| Some(hierarchy.own.clone()))
+    group_in(&mounts, &memberships, is_unified).or_else(|| Some(hierarchy.own.clone()))
 }
 
 fn enter(group: &Path, pid: u32) -> std::io::Result<()> {
@@ -214,8 +218,10 @@ mod tests {
         let mounts = "31 30 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
                       32 30 0:28 / /no/such/mount rw,nosuid - cgroup2 cgroup2 rw\n";
         let memberships = "4:memory:/lab/one\n0::/user.slice\n";
-        let of = |is_unified| own_group(mounts, memberships, is_unified);
-        assert_eq!(of(false).unwrap(), Path::new("/sys/fs/cgroup/memory/lab/one"));
-        assert_eq!(of(true), None, "it hands memory to no group below it");
+        let of = |is_unified| group_in(mounts, memberships, is_unified).unwrap();
+        assert_eq!(of(false), Path::new("/sys/fs/cgroup/memory/lab/one"));
+        assert_eq!(of(true), Path::new("/no/such/mount/user.slice"));
+        // A server of a run has such a group; it can be moved back to it all the same.
+        assert!(!hands_memory_down(&of(true)), "it hands memory to no group below it");
     }
 }

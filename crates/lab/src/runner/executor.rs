@@ -35,7 +35,7 @@ pub(super) trait Machine {
 
     /// What a command prints where servers run. The error is a sentence.
     fn printed_by(&self, command: &Asked<'_>) -> Result<String, String> {
-        printed::here(command)
+        printed::here(command, None)
     }
 
     /// The other hosts of the run, as they are now.
@@ -132,7 +132,7 @@ pub(super) trait Executor {
 
     /// What a command prints on the lab's own machine. The error is a sentence.
     fn printed_by(&mut self, command: &Asked<'_>) -> Result<String, String> {
-        printed::here(command)
+        printed::here(command, None)
     }
 
     /// Why nothing can be asked any more, if a host of the repetition was lost: a sentence.

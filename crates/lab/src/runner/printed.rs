@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use pitot_sys::spawn::isolate;
+use pitot_sys::user::User;
 
 /// How long such a command may take: a login on another system may be part of it.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(30);
@@ -27,11 +28,12 @@ pub(super) struct Asked<'a> {
 }
 
 /// What it prints on this machine: to its standard output, then to its standard error. The error is a sentence.
-pub(super) fn here(asked: &Asked<'_>) -> Result<String, String> {
-    within(TIMEOUT, asked)
+/// `user` is as whom, if not as this process's user.
+pub(super) fn here(asked: &Asked<'_>, user: Option<User>) -> Result<String, String> {
+    within(TIMEOUT, asked, user)
 }
 
-fn within(timeout: Duration, asked: &Asked<'_>) -> Result<String, String> {
+fn within(timeout: Duration, asked: &Asked<'_>, user: Option<User>) -> Result<String, String> {
     let [program, arguments @ ..] = asked.argv else { return Ok(String::new()) };
     let mut command = Command::new(program);
     command.args(arguments).envs(asked.env.iter().map(|(name, value)| (name, value))).stdin(Stdio::null());
@@ -39,7 +41,7 @@ fn within(timeout: Duration, asked: &Asked<'_>) -> Result<String, String> {
         command.current_dir(cwd);
     }
     let deadline = Instant::now() + timeout;
-    let ran = run(command, &|| Instant::now() >= deadline).map_err(|e| e.to_string())?;
+    let ran = run_as(user, command, &|| Instant::now() >= deadline).map_err(|e| e.to_string())?;
     ran.map(|ran| ran.stdout + &ran.stderr)
         .ok_or_else(|| format!("`{program}` did not end within {} s", timeout.as_secs()))
 }
@@ -56,9 +58,16 @@ pub(super) struct Ran {
 ///
 /// # Errors
 /// If it cannot be started.
-pub(super) fn run(mut command: Command, enough: &dyn Fn() -> bool) -> io::Result<Option<Ran>> {
+pub(super) fn run(command: Command, enough: &dyn Fn() -> bool) -> io::Result<Option<Ran>> {
+    run_as(None, command, enough)
+}
+
+fn run_as(user: Option<User>, mut command: Command, enough: &dyn Fn() -> bool) -> io::Result<Option<Ran>> {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     isolate(&mut command, &[]);
+    if let Some(user) = user {
+        user.run(&mut command);
+    }
     let mut child = command.spawn()?;
     let (stdout, stderr) = (Said::follow(child.stdout.take()), Said::follow(child.stderr.take()));
     let status = loop {
@@ -129,7 +138,7 @@ mod tests {
     /// What a script prints, which may take so long.
     fn asked(script: &str, timeout: Duration) -> Result<String, String> {
         let argv = ["sh", "-c", script].map(str::to_owned);
-        within(timeout, &Asked { argv: &argv, cwd: None, env: vec![("X".into(), "x".into())] })
+        within(timeout, &Asked { argv: &argv, cwd: None, env: vec![("X".into(), "x".into())] }, None)
     }
 
     #[test]

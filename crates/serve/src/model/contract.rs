@@ -43,6 +43,10 @@ pub struct Model {
     pub reads_by_engine: bool,
     /// True if all of it runs in one process, so that CPU time and memory are those of one process.
     pub is_one_process: bool,
+    /// True if it executes a program for every connection, which reads files that the server has read.
+    pub executes: bool,
+    /// True if its processes connect to each other over TCP.
+    pub connects: bool,
 }
 
 /// Starts the workers of a server.

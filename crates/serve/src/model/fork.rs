@@ -2,7 +2,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use pitot_sys::process::{self, Fork, SingleThreaded};
+use pitot_sys::process::{self, Fork};
 
 use pitot_results::Failure;
 
@@ -32,18 +32,21 @@ pub(super) static FORK: Model = Model {
     splits_files: false,
     reads_by_engine: true,
     is_one_process: false,
+    executes: false,
+    connects: false,
 };
 
-fn launch(_: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Workers>, Failure> {
-    let serving = Arc::clone(&server);
+fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Workers>, Failure> {
+    let (serving, single_threaded) = (Arc::clone(&server), plan.single_threaded);
     let starter = move || -> io::Result<Box<Starter>> {
-        let single_threaded = SingleThreaded::check().ok_or(io::ErrorKind::Unsupported)?;
+        // The acceptor is a fork of the process that had one thread, and has one too.
+        let single_threaded = single_threaded.ok_or(io::ErrorKind::Unsupported)?;
         Ok(Box::new(move |fd| match single_threaded.fork()? {
             Fork::Parent(_) => Ok(()),
             Fork::Child => serve_and_exit(&serving, fd),
         }))
     };
-    start_acceptor(server, listeners.only(), Box::new(starter))
+    start_acceptor(server, listeners.only(), plan.single_threaded, Box::new(starter))
 }
 
 fn serve_and_exit(server: &Server, fd: OwnedFd) -> ! {

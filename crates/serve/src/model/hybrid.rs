@@ -32,6 +32,8 @@ pub(super) static HYBRID: Model = Model {
     splits_files: false,
     reads_by_engine: true,
     is_one_process: true,
+    executes: false,
+    connects: false,
 };
 
 fn pairs_with(mechanism: &Mechanism) -> Result<(), &'static str> {

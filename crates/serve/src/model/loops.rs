@@ -27,6 +27,8 @@ pub(super) static LOOPS: Model = Model {
     splits_files: false,
     reads_by_engine: true,
     is_one_process: true,
+    executes: false,
+    connects: false,
 };
 
 fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Workers>, Failure> {

@@ -31,6 +31,8 @@ pub(super) static PREFORK: Model = Model {
     splits_files: false,
     reads_by_engine: true,
     is_one_process: false,
+    executes: false,
+    connects: false,
 };
 
 fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Workers>, Failure> {
@@ -55,5 +57,11 @@ fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Resul
     let stop = move || {
         let _ = socket::stop_receiving(&*to_stop);
     };
-    Ok(Box::new(Processes::start(plan.workers, &counters, Box::new(work), Box::new(stop))?))
+    Ok(Box::new(Processes::start(
+        plan.workers,
+        plan.single_threaded,
+        &counters,
+        Box::new(work),
+        Box::new(stop),
+    )?))
 }

@@ -31,6 +31,8 @@ pub(super) static PRELOOP: Model = Model {
     splits_files: false,
     reads_by_engine: true,
     is_one_process: false,
+    executes: false,
+    connects: false,
 };
 
 fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Workers>, Failure> {
@@ -68,7 +70,13 @@ fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Resul
     };
     // A worker closes its listener when it has accepted the last; no other copy may keep the port open.
     let stop = move || to_close.borrow_mut().clear();
-    Ok(Box::new(Processes::start(plan.workers, &counters, Box::new(work), Box::new(stop))?))
+    Ok(Box::new(Processes::start(
+        plan.workers,
+        plan.single_threaded,
+        &counters,
+        Box::new(work),
+        Box::new(stop),
+    )?))
 }
 
 /// Takes the listener of a worker, and closes the others.

@@ -44,11 +44,12 @@ impl Processes {
     /// they are stopped.
     pub(super) fn start(
         count: usize,
+        single_threaded: Option<SingleThreaded>,
         counters: &Counters,
         work: Work,
         before_stop: Box<dyn FnMut()>,
     ) -> Result<Processes, Failure> {
-        let single_threaded = SingleThreaded::check().ok_or_else(|| {
+        let single_threaded = single_threaded.ok_or_else(|| {
             Failure::run("a process model must fork before any thread is started", "please report this")
         })?;
         // Those of an acceptor that is killed die with it, but later: the server has ended when they have.
@@ -127,6 +128,7 @@ pub(super) type Starter = dyn FnMut(OwnedFd) -> io::Result<()>;
 pub(super) fn start_acceptor(
     server: Arc<Server>,
     listener: OwnedFd,
+    single_threaded: Option<SingleThreaded>,
     make_starter: Box<dyn FnOnce() -> io::Result<Box<Starter>>>,
 ) -> Result<Box<dyn Workers>, Failure> {
     blocking::prepare_listener(&listener, &server)
@@ -146,7 +148,7 @@ pub(super) fn start_acceptor(
     let stop = move || {
         let _ = socket::stop_receiving(&*to_stop);
     };
-    Ok(Box::new(Processes::start(1, &counters, Box::new(work), Box::new(stop))?))
+    Ok(Box::new(Processes::start(1, single_threaded, &counters, Box::new(work), Box::new(stop))?))
 }
 
 /// Runs the acceptor, which leads the process group of its connections' processes.

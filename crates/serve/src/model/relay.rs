@@ -43,6 +43,8 @@ pub(super) static RELAY: Model = Model {
     splits_files: true,
     reads_by_engine: true,
     is_one_process: false,
+    executes: false,
+    connects: true,
 };
 
 /// How long the start waits for the data process.
@@ -109,7 +111,8 @@ fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Resul
         }
     };
     let stop = move || to_close.borrow_mut().clear();
-    let workers = Processes::start(relays + 1, &counters, Box::new(work), Box::new(stop))?;
+    let workers =
+        Processes::start(relays + 1, plan.single_threaded, &counters, Box::new(work), Box::new(stop))?;
     let end = pitot_meter::now() + DATA_PROCESS_TIMEOUT.into();
     ups.iter().for_each(|up| wait_for(up, Duration::from(end - pitot_meter::now())));
     Ok(Box::new(workers))

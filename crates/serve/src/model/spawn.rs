@@ -30,6 +30,8 @@ pub(super) static SPAWN: Model = Model {
     splits_files: false,
     reads_by_engine: true,
     is_one_process: false,
+    executes: true,
+    connects: false,
 };
 
 fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Workers>, Failure> {
@@ -63,5 +65,5 @@ fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Resul
             started
         }))
     };
-    start_acceptor(server, listeners.only(), Box::new(starter))
+    start_acceptor(server, listeners.only(), plan.single_threaded, Box::new(starter))
 }

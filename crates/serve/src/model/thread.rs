@@ -36,6 +36,8 @@ pub(super) static THREAD: Model = Model {
     splits_files: false,
     reads_by_engine: true,
     is_one_process: true,
+    executes: false,
+    connects: false,
 };
 
 type Connections = Mutex<HashMap<u64, Arc<ByThread>>>;

@@ -45,6 +45,8 @@ pub(super) static TOKIO: Model = Model {
     splits_files: false,
     reads_by_engine: false,
     is_one_process: true,
+    executes: false,
+    connects: false,
 };
 
 /// How long accepting pauses when no descriptor is left.

@@ -8,7 +8,7 @@
 //! thread does this.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -67,6 +67,11 @@ impl Maildir {
         let shared =
             Shared { tmp: Arc::new(open("tmp")?), new: open("new")?, begun: AtomicU64::new(0), host };
         Ok(Maildir { shared: Arc::new(shared) })
+    }
+
+    /// The directories in which messages are made and moved.
+    pub fn directories(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        [self.shared.tmp.as_fd(), self.shared.new.as_fd()].into_iter()
     }
 
     /// Carries out one step.

@@ -36,6 +36,7 @@ pub(super) struct Buffers {
     count: u16,
     buffer_bytes: u32,
     tail: u16,
+    is_leaked: bool,
 }
 
 impl Buffers {
@@ -54,9 +55,10 @@ impl Buffers {
             )?
         };
         let mapping = NonNull::new(mapping.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        let mut buffers = Buffers { mapping, mapping_bytes, queue_bytes, count, buffer_bytes, tail: 0 };
+        let mut buffers =
+            Buffers { mapping, mapping_bytes, queue_bytes, count, buffer_bytes, tail: 0, is_leaked: false };
         // SAFETY: the queue is page aligned, has `count` entries, and stays mapped until `self` is dropped, which the
-        // ring does after it has cancelled every operation.
+        // ring does after it has cancelled every operation, or for ever where it has not seen the end of one.
         unsafe {
             ring.submitter().register_buf_ring_with_flags(mapping.as_ptr() as u64, count, group, 0)?;
         }
@@ -96,6 +98,11 @@ impl Buffers {
         }
     }
 
+    /// Leaves the buffers mapped for ever, as the kernel may still write into them.
+    pub(super) fn leak(&mut self) {
+        self.is_leaked = true;
+    }
+
     fn start(&self, id: u16) -> *mut u8 {
         let offset = self.queue_bytes + usize::from(id) * self.buffer_bytes as usize;
         debug_assert!(offset + self.buffer_bytes as usize <= self.mapping_bytes);
@@ -106,7 +113,10 @@ impl Buffers {
 
 impl Drop for Buffers {
     fn drop(&mut self) {
-        // SAFETY: the range is the one that was mapped; the ring, dropped before, has ended all receives into it.
+        if self.is_leaked {
+            return;
+        }
+        // SAFETY: the range is the one that was mapped; the ring, dropped before, has seen the end of all receives into it.
         let _ = unsafe { munmap(self.mapping.as_ptr().cast(), self.mapping_bytes) };
     }
 }

@@ -66,6 +66,8 @@ pub struct Ring {
     ring: IoUring,
     buffers: Buffers,
     in_flight: InFlight,
+    /// Receives whose last completion has not come: the kernel may still write into the buffers.
+    receives: usize,
     /// Sockets whose shutdown is in flight, by number, and those of them that are to be closed then. The kernel shuts
     /// down on a thread of its own, which looks the socket up by its number only then: had it been closed before, the
     /// number might already be the next connection's.
@@ -114,6 +116,7 @@ impl Ring {
             ring,
             buffers,
             in_flight: InFlight::new(),
+            receives: 0,
             shutting_down: HashMap::new(),
             arrived: Vec::with_capacity(sizes.completions as usize),
             returned: 0,
@@ -139,6 +142,7 @@ impl Ring {
             Target::Fd(fd) => opcode::RecvMulti::new(fd, BUFFER_GROUP).build(),
             Target::Fixed(fd) => opcode::RecvMulti::new(fd, BUFFER_GROUP).build(),
         };
+        self.receives += 1;
         self.push(entry, user_data(Kind::Receive, token.bits()));
     }
 
@@ -355,7 +359,10 @@ impl Ring {
         let token = Token::from_bits(data);
         let last = !cqueue::more(flags);
         match kind {
-            Kind::Receive => Some(self.received(token, result, flags, last)),
+            Kind::Receive => {
+                self.receives -= usize::from(last);
+                Some(self.received(token, result, flags, last))
+            }
             Kind::SendStatic => {
                 Some(Completion::Sent { token, result: check(result), payload: Box::default() })
             }
@@ -436,20 +443,23 @@ impl Drop for Ring {
         let _ = self.ring.submit();
         let timeout = types::Timespec::new().sec(1);
         let _ = self.ring.submitter().register_sync_cancel(Some(timeout), types::CancelBuilder::any());
-        let _ = self.ring.submitter().submit_with_args(0, &types::SubmitArgs::new());
-        while self.returned < self.arrived.len() || !self.ring.completion().is_empty() {
+        loop {
             while let Some(completion) = self.next_completion() {
                 if let Completion::Received { result: Ok(Some(chunk)), .. } = completion {
                     self.recycle(chunk);
                 }
             }
-            self.arrived.clear();
-            self.returned = 0;
-            self.arrived.extend(self.ring.completion().map(|c| (c.user_data(), c.result(), c.flags())));
+            // The kernel hands over what was cancelled only to a thread that asks for completions.
+            if self.wait(Some(Duration::ZERO)).is_err() || self.arrived.is_empty() {
+                break;
+            }
         }
+        // The kernel did not report that it is done with these.
         if self.in_flight.count() > 0 {
-            // The kernel did not report that it is done with these.
             self.in_flight.leak();
+        }
+        if self.receives > 0 {
+            self.buffers.leak();
         }
     }
 }

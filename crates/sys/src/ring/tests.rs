@@ -169,3 +169,30 @@ fn a_shutdown_meets_its_own_socket_and_not_the_next_of_its_number() {
         }
     }
 }
+
+#[test]
+fn buffers_stay_mapped_while_a_receive_may_write_into_them() {
+    use std::os::unix::fs::FileExt;
+    const PATTERN: &[u8; 16] = b"still mapped 42!";
+    for has_ended in [true, false] {
+        let mut ring = ring();
+        let (mut client, fd, _listener) = accepted(&mut ring, false);
+        let token = Token::new(1, 2);
+        ring.receive(token, &fd);
+        client.write_all(PATTERN).unwrap();
+        let Completion::Received { result: Ok(Some(chunk)), last: false, .. } = next(&mut ring) else {
+            panic!("nothing was received")
+        };
+        let place = ring.chunk(&chunk).as_ptr() as u64;
+        ring.recycle(chunk);
+        if !has_ended {
+            // As if the kernel did not report the end of one in time.
+            ring.receives += 1;
+        }
+        drop(ring);
+        let mut found = [0; PATTERN.len()];
+        // Reading by the file fails where memory is not mapped.
+        let read = std::fs::File::open("/proc/self/mem").unwrap().read_exact_at(&mut found, place);
+        assert_eq!(read.is_ok() && &found == PATTERN, !has_ended);
+    }
+}

@@ -2,7 +2,11 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, lchown};
 use std::path::Path;
+
+use pitot_sys::user::User;
+use rustix::fs::OFlags;
 
 use crate::plan::{FileContent, Part, PlanFile, line_template};
 
@@ -24,6 +28,28 @@ pub(super) fn write(dir: &Path, files: &[PlanFile]) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Gives a directory and all that is in it to a user; the directory last, so that nobody changes what is below it meanwhile.
+pub(super) fn give_to(dir: &Path, user: User) -> io::Result<()> {
+    for entry in std::fs::read_dir(dir)? {
+        let entry = entry?;
+        match entry.file_type()?.is_dir() {
+            true => give_to(&entry.path(), user)?,
+            false => lchown(entry.path(), Some(user.uid()), Some(user.gid()))?,
+        }
+    }
+    lchown(dir, Some(user.uid()), Some(user.gid()))
+}
+
+/// The content of a file that belongs to that user. Root does not follow a link of theirs, or wait for a FIFO.
+pub(super) fn read_of(path: &Path, user: User) -> Option<String> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let mut file = File::options().read(true).custom_flags(flags.bits() as i32).open(path).ok()?;
+    let metadata = file.metadata().ok()?;
+    let mut text = String::new();
+    (metadata.is_file() && metadata.uid() == user.uid()).then(|| file.read_to_string(&mut text).ok())??;
+    Some(text)
 }
 
 /// Writes a line `count` times, with its numbers.
@@ -60,5 +86,25 @@ mod tests {
         let read = |path: &str| std::fs::read_to_string(dir.path().join(path)).unwrap();
         assert_eq!((read("a/b/text").as_str(), read("a/size").as_str()), ("it's {x}", "xxx"));
         assert_eq!(read("lines"), "u0@d0\nu1@d1\nu2@d0\n");
+    }
+
+    #[pitot_needs::needs("root")]
+    #[test]
+    fn root_reads_nothing_through_links_of_the_user_of_the_programs() {
+        let dir = tempfile::tempdir().unwrap();
+        let user = User::find("65533:65534").unwrap();
+        let secret = dir.path().join("secret");
+        std::fs::write(&secret, "root's").unwrap();
+        let own = dir.path().join("own");
+        std::fs::create_dir_all(own.join("below")).unwrap();
+        std::fs::write(own.join("below/file"), "theirs").unwrap();
+        std::os::unix::fs::symlink(&secret, own.join("link")).unwrap();
+        std::fs::hard_link(&secret, own.join("hard")).unwrap();
+        give_to(&own.join("below"), user).unwrap();
+        let owner = |name: &str| own.join(name).symlink_metadata().unwrap().uid();
+        assert_eq!((owner("below"), owner("below/file"), owner("link")), (65533, 65533, 0));
+        assert_eq!(read_of(&own.join("below/file"), user).as_deref(), Some("theirs"));
+        assert_eq!(read_of(&own.join("link"), user), None);
+        assert_eq!(read_of(&own.join("hard"), user), None);
     }
 }

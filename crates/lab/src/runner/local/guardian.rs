@@ -3,23 +3,21 @@
 //! The programs that the lab starts die with it by themselves (PR_SET_PDEATHSIG), but their children need not: a killed
 //! nginx leaves its workers. So before anything else the lab forks a guardian that waits on a pipe. When the lab ends,
 //! by whatever means, the pipe closes; the guardian then kills all that the lab has started and not seen end, known by
-//! its session or by a line in its environment, sets back what the journal of the host says that the run has changed, takes back
-//! faults that nobody else will, and removes the private directory.
+//! what [`super::marks`] says, sets back what the journal of the host says that the run has changed, takes back faults that
+//! nobody else will, and removes the private directory.
 
 use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use pitot_host::journal::{self, Scope};
-use pitot_sys::guardian::{fork_guardian, wait_until};
+use pitot_sys::Mark;
+use pitot_sys::guardian::fork_guardian;
 use pitot_sys::process::SingleThreaded;
+use pitot_sys::user::User;
 
-use super::cpu_account::{own_groups, remove_groups};
-use super::marks::{cookie_line, group_prefix, sweep};
+use super::groups::own_groups;
+use super::marks::{end_run, group_prefix};
 use super::private_dir::PrivateDir;
-
-/// How long processes may take to be gone after SIGKILL.
-const SWEEP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What the line of a batch of a journal begins with.
 const JOURNAL: char = '@';
@@ -30,6 +28,8 @@ pub struct Guardian {
     pipe: Option<PipeWriter>,
     cookie: String,
     dir: PrivateDir,
+    /// Whose processes the programs of the run are, if not this process's user's.
+    user: Option<User>,
 }
 
 impl Guardian {
@@ -41,11 +41,22 @@ impl Guardian {
     pub fn start() -> std::io::Result<Guardian> {
         let unique = format!("{}-{:x}", std::process::id(), pitot_meter::now().0);
         let dir = PrivateDir::make(&std::env::temp_dir(), &unique)?;
-        let mut guardian = Guardian { pipe: None, cookie: unique, dir };
+        let mut guardian = Guardian { pipe: None, cookie: unique, dir, user: None };
         if let Some(proof) = SingleThreaded::check() {
             guardian.pipe = Some(fork_guardian(proof, |pipe| watch(pipe, &guardian))?);
         }
         Ok(guardian)
+    }
+
+    /// The programs of the run, but those that make faults, are started as that user. Only root may do that.
+    #[must_use]
+    pub fn with_user(mut self, user: Option<User>) -> Guardian {
+        self.user = user;
+        self
+    }
+
+    pub(crate) fn user(&self) -> Option<User> {
+        self.user
     }
 
     /// True if there is a guardian process.
@@ -66,6 +77,11 @@ impl Guardian {
     /// The name of a control group of this run.
     pub(super) fn group_name(&self, number: usize) -> String {
         format!("{}{number}", group_prefix(&self.cookie))
+    }
+
+    /// The mark of a program of this run.
+    pub(super) fn mark(&self, number: usize) -> Mark {
+        Mark::new(&self.cookie, number)
     }
 
     /// A program was started that leads this session.
@@ -118,14 +134,13 @@ fn watch(pipe: PipeReader, guardian: &Guardian) {
             _ => sessions.retain(|s| *s != session),
         }
     }
-    sweep(&sessions, &cookie_line(&guardian.cookie), SWEEP_TIMEOUT);
+    end_run(&guardian.cookie, &sessions, &own_groups());
     for (batch, journal) in batches {
         // What cannot be undone stays in the journal, and `pitot host status` shows it.
         let _ = journal::undo(&journal, Scope::Later(batch), pitot_fault::take_back);
     }
     // The guardians of faults are among the processes that were killed.
     let _ = journal::undo(&journal::place(), Scope::LeftFaults, pitot_fault::take_back);
-    wait_until(SWEEP_TIMEOUT, || remove_groups(&own_groups(), &group_prefix(&guardian.cookie)));
     let _ = std::fs::remove_dir_all(guardian.dir.path());
 }
 
@@ -145,7 +160,7 @@ mod tests {
         let (reader, writer) = std::io::pipe().unwrap();
         let cookie = format!("test-journal-{}", std::process::id());
         let private = PrivateDir::make(dir.path(), &cookie).unwrap();
-        let mut lab = Guardian { pipe: Some(writer), cookie, dir: private };
+        let mut lab = Guardian { pipe: Some(writer), cookie, dir: private, user: None };
         lab.host_changes(&journal, 1);
         lab.pipe = None;
         watch(reader, &lab);

@@ -1,62 +1,67 @@
 //! How the processes and control groups of a run are known, whoever started them.
+//!
+//! Each program has a session, two variables in its environment, a mark that survives `env -i setsid` ([`pitot_sys::Mark`]) and,
+//! where one can be made, a control group. Its descendants have all of these until they drop one, and to be known one is enough.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
-use pitot_sys::guardian::kill_all;
+use pitot_sys::guardian::{kill_all, wait_until};
 
+use super::groups::remove_groups;
 use crate::procfs;
 
 /// The variable whose value, the cookie, marks all processes of one run.
 pub(crate) const COOKIE_NAME: &str = "PITOT_RUN";
+
+/// How long killed processes and their control groups may take to be gone.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What the names of a run's control groups begin with.
 pub(super) fn group_prefix(cookie: &str) -> String {
     format!("pitot-{cookie}-")
 }
 
-/// The line of the environment by which the processes of a run are known.
-pub(super) fn cookie_line(cookie: &str) -> String {
-    format!("{COOKIE_NAME}={cookie}")
-}
-
-/// Kills all processes of `sessions` and all that carry the cookie until none is left. Returns those that it found.
-pub(crate) fn sweep(sessions: &[u32], cookie: &str, timeout: Duration) -> Vec<(u32, String)> {
-    let mut all = Vec::new();
-    kill_all(timeout, || {
-        let found = procfs::find(sessions, cookie);
-        let pids = found.iter().map(|(pid, _)| *pid).collect();
-        let new: Vec<_> = found.into_iter().filter(|process| !all.contains(process)).collect();
-        all.extend(new);
-        pids
-    });
-    all
+/// Kills all processes of a run that is over, and removes its control groups, which are right below `parents`.
+pub(super) fn end_run(cookie: &str, sessions: &[u32], parents: &[PathBuf]) {
+    // Groups first: what is killed as a whole cannot fork meanwhile.
+    wait_until(TIMEOUT, || remove_groups(parents, &group_prefix(cookie)));
+    let line = format!("{COOKIE_NAME}={cookie}");
+    kill_all(TIMEOUT, || procfs::find(sessions, Some(&line), |mark| mark.is_of(cookie)));
 }
 
 #[cfg(test)]
 mod tests {
     use std::time::Instant;
 
+    use pitot_sys::Mark;
+
     use super::*;
 
-    const TIMEOUT: Duration = Duration::from_secs(5);
-
     #[test]
-    fn a_sweep_reaches_daemons_by_their_cookie() {
+    fn a_run_is_ended_with_daemons_that_keep_only_their_environment_or_only_their_mark() {
         let cookie = format!("test-{}", std::process::id());
-        // The shell ends at once and leaves a child in a session of its own.
-        let status = std::process::Command::new("sh")
-            .args(["-c", "setsid sleep 60 </dev/null >/dev/null 2>&1 & exit 0"])
-            .env(COOKIE_NAME, &cookie)
-            .status()
-            .unwrap();
-        assert!(status.success());
-        let line = cookie_line(&cookie);
+        // The shell ends at once and leaves two children in sessions of their own.
+        let mut command = std::process::Command::new("sh");
+        command.args([
+            "-c",
+            "exec </dev/null >/dev/null 2>&1; setsid sleep 60 & env -i setsid sleep 61 & exit 0",
+        ]);
+        command.env(COOKIE_NAME, &cookie);
+        Mark::new(&cookie, 3).put_on(&mut command);
+        assert!(command.status().unwrap().success());
+        let line = format!("{COOKIE_NAME}={cookie}");
+        let count = |found: Vec<_>| {
+            found.iter().filter(|p: &&pitot_sys::processes::Process| p.name == "sleep").count()
+        };
         let deadline = Instant::now() + TIMEOUT;
-        while procfs::find(&[], &line).iter().all(|(_, name)| name != "sleep") {
-            assert!(Instant::now() < deadline, "the child never came up");
+        let all = || procfs::find(&[], Some(&line), |mark| mark.is_of(&cookie));
+        while count(all()) < 2 {
+            assert!(Instant::now() < deadline, "the children never came up");
             std::thread::yield_now();
         }
-        assert_eq!(sweep(&[], &line, TIMEOUT).len(), 1);
-        assert_eq!(procfs::find(&[], &line), []);
+        assert_eq!(count(procfs::find(&[], Some(&line), |_| false)), 1, "the other one has no environment");
+        end_run(&cookie, &[], &[]);
+        assert_eq!(all(), []);
     }
 }

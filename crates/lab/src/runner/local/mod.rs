@@ -3,6 +3,7 @@
 mod answer;
 mod cpu_account;
 mod files;
+mod groups;
 mod guardian;
 mod host;
 mod marks;
@@ -11,22 +12,26 @@ mod process;
 
 use std::cell::{Cell, RefCell};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use pitot_host::setting::Change;
 use pitot_meter::{Nanos, now};
+use pitot_sys::Mark;
+use pitot_sys::guardian::kill_all;
 use pitot_sys::processes;
 use pitot_sys::spawn::{self, Stop};
+use pitot_sys::user::User;
 
 use answer::Pending;
-use cpu_account::{Clocks, CpuAccount, Hierarchy};
+use cpu_account::{Clocks, CpuAccount};
+use groups::{Group, Hierarchy};
 pub use guardian::Guardian;
 use host::HostChanges;
-use marks::{COOKIE_NAME, sweep};
+use marks::COOKIE_NAME;
 pub use private_dir::Leftovers;
-use process::{Event, Process};
+use process::{Event, Process, Start};
 
 use crate::monitor::{Monitor, StealReader};
 use crate::plan::PlanFile;
@@ -34,6 +39,7 @@ use crate::runner::executor::{
     Account, AddressChoice, Command, Ending, Executor, Extent, LeftBehind, Line, Machine, Observed, Output,
     Place, Question, Role,
 };
+use crate::runner::printed::{self, Asked};
 use crate::runner::repetition::SERVER_PID;
 use pitot_host::{CpuSplit, throttle_count};
 
@@ -59,7 +65,8 @@ pub(super) struct ThisMachine<'a> {
     /// Where servers listen.
     address: IpAddr,
     executors: Cell<usize>,
-    groups: Cell<usize>,
+    /// How many programs were started.
+    programs: Cell<usize>,
 }
 
 impl<'a> ThisMachine<'a> {
@@ -75,7 +82,7 @@ impl<'a> ThisMachine<'a> {
             host: RefCell::new(HostChanges::none()),
             address: Ipv4Addr::LOCALHOST.into(),
             executors: Cell::new(0),
-            groups: Cell::new(0),
+            programs: Cell::new(0),
         }
     }
 
@@ -85,14 +92,22 @@ impl<'a> ThisMachine<'a> {
         self
     }
 
+    /// Whose processes the programs are, if not this process's user's.
+    fn user(&self) -> Option<User> {
+        self.guardian.borrow().user()
+    }
+
     fn throttled(&self) -> u64 {
         throttle_count(&self.cpus.server) + throttle_count(&self.cpus.load)
     }
 
-    /// A control group for one program.
-    fn group(&self) -> Option<cpu_account::Group> {
-        self.groups.set(self.groups.get() + 1);
-        self.hierarchy.as_ref()?.make(&self.guardian.borrow().group_name(self.groups.get()))
+    /// The mark of one more program, and its control group if one can be made.
+    fn marks(&self) -> (Mark, Option<Group>) {
+        self.programs.set(self.programs.get() + 1);
+        let (guardian, number) = (self.guardian.borrow(), self.programs.get());
+        let group =
+            self.hierarchy.as_ref().and_then(|hierarchy| hierarchy.make(&guardian.group_name(number)));
+        (guardian.mark(number), group)
     }
 }
 
@@ -105,6 +120,7 @@ impl Machine for ThisMachine<'_> {
             machine: self,
             cookie,
             dir: PathBuf::new(),
+            is_handed_over: false,
             programs: Vec::new(),
             monitor: None,
             measured: None,
@@ -114,6 +130,10 @@ impl Machine for ThisMachine<'_> {
             events,
             receiver,
         })
+    }
+
+    fn printed_by(&self, command: &Asked<'_>) -> Result<String, String> {
+        printed::here(command, self.user())
     }
 
     fn set_host(&self, changes: &[Change]) -> Result<(), String> {
@@ -138,6 +158,8 @@ struct Local<'m> {
     /// The value of [`PLACE_NAME`] in all processes that it starts.
     cookie: String,
     dir: PathBuf,
+    /// The directory belongs to the user of the programs, so that nothing in it can be trusted any more.
+    is_handed_over: bool,
     programs: Vec<Started>,
     monitor: Option<Monitor>,
     /// The program that counts as the server.
@@ -154,6 +176,8 @@ struct Local<'m> {
 struct Started {
     role: Role,
     process: Process,
+    mark: Option<Mark>,
+    group: Option<Group>,
     cpu: Option<CpuAccount>,
 }
 
@@ -174,22 +198,49 @@ impl Local<'_> {
     }
 
     /// What an earlier server has left behind goes before another one is started: it would hold the address.
-    fn clear_away_server(&mut self) {
-        let earlier = self.programs.iter().filter(|p| p.role == Role::Server).map(|p| p.process.id());
-        let earlier: Vec<u32> = earlier.collect();
-        if !earlier.is_empty() {
-            // No line of an environment is without a name.
-            sweep(&earlier, "=", ORPHAN_TIMEOUT);
+    fn clear_away_server(&self) {
+        if self.programs.iter().any(|program| program.role == Role::Server) {
+            self.kill(|program| program.role == Role::Server, None);
         }
     }
 
     /// Of a program that is started again and again only the last one is kept: a server that stands for days may have a fault
-    /// every minute.
+    /// every minute. What still has processes is kept as well, so that they are found at the end.
     fn forget_ended(&mut self, role: Role) {
-        let has_ended = |program: &mut Started| program.role == role && program.process.ending().is_some();
-        for program in self.programs.extract_if(.., has_ended) {
+        let programs = self.programs.iter_mut().filter(|program| program.role == role);
+        let ended: Vec<u32> =
+            programs.filter_map(|p| p.process.ending().is_some().then(|| p.process.id())).collect();
+        let has_ended = |program: &Started| ended.contains(&program.process.id());
+        if ended.is_empty() || !self.processes(has_ended, None).is_empty() {
+            return;
+        }
+        for program in self.programs.extract_if(.., |program| has_ended(program)) {
             self.machine.guardian.borrow_mut().ended(program.process.id());
         }
+    }
+
+    /// The processes of these programs, whoever started them, and those whose environment has the line.
+    fn processes(&self, of: impl Fn(&Started) -> bool, line: Option<&str>) -> Vec<processes::Process> {
+        let programs: Vec<&Started> = self.programs.iter().filter(|program| of(program)).collect();
+        let sessions: Vec<u32> = programs.iter().map(|program| program.process.id()).collect();
+        let is_theirs = |mark| programs.iter().any(|program| program.mark == Some(mark));
+        let mut found = crate::procfs::find(&sessions, line, is_theirs);
+        for member in programs.iter().filter_map(|program| program.group.as_ref()).flat_map(Group::processes)
+        {
+            if found.iter().all(|process| process.pid != member.pid) {
+                found.push(member);
+            }
+        }
+        found
+    }
+
+    /// Kills them, until none is left.
+    fn kill(&self, of: impl Fn(&Started) -> bool, line: Option<&str>) {
+        kill_all(ORPHAN_TIMEOUT, || {
+            let programs = self.programs.iter().filter(|program| of(program));
+            programs.filter_map(|program| program.group.as_ref()).for_each(Group::kill);
+            self.processes(&of, line)
+        });
     }
 
     /// The line of the environment by which they are known.
@@ -197,13 +248,13 @@ impl Local<'_> {
         format!("{PLACE_NAME}={}", self.cookie)
     }
 
-    /// Processes of `sessions` that do not end by themselves in time.
-    fn orphans(&self, sessions: &[u32]) -> Vec<LeftBehind> {
+    /// Processes that do not end by themselves in time.
+    fn orphans(&self) -> Vec<LeftBehind> {
         let deadline = Instant::now() + ORPHAN_TIMEOUT;
         loop {
-            let left = crate::procfs::find(sessions, &self.place_line());
+            let left = self.processes(|_| true, Some(&self.place_line()));
             if left.is_empty() || Instant::now() > deadline {
-                return left.into_iter().map(|(pid, name)| LeftBehind { pid, name }).collect();
+                return left.into_iter().map(|p| LeftBehind { pid: p.pid, name: p.name }).collect();
             }
             std::thread::sleep(ORPHAN_INTERVAL);
         }
@@ -222,6 +273,7 @@ impl Executor for Local<'_> {
         let file_system = self.machine.host.borrow().file_system();
         let dir = file_system.unwrap_or_else(|| self.machine.guardian.borrow().dir().to_owned());
         self.dir = dir.join(number.to_string());
+        self.is_handed_over = false;
         std::fs::create_dir_all(&self.dir).map_err(|e| cannot_write(&e))?;
         let any_port = SocketAddr::new(self.machine.address, 0);
         let address = match address {
@@ -235,16 +287,20 @@ impl Executor for Local<'_> {
     }
 
     fn write_files(&mut self, files: &[PlanFile]) -> Result<(), String> {
+        if self.is_handed_over {
+            return Err("files cannot be written once programs of another user run in their directory".into());
+        }
         files::write(&self.dir, files).map_err(|e| cannot_write(&e))
     }
 
     fn start(&mut self, command: &Command) -> Result<(), String> {
-        let group = command.cpu_is_counted.then(|| self.machine.group()).flatten();
+        // A fault's program is followed by a guardian of its own, which this run must not kill.
+        let is_ours = !matches!(command.role, Role::Fault(_));
+        let variables = [(COOKIE_NAME, self.machine.guardian.borrow().cookie().to_owned())];
+        let variables = variables.into_iter().chain([(PLACE_NAME, self.cookie.clone())]).filter(|_| is_ours);
+        let (mark, group) = is_ours.then(|| self.machine.marks()).unzip();
+        let group = group.flatten();
         let members = group.as_ref().and_then(|group| group.members().ok());
-        let marks = [(COOKIE_NAME, self.machine.guardian.borrow().cookie().to_owned())];
-        let marks = marks.into_iter().chain([(PLACE_NAME, self.cookie.clone())]);
-        // A fault's program is followed by a guardian of its own, which a sweep of this run must not find.
-        let marks = marks.filter(|_| !matches!(command.role, Role::Fault(_)));
         let command = &self.aimed(command);
         if command.role == Role::Server {
             self.clear_away_server();
@@ -252,7 +308,13 @@ impl Executor for Local<'_> {
             self.pending = Pending::default();
         }
         self.forget_ended(command.role);
-        let process = Process::start(command, &self.dir, marks, members, &self.events)?;
+        let user = self.machine.user().filter(|_| is_ours);
+        if let Some(user) = user.filter(|_| !self.is_handed_over) {
+            files::give_to(&self.dir, user).map_err(|e| cannot_write(&e))?;
+            self.is_handed_over = true;
+        }
+        let how = Start { dir: &self.dir, mark, members, user };
+        let process = Process::start(command, how, variables, &self.events)?;
         let session = process.id();
         self.machine.guardian.borrow_mut().started(session);
         match (command.account, &mut self.monitor) {
@@ -266,11 +328,11 @@ impl Executor for Local<'_> {
             (Account::None, Some(monitor)) => monitor.ignore(session),
             (_, None) => {}
         }
-        let cpu = command.cpu_is_counted.then(|| match group {
-            Some(group) => CpuAccount::Group(group),
+        let cpu = command.cpu_is_counted.then(|| match group.as_ref().and_then(Group::counter) {
+            Some(counter) => CpuAccount::Group(counter),
             None => CpuAccount::Clocks(Box::new(Clocks::new(session))),
         });
-        self.programs.push(Started { role: command.role, process, cpu });
+        self.programs.push(Started { role: command.role, process, mark, group, cpu });
         Ok(())
     }
 
@@ -339,7 +401,14 @@ impl Executor for Local<'_> {
     }
 
     fn read_file(&mut self, path: &str) -> Option<String> {
-        std::fs::read_to_string(path).ok()
+        match self.machine.user() {
+            Some(user) => files::read_of(Path::new(path), user),
+            None => std::fs::read_to_string(path).ok(),
+        }
+    }
+
+    fn printed_by(&mut self, command: &Asked<'_>) -> Result<String, String> {
+        self.machine.printed_by(command)
     }
 
     fn finish(&mut self) -> Observed {
@@ -348,9 +417,9 @@ impl Executor for Local<'_> {
         let sessions: Vec<u32> = self.programs.iter().map(|p| p.process.id()).collect();
         // Where a program had to be killed, what it leaves behind is no fault of its own.
         let all_ended = self.programs.iter_mut().all(|p| p.process.ending().is_some());
-        let left_behind = if all_ended { self.orphans(&sessions) } else { Vec::new() };
+        let left_behind = if all_ended { self.orphans() } else { Vec::new() };
         if !all_ended || !left_behind.is_empty() {
-            sweep(&sessions, &self.place_line(), ORPHAN_TIMEOUT);
+            self.kill(|_| true, Some(&self.place_line()));
         }
         for program in &mut self.programs {
             // Killed or ended: either way it is waited for, so that no zombie stays.
@@ -359,7 +428,7 @@ impl Executor for Local<'_> {
                 std::thread::sleep(ORPHAN_INTERVAL);
             }
             // All members have ended: the control group can go.
-            program.cpu = None;
+            program.group = None;
         }
         for session in sessions {
             self.machine.guardian.borrow_mut().ended(session);

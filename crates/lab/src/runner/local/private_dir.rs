@@ -9,14 +9,12 @@ use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use pitot_sys::guardian::wait_until;
 use pitot_sys::safe_open::{own_directory, own_file, read_text};
 use rustix::fs::OFlags;
 
-use super::cpu_account::{own_groups, remove_groups};
-use super::marks::{cookie_line, group_prefix, sweep};
+use super::groups::own_groups;
+use super::marks::end_run;
 
 /// What the names of directories begin with. The cookie of the run follows.
 const PREFIX: &str = "pitot-";
@@ -26,8 +24,6 @@ const UNFINISHED_PREFIX: &str = "new-pitot-";
 const OWNER_FILE: &str = ".run";
 /// Far more than the file of a run can come to.
 const OWNER_BYTES_MAX: u64 = 64 << 10;
-/// How long killed processes and their control groups may take to be gone.
-const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A directory that belongs to one run.
 #[derive(Debug)]
@@ -87,17 +83,21 @@ impl Leftovers {
         Leftovers(entries.filter_map(|entry| Leftover::of(entry.path())).collect())
     }
 
-    /// Kills the processes that are left: they may use what is to be undone.
+    /// Kills the processes that are left, and removes their control groups: they may use what is to be undone.
     pub fn end_processes(&self) {
         for leftover in &self.0 {
-            sweep(&[], &cookie_line(&leftover.cookie), TIMEOUT);
+            // Without its groups there are still the other marks.
+            let groups = read_text(&leftover.owner, OWNER_BYTES_MAX).unwrap_or_default();
+            let groups: Vec<PathBuf> = groups.lines().map(PathBuf::from).collect();
+            end_run(&leftover.cookie, &[], &groups);
         }
     }
 
-    /// Removes control groups and directories. Returns the directories that are gone. Call it after the changes of the machine
+    /// Removes directories. Returns the directories that are gone. Call it after the changes of the machine
     /// are undone: file systems that a run has made are mounted in its directory.
     pub fn remove(self) -> Vec<PathBuf> {
-        self.0.into_iter().filter_map(Leftover::remove).collect()
+        let gone = self.0.into_iter().filter(|leftover| std::fs::remove_dir_all(&leftover.path).is_ok());
+        gone.map(|leftover| leftover.path).collect()
     }
 }
 
@@ -108,14 +108,6 @@ impl Leftover {
         let owner = own_file(own_directory(&path).ok()?, OWNER_FILE, OFlags::RDWR).ok()?;
         owner.try_lock().ok()?;
         Some(Leftover { path, cookie, owner })
-    }
-
-    fn remove(self) -> Option<PathBuf> {
-        let groups = read_text(&self.owner, OWNER_BYTES_MAX).ok()?;
-        let groups: Vec<PathBuf> = groups.lines().map(PathBuf::from).collect();
-        wait_until(TIMEOUT, || remove_groups(&groups, &group_prefix(&self.cookie)));
-        std::fs::remove_dir_all(&self.path).ok()?;
-        Some(self.path)
     }
 }
 

@@ -8,8 +8,10 @@ use std::process::{Child, Stdio};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use pitot_sys::Mark;
 use pitot_sys::spawn;
 use pitot_sys::usage::{self, Usage};
+use pitot_sys::user::User;
 
 use crate::record::Lifetime;
 use crate::runner::executor::{Command, Ending, Line, Output, Role};
@@ -72,19 +74,28 @@ pub(super) struct Process {
     stderr: Arc<Tail>,
 }
 
+/// How a program is started besides its command.
+#[derive(Debug)]
+pub(super) struct Start<'a> {
+    /// Where, if the command names no other directory.
+    pub(super) dir: &'a Path,
+    pub(super) mark: Option<Mark>,
+    /// The list of members of its control group, open for writing.
+    pub(super) members: Option<File>,
+    /// As whom, if not as this process's user.
+    pub(super) user: Option<User>,
+}
+
 impl Process {
-    /// Starts the program in a session of its own, in the directory `dir` if the command names no other, with the
-    /// variables `marks` (name and value) in its environment, and in the control group whose list of members is open as
-    /// `members`. The error is a sentence.
+    /// Starts the program in a session of its own, with `variables` (name and value) in its environment. The error is a sentence.
     pub(super) fn start(
         command: &Command,
-        dir: &Path,
-        marks: impl Iterator<Item = (&'static str, String)>,
-        members: Option<File>,
+        how: Start<'_>,
+        variables: impl Iterator<Item = (&'static str, String)>,
         events: &Sender<Event>,
     ) -> Result<Process, String> {
         let [program, arguments @ ..] = &command.argv[..] else { return Err("the command is empty".into()) };
-        let cwd = command.cwd.as_deref().map_or(dir, Path::new);
+        let cwd = command.cwd.as_deref().map_or(how.dir, Path::new);
         if !cwd.is_dir() {
             // Else the error would read as if the program were not there.
             return Err(format!(
@@ -96,14 +107,21 @@ impl Process {
         process
             .args(arguments)
             .envs(command.env.iter().map(|(name, value)| (name, value)))
-            .envs(marks)
+            .envs(variables)
             .current_dir(cwd)
             .stdin(if command.converses { Stdio::piped() } else { Stdio::null() })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         spawn::isolate(&mut process, &command.cpus);
-        if let Some(members) = members {
+        if let Some(mark) = how.mark {
+            mark.put_on(&mut process);
+        }
+        if let Some(members) = how.members {
             spawn::enter_cgroup(&mut process, members);
+        }
+        // Last: a group and CPUs may be root's to choose.
+        if let Some(user) = how.user {
+            user.run(&mut process);
         }
         let mut child = process.spawn().map_err(|e| format!("`{program}` could not be started: {e}"))?;
         let (stdout, stderr) = (Arc::<Tail>::default(), Arc::<Tail>::default());

@@ -1,0 +1,292 @@
+//! Control groups: one for each program that the lab starts.
+//!
+//! Every process that a program ever starts is a member of its group, whatever it does to its environment, session and parents, so
+//! that a group says what a program has left behind, and is killed as a whole (cgroups(7)). It also counts the CPU time
+//! of all that were ever its members.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use pitot_meter::Nanos;
+use pitot_sys::processes::Process;
+use pitot_sys::spawn;
+use rustix::fs::statfs;
+
+/// The file systems of control groups: CGROUP_SUPER_MAGIC and CGROUP2_SUPER_MAGIC of linux/magic.h.
+const CONTROL_GROUPS: [u32; 2] = [0x0027_e0eb, 0x6367_7270];
+/// A program that makes groups below its own makes no deeper ones.
+const DEPTH_MAX: usize = 8;
+
+/// Where a counter of a control group stands, and how it is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// `usage_usec` in `cpu.stat`.
+    Version2,
+    /// Nanoseconds in `cpuacct.usage`.
+    Version1,
+}
+
+/// The control group of this process, below which groups for programs can be made.
+#[derive(Clone, Debug)]
+pub(super) struct Hierarchy {
+    own: PathBuf,
+    kind: Kind,
+}
+
+impl Hierarchy {
+    /// The first hierarchy in which this process may make groups. `name` is the name of one that is tried.
+    pub(super) fn find(name: &str) -> Option<Hierarchy> {
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
+        let memberships = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+        [Kind::Version2, Kind::Version1].into_iter().find_map(|kind| {
+            let hierarchy = Hierarchy { own: own_group(kind, &mounts, &memberships)?, kind };
+            let trial = hierarchy.make(name)?;
+            // A group may be made where its counter is missing or its list of members belongs to somebody else.
+            let is_usable = trial.members().is_ok_and(spawn::can_enter_cgroup)
+                && trial.counter().is_some_and(|counter| counter.cpu_time().is_some());
+            is_usable.then_some(hierarchy)
+        })
+    }
+
+    /// Makes a group.
+    pub(super) fn make(&self, name: &str) -> Option<Group> {
+        let dir = self.own.join(name);
+        std::fs::create_dir(&dir).ok()?;
+        Some(Group { dir, kind: self.kind })
+    }
+}
+
+/// The directories below which this process makes its groups, one for each version.
+pub(super) fn own_groups() -> Vec<PathBuf> {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let (mounts, memberships) = (read("/proc/self/mountinfo"), read("/proc/self/cgroup"));
+    [Kind::Version2, Kind::Version1].into_iter().filter_map(|k| own_group(k, &mounts, &memberships)).collect()
+}
+
+/// Removes the groups right below `parents` whose names are `prefix` and a number, and kills what is still a member of one.
+/// True if none is left. A group can outlive the processes that /proc shows: while the threads of a killed
+/// process end one by one, its first may be a zombie already.
+pub(super) fn remove_groups(parents: &[PathBuf], prefix: &str) -> bool {
+    let mut all_gone = true;
+    let parents = parents.iter().filter(|dir| is_control_group(dir));
+    for entry in parents.filter_map(|dir| std::fs::read_dir(dir).ok()).flatten().flatten() {
+        let name = entry.file_name();
+        let number = name.to_str().and_then(|name| name.strip_prefix(prefix));
+        if number.is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())) {
+            let is_gone = remove(&entry.path());
+            if !is_gone {
+                kill(&entry.path());
+            }
+            all_gone &= is_gone;
+        }
+    }
+    all_gone
+}
+
+/// Whether the kernel has made a directory for a control group: in another file system anybody can make one that looks so.
+fn is_control_group(dir: &Path) -> bool {
+    statfs(dir).is_ok_and(|system| CONTROL_GROUPS.contains(&(system.f_type as u32)))
+}
+
+/// Removes a group and those below it. True if it is gone, which it cannot be while it has a member.
+fn remove(dir: &Path) -> bool {
+    all_below(dir).iter().rev().for_each(|group| drop(std::fs::remove_dir(group)));
+    !dir.exists()
+}
+
+/// Kills the members of a group and of those below it. It has to be repeated where the kernel does not do it at once.
+fn kill(dir: &Path) {
+    // Linux 5.14 or later, version 2: nothing can be forked meanwhile.
+    if std::fs::write(dir.join("cgroup.kill"), "1").is_err() {
+        members(dir).iter().for_each(Process::kill);
+    }
+}
+
+/// The members of a group and of those below it that have not ended.
+fn members(dir: &Path) -> Vec<Process> {
+    let lists = all_below(dir).into_iter().map(|group| std::fs::read_to_string(group.join("cgroup.procs")));
+    let lists: Vec<String> = lists.flatten().collect();
+    let pids = lists.iter().flat_map(|list| list.lines()).filter_map(|pid| pid.parse().ok());
+    pids.filter_map(Process::read).collect()
+}
+
+/// A group and those below it, each after the one that it is in.
+fn all_below(dir: &Path) -> Vec<PathBuf> {
+    let mut found = vec![dir.to_owned()];
+    let mut begin = 0;
+    for _ in 0..DEPTH_MAX {
+        let level = begin..found.len();
+        begin = level.end;
+        for at in level {
+            let entries = std::fs::read_dir(&found[at]).into_iter().flatten().flatten();
+            let groups = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+            found.extend(groups.map(|group| group.path()).collect::<Vec<_>>());
+        }
+    }
+    found
+}
+
+/// The directory of this process's own group.
+fn own_group(kind: Kind, mounts: &str, memberships: &str) -> Option<PathBuf> {
+    // proc_pid_mountinfo(5): ID PARENT DEVICE ROOT MOUNTPOINT OPTIONS ... - TYPE SOURCE SUPEROPTIONS
+    let (root, mount) = mounts.lines().find_map(|line| {
+        let (place, system) = line.split_once(" - ")?;
+        let mut system = system.split(' ');
+        let fits = match kind {
+            Kind::Version2 => system.next() == Some("cgroup2"),
+            Kind::Version1 => {
+                system.next() == Some("cgroup") && system.nth(1)?.split(',').any(|o| o == "cpuacct")
+            }
+        };
+        let mut fields = place.split(' ').skip(3);
+        fits.then_some((fields.next()?, fields.next()?))
+    })?;
+    // cgroups(7): ID:CONTROLLERS:PATH
+    let path = memberships.lines().find_map(|line| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let controllers = fields.next()?;
+        let fits = match kind {
+            Kind::Version2 => controllers.is_empty(),
+            Kind::Version1 => controllers.split(',').any(|c| c == "cpuacct"),
+        };
+        fits.then(|| fields.next()).flatten()
+    })?;
+    let below = if root == "/" { path } else { path.strip_prefix(root)? };
+    Some(Path::new(mount).join(below.trim_start_matches('/')))
+}
+
+/// The control group of one program. It is removed when it is dropped, unless it still has members.
+#[derive(Debug)]
+pub(super) struct Group {
+    dir: PathBuf,
+    kind: Kind,
+}
+
+impl Group {
+    /// The list of its members, open for writing.
+    pub(super) fn members(&self) -> std::io::Result<File> {
+        File::options().write(true).open(self.dir.join("cgroup.procs"))
+    }
+
+    /// Its processes that have not ended.
+    pub(super) fn processes(&self) -> Vec<Process> {
+        members(&self.dir)
+    }
+
+    /// Kills its processes as a whole, where the kernel can; see [`processes`](Self::processes) for what is left.
+    pub(super) fn kill(&self) {
+        kill(&self.dir);
+    }
+
+    /// What counts the CPU time of all its processes, those that have ended included.
+    pub(super) fn counter(&self) -> Option<Counter> {
+        let name = match self.kind {
+            Kind::Version2 => "cpu.stat",
+            Kind::Version1 => "cpuacct.usage",
+        };
+        Some(Counter { file: File::open(self.dir.join(name)).ok()?, kind: self.kind })
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        remove(&self.dir);
+    }
+}
+
+/// Counts the CPU time of a control group.
+#[derive(Debug)]
+pub(super) struct Counter {
+    file: File,
+    kind: Kind,
+}
+
+impl Counter {
+    pub(super) fn cpu_time(&self) -> Option<Nanos> {
+        let mut buffer = [0; 512];
+        let length = self.file.read_at(&mut buffer, 0).ok()?;
+        let text = std::str::from_utf8(&buffer[..length]).ok()?;
+        match self.kind {
+            Kind::Version2 => {
+                let usage = text.lines().find_map(|line| line.strip_prefix("usage_usec "))?;
+                Some(Nanos(usage.parse::<u64>().ok()? * 1000))
+            }
+            Kind::Version1 => text.trim().parse().ok().map(Nanos),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOUNTS: &str = "24 30 0:22 / /proc rw - proc proc rw\n\
+                          31 30 0:27 / /sys/fs/cgroup/cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n\
+                          32 30 0:28 /user.slice /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw\n";
+
+    #[test]
+    fn the_own_group_is_found_below_the_mounted_part_of_the_hierarchy() {
+        let memberships = "5:cpu,cpuacct:/lab\n0::/user.slice/session-1.scope\n";
+        let of = |kind| own_group(kind, MOUNTS, memberships);
+        assert_eq!(of(Kind::Version2).unwrap(), Path::new("/sys/fs/cgroup/session-1.scope"));
+        assert_eq!(of(Kind::Version1).unwrap(), Path::new("/sys/fs/cgroup/cpuacct/lab"));
+        assert_eq!(own_group(Kind::Version2, MOUNTS, "0::/elsewhere\n"), None);
+        assert_eq!(own_group(Kind::Version2, "", memberships), None);
+    }
+
+    #[pitot_needs::needs("control-groups")]
+    #[test]
+    fn a_group_with_a_member_is_removed_when_that_has_ended() {
+        let prefix = format!("pitot-test-{}-", std::process::id());
+        let hierarchy = Hierarchy::find(&format!("{prefix}0")).unwrap();
+        let group = hierarchy.make(&format!("{prefix}1")).unwrap();
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        std::io::Write::write_all(&mut group.members().unwrap(), child.id().to_string().as_bytes()).unwrap();
+        assert!(!remove_groups(&own_groups(), &prefix), "its member is alive");
+        child.wait().unwrap();
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        while !remove_groups(&own_groups(), &prefix) {
+            assert!(std::time::Instant::now() < deadline, "the group was never removed");
+        }
+    }
+
+    #[test]
+    fn what_looks_like_a_control_group_elsewhere_is_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let group = dir.path().join("pitot-x-1");
+        std::fs::create_dir(&group).unwrap();
+        std::fs::write(group.join("cgroup.procs"), child.id().to_string()).unwrap();
+        assert!(remove_groups(&[dir.path().to_owned()], "pitot-x-"), "there is none to remove");
+        assert!(child.try_wait().unwrap().is_none() && group.exists(), "it was taken for one");
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[pitot_needs::needs("control-groups")]
+    #[test]
+    fn a_group_is_killed_with_the_groups_below_it() {
+        let prefix = format!("pitot-test-kill-{}-", std::process::id());
+        let hierarchy = Hierarchy::find(&format!("{prefix}0")).unwrap();
+        let group = hierarchy.make(&format!("{prefix}1")).unwrap();
+        let below = Hierarchy { own: group.dir.clone(), kind: group.kind }.make("below").unwrap();
+        let mut command = std::process::Command::new("env");
+        command.args(["-i", "setsid", "--fork", "sleep", "60"]);
+        spawn::enter_cgroup(&mut command, below.members().unwrap());
+        assert!(command.status().unwrap().success());
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        while !matches!(&group.processes()[..], [one] if one.name == "sleep") {
+            assert!(std::time::Instant::now() < deadline, "{:?}", group.processes());
+        }
+        while !group.processes().is_empty() {
+            assert!(std::time::Instant::now() < deadline, "it was not killed");
+            group.kill();
+        }
+        let dir = group.dir.clone();
+        while dir.exists() {
+            assert!(std::time::Instant::now() < deadline, "the group was never removed");
+            remove(&dir);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The rights that a server gives up once everything is open and before the first byte of a client is read.
+//!
+//! It becomes another user, for good, and is confined by Landlock, for good: what a defect in a parser could do then is what docs/security.md
+//! says. Both happen in the supervisor while it has one thread, so that every worker inherits them, also one that is
+//! replaced later.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pitot_results::{Failure, stderr};
+use pitot_sys::landlock::{self, Allowed};
+use pitot_sys::process::SingleThreaded;
+use pitot_sys::user::User;
+use rustix::fs::{Access, Mode, OFlags, access, open};
+
+use crate::access_log::LogTarget;
+use crate::address::Address;
+use crate::failure::unavailable;
+use crate::plan::ServePlan;
+use crate::server::Server;
+use crate::store::Store;
+
+/// Gives up what the plan says.
+///
+/// # Errors
+/// What the user lacks of what the server needs, or why a right cannot be given up. The server must not serve then.
+pub fn give_up(
+    plan: &ServePlan,
+    server: &Server,
+    single_threaded: Option<SingleThreaded>,
+) -> Result<(), Failure> {
+    if plan.user.is_none() && !plan.confine {
+        return Ok(());
+    }
+    let proof = single_threaded.ok_or_else(several_threads)?;
+    if let Some(user) = plan.user {
+        become_user(user, proof)?;
+        check_access(plan, user)?;
+    }
+    if plan.confine { confine(plan, server, proof) } else { Ok(()) }
+}
+
+/// Makes this process that user.
+///
+/// # Errors
+/// Why it cannot, with a cure.
+pub fn become_user(user: User, proof: SingleThreaded) -> Result<(), Failure> {
+    user.become_for_good(proof).map_err(|e| {
+        Failure::misuse(
+            format!("cannot become user {} of group {}: {e}", user.uid(), user.gid()),
+            "start it as root with CAP_SETUID and CAP_SETGID, which a container may lack",
+        )
+    })
+}
+
+/// Whether the user may do what the server will do by path. What it has opened stays open.
+fn check_access(plan: &ServePlan, user: User) -> Result<(), Failure> {
+    let (read, write) = (Access::READ_OK | Access::EXEC_OK, Access::WRITE_OK | Access::EXEC_OK);
+    let maildir =
+        plan.maildir.iter().flat_map(|dir| ["tmp", "new"].map(|name| (dir.join(name), write, "write")));
+    let root = plan.root.iter().map(|dir| (dir.clone(), read, "read"));
+    let is_writable = plan.protocol_options.writable;
+    let uploads = plan.root.iter().filter(|_| is_writable).map(|dir| (dir.clone(), write, "write"));
+    let executes = plan.model.executes;
+    let program = plan.connection_command.first().filter(|_| executes);
+    let program = program.map(|program| (PathBuf::from(program), Access::EXEC_OK, "execute"));
+    let log = match &plan.access_log {
+        Some(LogTarget::File(path)) if executes => Some((path.clone(), Access::WRITE_OK, "write")),
+        _ => None,
+    };
+    for (path, how, word) in maildir.chain(root).chain(uploads).chain(program).chain(log) {
+        if let Err(e) = access(&path, how) {
+            let path = path.display();
+            return Err(Failure::misuse(
+                format!("user {} of group {} may not {word} {path}: {e}", user.uid(), user.gid()),
+                format!("let it (chown or chmod {path} and the directories above), or give another --user"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn confine(plan: &ServePlan, server: &Server, proof: SingleThreaded) -> Result<(), Failure> {
+    let root: Option<Arc<OwnedFd>> = server.root.as_ref().map(|root| root.directory());
+    let socket = match &plan.listen {
+        Address::Unix(path) => Some(directory_of(path)?),
+        Address::Tcp(_) => None,
+    };
+    let mut rules = Vec::new();
+    rules.extend(root.iter().map(|root| (root.as_fd(), Allowed::Read)));
+    match &server.store {
+        Some(Store::Maildir(maildir)) => {
+            rules.extend(maildir.directories().map(|directory| (directory, Allowed::Write)));
+        }
+        Some(Store::Uploads(_)) => rules.extend(root.iter().map(|root| (root.as_fd(), Allowed::Write))),
+        None => {}
+    }
+    // The socket is removed when the server stops.
+    rules.extend(socket.iter().map(|directory| (directory.as_fd(), Allowed::Remove)));
+    restrict(proof, &rules)
+}
+
+/// Confines this process to files that are open. Must be called while it has one thread.
+///
+/// # Errors
+/// What this kernel lacks, with a cure.
+pub fn confine_to_open_files() -> Result<(), Failure> {
+    let proof = SingleThreaded::check().ok_or_else(several_threads)?;
+    restrict(proof, &[])
+}
+
+fn restrict(proof: SingleThreaded, rules: &[(BorrowedFd<'_>, Allowed)]) -> Result<(), Failure> {
+    let version = landlock::confine(proof, rules).map_err(unavailable)?;
+    stderr::line(format_args!(
+        "pitot: confined by Landlock, version {version} (docs/security.md says what that forbids)"
+    ));
+    Ok(())
+}
+
+fn several_threads() -> Failure {
+    Failure::run("rights must be given up before any thread is started", "please report this")
+}
+
+/// The directory in which a socket lies.
+fn directory_of(socket: &Path) -> Result<OwnedFd, Failure> {
+    let directory = socket.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    open(directory, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).map_err(|e| {
+        Failure::misuse(
+            format!("cannot open {}, the directory of the socket: {e}", directory.display()),
+            "choose a path in a directory that you may read",
+        )
+    })
+}
