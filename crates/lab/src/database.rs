@@ -294,12 +294,12 @@ impl Drop for WriteLock {
 /// is killed before, or fails, leaves no half of a file under its name.
 #[derive(Debug)]
 pub struct Draft {
-    file: File,
+    /// None once it is published. It is handed on and not duplicated: to close a duplicate would drop SQLite's locks.
+    file: Option<File>,
     /// Where it is now.
     place: PathBuf,
     /// Where it will be.
     path: PathBuf,
-    is_published: bool,
 }
 
 impl Draft {
@@ -322,7 +322,7 @@ impl Draft {
         };
         let file = made.map_err(DatabaseError::Open)?;
         lock(&file)?;
-        Ok(Draft { file, place, path: path.into(), is_published: false })
+        Ok(Draft { file: Some(file), place, path: path.into() })
     }
 
     /// Opens its database.
@@ -342,11 +342,10 @@ impl Draft {
     /// If there is a file of that name, or it cannot be written: then it is gone.
     pub fn publish(mut self, connection: Connection) -> Result<(WriteLock, Connection), DatabaseError> {
         connection.close().map_err(|(_, e)| e)?;
-        self.file.sync_all().map_err(DatabaseError::Open)?;
+        self.file.as_ref().map_or(Ok(()), File::sync_all).map_err(DatabaseError::Open)?;
         rename_to_new(&self.place, &self.path)?;
-        self.is_published = true;
-        let file = self.file.try_clone().map_err(DatabaseError::Open);
-        let opened = file.and_then(|file| WriteLock::of(file, &self.path)).and_then(|lock| {
+        let file = self.file.take().ok_or(DatabaseError::Locked)?;
+        let opened = WriteLock::of(file, &self.path).and_then(|lock| {
             let connection = connect(&self.path)?;
             lock.keep_log(&connection)?;
             Ok((lock, connection))
@@ -364,7 +363,7 @@ impl Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        if !self.is_published {
+        if self.file.is_some() {
             let _ = std::fs::remove_file(&self.place);
         }
     }
