@@ -163,8 +163,10 @@ impl Bench {
             if let Err(why) = (self.store.check)(&self.root, &said, End::PowerCut) {
                 let at = record.steps.get(cut.step).map_or("the end".to_owned(), |step| brief(step));
                 proof.failures.push(format!(
-                    "{name} power cut before step {} ({at}), {:?}: {why}",
-                    cut.step, cut.order
+                    "{name} power cut before step {} ({at}), {:?}: {why} [said {}]",
+                    cut.step,
+                    cut.order,
+                    said.join(", ")
                 ));
             }
         });

@@ -37,3 +37,15 @@ fn the_maildir_loses_nothing() {
 fn uploads_lose_nothing() {
     nothing_is_lost("uploads");
 }
+
+#[needs("tracing")]
+#[test]
+fn the_run_file_loses_nothing() {
+    nothing_is_lost("run file");
+}
+
+#[needs("tracing")]
+#[test]
+fn the_soak_file_loses_nothing() {
+    nothing_is_lost("soak file");
+}

@@ -22,6 +22,8 @@ use pitot_results::Failure;
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
 
 /// Nobody but the owner reads a file: commands and outputs stand in it.
 pub(crate) const MODE: u32 = 0o600;
@@ -224,19 +226,6 @@ pub struct WriteLock {
 }
 
 impl WriteLock {
-    /// Makes a new file, which nobody else can read.
-    ///
-    /// # Errors
-    /// If there is one of that name, or it cannot be made.
-    pub fn create(path: &Path) -> Result<WriteLock, DatabaseError> {
-        let file = File::options().read(true).write(true).create_new(true).mode(MODE).open(path);
-        let file = file.map_err(|e| match e.kind() {
-            ErrorKind::AlreadyExists => DatabaseError::Exists,
-            _ => DatabaseError::Open(e),
-        })?;
-        WriteLock::of(file, path)
-    }
-
     /// Opens a file to go on with it.
     ///
     /// # Errors
@@ -250,11 +239,7 @@ impl WriteLock {
     }
 
     fn of(file: File, path: &Path) -> Result<WriteLock, DatabaseError> {
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(DatabaseError::Locked),
-            Err(TryLockError::Error(e)) => return Err(DatabaseError::Open(e)),
-        }
+        lock(&file)?;
         // SQLite gives the files beside it the same mode. Those of an earlier version may have another one.
         let _ = file.set_permissions(Permissions::from_mode(MODE));
         for end in ["-wal", "-shm"] {
@@ -268,28 +253,34 @@ impl WriteLock {
         Ok(WriteLock { _file: file, id, path: path.into() })
     }
 
-    /// Opens the database of a new file.
-    ///
-    /// # Errors
-    /// If SQLite cannot.
-    pub fn connect(&self) -> Result<Connection, DatabaseError> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(&self.path, flags)?;
-        guard(&connection)?;
-        Ok(connection)
-    }
-
-    /// Opens the database of a file that may come from anywhere, and its layout.
+    /// Opens the database of a file that may come from anywhere, and its layout. What is committed from now on survives a power
+    /// cut.
     ///
     /// # Errors
     /// If SQLite cannot, or the file is not one of this format.
     pub fn connect_checked(&self, format: &Format) -> Result<(Connection, u32), DatabaseError> {
-        let mut connection = self.connect()?;
+        let mut connection = connect(&self.path)?;
         limit_work(&mut connection, &self.path)?;
         let layout = format.check(&connection)?;
         check_pages(&connection)?;
         connection.progress_handler(0, None::<fn() -> bool>)?;
+        self.keep_log(&connection)?;
         Ok((connection, layout))
+    }
+
+    /// Has commits go into a write-ahead log, which is on the disk with its name when this returns.
+    fn keep_log(&self, connection: &Connection) -> Result<(), DatabaseError> {
+        // A log that an earlier process has failed to synchronise may not be on the disk, though it can be read: its pages are
+        // written into the database, and what follows begins a new log. Each commit is synchronised.
+        connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA wal_checkpoint(TRUNCATE);")?;
+        let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
+        // The first that is read makes the log. Where SQLite could not write that there is to be one, it only goes on without.
+        connection.pragma_query_value(None, "user_version", |_| Ok(()))?;
+        if mode != "wal" || !beside(&self.path, "-wal").exists() {
+            let why = "SQLite could not begin a write-ahead log there";
+            return Err(DatabaseError::Open(std::io::Error::other(why)));
+        }
+        sync_directory(&self.path).map_err(DatabaseError::Open)
     }
 }
 
@@ -297,6 +288,122 @@ impl Drop for WriteLock {
     fn drop(&mut self) {
         written().remove(&self.id);
     }
+}
+
+/// A new file, which nobody else can read. It has another name until all that it holds at first is on the disk: a process that
+/// is killed before, or fails, leaves no half of a file under its name.
+#[derive(Debug)]
+pub struct Draft {
+    /// None once it is published. It is handed on and not duplicated: to close a duplicate would drop SQLite's locks.
+    file: Option<File>,
+    /// Where it is now.
+    place: PathBuf,
+    /// Where it will be.
+    path: PathBuf,
+}
+
+impl Draft {
+    /// Makes an empty one. What is left of an earlier one is removed.
+    ///
+    /// # Errors
+    /// If there is a file of that name, another process is making it, or it cannot be made.
+    pub fn new(path: &Path) -> Result<Draft, DatabaseError> {
+        if std::fs::symlink_metadata(path).is_ok() {
+            return Err(DatabaseError::Exists);
+        }
+        let place = beside(path, ".new");
+        let make = || File::options().read(true).write(true).create_new(true).mode(MODE).open(&place);
+        let made = match make() {
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => {
+                lock(&File::open(&place).map_err(DatabaseError::Open)?)?;
+                std::fs::remove_file(&place).and_then(|()| make())
+            }
+            made => made,
+        };
+        let file = made.map_err(DatabaseError::Open)?;
+        lock(&file)?;
+        Ok(Draft { file: Some(file), place, path: path.into() })
+    }
+
+    /// Opens its database.
+    ///
+    /// # Errors
+    /// If SQLite cannot.
+    pub fn connect(&self) -> Result<Connection, DatabaseError> {
+        let connection = connect(&self.place)?;
+        // It is synchronised as a whole.
+        connection.execute_batch("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF;")?;
+        Ok(connection)
+    }
+
+    /// Gives the file its name. What is committed from now on survives a power cut.
+    ///
+    /// # Errors
+    /// If there is a file of that name, or it cannot be written: then it is gone.
+    pub fn publish(mut self, connection: Connection) -> Result<(WriteLock, Connection), DatabaseError> {
+        connection.close().map_err(|(_, e)| e)?;
+        self.file.as_ref().map_or(Ok(()), File::sync_all).map_err(DatabaseError::Open)?;
+        rename_to_new(&self.place, &self.path)?;
+        let file = self.file.take().ok_or(DatabaseError::Locked)?;
+        let opened = WriteLock::of(file, &self.path).and_then(|lock| {
+            let connection = connect(&self.path)?;
+            lock.keep_log(&connection)?;
+            Ok((lock, connection))
+        });
+        if opened.is_err() {
+            for end in ["", "-wal", "-shm", "-journal"] {
+                let _ = std::fs::remove_file(beside(&self.path, end));
+            }
+            // A power cut does not bring it back after its secrets are gone.
+            let _ = sync_directory(&self.path);
+        }
+        opened
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if self.file.is_some() {
+            let _ = std::fs::remove_file(&self.place);
+        }
+    }
+}
+
+/// Renames a file to a name that no file has.
+fn rename_to_new(from: &Path, to: &Path) -> Result<(), DatabaseError> {
+    let renamed = match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // Not all file systems know that.
+        Err(Errno::INVAL | Errno::NOSYS) => {
+            std::fs::hard_link(from, to).and_then(|()| std::fs::remove_file(from))
+        }
+        renamed => renamed.map_err(Into::into),
+    };
+    renamed.map_err(|e| match e.kind() {
+        ErrorKind::AlreadyExists => DatabaseError::Exists,
+        _ => DatabaseError::Open(e),
+    })
+}
+
+/// Takes the right to write a file.
+fn lock(file: &File) -> Result<(), DatabaseError> {
+    file.try_lock().map_err(|e| match e {
+        TryLockError::WouldBlock => DatabaseError::Locked,
+        TryLockError::Error(e) => DatabaseError::Open(e),
+    })
+}
+
+/// Opens a database to write it.
+fn connect(path: &Path) -> Result<Connection, DatabaseError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    guard(&connection)?;
+    Ok(connection)
+}
+
+/// Has the names of files in the directory of this one reach the disk.
+pub(crate) fn sync_directory(path: &Path) -> std::io::Result<()> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
 }
 
 /// A file beside another: its name with an end.
@@ -397,9 +504,11 @@ mod tests {
     fn a_statement_that_goes_on_for_ever_is_ended() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a");
-        let lock = WriteLock::create(&path).unwrap();
-        lock.connect().unwrap().execute_batch("CREATE TABLE t (x)").unwrap();
-        drop(lock);
+        let draft = Draft::new(&path).unwrap();
+        let connection = draft.connect().unwrap();
+        connection.execute_batch("CREATE TABLE t (x)").unwrap();
+        let (lock, connection) = draft.publish(connection).unwrap();
+        drop((connection, lock));
         let connection = open_to_read(&path).unwrap();
         let endless =
             "WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
@@ -411,15 +520,35 @@ mod tests {
     fn a_file_that_is_written_here_is_not_opened_beside_its_writer() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a");
-        let lock = WriteLock::create(&path).unwrap();
+        let draft = Draft::new(&path).unwrap();
+        let connection = draft.connect().unwrap();
+        let (lock, connection) = draft.publish(connection).unwrap();
         let link = dir.path().join("b");
         std::os::unix::fs::symlink(&path, &link).unwrap();
         for path in [&path, &link] {
             assert!(matches!(open_to_read(path), Err(DatabaseError::Locked)));
             assert!(matches!(WriteLock::resume(path), Err(DatabaseError::Locked)));
         }
-        drop(lock);
+        drop((connection, lock));
         assert!(open_to_read(&link).is_ok() && WriteLock::resume(&path).is_ok());
+    }
+
+    #[test]
+    fn a_draft_has_no_name_before_it_is_whole_and_what_is_left_of_one_is_in_nobodys_way() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, place) = (dir.path().join("a"), dir.path().join("a.new"));
+        std::fs::write(&place, "half").unwrap();
+        let draft = Draft::new(&path).unwrap();
+        assert!(matches!(Draft::new(&path), Err(DatabaseError::Locked)));
+        assert!(!path.exists() && place.exists());
+        drop(draft);
+        assert!(!path.exists() && !place.exists());
+        let draft = Draft::new(&path).unwrap();
+        let connection = draft.connect().unwrap();
+        std::fs::write(&path, "of somebody else").unwrap();
+        assert!(matches!(draft.publish(connection), Err(DatabaseError::Exists)));
+        assert_eq!(std::fs::read(&path).unwrap(), b"of somebody else");
+        assert!(matches!(Draft::new(&path), Err(DatabaseError::Exists)) && !place.exists());
     }
 
     #[test]

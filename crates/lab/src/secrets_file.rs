@@ -14,7 +14,7 @@ use pitot_results::secrets::{MASK, masked_names};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::database::{MODE, beside};
+use crate::database::{MODE, beside, sync_directory};
 
 /// More is not read.
 const BYTES_MAX: u64 = 64 << 20;
@@ -32,7 +32,7 @@ fn path_of(file: &Path) -> PathBuf {
     beside(file, ".secrets")
 }
 
-/// Writes what was masked in a value, if anything was.
+/// Writes what was masked in a value, if anything was. It is on the disk when this returns.
 ///
 /// # Errors
 /// What the system answers.
@@ -45,7 +45,9 @@ pub fn keep(file: &Path, run: &str, whole: &Value, masked: &Value) -> std::io::R
     }
     let mut kept = File::options().write(true).create_new(true).mode(MODE).open(path_of(file))?;
     kept.write_all(&serde_json::to_vec(&content)?)?;
-    kept.sync_all()
+    kept.sync_all()?;
+    // A run file that is there without its secrets cannot be resumed.
+    sync_directory(file)
 }
 
 /// Removes the file, once nothing is left to be resumed.

@@ -111,17 +111,18 @@ impl Work for Parts {
     fn start(&mut self, text: &str) -> Result<Box<dyn Running>, String> {
         self.number += 1;
         let at = |ending: &str| self.dir.join(format!("part-{}.{ending}", self.number));
-        let (part, result, said) = (at("json"), at("pitot"), at("log"));
+        let files = Files([at("json"), at("pitot"), at("log")]);
+        let Files([part, result, said]) = &files;
         let cannot = |e: std::io::Error| format!("its files cannot be written: {e}");
-        fs::write(&part, text).map_err(cannot)?;
+        fs::write(part, text).map_err(cannot)?;
         let mut command = Command::new(&self.pitot);
-        command.args(["run", "--part"]).arg(&part).arg("--output").arg(&result);
+        command.args(["run", "--part"]).arg(part).arg("--output").arg(result);
         command.args(self.waits.then_some("--wait"));
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(&said).map_err(cannot)?);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(said).map_err(cannot)?);
         // It dies with this process, and its guardian ends what it has started.
         spawn::isolate(&mut command, &[]);
         let child = command.spawn().map_err(|e| format!("pitot run cannot be started: {e}"))?;
-        Ok(Box::new(UnderWay { child, files: [part, result, said] }))
+        Ok(Box::new(UnderWay { child, files }))
     }
 
     fn open(&mut self) -> Result<Child, String> {
@@ -134,8 +135,18 @@ impl Work for Parts {
 
 struct UnderWay {
     child: Child,
-    /// The part, its result, and what the process says.
-    files: [PathBuf; 3],
+    files: Files,
+}
+
+/// The part, its result, and what the process says. They are removed with it, also where the process cannot be started.
+struct Files([PathBuf; 3]);
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        for file in &self.0 {
+            let _ = fs::remove_file(file);
+        }
+    }
 }
 
 impl Running for UnderWay {
@@ -145,7 +156,7 @@ impl Running for UnderWay {
             Ok(Some(status)) => status,
             Err(e) => return Some(Err(Trouble::Failed(format!("pitot run cannot be waited for: {e}")))),
         };
-        let [_, result, said] = &self.files;
+        let Files([_, result, said]) = &self.files;
         if status.success() {
             let unread = |e: std::io::Error| Trouble::Failed(format!("its result cannot be read: {e}"));
             return Some(fs::read(result).map_err(unread));
@@ -161,8 +172,23 @@ impl Drop for UnderWay {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-        for file in &self.files {
-            let _ = fs::remove_file(file);
-        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_that_cannot_be_started_leaves_no_files() {
+        let dir = tempfile::tempdir().unwrap();
+        let pitot = dir.path().join("none").to_string_lossy().into_owned();
+        let mut parts = Parts { pitot, dir: dir.path().to_owned(), number: 0, waits: false };
+        assert!(parts.start("{}").is_err_and(|why| why.contains("cannot be started")));
+        // Its log cannot be made.
+        fs::create_dir(dir.path().join("part-2.log")).unwrap();
+        assert!(parts.start("{}").is_err_and(|why| why.contains("cannot be written")));
+        fs::remove_dir(dir.path().join("part-2.log")).unwrap();
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 }

@@ -150,6 +150,7 @@ impl Carrier for OnBus<'_> {
             Some(Event::Done { job, agent, result }) => {
                 let file = self.file(&job);
                 std::fs::write(&file, result).map_err(|e| {
+                    let _ = std::fs::remove_file(&file);
                     Failure::run(
                         format!("{} cannot be written: {e}", file.display()),
                         "check the free space of TMPDIR",

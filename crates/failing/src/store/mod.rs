@@ -6,6 +6,8 @@ use std::path::Path;
 mod host;
 mod mail;
 mod maildir;
+mod run_file;
+mod soak_file;
 mod uploads;
 
 /// How a program ended.
@@ -33,7 +35,8 @@ pub struct Store {
 }
 
 /// All of them.
-pub const STORES: &[Store] = &[host::STORE, mail::STORE, maildir::STORE, uploads::STORE];
+pub const STORES: &[Store] =
+    &[host::STORE, mail::STORE, maildir::STORE, run_file::STORE, soak_file::STORE, uploads::STORE];
 
 /// The store of that name.
 pub fn find(name: &str) -> Option<&'static Store> {

@@ -5,7 +5,7 @@ use rusqlite::{Connection, params};
 
 use super::error::RunFileError;
 use super::{masked, schema};
-use crate::database::{DatabaseError, WriteLock};
+use crate::database::{DatabaseError, Draft, WriteLock};
 use crate::plan::{FactorLevel, Measure, Plan, SkipRecord};
 use crate::record::{HostRecord, Repetition, Run, RunState, Sample, Slice, TreeSample};
 use crate::secrets_file;
@@ -76,9 +76,7 @@ impl RunWriter {
     /// # Errors
     /// If the file exists or cannot be written.
     pub fn check(path: &Path) -> Result<(), RunFileError> {
-        drop(WriteLock::create(path).map_err(|error| RunFileError::of(path, error))?);
-        std::fs::remove_file(path)
-            .map_err(|e| RunFileError::Open { path: path.into(), reason: e.to_string() })
+        Draft::new(path).map(drop).map_err(|error| RunFileError::of(path, error))
     }
 
     /// Creates the file and writes all that is known before the first repetition. Secrets of the plan, if it has any, go into a
@@ -88,19 +86,18 @@ impl RunWriter {
     /// If the file exists or cannot be written.
     pub fn create(path: &Path, run: &NewRun<'_>) -> Result<RunWriter, RunFileError> {
         let of = |error| RunFileError::of(path, error);
-        let lock = WriteLock::create(path).map_err(of)?;
-        let connection = lock.connect().map_err(of)?;
-        let mut writer =
-            RunWriter { connection, _lock: lock, path: path.into(), secrets: run.plan.secrets() };
-        writer.keep_a_log()?;
-        let transaction = writer.connection.transaction()?;
+        let draft = Draft::new(path).map_err(of)?;
+        let mut connection = draft.connect().map_err(of)?;
+        let secrets = run.plan.secrets();
+        let transaction = connection.transaction()?;
         schema::create(&transaction)?;
-        let id = insert_run(&transaction, run, &writer.secrets)?;
-        let plan = masked::plan(run.plan, &writer.secrets);
+        let id = insert_run(&transaction, run, &secrets)?;
+        let plan = masked::plan(run.plan, &secrets);
         secrets_file::keep(path, &id, &masked::to_json(run.plan), &plan)
             .map_err(|e| of(DatabaseError::Open(e)))?;
         transaction.commit()?;
-        Ok(writer)
+        let (lock, connection) = draft.publish(connection).map_err(of)?;
+        RunWriter::of(connection, lock, path, secrets)
     }
 
     /// Opens a file whose run was interrupted or killed, to continue it. `plan` is its plan with its secrets.
@@ -111,17 +108,20 @@ impl RunWriter {
         let of = |error| RunFileError::of(path, error);
         let lock = WriteLock::resume(path).map_err(of)?;
         let (connection, found) = lock.connect_checked(&schema::FORMAT).map_err(of)?;
-        let writer = RunWriter { connection, _lock: lock, path: path.into(), secrets: plan.secrets() };
-        writer.keep_a_log()?;
+        let writer = RunWriter::of(connection, lock, path, plan.secrets())?;
         schema::upgrade(&writer.connection, found)?;
         writer.connection.execute("UPDATE run SET state = 'running', ended_at = NULL", [])?;
         Ok(writer)
     }
 
-    fn keep_a_log(&self) -> Result<(), RunFileError> {
-        self.connection.pragma_update(None, "journal_mode", "wal")?;
-        self.connection.pragma_update(None, "synchronous", "full")?;
-        Ok(self.connection.pragma_update(None, "foreign_keys", true)?)
+    fn of(
+        connection: Connection,
+        lock: WriteLock,
+        path: &Path,
+        secrets: Secrets,
+    ) -> Result<RunWriter, RunFileError> {
+        connection.pragma_update(None, "foreign_keys", true)?;
+        Ok(RunWriter { connection, _lock: lock, path: path.into(), secrets })
     }
 
     /// The run as it stands in the file. It is read through the writer's own connection: to open and close the file beside it

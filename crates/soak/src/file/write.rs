@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 
-use pitot_lab::database::WriteLock;
+use pitot_lab::database::{Draft, WriteLock};
 use pitot_lab::secrets_file;
 use pitot_results::secrets::Secrets;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -61,21 +61,21 @@ impl SoakFile {
     /// If there is one of that name, or it cannot be written.
     pub fn create(path: &Path, info: &Info) -> Result<SoakFile, SoakError> {
         let of = |error| SoakError::of(path, error);
-        let lock = WriteLock::create(path).map_err(of)?;
-        let connection = lock.connect().map_err(of)?;
-        let mut file = SoakFile::of(connection, lock, path);
+        let draft = Draft::new(path).map_err(of)?;
+        let connection = draft.connect().map_err(of)?;
+        let mut secrets = Secrets::default();
         let whole = serde_json::to_value(info)?;
-        file.secrets.learn_json(&whole);
-        let masked =
-            file.secrets.hide_json(&whole, |info| serde_json::from_value::<Info>(info.clone()).is_ok());
+        secrets.learn_json(&whole);
+        let masked = secrets.hide_json(&whole, |info| serde_json::from_value::<Info>(info.clone()).is_ok());
         secrets_file::keep(path, &info.id(), &whole, &masked).map_err(SoakError::Open)?;
-        // Space that old intervals leave is used again for new ones.
-        file.connection.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;")?;
         let tables = LATER_TABLES.concat();
-        file.connection.execute_batch(&format!("BEGIN; {} {tables} COMMIT;", include_str!("schema.sql")))?;
-        file.connection.pragma_update(None, "application_id", FORMAT.application_id)?;
-        file.connection.pragma_update(None, "user_version", FORMAT.layout)?;
-        file.connection.execute("INSERT INTO soak VALUES (?1, 'running')", params![masked.to_string()])?;
+        connection.execute_batch(&format!("BEGIN; {} {tables} COMMIT;", include_str!("schema.sql")))?;
+        connection.pragma_update(None, "application_id", FORMAT.application_id)?;
+        connection.pragma_update(None, "user_version", FORMAT.layout)?;
+        connection.execute("INSERT INTO soak VALUES (?1, 'running')", params![masked.to_string()])?;
+        let (lock, connection) = draft.publish(connection).map_err(of)?;
+        let mut file = SoakFile::of(connection, lock, path);
+        file.secrets = secrets;
         Ok(file)
     }
 
@@ -105,7 +105,6 @@ impl SoakFile {
         let of = |error| SoakError::of(path, error);
         let lock = WriteLock::resume(path).map_err(of)?;
         let (connection, _) = lock.connect_checked(&FORMAT).map_err(of)?;
-        connection.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;")?;
         connection.execute_batch(&LATER_TABLES.concat())?;
         connection.pragma_update(None, "user_version", FORMAT.layout)?;
         let mut file = SoakFile::of(connection, lock, path);

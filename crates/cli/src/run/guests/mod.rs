@@ -308,7 +308,10 @@ impl Common {
         let file = self.dir.join(format!("{}.pitot", part.name));
         match std::fs::write(&file, result) {
             Ok(()) => Arrival::Done { part: part.name.clone(), host, file },
-            Err(e) => failed(format!("{} cannot be written: {e}", file.display())),
+            Err(e) => {
+                let _ = std::fs::remove_file(&file);
+                failed(format!("{} cannot be written: {e}", file.display()))
+            }
         }
     }
 }

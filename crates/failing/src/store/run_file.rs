@@ -1,0 +1,116 @@
+//! The file of a run, with a secret beside it.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use pitot_host::Fingerprint;
+use pitot_lab::runfile::{NewCell, NewRun};
+use pitot_lab::{Measure, Plan, Repetition, Run, RunState, RunWriter, Value};
+
+use super::{End, Store, nothing};
+
+pub(super) const STORE: Store = Store { name: "run file", prepare: nothing, work, check };
+
+/// Repetitions before the lab ends, and after it has been started again.
+const SITTINGS: [std::ops::Range<u32>; 2] = [0..2, 2..3];
+
+fn place(root: &Path) -> PathBuf {
+    root.join("store/run.pitot")
+}
+
+fn create(root: &Path) -> Result<RunWriter, String> {
+    let mut plan = Plan { title: "t".repeat(3000), ..Plan::default() };
+    plan.load.set("url", Value::Text("http://me:hunter22@{address}/".into()));
+    let cell = NewCell {
+        factors: Vec::new(),
+        server_command: "pitot serve busy".into(),
+        load_command: "pitot load http://me:hunter22@h/".into(),
+        measure: Measure::Fresh,
+        fresh_reason: String::new(),
+        control_of: None,
+    };
+    let new = NewRun {
+        command_line: "pitot run",
+        version: "",
+        seed: 1,
+        started_at: "",
+        server_cpus: "",
+        load_cpus: "",
+        warnings: &[],
+        server_versions: &[],
+        plan_source: "",
+        plan: &plan,
+        host: &Fingerprint::default(),
+        skips: &[],
+        cells: &[cell],
+    };
+    RunWriter::create(&place(root), &new).map_err(|e| e.to_string())
+}
+
+fn resume(root: &Path) -> Result<RunWriter, String> {
+    let run = Run::open_to_resume(&place(root)).map_err(|e| e.to_string())?;
+    RunWriter::resume(&place(root), &run.plan).map_err(|e| e.to_string())
+}
+
+/// As somebody who is told that the file is there already.
+fn begin(root: &Path) -> Result<RunWriter, String> {
+    if place(root).exists() { resume(root) } else { create(root) }
+}
+
+fn repetition(block: u32) -> Repetition {
+    Repetition { block, output_tail: format!("{block} ").repeat(2000), ..Repetition::default() }
+}
+
+/// The blocks that are in the file.
+fn blocks(root: &Path) -> Result<BTreeSet<u32>, String> {
+    let run = Run::open(&place(root)).map_err(|e| e.to_string())?;
+    let repetitions = run.cells.first().map(|cell| &cell.repetitions[..]).unwrap_or_default();
+    if let Some(other) = repetitions.iter().find(|r| r.output_tail != repetition(r.block).output_tail) {
+        return Err(format!("repetition {} is not whole", other.block));
+    }
+    Ok(repetitions.iter().map(|repetition| repetition.block).collect())
+}
+
+fn work(root: &Path, say: &mut dyn FnMut(&str)) {
+    for sitting in SITTINGS {
+        let mut begun = begin(root);
+        if let Err(why) = &begun {
+            say(&format!("not begun: {why}"));
+            begun = begin(root);
+        }
+        let Ok(mut writer) = begun.inspect_err(|why| say(&format!("not begun: {why}"))) else { continue };
+        say("begun");
+        let is_last = sitting.end == SITTINGS[1].end;
+        for block in sitting {
+            for _ in 0..2 {
+                match writer.record(0, &repetition(block)) {
+                    Ok(()) => {
+                        say(&format!("recorded {block}"));
+                        break;
+                    }
+                    Err(e) => say(&format!("not recorded: {e}")),
+                }
+            }
+        }
+        // Of the first sitting the lab is stopped before it has finished the file.
+        if is_last && writer.finish(RunState::Interrupted, "", &Fingerprint::default()).is_ok() {
+            say("finished");
+        }
+    }
+    say("end");
+}
+
+fn check(root: &Path, said: &[String], _: End) -> Result<(), String> {
+    const NEW: u32 = 100;
+    let was_begun = said.iter().any(|line| line == "begun");
+    if was_begun && !place(root).exists() {
+        return Err("the file is lost".into());
+    }
+    begin(root)?.record(0, &repetition(NEW)).map_err(|e| e.to_string())?;
+    let found = blocks(root)?;
+    let wanted = said.iter().filter_map(|line| line.strip_prefix("recorded ")?.parse().ok());
+    match wanted.chain([NEW]).find(|block| !found.contains(block)) {
+        Some(lost) => Err(format!("repetition {lost} is lost")),
+        None => Ok(()),
+    }
+}

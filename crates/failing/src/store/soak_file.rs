@@ -1,0 +1,94 @@
+//! The file of a soak.
+
+use std::path::{Path, PathBuf};
+
+use pitot_soak::file::Moment;
+use pitot_soak::record::{Event, EventKind, Info, Load, Soak, State, Subject, Totals};
+use pitot_soak::{SoakError, SoakFile};
+
+use super::{End, Store, nothing};
+
+pub(super) const STORE: Store = Store { name: "soak file", prepare: nothing, work, check };
+
+/// Intervals before the lab ends, and after it has been started again.
+const SITTINGS: [std::ops::Range<u32>; 2] = [0..2, 2..3];
+
+fn place(root: &Path) -> PathBuf {
+    root.join("store/soak.pitot")
+}
+
+/// Makes the file, or goes on with it, as somebody who is told that it is there already.
+fn begin(root: &Path) -> Result<SoakFile, SoakError> {
+    let path = place(root);
+    let info =
+        Info { title: "t".repeat(3000), arguments: vec!["http://me:hunter22@h/".into()], ..Info::default() };
+    let mut file = match path.exists() {
+        true => {
+            let soak = Soak::open_to_resume(&path).map_err(|e| SoakError::Unsafe(e.to_string()))?;
+            SoakFile::resume(&path, &soak.info)?
+        }
+        false => SoakFile::create(&path, &info)?,
+    };
+    file.put_subject(&Subject { id: 1, name: "server".into(), ..Subject::default() })?;
+    file.put_load(&Load { id: 1, subject: 1, name: "load".into(), ..Load::default() })?;
+    Ok(file)
+}
+
+/// What is written of an interval: a count and an event.
+fn moment(number: u32) -> Moment {
+    let event = Event {
+        at_s: f64::from(number),
+        until_s: None,
+        subject: Some(1),
+        kind: EventKind::Kernel,
+        sentence: format!("event {number}"),
+        evidence: format!("{number} ").repeat(2000),
+    };
+    let totals = Totals { completed: u64::from(number) + 1, ..Totals::default() };
+    Moment { now_s: f64::from(number), totals: vec![(1, totals)], events: vec![event], ..Moment::default() }
+}
+
+fn work(root: &Path, say: &mut dyn FnMut(&str)) {
+    for sitting in SITTINGS {
+        let mut begun = begin(root);
+        if let Err(why) = &begun {
+            say(&format!("not begun: {why}"));
+            begun = begin(root);
+        }
+        let Ok(mut file) = begun.inspect_err(|why| say(&format!("not begun: {why}"))) else { continue };
+        say("begun");
+        let is_last = sitting.end == SITTINGS[1].end;
+        for number in sitting {
+            for _ in 0..2 {
+                match file.write(&moment(number)) {
+                    Ok(()) => {
+                        say(&format!("written {number}"));
+                        break;
+                    }
+                    Err(why) => say(&format!("not written: {why}")),
+                }
+            }
+        }
+        // In the first sitting the lab ends before it has finished the file.
+        if is_last && file.finish(State::Stopped).is_ok() {
+            say("finished");
+        }
+    }
+    say("end");
+}
+
+fn check(root: &Path, said: &[String], _: End) -> Result<(), String> {
+    const NEW: u32 = 100;
+    if said.iter().any(|line| line == "begun") && !place(root).exists() {
+        return Err("the file is lost".into());
+    }
+    begin(root).and_then(|mut file| file.write(&moment(NEW))).map_err(|e| e.to_string())?;
+    let soak = Soak::open(&place(root)).map_err(|e| e.to_string())?;
+    let wanted = said.iter().filter_map(|line| line.strip_prefix("written ")?.parse().ok());
+    for number in wanted.chain([NEW]) {
+        if !moment(number).events.iter().all(|event| soak.events.contains(event)) {
+            return Err(format!("interval {number} is lost"));
+        }
+    }
+    Ok(())
+}
