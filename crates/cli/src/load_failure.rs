@@ -74,6 +74,9 @@ fn cure(result: &LoadResult) -> String {
             "check the path and the method, and what --expect-status asks for; or does this port take https://?"
                 .into()
         }
+        "content" if most.is_some_and(|e| e.kind == "redirect-limit") => {
+            "the redirects go on: follow more of them with --follow N, or load where they lead".into()
+        }
         "content" => {
             "check the path and the method, and what --expect-status and --expect-body ask for".into()
         }

@@ -98,6 +98,8 @@ fn load_result() -> LoadResult {
             connect_failures: 6,
             trickled: 7,
             retransmits: 8,
+            asked: 5,
+            unanswered: 2,
             opening_s: 48.76,
         },
         tls: Some(Tls {

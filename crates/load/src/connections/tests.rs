@@ -331,7 +331,7 @@ fn a_server_that_takes_no_connection_holds_up_the_start_for_a_bounded_time() {
         assert!(now <= begin + bound + MS, "it waits for more than a hundred time-outs");
         harness.tick(now);
         connects += harness.take().iter().filter(|action| matches!(action, Action::Connect(_))).count();
-        now = now + MS;
+        now += MS;
     }
     assert!(connects < 10_000, "{connects}");
     // What was not tried is opened when requests begin.
