@@ -76,11 +76,11 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "vm.overcommit_memory",
         uses: &[Use::Cache],
         wanted: "1",
-        why: "With 0 or 2 a large cache can be refused the fork with which it saves itself.",
+        why: "Redis forks to save itself, and with 0 or 2 a large one can be refused the fork. A cache that does not fork, such as memcached, needs nothing.",
         source: "Redis, administration; Documentation/admin-guide/sysctl/vm.rst",
         evidence: Evidence::Documented,
         can_apply: true,
-        judge: |f| one_of(f, "vm.overcommit_memory", &["1"]),
+        judge: |f| one_of(f, "vm.overcommit_memory", &["1"]).consider(),
     },
     Rule {
         name: "memory-available",

@@ -67,6 +67,8 @@ pub enum Evidence {
     Measured,
     /// Written by those who made it.
     Documented,
+    /// What the parameter does is written by those who made it; the figure is often advised, and no source proves it.
+    FigureAdvised,
     /// Often advised, and plausible; try it.
     Folklore,
 }
@@ -77,6 +79,7 @@ impl Evidence {
         match self {
             Evidence::Measured => "measured here",
             Evidence::Documented => "documented",
+            Evidence::FigureAdvised => "documented, but for the figure, which is advice",
             Evidence::Folklore => "folklore",
         }
     }

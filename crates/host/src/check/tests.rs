@@ -24,7 +24,7 @@ const GOOD: &[(&str, &str)] = &[
     ("softnet.dropped", "0"),
     ("softnet.squeezed", "3"),
     ("net.ipv4.ip_local_port_range", "1024 65535"),
-    ("net.ipv4.tcp_tw_reuse", "2"),
+    ("net.ipv4.tcp_tw_reuse", "1"),
     ("net.ipv4.tcp_max_tw_buckets", "131072"),
     ("net.ipv4.tcp_fin_timeout", "60"),
     ("net.ipv4.tcp_max_orphans", "131072"),
@@ -537,4 +537,18 @@ fn the_tables_of_the_guide_are_those_of_the_code() {
             "run this test with PITOT_WRITE_DOCS=1, and look at what docs/host.md has become"
         );
     }
+}
+
+#[test]
+fn advice_is_not_passed_off_as_documentation() {
+    let rule = |name: &str| rules().find(|rule| rule.name == name).unwrap();
+    for name in ["keepalive-time", "dirty-limits", "dirty-background", "tcp-wmem", "wmem-max"] {
+        assert_eq!(rule(name).evidence, Evidence::FigureAdvised, "{name}");
+    }
+    assert_eq!(rule("slow-start-after-idle").evidence, Evidence::Folklore);
+    assert!(rule("slow-start-after-idle").why.contains("recommends 1"));
+    assert!(rule("tw-reuse").why.contains("without advice of technical experts"));
+    // A cache that does not fork is not told that its machine is wrong.
+    let facts = with(&[("vm.overcommit_memory", "0")]);
+    assert!(matches!(rule("overcommit").judge(&facts), Verdict::Consider { .. }));
 }

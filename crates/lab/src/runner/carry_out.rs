@@ -307,7 +307,7 @@ fn fresh_runs(prepared: &mut Prepared, run: &mut UnderWay<'_>) -> Result<RunStat
     run.writer.update_plan(&prepared.plan)?;
     if (blocks as usize) < MEDIAN_REPETITIONS_MIN {
         let spent_s = run.begin.elapsed().as_secs_f64();
-        let needed_s = spent_s + (MEDIAN_REPETITIONS_MIN as u32 - blocks) as f64 * block_s;
+        let needed_s = spent_s + f64::from(MEDIAN_REPETITIONS_MIN as u32 - blocks) * block_s;
         run.writer.warn(&too_slow(within_s, blocks, "repetition", MEDIAN_REPETITIONS_MIN, needed_s))?;
     }
     Ok(RunState::Complete)

@@ -302,7 +302,9 @@ mod tests {
             let text = plan("server = [\"good\", \"mute\"]\nload.connections = [1, 2]");
             let mut cells = prepare(parse(&text), text, &catalog()).unwrap().cells;
             for cell in &mut cells {
-                expected.map(|list| cell.load.set("expect-status", Value::Text(list.to_owned())));
+                if let Some(list) = expected {
+                    cell.load.set("expect-status", Value::Text(list.to_owned()));
+                }
             }
             redirects(&cells, &statuses.map(Some))
         };
