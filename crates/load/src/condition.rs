@@ -152,7 +152,7 @@ impl Condition {
     /// Reads conditions that are separated by commas.
     ///
     /// # Errors
-    /// See [`ConditionError`].
+    /// If it is no condition.
     pub fn parse_all(text: &str) -> Result<Vec<Condition>, ConditionError> {
         text.split(',').map(Condition::parse).collect()
     }
@@ -160,7 +160,7 @@ impl Condition {
     /// Reads one condition.
     ///
     /// # Errors
-    /// See [`ConditionError`].
+    /// If it is no condition.
     pub fn parse(text: &str) -> Result<Condition, ConditionError> {
         let text = text.trim();
         let relation = || ConditionError::Relation(text.to_owned());

@@ -64,12 +64,12 @@ fn counts(root: &Path) -> Result<Vec<usize>, String> {
 fn check(root: &Path, said: &[String], end: End) -> Result<(), String> {
     store(root, &mut None, MESSAGES)?;
     let counts = counts(root)?;
-    for number in 0..MESSAGES {
-        if said.contains(&format!("stored {number}")) && counts[number] == 0 {
+    for (number, &count) in counts.iter().enumerate().take(MESSAGES) {
+        if said.contains(&format!("stored {number}")) && count == 0 {
             return Err(format!("message {number} is lost"));
         }
-        if end == End::Failure && counts[number] > 1 {
-            return Err(format!("message {number} is there {} times", counts[number]));
+        if end == End::Failure && count > 1 {
+            return Err(format!("message {number} is there {count} times"));
         }
     }
     if counts[MESSAGES] == 0 { Err("a further message is lost".to_owned()) } else { Ok(()) }
