@@ -155,7 +155,7 @@ impl Bench {
             disk().write(&self.directory()).expect("a disk that is written");
             let said: Vec<String> = said_before(record, cut).cloned().collect();
             if let Err(why) = (self.store.check)(&self.root, &said, End::PowerCut) {
-                let at = record.steps.get(cut.step).map_or("the end".to_owned(), |step| brief(step));
+                let at = record.steps.get(cut.step).map_or("the end".to_owned(), brief);
                 proof.failures.push(format!(
                     "{name} power cut before step {} ({at}), {:?}: {why} [said {}]",
                     cut.step,

@@ -9,7 +9,7 @@ use pitot_host::journal::{ChangeState, Journal, Scope, Wanted, apply, status, un
 use pitot_host::setting::Change;
 use pitot_results::Failure;
 
-use super::{End, Store};
+use super::{End, Say, Store};
 
 pub(super) const STORE: Store = Store { name: "host journal", prepare, work, check };
 
@@ -65,7 +65,7 @@ fn undo(root: &Path, scope: Scope) -> Result<bool, Failure> {
     Ok(journal.is_none_or(|mut journal| undo_changes(&mut journal, &machine, scope).is_complete()))
 }
 
-fn work(root: &Path, say: &mut dyn FnMut(&str)) {
+fn work(root: &Path, say: Say<'_>) {
     for (batch, settings) in BATCHES {
         match change(root, *batch, settings.clone()) {
             Ok(()) => say(&format!("changed {batch}")),
