@@ -134,18 +134,18 @@ impl Bench {
         }
     }
 
-    /// Looks at what power cuts from a step on may leave of a run. A disk that may be left at several points is looked at once, with all
-    /// that was said before the last of them.
+    /// Looks at what power cuts from a step on may leave of a run. A disk that may be left at several points is looked at once for all
+    /// those before which the same was said.
     fn cut(&self, record: &Record, from: usize, name: &str, proof: &mut Proof) {
-        let mut last: HashMap<u64, Cut> = HashMap::new();
+        let mut last: HashMap<(u64, usize), Cut> = HashMap::new();
         let mut points = HashSet::new();
         each_cut(record, from, &mut |cut, disk| {
             proof.orders += 1;
             points.insert(cut.step);
-            last.insert(disk().digest(), cut);
+            last.insert((disk().digest(), said_before(record, cut).count()), cut);
         });
         proof.cuts += points.len();
-        proof.disks += last.len();
+        proof.disks += last.keys().map(|(digest, _)| digest).collect::<HashSet<_>>().len();
         let wanted: HashSet<Cut> = last.into_values().collect();
         each_cut(record, from, &mut |cut, disk| {
             if !wanted.contains(&cut) {
@@ -153,13 +153,7 @@ impl Bench {
             }
             self.clear(Some(End::PowerCut));
             disk().write(&self.directory()).expect("a disk that is written");
-            let said: Vec<String> = record.steps[..cut.step]
-                .iter()
-                .filter_map(|step| match step {
-                    Step::Said(line) => Some(line.clone()),
-                    _ => None,
-                })
-                .collect();
+            let said: Vec<String> = said_before(record, cut).cloned().collect();
             if let Err(why) = (self.store.check)(&self.root, &said, End::PowerCut) {
                 let at = record.steps.get(cut.step).map_or("the end".to_owned(), brief);
                 proof.failures.push(format!(
@@ -171,6 +165,14 @@ impl Bench {
             }
         });
     }
+}
+
+/// What was said before the power was cut.
+fn said_before(record: &Record, cut: Cut) -> impl Iterator<Item = &String> {
+    record.steps[..cut.step].iter().filter_map(|step| match step {
+        Step::Said(line) => Some(line),
+        _ => None,
+    })
 }
 
 fn brief(step: &Step) -> String {

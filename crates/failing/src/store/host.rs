@@ -9,7 +9,7 @@ use pitot_host::journal::{ChangeState, Journal, Scope, Wanted, apply, status, un
 use pitot_host::setting::Change;
 use pitot_results::Failure;
 
-use super::{End, Store};
+use super::{End, Say, Store};
 
 pub(super) const STORE: Store = Store { name: "host journal", prepare, work, check };
 
@@ -22,8 +22,12 @@ const SETTINGS: &[[&str; 4]] = &[
 /// The settings of each batch.
 const BATCHES: &[(u64, std::ops::Range<usize>)] = &[(1, 0..1), (2, 1..3)];
 
-fn prepare(root: &Path, end: Option<End>) -> io::Result<()> {
-    let boot = if end == Some(End::PowerCut) { "the next" } else { "the first" };
+fn prepare(root: &Path, _: Option<End>) -> io::Result<()> {
+    boot(root, "the first")
+}
+
+/// Starts the machine: settings are as they are at first.
+fn boot(root: &Path, boot: &str) -> io::Result<()> {
     let settings = SETTINGS.iter().map(|[file, _, found, _]| (*file, *found));
     for (file, value) in settings.chain([("proc/sys/kernel/random/boot_id", boot)]) {
         let path = root.join("machine").join(file);
@@ -66,7 +70,7 @@ fn undo(root: &Path, scope: Scope) -> Result<bool, Failure> {
     Ok(journal.is_none_or(|mut journal| undo_changes(&mut journal, &machine, scope, no_faults).is_complete()))
 }
 
-fn work(root: &Path, say: &mut dyn FnMut(&str)) {
+fn work(root: &Path, say: Say<'_>) {
     for (batch, settings) in BATCHES {
         match change(root, *batch, settings.clone()) {
             Ok(()) => say(&format!("changed {batch}")),
@@ -86,6 +90,28 @@ fn check(root: &Path, said: &[String], end: End) -> Result<(), String> {
     let value = |file: &str| machine(root).read(file).unwrap_or_default();
     let has_said = |what: String| said.contains(&what);
     let told = |failure: Failure| failure.to_string();
+    if end == End::PowerCut {
+        // The disk alone has lost power, as that of a file server: the settings of the machine are still as they were.
+        let journal = fs::read(place(root));
+        let is_set = |batch| has_said(format!("changed {batch}")) && !has_said(format!("undoing {batch}"));
+        for (_, settings) in BATCHES.iter().filter(|(batch, _)| is_set(batch)) {
+            for [file, _, _, set] in &SETTINGS[settings.clone()] {
+                fs::write(root.join("machine").join(file), format!("{set}\n")).map_err(|e| e.to_string())?;
+            }
+        }
+        if !undo(root, Scope::All).map_err(told)? {
+            return Err("what was changed cannot be undone".to_owned());
+        }
+        if let Some([file, ..]) = SETTINGS.iter().find(|[file, _, found, _]| value(file) != *found) {
+            return Err(format!("{file} was changed, and the journal does not know it"));
+        }
+        // The machine has lost power too, and starts again with the same disk.
+        let restored = match journal {
+            Ok(bytes) => fs::write(place(root), bytes),
+            Err(_) => fs::remove_file(place(root)).or(Ok(())),
+        };
+        restored.and_then(|()| boot(root, "the next")).map_err(|e| e.to_string())?;
+    }
     if end != End::PowerCut {
         let known = status(&machine(root), &place(root)).map_err(told)?;
         for (batch, settings) in BATCHES {

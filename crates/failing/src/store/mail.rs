@@ -10,7 +10,7 @@ use pitot_results::mail::Outcome;
 use pitot_sys::Waker;
 use rustix::event::{PollFd, PollFlags, poll};
 
-use super::{End, Store, nothing};
+use super::{End, Say, Store, nothing};
 
 pub(super) const STORE: Store = Store { name: "mail journal", prepare: nothing, work, check };
 
@@ -52,7 +52,7 @@ impl Open {
 }
 
 /// As an engine and those that are started after it when it has failed.
-fn work(root: &Path, say: &mut dyn FnMut(&str)) {
+fn work(root: &Path, say: Say<'_>) {
     let mut open: Option<Open> = None;
     for number in 0..RECIPIENTS {
         let name = format!("r{number}");

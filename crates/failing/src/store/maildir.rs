@@ -6,7 +6,7 @@ use std::path::Path;
 use pitot_proto::StoreStep;
 use pitot_serve::store::Maildir;
 
-use super::{End, Store, nothing};
+use super::{End, Say, Store, nothing};
 
 pub(super) const STORE: Store = Store { name: "Maildir", prepare: nothing, work, check };
 
@@ -34,7 +34,7 @@ fn store(root: &Path, maildir: &mut Option<Maildir>, number: usize) -> Result<()
 }
 
 /// As a server, whose clients send a message that was refused once more.
-fn work(root: &Path, say: &mut dyn FnMut(&str)) {
+fn work(root: &Path, say: Say<'_>) {
     let mut maildir = None;
     for number in 0..MESSAGES {
         for _ in 0..2 {
@@ -64,11 +64,11 @@ fn counts(root: &Path) -> Result<Vec<usize>, String> {
 fn check(root: &Path, said: &[String], end: End) -> Result<(), String> {
     store(root, &mut None, MESSAGES)?;
     let counts = counts(root)?;
-    for (number, &count) in counts.iter().enumerate().take(MESSAGES) {
-        if said.contains(&format!("stored {number}")) && count == 0 {
+    for (number, count) in counts[..MESSAGES].iter().enumerate() {
+        if said.contains(&format!("stored {number}")) && *count == 0 {
             return Err(format!("message {number} is lost"));
         }
-        if end == End::Failure && count > 1 {
+        if end == End::Failure && *count > 1 {
             return Err(format!("message {number} is there {count} times"));
         }
     }

@@ -21,8 +21,8 @@ pub enum End {
     PowerCut,
 }
 
-/// What uses a store in a directory, and says what was acknowledged.
-pub type Work = fn(&Path, &mut dyn FnMut(&str));
+/// Takes a line that the program says.
+pub type Say<'a> = &'a mut dyn FnMut(&str);
 
 /// A store. Its directory is `store` below the one that its functions are given.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub struct Store {
     /// Makes what it needs beside its directory; with an end: as it is after that.
     pub prepare: fn(&Path, Option<End>) -> io::Result<()>,
     /// Uses it, and says what was acknowledged. A failure is no reason to stop.
-    pub work: Work,
+    pub work: fn(&Path, Say<'_>),
     /// Starts a second time after this was said: looks whether it is there, and goes on.
     pub check: fn(&Path, &[String], End) -> Result<(), String>,
 }

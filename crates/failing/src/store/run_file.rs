@@ -7,7 +7,7 @@ use pitot_host::Fingerprint;
 use pitot_lab::runfile::{NewCell, NewRun};
 use pitot_lab::{Measure, Plan, Repetition, Run, RunState, RunWriter, Value};
 
-use super::{End, Store, nothing};
+use super::{End, Say, Store, nothing};
 
 pub(super) const STORE: Store = Store { name: "run file", prepare: nothing, work, check };
 
@@ -71,7 +71,7 @@ fn blocks(root: &Path) -> Result<BTreeSet<u32>, String> {
     Ok(repetitions.iter().map(|repetition| repetition.block).collect())
 }
 
-fn work(root: &Path, say: &mut dyn FnMut(&str)) {
+fn work(root: &Path, say: Say<'_>) {
     for sitting in SITTINGS {
         let mut begun = begin(root);
         if let Err(why) = &begun {

@@ -6,7 +6,7 @@ use pitot_soak::file::Moment;
 use pitot_soak::record::{Event, EventKind, Info, Load, Soak, State, Subject, Totals};
 use pitot_soak::{SoakError, SoakFile};
 
-use super::{End, Store, nothing};
+use super::{End, Say, Store, nothing};
 
 pub(super) const STORE: Store = Store { name: "soak file", prepare: nothing, work, check };
 
@@ -48,7 +48,7 @@ fn moment(number: u32) -> Moment {
     Moment { now_s: f64::from(number), totals: vec![(1, totals)], events: vec![event], ..Moment::default() }
 }
 
-fn work(root: &Path, say: &mut dyn FnMut(&str)) {
+fn work(root: &Path, say: Say<'_>) {
     for sitting in SITTINGS {
         let mut begun = begin(root);
         if let Err(why) = &begun {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use pitot_proto::StoreStep;
 use pitot_serve::store::{Stored, Uploads};
 
-use super::{End, Store};
+use super::{End, Say, Store};
 
 pub(super) const STORE: Store = Store { name: "uploads", prepare, work, check };
 
@@ -37,7 +37,7 @@ fn put(root: &Path, path: &str, version: usize) -> Result<(), String> {
 }
 
 /// As a server, whose clients put a file once more if that was refused.
-fn work(root: &Path, say: &mut dyn FnMut(&str)) {
+fn work(root: &Path, say: Say<'_>) {
     for (path, version) in PUT {
         for _ in 0..2 {
             match put(root, path, version) {

@@ -147,7 +147,7 @@ impl Record {
 }
 
 /// The lines of a journal that are whole. Behind them may be half a line, and bytes of 0, which keep space for further ones.
-pub(super) fn whole_lines(text: &str) -> &str {
+fn whole_lines(text: &str) -> &str {
     let written = written(text);
     written.rfind('\n').map_or("", |end| &written[..=end])
 }
@@ -175,7 +175,7 @@ pub(super) struct State {
     /// The largest number of a change or fault so far.
     pub(super) last_id: u64,
     /// The bytes of the lines that could be read.
-    pub(super) bytes: u64,
+    pub(super) bytes: usize,
 }
 
 impl State {
@@ -191,11 +191,11 @@ impl State {
             ));
         }
         let mut state = State::default();
-        for (index, line) in whole_lines(text).lines().enumerate() {
+        for (index, line) in whole_lines(text).split_inclusive('\n').enumerate() {
             match serde_json::from_str(line) {
                 Ok(record) => {
                     state.take(&record)?;
-                    state.bytes += line.len() as u64 + 1;
+                    state.bytes += line.len();
                 }
                 Err(_) if state.is_of_earlier_boot(boot_id) => break,
                 Err(e) => {

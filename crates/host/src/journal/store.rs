@@ -39,6 +39,9 @@ pub struct Journal {
     end: u64,
     /// The size of the file.
     size: u64,
+    /// The last lines, which may not be on the disk: fsync(2) has failed, or it was another process that wrote them. They are
+    /// written once more with the next one, as the kernel may take them for written.
+    doubtful: String,
 }
 
 impl Journal {
@@ -61,6 +64,7 @@ impl Journal {
 
     fn open_with(machine: &Machine, path: &Path, create: bool) -> Result<Option<Journal>, Failure> {
         let directory = path.parent().filter(|d| !d.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let is_new = create && !directory.exists();
         if create {
             // Whatever the umask is, nobody else removes what is in it.
             let made = DirBuilder::new().recursive(true).mode(0o755).create(directory);
@@ -87,14 +91,14 @@ impl Journal {
             cleared: 0,
             end: 0,
             size: 0,
+            doubtful: String::new(),
         };
         journal.load().map_err(|e| match e {
             Trouble::Io(e) => failure(path, "read", &e),
             Trouble::Content(failure) => failure,
         })?;
         if create {
-            // The name of a file is safe when its directory is.
-            File::open(directory).and_then(|d| d.sync_all()).map_err(|e| failure(path, "made", &e))?;
+            sync_names(directory, is_new).map_err(|e| failure(path, "made", &e))?;
         }
         Ok(Some(journal))
     }
@@ -112,7 +116,8 @@ impl Journal {
             }
         }
         // What comes next is written over half a line, and is not joined to it.
-        (self.end, self.size) = (state.bytes, text.len() as u64);
+        (self.end, self.size) = (state.bytes as u64, text.len() as u64);
+        text[..state.bytes].clone_into(&mut self.doubtful);
         self.state = state;
         Ok(())
     }
@@ -182,8 +187,11 @@ impl Journal {
             }
             written = written.and(one);
         }
-        let synced = self.file.sync_data().map_err(|e| failure(&self.path, "written", &e));
-        written.and(synced)
+        self.file.sync_data().map_err(|e| failure(&self.path, "written", &e))?;
+        if written.is_ok() {
+            self.doubtful.clear();
+        }
+        written
     }
 
     fn write(&mut self, record: &Record) -> Result<(), Failure> {
@@ -196,7 +204,9 @@ impl Journal {
     }
 
     fn put(&mut self, line: &str) -> io::Result<()> {
-        self.file.write_all_at(line.as_bytes(), self.end)?;
+        let lines = self.doubtful.clone() + line;
+        self.file.write_all_at(lines.as_bytes(), self.end - self.doubtful.len() as u64)?;
+        self.doubtful = lines;
         self.end += line.len() as u64;
         self.size = self.size.max(self.end);
         Ok(())
@@ -234,7 +244,21 @@ impl Journal {
         cleared.map_err(|e| failure(&self.path, "emptied", &e))?;
         self.state = State::default();
         (self.end, self.size) = (0, 0);
+        self.doubtful.clear();
         Ok(())
+    }
+}
+
+/// The name of a file is safe when its directory is, and that of the directory when its own is. Whoever made it may not have come to
+/// that.
+fn sync_names(directory: &Path, is_new: bool) -> io::Result<()> {
+    File::open(directory)?.sync_all()?;
+    let Some(parent) = directory.parent() else { return Ok(()) };
+    let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+    match File::open(parent).and_then(|d| d.sync_all()) {
+        // It was made by somebody who may read it.
+        Err(e) if e.kind() == ErrorKind::PermissionDenied && !is_new => Ok(()),
+        synced => synced,
     }
 }
 
