@@ -334,7 +334,7 @@ fn a_machine_that_was_made_wrong_in_ten_ways_has_all_ten_named_and_mended() {
             ("syncookies", "net.ipv4.tcp_syncookies", "0"),
             ("abort-on-overflow", "net.ipv4.tcp_abort_on_overflow", "1"),
             ("port-range", "net.ipv4.ip_local_port_range", "40000 40100"),
-            ("tw-reuse", "net.ipv4.tcp_tw_reuse", "0"),
+            ("moderate-rcvbuf", "net.ipv4.tcp_moderate_rcvbuf", "0"),
             ("tcp-rmem", "net.ipv4.tcp_rmem", "4096 8192 16384"),
             ("sack", "net.ipv4.tcp_sack", "0"),
             ("window-scaling", "net.ipv4.tcp_window_scaling", "0"),

@@ -20,8 +20,10 @@ use pitot_host::{CpuSplit, Machine, split_cpus};
 use super::demand::demand;
 use super::hosts;
 use super::settling::rule as settling_rule;
-use super::trial::MOMENT_S;
 use super::way::{Ways, slow_start_s};
+
+/// Length of the first try's load.
+pub(super) const MOMENT_S: f64 = 0.2;
 
 /// Seconds that a repetition takes besides warm-up and measurement: two processes start, connect, and stop.
 pub(super) const OVERHEAD_S: f64 = 0.3;

@@ -8,14 +8,12 @@ use pitot_results::VerdictKind;
 
 use super::carry_out::{Finished, Progress, Setting};
 use super::executor::Machine;
-use super::prepare::Prepared;
+use super::prepare::{MOMENT_S, Prepared};
 use super::repetition::{self, GivenUp, Shared};
 use crate::plan::{Cell, FactorLevel, Plan, SERVER_FACTOR, Value};
 use crate::record::Repetition;
 use pitot_host::memory_total_bytes;
 
-/// Length of the first try's load.
-pub(super) const MOMENT_S: f64 = 0.2;
 /// Length of the second try's load, at most.
 const SECOND_S: f64 = 1.0;
 /// A cell with more idle connections is tried with so many: whether it works shows in seconds, and opening a million takes
