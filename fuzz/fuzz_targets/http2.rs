@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use pitot_proto::client::{
-    ClientOptions, ClientProtocol, Draw, Fault, HttpVersion, Outgoing, Progress, RequestSpec, SessionSpec, Source,
-    StepSpec, TakeSpec, Url, VisitOptions, find,
+    ClientOptions, ClientProtocol, Draw, Fault, HttpVersion, Outgoing, Progress, RequestSpec, SessionSpec,
+    Source, StepSpec, TakeSpec, Url, VisitOptions, find,
 };
 
 /// What a server sends first: SETTINGS without an entry.
@@ -25,7 +25,12 @@ fn protocol(who: usize) -> Box<dyn ClientProtocol> {
         ..RequestSpec::default()
     };
     let options = ClientOptions {
-        requests: vec![request("GET", b""), request("HEAD", b""), request("POST", &[0; 70_000])],
+        // Content is not verified of a reply that has none.
+        requests: vec![
+            request("GET", b""),
+            request(if who < 2 { "GET" } else { "HEAD" }, b""),
+            request("POST", &[0; 70_000]),
+        ],
         in_turn: true,
         verify: who < 2,
         visit: VisitOptions { cookies: who == 1, follow: if who == 1 { 3 } else { 0 }, now_s: 1 << 30 },
