@@ -32,7 +32,8 @@ static CLIENT_PROTOCOLS: LazyLock<Vec<Box<dyn ClientProtocol>>> = LazyLock::new(
             _ => vec![request("GET")],
         };
         // The pages of the brokerage are checked in any case.
-        let verify = entry.scheme != "trade";
+        // Content is not verified of replies to HEAD, and of those of the brokerage by its sessions alone.
+        let verify = !["http", "trade"].contains(&entry.scheme);
         let options = ClientOptions { requests, in_turn: true, verify, ..ClientOptions::default() };
         (entry.build)(&url, &options).expect("sound options")
     };
