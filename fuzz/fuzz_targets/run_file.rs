@@ -21,17 +21,6 @@ use pitot_report::{Format, compare, render, render_comparison};
 use pitot_results::load::LoadResult;
 use pitot_results::{Failure, visible};
 
-const FORMATS: [Format; 8] = [
-    Format::Terminal,
-    Format::Html,
-    Format::Markdown,
-    Format::Csv,
-    Format::CsvSlices,
-    Format::Json,
-    Format::Github,
-    Format::Junit,
-];
-
 /// A run in fresh runs, with faults, and one in slices, with a control; the files, and the second as it is read.
 static SOUND: LazyLock<([Vec<u8>; 2], Run)> = LazyLock::new(|| {
     let path = damage::path("sound.pitot");
@@ -236,7 +225,7 @@ fuzz_target!(|data: &[u8]| {
     match how % 16 {
         8 => {
             let comparison = compare(whole, &run, &[]);
-            let text = render_comparison(&comparison, &[], FORMATS[usize::from(how >> 4) % FORMATS.len()]);
+            let text = render_comparison(&comparison, &[], Format::ALL[usize::from(how >> 4) % Format::ALL.len()]);
             assert_eq!(visible(&text), text);
         }
         9 => {
@@ -247,7 +236,7 @@ fuzz_target!(|data: &[u8]| {
             }
         }
         how => {
-            let text = render(&run, FORMATS[usize::from(how) % FORMATS.len()]);
+            let text = render(&run, Format::ALL[usize::from(how) % Format::ALL.len()]);
             assert_eq!(visible(&text), text);
             assert!(text.len() < 64 << 20, "{} bytes", text.len());
         }

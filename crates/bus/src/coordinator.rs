@@ -67,7 +67,7 @@ async fn bounded(
     Ok(Some(bytes))
 }
 
-/// So many sentences on what agents lack are told.
+/// Most sentences on what agents lack that are shown.
 const LACKING_TOLD_MAX: usize = 1000;
 
 /// How long one looks for something new.

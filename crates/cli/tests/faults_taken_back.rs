@@ -178,14 +178,28 @@ fn a_server_has_its_memory_back_after_host_undo_when_the_guardian_was_killed_too
     }
 }
 
-#[test]
-fn a_fault_whose_guardian_alone_was_killed_is_taken_back_by_its_program() {
+/// A server that the fault `stop` has stopped.
+struct Stopped {
+    server: Guard,
+    program: Guard,
+    dir: tempfile::TempDir,
+    journal: PathBuf,
+}
+
+fn stopped() -> Stopped {
     let server = serve();
     let pid = server.0.id();
     let dir = tempfile::tempdir().unwrap();
     let journal = dir.path().join("journal");
-    let mut program = begin("stop", &["--pid", &pid.to_string(), "--process", "main"], &journal);
+    let program = begin("stop", &["--pid", &pid.to_string(), "--process", "main"], &journal);
     wait_until("the server was not stopped", || stat(pid, 0).as_deref() == Some("T"));
+    Stopped { server, program, dir, journal }
+}
+
+#[test]
+fn a_fault_whose_guardian_alone_was_killed_is_taken_back_by_its_program() {
+    let Stopped { server, mut program, dir: _dir, journal } = stopped();
+    let pid = server.0.id();
     let parent = program.0.id().to_string();
     let pids = std::fs::read_dir("/proc").unwrap().flatten();
     let mut pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -269,12 +283,8 @@ fn a_server_that_needs_more_than_the_memory_that_is_left_is_killed() {
 
 #[test]
 fn a_fault_ends_when_it_is_asked_to_and_says_when() {
-    let server = serve();
+    let Stopped { server, mut program, dir: _dir, journal: _ } = stopped();
     let pid = server.0.id();
-    let dir = tempfile::tempdir().unwrap();
-    let journal = dir.path().join("journal");
-    let mut program = begin("stop", &["--pid", &pid.to_string(), "--process", "main"], &journal);
-    wait_until("the server was not stopped", || stat(pid, 0).as_deref() == Some("T"));
     pitot_sys::spawn::stop(program.0.id(), pitot_sys::spawn::Stop::Terminate);
     let mut rest = String::new();
     program.0.stdout.as_mut().unwrap().read_to_string(&mut rest).unwrap();

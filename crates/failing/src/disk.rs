@@ -96,7 +96,7 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// Reads a directory. `found` is told the inode of each node.
+    /// Reads a directory. `found` gets the inode of each node.
     ///
     /// # Errors
     /// Those of reading.

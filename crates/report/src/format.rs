@@ -20,3 +20,17 @@ pub enum Format {
     /// The XML of JUnit, which most systems for continuous integration read.
     Junit,
 }
+
+impl Format {
+    /// All of them.
+    pub const ALL: [Format; 8] = [
+        Format::Terminal,
+        Format::Html,
+        Format::Markdown,
+        Format::Csv,
+        Format::CsvSlices,
+        Format::Json,
+        Format::Github,
+        Format::Junit,
+    ];
+}

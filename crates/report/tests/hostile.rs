@@ -26,17 +26,6 @@ const PLANTED: [&str; 6] = [
      verdict = iif(block = 0, 'failed', verdict), figures = json_array(json_array(?1, 1.0))",
 ];
 
-const FORMATS: [Format; 8] = [
-    Format::Terminal,
-    Format::Html,
-    Format::Markdown,
-    Format::Csv,
-    Format::CsvSlices,
-    Format::Json,
-    Format::Github,
-    Format::Junit,
-];
-
 fn hostile(directory: &tempfile::TempDir) -> Run {
     let path = directory.path().join("run.pitot");
     SMALL.run(&path);
@@ -83,7 +72,7 @@ fn check(format: Format, text: &str) {
 fn no_format_of_a_report_lets_a_text_command_its_reader() {
     let directory = tempfile::tempdir().unwrap();
     let run = hostile(&directory);
-    FORMATS.iter().for_each(|&format| check(format, &render(&run, format)));
+    Format::ALL.iter().for_each(|&format| check(format, &render(&run, format)));
 }
 
 #[test]
@@ -93,7 +82,7 @@ fn no_format_of_a_comparison_does() {
     let gates = ["throughput worse by > 5%"].map(|text| text.parse::<Gate>());
     let judged: Vec<_> = gates.into_iter().filter_map(Result::ok).collect();
     let comparison = compare(&run, &run, &judged);
-    for format in FORMATS {
+    for format in Format::ALL {
         let text = render_comparison(&comparison, &[], format);
         assert_eq!(is_obeyed(&text), None, "{format:?}: {text}");
         assert!(

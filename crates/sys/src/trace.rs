@@ -335,7 +335,7 @@ fn request(request: libc::c_uint, thread: libc::pid_t, address: usize, data: usi
 /// `struct ptrace_syscall_info` in words: the call's number or its result is in the fourth, its arguments follow.
 fn info(thread: libc::pid_t) -> io::Result<[u64; 11]> {
     let mut words = [0u64; 11];
-    // SAFETY: the kernel writes no more bytes than it is told, which is the size of the array.
+    // SAFETY: the kernel writes at most as many bytes as the call says, which is the size of the array.
     let filled = unsafe {
         libc::ptrace(libc::PTRACE_GET_SYSCALL_INFO, thread, size_of_val(&words), words.as_mut_ptr())
     };

@@ -7,12 +7,9 @@ use pitot_host::Fingerprint;
 use pitot_lab::runfile::{NewCell, NewRun};
 use pitot_lab::{Measure, Plan, Repetition, Run, RunState, RunWriter, Value};
 
-use super::{End, Say, Store, nothing};
+use super::{End, Say, Store, nothing, sittings};
 
 pub(super) const STORE: Store = Store { name: "run file", prepare: nothing, work, check };
-
-/// Repetitions before the lab ends, and after it has been started again.
-const SITTINGS: [std::ops::Range<u32>; 2] = [0..2, 2..3];
 
 fn place(root: &Path) -> PathBuf {
     root.join("store/run.pitot")
@@ -52,7 +49,7 @@ fn resume(root: &Path) -> Result<RunWriter, String> {
     RunWriter::resume(&place(root), &run.plan).map_err(|e| e.to_string())
 }
 
-/// As somebody who is told that the file is there already.
+/// Makes the file, or goes on with the one that is there, as its user would.
 fn begin(root: &Path) -> Result<RunWriter, String> {
     if place(root).exists() { resume(root) } else { create(root) }
 }
@@ -72,32 +69,15 @@ fn blocks(root: &Path) -> Result<BTreeSet<u32>, String> {
 }
 
 fn work(root: &Path, say: Say<'_>) {
-    for sitting in SITTINGS {
-        let mut begun = begin(root);
-        if let Err(why) = &begun {
-            say(&format!("not begun: {why}"));
-            begun = begin(root);
-        }
-        let Ok(mut writer) = begun.inspect_err(|why| say(&format!("not begun: {why}"))) else { continue };
-        say("begun");
-        let is_last = sitting.end == SITTINGS[1].end;
-        for block in sitting {
-            for _ in 0..2 {
-                match writer.record(0, &repetition(block)) {
-                    Ok(()) => {
-                        say(&format!("recorded {block}"));
-                        break;
-                    }
-                    Err(e) => say(&format!("not recorded: {e}")),
-                }
-            }
-        }
-        // Of the first sitting the lab is stopped before it has finished the file.
-        if is_last && writer.finish(RunState::Interrupted, "", &Fingerprint::default()).is_ok() {
-            say("finished");
-        }
-    }
-    say("end");
+    sittings(
+        "recorded",
+        &mut || begin(root),
+        &mut |writer, block| writer.record(0, &repetition(block)).map_err(|e| e.to_string()),
+        &mut |writer| {
+            writer.finish(RunState::Interrupted, "", &Fingerprint::default()).map_err(|e| e.to_string())
+        },
+        say,
+    );
 }
 
 fn check(root: &Path, said: &[String], _: End) -> Result<(), String> {

@@ -6,18 +6,15 @@ use pitot_soak::file::Moment;
 use pitot_soak::record::{Event, EventKind, Info, Load, Soak, State, Subject, Totals};
 use pitot_soak::{SoakError, SoakFile};
 
-use super::{End, Say, Store, nothing};
+use super::{End, Say, Store, nothing, sittings};
 
 pub(super) const STORE: Store = Store { name: "soak file", prepare: nothing, work, check };
-
-/// Intervals before the lab ends, and after it has been started again.
-const SITTINGS: [std::ops::Range<u32>; 2] = [0..2, 2..3];
 
 fn place(root: &Path) -> PathBuf {
     root.join("store/soak.pitot")
 }
 
-/// Makes the file, or goes on with it, as somebody who is told that it is there already.
+/// Makes the file, or goes on with the one that is there, as its user would.
 fn begin(root: &Path) -> Result<SoakFile, SoakError> {
     let path = place(root);
     let info =
@@ -49,32 +46,13 @@ fn moment(number: u32) -> Moment {
 }
 
 fn work(root: &Path, say: Say<'_>) {
-    for sitting in SITTINGS {
-        let mut begun = begin(root);
-        if let Err(why) = &begun {
-            say(&format!("not begun: {why}"));
-            begun = begin(root);
-        }
-        let Ok(mut file) = begun.inspect_err(|why| say(&format!("not begun: {why}"))) else { continue };
-        say("begun");
-        let is_last = sitting.end == SITTINGS[1].end;
-        for number in sitting {
-            for _ in 0..2 {
-                match file.write(&moment(number)) {
-                    Ok(()) => {
-                        say(&format!("written {number}"));
-                        break;
-                    }
-                    Err(why) => say(&format!("not written: {why}")),
-                }
-            }
-        }
-        // In the first sitting the lab ends before it has finished the file.
-        if is_last && file.finish(State::Stopped).is_ok() {
-            say("finished");
-        }
-    }
-    say("end");
+    sittings(
+        "written",
+        &mut || begin(root),
+        &mut |file, number| file.write(&moment(number)),
+        &mut |file| file.finish(State::Stopped),
+        say,
+    );
 }
 
 fn check(root: &Path, said: &[String], _: End) -> Result<(), String> {

@@ -10,7 +10,7 @@ use super::series::Series;
 const AFTER_S: f64 = 2.0;
 /// After an outage that takes longer the longer it was: this share of its length more.
 const AFTER_SHARE: f64 = 0.1;
-/// So long before a hang is told the last reply may have come, seconds.
+/// The last reply may have come this long before a hang is recorded, seconds.
 const SILENT_BEFORE_S: f64 = 4.0;
 /// Where less than this share of the intervals would be left, as of those of ten minutes that are old, all are asked.
 const SHARE_MIN: f64 = 0.5;

@@ -84,7 +84,7 @@ pub struct Settings<'a> {
     pub on_hang: OnHang,
     /// The command that is run on each event, by sh(1).
     pub on_event: Option<&'a str>,
-    /// The file, which that command is told.
+    /// The path of the file, which that command gets in its environment.
     pub path: &'a Path,
     /// The directory of the file, whose disk space is sampled.
     pub directory: &'a str,
