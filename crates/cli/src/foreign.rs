@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use pitot_results::Failure;
+use pitot_results::{Failure, word_distance};
 
 /// A subcommand, the options as they are typed, and the advice.
 type Advice = (&'static str, &'static [&'static str], &'static str);
@@ -227,23 +227,8 @@ const TYPO_LETTERS_MAX: usize = 2;
 
 /// Whether one word may be the other with letters left out, added, replaced or swapped.
 fn is_typo(typed: &str, meant: &str) -> bool {
-    let (a, b): (Vec<char>, Vec<char>) = (typed.chars().collect(), meant.chars().collect());
-    // The rows of the table of distances before this one, and before that.
-    let (mut before, mut last): (Vec<usize>, Vec<usize>) = (Vec::new(), (0..=b.len()).collect());
-    for i in 1..=a.len() {
-        let mut row = vec![i];
-        for j in 1..=b.len() {
-            let replaced = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut least = replaced.min(last[j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                least = least.min(before[j - 2] + 1);
-            }
-            row.push(least);
-        }
-        before = std::mem::replace(&mut last, row);
-    }
     // Half of a short word is no typo.
-    last[b.len()] <= TYPO_LETTERS_MAX.min(b.len().saturating_sub(2) / 3)
+    word_distance(typed, meant) <= TYPO_LETTERS_MAX.min(meant.chars().count().saturating_sub(2) / 3)
 }
 
 /// Whether the option of a command is one that users are not shown.

@@ -195,8 +195,8 @@ impl Soak {
 
     /// Runs it, or what is left of it.
     fn carry_out(&self, output: PathBuf, resumed: Option<resume::Resumed>) -> Result<ExitCode, Failure> {
-        // Before anything starts a thread: the guardian is a fork of this process.
         crate::user::check(self.user)?;
+        // Before anything starts a thread: the guardian is a fork of this process.
         let guardian = run::guardian()?.with_user(self.user);
         let signals = SignalFd::new(&Signal::that_end()).map_err(|e| {
             Failure::run(format!("signals cannot be received: {e}"), "raise the limit on descriptors")

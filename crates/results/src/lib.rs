@@ -40,6 +40,7 @@ pub mod serve;
 pub mod stderr;
 mod time;
 mod verdict;
+mod words;
 
 pub use failure::{Failure, FailureKind};
 pub use latency::{Latencies, Latency, PERCENTILES};
@@ -50,3 +51,4 @@ pub use time::rfc3339;
 pub use verdict::{
     CLIENT_BUSY_SHARE_MAX, MISSED_SHARE_MAX, RETRANSMIT_SHARE_MAX, VerdictKind, is_client_at_limit,
 };
+pub use words::word_distance;

@@ -4,9 +4,9 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pitot_sys::Unavailable;
 use pitot_sys::guardian::wait_until;
 use pitot_sys::processes::Process;
+use pitot_sys::{Unavailable, control_group};
 
 use crate::entry::{Aim, Begun, Fault, Means};
 use crate::options::Options;
@@ -46,7 +46,7 @@ fn hierarchy() -> Option<Hierarchy> {
     let mounts = mounts()?;
     let memberships = std::fs::read_to_string("/proc/self/cgroup").ok()?;
     [true, false].into_iter().find_map(|is_unified| {
-        let own = group_in(&mounts, &memberships, is_unified)?;
+        let own = control_group(&mounts, &memberships, controller(is_unified))?;
         if is_unified && !hands_memory_down(&own) {
             return None;
         }
@@ -71,29 +71,9 @@ fn hands_memory_down(group: &Path) -> bool {
     controllers.split_whitespace().any(|controller| controller == "memory")
 }
 
-/// The directory of a process's group in the unified hierarchy, or in that of memory (version 1).
-fn group_in(mounts: &str, memberships: &str, is_unified: bool) -> Option<PathBuf> {
-    // proc_pid_mountinfo(5): ID PARENT DEVICE ROOT MOUNTPOINT OPTIONS ... - TYPE SOURCE SUPEROPTIONS
-    let (root, mount) = mounts.lines().find_map(|line| {
-        let (place, system) = line.split_once(" - ")?;
-        let mut system = system.split(' ');
-        let fits = match is_unified {
-            true => system.next() == Some("cgroup2"),
-            false => system.next() == Some("cgroup") && system.nth(1)?.split(',').any(|o| o == "memory"),
-        };
-        let mut fields = place.split(' ').skip(3);
-        fits.then_some((fields.next()?, fields.next()?))
-    })?;
-    // cgroups(7): ID:CONTROLLERS:PATH
-    let path = memberships.lines().find_map(|line| {
-        let mut fields = line.splitn(3, ':').skip(1);
-        let controllers = fields.next()?;
-        let fits =
-            if is_unified { controllers.is_empty() } else { controllers.split(',').any(|c| c == "memory") };
-        fits.then(|| fields.next()).flatten()
-    })?;
-    let below = if root == "/" { path } else { path.strip_prefix(root)? };
-    Some(Path::new(mount).join(below.trim_start_matches('/')))
+/// What names the hierarchy: nothing that of version 2.
+fn controller(is_unified: bool) -> Option<&'static str> {
+    (!is_unified).then_some("memory")
 }
 
 fn probe() -> Result<(), Unavailable> {
@@ -155,7 +135,7 @@ fn home(pid: u32, hierarchy: &Hierarchy) -> Option<PathBuf> {
     let mounts = mounts()?;
     let memberships = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
     let is_unified = hierarchy.limit == "memory.max";
-    group_in(&mounts, &memberships, is_unified).or_else(|| Some(hierarchy.own.clone()))
+    control_group(&mounts, &memberships, controller(is_unified)).or_else(|| Some(hierarchy.own.clone()))
 }
 
 fn enter(group: &Path, pid: u32) -> std::io::Result<()> {
@@ -218,7 +198,7 @@ mod tests {
         let mounts = "31 30 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
                       32 30 0:28 / /no/such/mount rw,nosuid - cgroup2 cgroup2 rw\n";
         let memberships = "4:memory:/lab/one\n0::/user.slice\n";
-        let of = |is_unified| group_in(mounts, memberships, is_unified).unwrap();
+        let of = |is_unified| control_group(mounts, memberships, controller(is_unified)).unwrap();
         assert_eq!(of(false), Path::new("/sys/fs/cgroup/memory/lab/one"));
         assert_eq!(of(true), Path::new("/no/such/mount/user.slice"));
         // A server of a run has such a group; it can be moved back to it all the same.

@@ -1,49 +1,21 @@
 //! The nearest right word to a wrong one.
 
+use pitot_results::word_distance;
+
 /// The word of `known` that is nearest to `word`, if any is near enough to be what was meant.
 pub(super) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let plain = word.to_lowercase().replace('_', "-");
     known
         .iter()
-        .map(|k| (distance(&plain, k), *k))
+        .map(|k| (word_distance(&plain, k), *k))
         .min()
         .filter(|(d, k)| *d <= 1 + k.chars().count().min(plain.chars().count()) / 4)
         .map(|(_, k)| k)
 }
 
-/// The optimal string alignment distance: insertions, deletions, substitutions and swaps of neighbours that turn `a`
-/// into `b` (Boytsov 2011, "Indexing methods for approximate dictionary searching", section 2.1).
-fn distance(a: &str, b: &str) -> usize {
-    let a: Vec<char> = a.chars().collect();
-    let b: Vec<char> = b.chars().collect();
-    let mut before: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        let mut row = vec![i];
-        for j in 1..=b.len() {
-            let substitute = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut best = substitute.min(last[j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(before[j - 2] + 1);
-            }
-            row.push(best);
-        }
-        before = std::mem::replace(&mut last, row);
-    }
-    last[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn distances_count_edits() {
-        for (a, b, d) in [("", "abc", 3), ("kitten", "sitting", 3), ("ab", "ba", 1), ("same", "same", 0)] {
-            assert_eq!(distance(a, b), d, "{a} {b}");
-            assert_eq!(distance(b, a), d, "{b} {a}");
-        }
-    }
 
     #[test]
     fn only_a_near_word_is_suggested() {

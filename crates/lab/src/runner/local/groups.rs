@@ -9,6 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use pitot_meter::Nanos;
+use pitot_sys::control_group;
 use pitot_sys::processes::Process;
 use pitot_sys::spawn;
 use rustix::fs::statfs;
@@ -129,31 +130,11 @@ fn all_below(dir: &Path) -> Vec<PathBuf> {
 
 /// The directory of this process's own group.
 fn own_group(kind: Kind, mounts: &str, memberships: &str) -> Option<PathBuf> {
-    // proc_pid_mountinfo(5): ID PARENT DEVICE ROOT MOUNTPOINT OPTIONS ... - TYPE SOURCE SUPEROPTIONS
-    let (root, mount) = mounts.lines().find_map(|line| {
-        let (place, system) = line.split_once(" - ")?;
-        let mut system = system.split(' ');
-        let fits = match kind {
-            Kind::Version2 => system.next() == Some("cgroup2"),
-            Kind::Version1 => {
-                system.next() == Some("cgroup") && system.nth(1)?.split(',').any(|o| o == "cpuacct")
-            }
-        };
-        let mut fields = place.split(' ').skip(3);
-        fits.then_some((fields.next()?, fields.next()?))
-    })?;
-    // cgroups(7): ID:CONTROLLERS:PATH
-    let path = memberships.lines().find_map(|line| {
-        let mut fields = line.splitn(3, ':').skip(1);
-        let controllers = fields.next()?;
-        let fits = match kind {
-            Kind::Version2 => controllers.is_empty(),
-            Kind::Version1 => controllers.split(',').any(|c| c == "cpuacct"),
-        };
-        fits.then(|| fields.next()).flatten()
-    })?;
-    let below = if root == "/" { path } else { path.strip_prefix(root)? };
-    Some(Path::new(mount).join(below.trim_start_matches('/')))
+    let controller = match kind {
+        Kind::Version2 => None,
+        Kind::Version1 => Some("cpuacct"),
+    };
+    control_group(mounts, memberships, controller)
 }
 
 /// The control group of one program. It is removed when it is dropped, unless it still has members.
