@@ -39,7 +39,7 @@ pub(super) fn parse(input: &[u8]) -> Result<Option<Head>, Fault> {
     const VERSION: &[u8] = b"HTTP/1.";
     let seen = input.len().min(VERSION.len());
     if input[..seen] != VERSION[..seen] {
-        return Err(if is_http2(input) { Fault::Named("http-2-server") } else { Fault::Malformed });
+        return no_head(input);
     }
     let [_, _, _, _, _, _, _, minor, b' ', a, b, c, after, ..] = *input else {
         return if input.len() < 13 { Ok(None) } else { Err(Fault::Malformed) };
@@ -79,10 +79,19 @@ pub(super) fn parse(input: &[u8]) -> Result<Option<Head>, Fault> {
     }
 }
 
-/// Whether it is the beginning of a frame SETTINGS on stream 0, by which a server of HTTP/2 begins (RFC 9113 section 3.4).
+/// What begins like no head: a server of HTTP/2 begins with a frame SETTINGS on stream 0 (RFC 9113 section 3.4), which may come in pieces.
 #[cold]
-fn is_http2(input: &[u8]) -> bool {
-    matches!(*input, [0, 0, _, 4, 0, 0, 0, 0, 0, ..])
+fn no_head(input: &[u8]) -> Result<Option<Head>, Fault> {
+    /// The head of that frame (section 4.1): three bytes of length, of which the last may be any, type, flags and stream.
+    const SETTINGS: [Option<u8>; 9] =
+        [Some(0), Some(0), None, Some(4), Some(0), Some(0), Some(0), Some(0), Some(0)];
+    let is_settings =
+        input.iter().zip(SETTINGS).all(|(byte, known)| known.is_none_or(|known| known == *byte));
+    match is_settings {
+        true if input.len() < SETTINGS.len() => Ok(None),
+        true => Err(Fault::Named("http-2-server")),
+        false => Err(Fault::Malformed),
+    }
 }
 
 struct Fields {
@@ -159,6 +168,18 @@ mod tests {
 
     fn head(text: &str) -> Result<Option<Head>, Fault> {
         parse(text.as_bytes())
+    }
+
+    #[test]
+    fn a_server_of_http_2_is_known_by_its_first_frame_however_it_comes() {
+        let settings = [0, 0, 18, 4, 0, 0, 0, 0, 0, 1];
+        for end in 1..9 {
+            assert!(matches!(parse(&settings[..end]), Ok(None)), "{end}");
+        }
+        assert_eq!(parse(&settings[..9]).err(), Some(Fault::Named("http-2-server")));
+        assert_eq!(parse(&settings).err(), Some(Fault::Named("http-2-server")));
+        assert_eq!(parse(&[0, 0, 18, 4, 1]).err(), Some(Fault::Malformed), "no acknowledgement comes first");
+        assert_eq!(parse(&[0, 1]).err(), Some(Fault::Malformed));
     }
 
     #[test]
