@@ -102,12 +102,23 @@ fn whole(out: &mut dyn Write, text: &str) -> io::Result<()> {
     }
 }
 
-/// `NAME-20260102-030405.pitot`, in UTC.
+/// `NAME-20260102-030405.pitot`, in UTC; with a number where one of this second is there.
 pub(crate) fn default_output(name: &str) -> PathBuf {
     let now = rfc3339(SystemTime::now());
     let stamp: String =
         now.chars().take("2026-01-02T03:04:05".len()).filter(|c| c.is_ascii_digit() || *c == 'T').collect();
-    format!("{name}-{}.pitot", stamp.replace('T', "-")).into()
+    free_output(&format!("{name}-{}", stamp.replace('T', "-")), &|path| path.exists())
+}
+
+fn free_output(stem: &str, is_there: &dyn Fn(&Path) -> bool) -> PathBuf {
+    let mut path = PathBuf::from(format!("{stem}.pitot"));
+    for number in 2.. {
+        if !is_there(&path) {
+            break;
+        }
+        path = format!("{stem}-{number}.pitot").into();
+    }
+    path
 }
 
 /// Rows in columns, the first to the left and the others to the right.
@@ -145,6 +156,14 @@ fn columns(head: &[&str], rows: &[Vec<String>], is_left: impl Fn(usize) -> bool)
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn two_runs_that_begin_in_one_second_have_files_of_their_own() {
+        let free =
+            |there: &[&str]| free_output("a-1", &|path| there.iter().any(|name| Path::new(name) == path));
+        assert_eq!(free(&[]), Path::new("a-1.pitot"));
+        assert_eq!(free(&["a-1.pitot", "a-1-2.pitot"]), Path::new("a-1-3.pitot"));
+    }
 
     fn rows() -> [Vec<String>; 2] {
         [vec!["a".to_owned(), "10".to_owned()], vec!["long".to_owned(), "1".to_owned()]]
