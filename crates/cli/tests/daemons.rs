@@ -195,7 +195,7 @@ fn a_daemon_in_a_control_group_is_killed_and_fails_its_cell() {
     fails_its_cell(By::Group);
 }
 
-#[needs("setpriv")]
+#[needs("setpriv", "other-users")]
 #[test]
 fn a_daemon_that_only_has_a_mark_is_killed_and_fails_its_cell() {
     fails_its_cell(By::Mark);
@@ -207,7 +207,7 @@ fn a_daemon_in_a_control_group_dies_with_a_lab_that_is_killed() {
     dies_with_the_lab(By::Group);
 }
 
-#[needs("setpriv")]
+#[needs("setpriv", "other-users")]
 #[test]
 fn a_daemon_that_only_has_a_mark_dies_with_a_lab_that_is_killed() {
     dies_with_the_lab(By::Mark);
@@ -219,7 +219,7 @@ fn undo_ends_a_daemon_in_a_control_group_after_lab_and_guardian_were_killed() {
     is_ended_by_undo(By::Group);
 }
 
-#[needs("setpriv")]
+#[needs("setpriv", "other-users")]
 #[test]
 fn undo_ends_a_daemon_that_only_has_a_mark_after_lab_and_guardian_were_killed() {
     is_ended_by_undo(By::Mark);

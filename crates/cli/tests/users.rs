@@ -157,7 +157,7 @@ fn assert_has_no_rights(pid: u32, what: &str) {
     assert_eq!((status(pid, "CapEff"), status(pid, "CapPrm")), (vec!["0".repeat(16)], vec!["0".repeat(16)]));
 }
 
-#[needs("root")]
+#[needs("root", "other-users")]
 #[test]
 fn every_process_of_every_model_is_the_users_and_has_no_group_and_no_way_back() {
     let bed = Bed::new();
@@ -177,7 +177,7 @@ fn every_process_of_every_model_is_the_users_and_has_no_group_and_no_way_back() 
     }
 }
 
-#[needs("root")]
+#[needs("root", "other-users")]
 #[test]
 fn a_privileged_port_and_files_of_root_are_opened_before_the_user_changes() {
     let bed = Bed::new();
@@ -202,7 +202,7 @@ fn a_privileged_port_and_files_of_root_are_opened_before_the_user_changes() {
     assert!(fs::read_to_string(&log).unwrap().contains("/file"));
 }
 
-#[needs("root")]
+#[needs("root", "other-users")]
 #[test]
 fn what_the_user_may_not_read_or_write_is_refused_before_anything_is_served() {
     let bed = Bed::new();
@@ -245,7 +245,7 @@ fn dns_answers_as_the_user() {
     server.stop();
 }
 
-#[needs("root")]
+#[needs("root", "other-users")]
 #[test]
 fn the_programs_of_a_run_are_the_users_and_the_lab_stays_roots() {
     let bed = Bed::new();
@@ -403,7 +403,7 @@ fn a_confined_server_stores_where_it_may_and_removes_its_socket() {
     server.stop();
 }
 
-#[needs("root")]
+#[needs("root", "other-users")]
 #[test]
 fn a_server_that_is_confined_and_of_another_user_is_both() {
     let bed = Bed::new();

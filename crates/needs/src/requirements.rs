@@ -103,6 +103,8 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     },
     target("open-liberty", "pitot target install open-liberty --yes"),
     program("openssl", "apt-get install openssl"),
+    // Where / is closed to them, no program of theirs finds its libraries.
+    Requirement { name: "other-users", cure: "chmod o+x /", probe: Probe::Kernel(has_other_users) },
     program("postfix", "apt-get install postfix"),
     program("postgres", "apt-get install postgresql"),
     program("python3", "apt-get install python3"),
@@ -207,6 +209,10 @@ fn has_guest_kernel_tls() -> bool {
 /// Whether gVisor is there, installed by Pitot or in `PATH`.
 fn has_gvisor() -> bool {
     cache().join("pitot/kernels/gvisor/bin/runsc").is_file() || program("runsc", "").is_met()
+}
+
+fn has_other_users() -> bool {
+    Path::new("/").metadata().is_ok_and(|root| root.mode() & 0o001 != 0)
 }
 
 fn is_root() -> bool {

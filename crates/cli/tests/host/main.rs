@@ -418,7 +418,7 @@ fn program_for_anybody(dir: &Path) -> PathBuf {
     copy
 }
 
-#[needs("setpriv")]
+#[needs("setpriv", "other-users")]
 #[test]
 fn without_rights_what_can_be_read_is_checked_and_the_right_that_is_missing_is_named() {
     // Root becomes nobody; anybody else has no rights to begin with.

@@ -47,7 +47,7 @@ fn end_of(mut child: Child) -> Output {
     child.wait_with_output().unwrap()
 }
 
-#[needs("root", "setpriv")]
+#[needs("root", "setpriv", "other-users")]
 #[test]
 fn undo_kills_no_process_that_a_strangers_directory_names_and_waits_for_no_fifo() {
     let shared = shared_directory();
@@ -76,7 +76,7 @@ fn undo_kills_no_process_that_a_strangers_directory_names_and_waits_for_no_fifo(
     assert_eq!(String::from_utf8_lossy(&output.stdout), "nothing to undo\n");
 }
 
-#[needs("root", "setpriv")]
+#[needs("root", "setpriv", "other-users")]
 #[test]
 fn a_journal_of_a_stranger_is_neither_followed_nor_waited_for() {
     let shared = shared_directory();
@@ -111,7 +111,7 @@ fn a_journal_of_a_stranger_is_neither_followed_nor_waited_for() {
     }
 }
 
-#[needs("root", "setpriv")]
+#[needs("root", "setpriv", "other-users")]
 #[test]
 fn a_lock_that_a_stranger_holds_keeps_no_run_waiting_and_says_nothing() {
     let shared = shared_directory();
