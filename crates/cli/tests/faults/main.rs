@@ -81,6 +81,9 @@ fn off_s(fault: &Value) -> f64 {
         "latency" | "bandwidth" => {
             service["full_rate_s"].as_f64().map_or(f64::INFINITY, |full| (full - (ended - began)).abs())
         }
+        // The acceptor of `fork` holds no connection. Its limit is what it had open at that moment: with a connection that it was
+        // handing over it accepts on, and without one nobody new is served until the end.
+        "descriptors" if server_of(fault) == "\"fork\"" => first_reply.min(late_s.abs()),
         // Others are served meanwhile; of descriptors, those to whom a connection that closed has left one.
         "slow-readers" | "half-open" | "garbage" | "cpu-hog" | "memory" | "descriptors" => first_reply,
         "kill" if fault["server_died"] == false => first_reply,
