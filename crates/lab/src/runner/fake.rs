@@ -9,6 +9,7 @@ use pitot_host::setting::Change;
 use pitot_meter::Nanos;
 use pitot_sys::spawn::Stop;
 
+use crate::monitor::OtherProcessUse;
 use crate::plan::PlanFile;
 use crate::record::{CpuSample, Sample, TreeSample};
 
@@ -87,6 +88,8 @@ pub(super) struct Fake {
     /// The private directory cannot be made.
     pub(super) begin_error: Option<&'static str>,
     pub(super) left_behind: Vec<LeftBehind>,
+    /// What other processes use while a program runs.
+    pub(super) other_processes: Vec<OtherProcessUse>,
     world: Rc<RefCell<World>>,
     programs: Vec<Program>,
     samples: Vec<Sample>,
@@ -116,6 +119,7 @@ impl Fake {
             pid: None,
             begin_error: None,
             left_behind: Vec::new(),
+            other_processes: Vec::new(),
             world: Rc::new(RefCell::new(World {
                 now: Nanos::from_secs(1),
                 calls: Vec::new(),
@@ -159,6 +163,7 @@ impl Machine for Fake {
             pid: self.pid,
             begin_error: self.begin_error,
             left_behind: self.left_behind.clone(),
+            other_processes: self.other_processes.clone(),
             world: Rc::clone(&self.world),
             programs: Vec::new(),
             samples: Vec::new(),
@@ -364,6 +369,7 @@ impl Executor for Fake {
         Observed {
             samples: std::mem::take(&mut self.samples),
             left_behind: self.left_behind.clone(),
+            other_processes: self.other_processes.clone(),
             ..Observed::default()
         }
     }
