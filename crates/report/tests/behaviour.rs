@@ -734,7 +734,10 @@ fn hosts_and_their_clocks_are_in_all_formats_and_compared_by_name() {
     let markdown = render(&a, Format::Markdown);
     assert!(markdown.contains("| fact | the lab's machine | far |"), "{markdown}");
     assert!(markdown.contains("| clock, from the lab's | – | +1.500 ms ± 0.020 |"), "{markdown}");
-    assert!(render(&a, Format::Html).contains("<th>the lab&#39;s machine</th><th>far</th>"));
+    assert!(
+        render(&a, Format::Html)
+            .contains("<th scope=\"col\">the lab&#39;s machine</th><th scope=\"col\">far</th>")
+    );
     b.hosts.clear();
     assert!(compare(&a, &b, &[]).differences.iter().any(|change| change.group == "hosts"));
 }
@@ -846,4 +849,17 @@ fn one_server_that_is_left_is_not_compared_with_itself() {
     let answer = json["answer"].as_str().unwrap();
     assert!(answer.starts_with("Only loop+epoll-et has a figure"), "{answer}");
     assert!(answer.ends_with("; fork+blocking failed."), "{answer}");
+}
+
+#[test]
+fn every_table_has_a_caption_and_every_head_says_what_it_is_the_head_of() {
+    let (run, changed) = (written(&SMALL), slower(1.5));
+    let compared = render_comparison(&compare(&run, &changed, &[]), &[], Format::Html);
+    for page in [render(&run, Format::Html), compared] {
+        let body = page.split("</style>").nth(1).unwrap().split("<script>").next().unwrap();
+        assert!(body.matches("<table").count() > 0);
+        assert_eq!(body.matches("<table").count(), body.matches("<caption>").count());
+        assert!(!body.contains("<th>") && !body.contains("<th class"), "a head without its scope");
+        assert!(!body.contains("<tr><td"), "a row without its head");
+    }
 }

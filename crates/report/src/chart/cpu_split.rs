@@ -28,10 +28,19 @@ fn draw(a: &Analysis<'_>) -> Option<Figure> {
     by_level(a, |level| pane(a, level))
 }
 
+/// The total, split as `user` and `system` are. Each is a median of its own, and medians do not add up.
+fn parts(total: f64, user: f64, system: f64) -> (f64, f64) {
+    let share = if user + system > 0.0 { user / (user + system) } else { 0.0 };
+    (total * share, total * (1.0 - share))
+}
+
 fn pane(a: &Analysis<'_>, level: usize) -> Option<Pane> {
     let mut cells: Vec<_> = a
         .at_level(level, WHOLE)
-        .filter_map(|(cell, e)| Some((cell, e, cell.estimate(USER)?.value, cell.estimate(SYSTEM)?.value)))
+        .filter_map(|(cell, e)| {
+            let parts = parts(e.value, cell.estimate(USER)?.value, cell.estimate(SYSTEM)?.value);
+            Some((cell, e, parts.0, parts.1))
+        })
         .collect();
     cells.sort_by(|x, y| x.1.value.total_cmp(&y.1.value));
     let show = |value: f64| figure(value, WHOLE.unit);
@@ -83,4 +92,14 @@ fn pane(a: &Analysis<'_>, level: usize) -> Option<Pane> {
     let legend =
         vec![(USER_INK, "user: the server's own code".into()), (SYSTEM_INK, "system: the kernel".into())];
     Some(Pane { label: String::new(), scenes: vec![scene], legend })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_parts_of_a_bar_add_up_to_its_label() {
+        let (user, system) = super::parts(15.9, 7.09, 7.82);
+        assert!((user + system - 15.9).abs() < 1e-9 && (user / system - 7.09 / 7.82).abs() < 1e-9);
+        assert_eq!(super::parts(0.0, 0.0, 0.0), (0.0, 0.0));
+    }
 }

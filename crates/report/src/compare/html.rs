@@ -60,9 +60,10 @@ fn answer(html: &mut String, c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)
         let (better, worse) = (count(Tone::Better), count(Tone::Worse));
         let _ = write!(
             html,
-            "<li><b>{}</b>: <span class=\"better\">{better} better</span>, <span class=\"worse\">{worse} worse</span>, {} \
-             without a significant difference</li>",
+            "<li><b>{}</b>: {}, {}, {} not shown to differ</li>",
             escape(&capital(table.metric.words.noun)),
+            toned("better", better),
+            toned("worse", worse),
             compared.len() - better - worse
         );
     }
@@ -80,6 +81,14 @@ fn answer(html: &mut String, c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)
         let _ = write!(html, "<li>{}</li>", escape(&sentence));
     }
     html.push_str("</ul></div></div>");
+}
+
+/// A count in its colour; none is no news, and has none.
+fn toned(what: &str, count: usize) -> String {
+    match count {
+        0 => format!("0 {what}"),
+        _ => format!("<span class=\"{what}\">{count} {what}</span>"),
+    }
 }
 
 fn environment(html: &mut String, c: &RunComparison<'_>) {
@@ -101,18 +110,19 @@ fn metric_table(html: &mut String, c: &RunComparison<'_>, table: &MetricTable) {
     let _ = write!(
         html,
         "<section><h2>{}</h2><p class=\"lede\">{}; {}</p><p class=\"scroll-hint\" hidden>The table goes on to the right: scroll it sideways →</p>\
-         <div class=\"scroll results\" tabindex=\"0\"><table><thead><tr><th>cell</th>\
-         <th>A</th><th>B</th><th>B/A</th><th class=\"left\">verdict</th></tr></thead><tbody>",
+         <div class=\"scroll results\" tabindex=\"0\"><table><caption>{}</caption><thead><tr><th scope=\"col\">cell</th>\
+         <th scope=\"col\">A</th><th scope=\"col\">B</th><th scope=\"col\">B/A</th><th scope=\"col\" class=\"left\">verdict</th></tr></thead><tbody>",
         escape(&capital(table.metric.words.noun)),
         escape(&capital(table.metric.summary)),
-        table.metric.hint()
+        table.metric.hint(),
+        escape(&capital(table.metric.words.noun))
     );
     for (pair, row) in c.pairs.iter().zip(&table.rows) {
         let [a, b, times, verdict] = entries(table, row, pair, unit_of_run(c.b));
         let tone = row.comparison.as_ref().and_then(|c| tone(c, table.metric)).map_or("", Tone::name);
         let _ = write!(
             html,
-            "<tr><td class=\"name\">{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"left {tone}\">{}</td></tr>",
+            "<tr><th scope=\"row\" class=\"name\">{}</th><td>{}</td><td>{}</td><td>{}</td><td class=\"left {tone}\">{}</td></tr>",
             escape(&pair.label),
             escape(&a),
             escape(&b),

@@ -93,14 +93,14 @@ fn actions(cell: &Cell<'_>) -> String {
         return String::new();
     }
     let mut html = String::from(
-        "<h3>Actions</h3><div class=\"scroll\"><table><thead><tr><th class=\"left\">action</th>",
+        "<h3>Actions</h3><div class=\"scroll\"><table><caption>Actions</caption><thead><tr><th scope=\"col\" class=\"left\">action</th>",
     );
     for title in actions::COLUMNS {
-        let _ = write!(html, "<th>{title}</th>");
+        let _ = write!(html, "<th scope=\"col\">{title}</th>");
     }
     html.push_str("</tr></thead><tbody>");
     for row in &rows {
-        let _ = write!(html, "<tr><td class=\"left\">{}</td>", escape(&row.name));
+        let _ = write!(html, "<tr><th scope=\"row\" class=\"left\">{}</th>", escape(&row.name));
         for field in row.fields() {
             let _ = write!(html, "<td>{}</td>", escape(&field));
         }
@@ -121,17 +121,19 @@ fn actions(cell: &Cell<'_>) -> String {
 fn repetitions(a: &Analysis<'_>, cell: &Cell<'_>) -> String {
     let metrics = Results::metrics(a);
     let mut html = match cell.record.measure {
-        Measure::Slices => {
-            String::from("<h3>Generations</h3><div class=\"scroll\"><table><thead><tr><th>generation</th>")
-        }
-        Measure::Fresh => {
-            String::from("<h3>Repetitions</h3><div class=\"scroll\"><table><thead><tr><th>block</th>")
-        }
+        Measure::Slices => String::from(
+            "<h3>Generations</h3><div class=\"scroll\"><table><caption>Generations</caption><thead><tr><th scope=\"col\">generation</th>",
+        ),
+        Measure::Fresh => String::from(
+            "<h3>Repetitions</h3><div class=\"scroll\"><table><caption>Repetitions</caption><thead><tr><th scope=\"col\">block</th>",
+        ),
     };
     for metric in &metrics {
-        let _ = write!(html, "<th>{}</th>", escape(metric.title));
+        let _ = write!(html, "<th scope=\"col\">{}</th>", escape(metric.title));
     }
-    html.push_str("<th>errors</th><th class=\"left\">verdict</th></tr></thead><tbody>");
+    html.push_str(
+        "<th scope=\"col\">errors</th><th scope=\"col\" class=\"left\">verdict</th></tr></thead><tbody>",
+    );
     for one in &cell.record.repetitions {
         html.push_str(&repetition(one, &metrics));
     }
@@ -140,7 +142,7 @@ fn repetitions(a: &Analysis<'_>, cell: &Cell<'_>) -> String {
 }
 
 fn repetition(repetition: &Repetition, metrics: &[&Metric]) -> String {
-    let mut html = format!("<tr><td>{}</td>", repetition.block + 1);
+    let mut html = format!("<tr><th scope=\"row\">{}</th>", repetition.block + 1);
     for metric in metrics {
         let value = metric.of(repetition).map_or_else(|| "–".into(), |v| figure_of(metric, v));
         let _ = write!(html, "<td>{}</td>", escape(&value));

@@ -7,12 +7,12 @@ use std::fmt::Write as _;
 /// A table of `changes`, with the headings of the two sides.
 pub(crate) fn changes_table(changes: &[HostChange], before: &str, after: &str) -> String {
     let mut html = format!(
-        "<div class=\"scroll\"><table class=\"wrap\"><thead><tr><th>fact</th><th>{before}</th><th>{after}</th></tr></thead><tbody>"
+        "<div class=\"scroll\"><table class=\"wrap\"><caption>Facts that differ</caption><thead><tr><th scope=\"col\">fact</th><th scope=\"col\">{before}</th><th scope=\"col\">{after}</th></tr></thead><tbody>"
     );
     for change in changes {
         let _ = write!(
             html,
-            "<tr><td>{} {}</td><td>{}</td><td>{}</td></tr>",
+            "<tr><th scope=\"row\">{} {}</th><td>{}</td><td>{}</td></tr>",
             escape(&change.group),
             escape(&change.name),
             escape(change.before.as_deref().unwrap_or("–")),

@@ -11,17 +11,20 @@ pub(super) fn errors(a: &Analysis<'_>) -> Option<String> {
     let rows = rows(a.run);
     rows.first()?;
     let mut html = format!(
-        "<section id=\"errors\"><h2>Errors</h2><p class=\"lede\">{}</p><div class=\"scroll\" tabindex=\"0\"><table class=\"wrap\"><thead><tr>",
+        "<section id=\"errors\"><h2>Errors</h2><p class=\"lede\">{}</p><div class=\"scroll\" tabindex=\"0\"><table class=\"wrap\"><caption>Errors</caption><thead><tr>",
         escape(LEGEND)
     );
     for column in COLUMNS {
-        let _ = write!(html, "<th class=\"left\">{column}</th>");
+        let _ = write!(html, "<th scope=\"col\" class=\"left\">{column}</th>");
     }
     html.push_str("</tr></thead><tbody>");
     for row in &rows {
         html.push_str("<tr>");
-        for field in row.fields() {
-            let _ = write!(html, "<td class=\"left\">{}</td>", escape(&field));
+        for (column, field) in row.fields().into_iter().enumerate() {
+            let _ = match column {
+                0 => write!(html, "<th scope=\"row\" class=\"left\">{}</th>", escape(&field)),
+                _ => write!(html, "<td class=\"left\">{}</td>", escape(&field)),
+            };
         }
         html.push_str("</tr>");
     }

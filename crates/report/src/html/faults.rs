@@ -16,11 +16,11 @@ pub(super) fn faults(a: &Analysis<'_>) -> Option<String> {
 pub(crate) fn faults_section(rows: &[Row<'_>], legend: &str) -> Option<String> {
     rows.first()?;
     let mut html = format!(
-        "<section id=\"faults\"><h2>Faults</h2><p class=\"lede\">{}</p><div class=\"scroll\" tabindex=\"0\"><table class=\"wrap\"><thead><tr>",
+        "<section id=\"faults\"><h2>Faults</h2><p class=\"lede\">{}</p><div class=\"scroll\" tabindex=\"0\"><table class=\"wrap\"><caption>Faults</caption><thead><tr>",
         escape(legend)
     );
     for column in COLUMNS.iter().chain(&["errors", "what was done, and what stayed worse"]) {
-        let _ = write!(html, "<th class=\"left\">{column}</th>");
+        let _ = write!(html, "<th scope=\"col\" class=\"left\">{column}</th>");
     }
     html.push_str("</tr></thead>");
     let mut of = None;
@@ -30,17 +30,18 @@ pub(crate) fn faults_section(rows: &[Row<'_>], legend: &str) -> Option<String> {
             of = Some(&row.of);
             let columns = COLUMNS.len() + 2;
             let label = escape(&row.of);
-            let _ = write!(html, "<tr class=\"level\"><th colspan=\"{columns}\">{label}</th></tr>");
+            let _ = write!(
+                html,
+                "<tr class=\"level\"><th scope=\"rowgroup\" colspan=\"{columns}\">{label}</th></tr>"
+            );
         }
         let mut notes = row.notes();
         if !row.command.is_empty() {
             notes.push(format!("`{}`", row.command));
         }
         notes.extend(row.worse().into_iter().map(|worse| format!("**stayed worse: {worse}**")));
-        html.push_str("<tr>");
-        for text in
-            [row.name(), row.first_reply(), row.full_rate(), row.meanwhile(), row.afterwards(), row.errors()]
-        {
+        let _ = write!(html, "<tr><th scope=\"row\" class=\"left\">{}</th>", escape(&row.name()));
+        for text in [row.first_reply(), row.full_rate(), row.meanwhile(), row.afterwards(), row.errors()] {
             let _ = write!(html, "<td class=\"left\">{}</td>", escape(&text));
         }
         let _ = write!(html, "<td class=\"left\">{}</td></tr>", marked(&notes.join("; ")));

@@ -154,16 +154,17 @@ fn data(pane: &Pane) -> String {
         let corner = if by_x { scene.x.title.as_str() } else { "" };
         let _ = write!(
             html,
-            "<h3>{}</h3><div class=\"scroll\"><table><thead><tr><th>{}</th>",
+            "<h3>{}</h3><div class=\"scroll\"><table><caption>{}</caption><thead><tr><th scope=\"col\">{}</th>",
+            escape(&scene.title),
             escape(&scene.title),
             escape(corner)
         );
         for name in &names {
-            let _ = write!(html, "<th>{}</th>", escape(name));
+            let _ = write!(html, "<th scope=\"col\">{}</th>", escape(name));
         }
         html.push_str("</tr></thead><tbody>");
         for stop in &scene.stops {
-            let _ = write!(html, "<tr><td>{}</td>", escape(&stop.heading));
+            let _ = write!(html, "<tr><th scope=\"row\">{}</th>", escape(&stop.heading));
             for name in &names {
                 let value = stop.rows.iter().find(|r| r.1 == *name).map_or("", |r| r.2.as_str());
                 let _ = write!(html, "<td>{}</td>", escape(value));

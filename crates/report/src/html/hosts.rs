@@ -14,16 +14,19 @@ pub(super) fn hosts(hosts: &[HostRecord]) -> String {
         return String::new();
     }
     let mut html = String::from(
-        "<h3>The hosts</h3><div class=\"scroll\"><table class=\"wrap\"><thead><tr><th>fact</th>",
+        "<h3>The hosts</h3><div class=\"scroll\"><table class=\"wrap\"><caption>Facts in which the hosts differ</caption><thead><tr><th scope=\"col\">fact</th>",
     );
     for host in hosts {
-        let _ = write!(html, "<th>{}</th>", escape(&host.name));
+        let _ = write!(html, "<th scope=\"col\">{}</th>", escape(&host.name));
     }
     html.push_str("</tr></thead><tbody>");
     for row in rows(hosts) {
         html.push_str("<tr>");
-        for field in row {
-            let _ = write!(html, "<td>{}</td>", escape(&field));
+        for (column, field) in row.into_iter().enumerate() {
+            let _ = match column {
+                0 => write!(html, "<th scope=\"row\">{}</th>", escape(&field)),
+                _ => write!(html, "<td>{}</td>", escape(&field)),
+            };
         }
         html.push_str("</tr>");
     }
@@ -66,7 +69,10 @@ mod tests {
         };
         assert_eq!(hosts(&[]), "");
         let html = hosts(&[host("b", "performance", "performance"), host("c<", "powersave", "ondemand")]);
-        assert!(html.contains("<td>cpu governor</td><td>performance</td><td>powersave</td>"), "{html}");
+        assert!(
+            html.contains("<th scope=\"row\">cpu governor</th><td>performance</td><td>powersave</td>"),
+            "{html}"
+        );
         assert!(!html.contains("same") && html.contains("c&lt;"), "{html}");
         assert!(html.contains("Changed on c&lt;") && !html.contains("Changed on b"), "{html}");
     }

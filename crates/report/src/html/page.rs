@@ -48,6 +48,39 @@ mod tests {
         assert!(!page.contains("http://") && !page.contains("https://"));
     }
 
+    /// The relative luminance of a colour (WCAG 2.2).
+    fn luminance(colour: &str) -> f64 {
+        let colour = colour.trim_start_matches('#');
+        let wide =
+            if colour.len() == 3 { colour.chars().flat_map(|c| [c, c]).collect() } else { colour.to_owned() };
+        let part = |at: usize| {
+            let part = f64::from(u8::from_str_radix(&wide[at..at + 2], 16).unwrap()) / 255.0;
+            if part <= 0.04045 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
+        };
+        0.2126 * part(0) + 0.7152 * part(2) + 0.0722 * part(4)
+    }
+
+    #[test]
+    fn text_has_the_contrast_that_wcag_asks_for_in_light_in_dark_and_in_print() {
+        let themes: Vec<&str> =
+            STYLE.split(":root {").skip(1).map(|theme| theme.split('}').next().unwrap()).collect();
+        assert_eq!(themes.len(), 3);
+        for theme in themes {
+            let colour = |name: &str| {
+                let value = theme.split(&format!("--{name}: ")).nth(1).unwrap();
+                luminance(value.split(';').next().unwrap().trim())
+            };
+            let inks = ["ink", "soft", "faint", "accent", "good", "care", "bad"];
+            let plain = inks.iter().flat_map(|ink| ["paper", "card", "wash"].map(|ground| (*ink, ground)));
+            let own = [("good", "good-wash"), ("care", "care-wash"), ("bad", "bad-wash"), ("card", "accent")];
+            for (ink, ground) in plain.chain(own) {
+                let (a, b) = (colour(ink), colour(ground));
+                let contrast = (a.max(b) + 0.05) / (a.min(b) + 0.05);
+                assert!(contrast >= 4.5, "--{ink} on --{ground}: {contrast:.2}");
+            }
+        }
+    }
+
     #[test]
     fn only_the_script_and_the_style_of_the_page_are_allowed() {
         let page = page("t", "");

@@ -32,19 +32,24 @@ fn table(html: &mut String, a: &Analysis<'_>) {
     let _ = write!(
         html,
         "<p class=\"scroll-hint\" hidden>The table goes on to the right: scroll it sideways →</p>\
-         <div class=\"scroll results\" tabindex=\"0\"><table><thead><tr><th>{}</th>",
+         <div class=\"scroll results\" tabindex=\"0\"><table><caption>Results</caption><thead><tr><th scope=\"col\">{}</th>",
         escape(&table.corner)
     );
     for column in &table.columns {
-        let _ = write!(html, "<th>{}<small>{}</small></th>", escape(&column.title), escape(&column.hint));
+        let _ = write!(
+            html,
+            "<th scope=\"col\">{}<small>{}</small></th>",
+            escape(&column.title),
+            escape(&column.hint)
+        );
     }
-    html.push_str("<th class=\"left\">verdict</th></tr></thead>");
+    html.push_str("<th scope=\"col\" class=\"left\">verdict</th></tr></thead>");
     for group in &table.groups {
         html.push_str("<tbody>");
         if !group.heading.is_empty() {
             let _ = write!(
                 html,
-                "<tr class=\"level\"><th colspan=\"{}\">{}</th></tr>",
+                "<tr class=\"level\"><th scope=\"rowgroup\" colspan=\"{}\">{}</th></tr>",
                 table.columns.len() + 2,
                 escape(&group.heading)
             );
@@ -66,8 +71,10 @@ fn row(row: &Row) -> String {
         }
         Mark::None => "<span class=\"mark\"></span>",
     };
-    let mut html =
-        format!("<tr><td class=\"name\"><i class=\"swatch {class}\"></i>{}{mark}</td>", escape(&row.name));
+    let mut html = format!(
+        "<tr><th scope=\"row\" class=\"name\"><i class=\"swatch {class}\"></i>{}{mark}</th>",
+        escape(&row.name)
+    );
     for (i, field) in row.entries.iter().enumerate() {
         html.push_str(&entry(field, i == 0));
     }
