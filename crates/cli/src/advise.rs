@@ -9,7 +9,7 @@ mod page;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use pitot_host::Machine;
 use pitot_host::check::{Facts, Judgement, TOPICS, Verdict, check};
 use pitot_lab::advise::{
@@ -19,6 +19,7 @@ use pitot_lab::advise::{
 use pitot_meter::{Nanos, units};
 use pitot_results::Failure;
 
+use crate::list::Format;
 use crate::output::{default_output, print};
 use asked::Active;
 use files::FileStore;
@@ -74,12 +75,6 @@ pub(crate) struct Advise {
     /// The output format.
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    Text,
-    Json,
 }
 
 /// All that an answer says.

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use pitot_results::{Failure, stderr};
+use pitot_results::{Failure, stderr, word_distance};
 
 /// Prints a failure to standard error, what is wrong and how to mend it on a line each, and gives the exit code.
 pub(crate) fn print(failure: &Failure) -> ExitCode {
@@ -26,22 +26,8 @@ pub(crate) fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) 
 
 /// The name that was most likely meant.
 pub(crate) fn near<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let (distance, name) = names.into_iter().map(|name| (distance(word, name), name)).min()?;
+    let (distance, name) = names.into_iter().map(|name| (word_distance(word, name), name)).min()?;
     (distance <= 1 + word.len() / 3).then_some(name)
-}
-
-/// Levenshtein's distance between two words, in bytes.
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.bytes().enumerate() {
-            let substitute = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = substitute.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
@@ -64,6 +50,5 @@ mod tests {
         let names = ["select", "poll", "epoll-lt", "epoll-et"];
         assert_eq!(nearest("epoll-ed", names), " (did you mean `epoll-et`?)");
         assert_eq!(nearest("kqueue", names), "");
-        assert_eq!(distance("kitten", "sitting"), 3);
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use pitot_floor::request::REQUESTS;
 use pitot_floor::{Crowd, Figure, PUBLISHED_CROWD, Place, Plan, Primitive, crowd, measure, primitives};
 use pitot_host::Fingerprint;
@@ -18,6 +18,7 @@ use pitot_sys::{affinity, limits};
 pub(crate) use request::{RequestArg, floor_of_run};
 
 use crate::failure::nearest;
+use crate::list::Format;
 use crate::output::Sink;
 use crate::value::{self, Cpus};
 
@@ -65,12 +66,6 @@ pub(crate) struct Floor {
     /// Write the results as JSON to this file; - is standard output, which then gets nothing else.
     #[arg(long, value_name = "PATH")]
     json: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    Text,
-    Json,
 }
 
 /// How many of the threads are alive in the published test.

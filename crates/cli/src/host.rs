@@ -10,12 +10,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use pitot_host::{Fact, Fingerprint, HostChange};
 use pitot_lab::Run;
 use pitot_results::Failure;
 use serde_json::{Value, json};
 
+use crate::list::Format;
 use crate::output::print;
 
 /// Show the hardware, kernel and settings of this machine, as every run file records them; check, change and undo them.
@@ -49,12 +50,6 @@ enum Action {
     Apply(apply::Apply),
     Status(status::Show),
     Undo(undo::Undo),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    Text,
-    Json,
 }
 
 impl Host {

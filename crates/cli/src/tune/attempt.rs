@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use pitot_lab::{Catalog, Plan, Run, SettingSet, metric};
 use pitot_meter::{Nanos, units};
 use pitot_report::{Tried, tried};
@@ -15,6 +15,7 @@ use super::setting::{checked, plan_with, ready};
 use super::tolerance;
 use crate::catalog::catalog;
 use crate::failure::nearest;
+use crate::list::Format;
 use crate::output::default_output;
 use crate::runs::Runs;
 
@@ -53,12 +54,6 @@ pub(crate) struct Attempt {
     /// The output format.
     #[arg(long, default_value = "text")]
     format: Format,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    Text,
-    Json,
 }
 
 /// Generations where no time is given: an effect as large as the spread of a generation is found in nearly all runs.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use pitot_host::Machine;
 use pitot_host::profile::PROFILES;
 use pitot_lab::Plan;
@@ -19,6 +19,7 @@ use super::experiment::{OnThisMachine, RUNS};
 use super::tolerance;
 use crate::catalog::catalog;
 use crate::failure::nearest;
+use crate::list::Format;
 use crate::output::{self, default_output};
 use crate::run;
 use crate::runs::Runs;
@@ -58,12 +59,6 @@ pub(super) struct Search {
     /// The output format.
     #[arg(long, default_value = "text")]
     format: Format,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    Text,
-    Json,
 }
 
 /// What is measured where no plan is named.
