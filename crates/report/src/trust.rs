@@ -115,7 +115,8 @@ pub fn trust(a: &Analysis<'_>) -> Trust {
         let all = if total == 1 { "The only cell is".to_owned() } else { format!("All {total} cells are") };
         reasons.push(format!("{all} valid, and the machine did not change during the run."));
     }
-    let notes = control_sentences(a).into_iter().chain(fresh(a)).chain(outlook(a)).collect();
+    let notes =
+        control_sentences(a).into_iter().chain(waiting(a)).chain(fresh(a)).chain(outlook(a)).collect();
     Trust { grade, reasons, notes }
 }
 
@@ -162,6 +163,24 @@ fn wrong(a: &Analysis<'_>) -> Option<String> {
         percent(most / 100.0),
         names(a, &cells),
         if cells.len() == 1 { "It is" } else { "They are" },
+    ))
+}
+
+/// The cells whose figures are those of a server that was not busy, nor was the load generator, in half of their repetitions.
+fn waiting(a: &Analysis<'_>) -> Option<String> {
+    let is_waiting = |c: &&Cell<'_>| {
+        let count = c.record.repetitions.iter().filter(|r| r.verdict.is_waiting()).count();
+        c.verdict.kind == VerdictKind::Valid && count > 0 && count * 2 >= c.record.repetitions.len()
+    };
+    let cells: Vec<&Cell<'_>> = a.cells.iter().filter(is_waiting).collect();
+    let first = cells.first()?;
+    let verdict = first.record.repetitions.iter().map(|r| &r.verdict).find(|verdict| verdict.is_waiting())?;
+    Some(format!(
+        "{} limited by no CPU: {}. **{}**: {}.",
+        counted(a, &cells, "was", "were"),
+        names(a, &cells),
+        a.name_of(first),
+        verdict.reason
     ))
 }
 

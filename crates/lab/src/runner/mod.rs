@@ -34,6 +34,7 @@ mod standing;
 mod tests;
 mod trial;
 mod under;
+mod under_way;
 mod way;
 
 pub use agent::serve_agent;

@@ -41,6 +41,7 @@ use crate::runner::executor::{Executor, Extent, Observed, Role};
 use crate::runner::judge::judge;
 use crate::runner::kept::Found;
 use crate::runner::settling::WarmUp;
+use crate::runner::under_way::Looks;
 
 /// A repetition that is over. Its `block`, `position` and `started_at` are the caller's to fill in.
 pub(super) struct Done {
@@ -113,6 +114,8 @@ struct Progress {
     faults: Vec<FaultRecord>,
     /// What became of what the server has acknowledged, by name.
     kept: Vec<(String, f64)>,
+    /// Looks at the server's connections under load.
+    looks: Looks,
     /// CPU time of a server on another system, before the load and after it.
     readings: [Option<foreign::Reading>; 2],
 }
@@ -137,7 +140,9 @@ fn stages(context: &mut Context<'_>, number: usize, progress: &mut Progress) -> 
     lead_through_proxy(context)?;
     let mut faults = Faults::of(context);
     progress.readings[0] = foreign::read(context)?;
-    let outcome = load::run_load(context, warmup_s, &mut progress.window, &mut faults);
+    progress.looks = Looks::of(context.cell, context.shared.plan, &context.at.address);
+    let watched = load::Watched { window: &mut progress.window, looks: &mut progress.looks };
+    let outcome = load::run_load(context, warmup_s, watched, &mut faults);
     progress.faults = faults.records();
     let path = outcome?;
     progress.readings[1] = foreign::read(context)?;
@@ -189,7 +194,10 @@ pub(super) fn failed(reason: String) -> Verdict {
 /// A verdict, with what readers should know of a valid one besides.
 pub(super) fn noted(verdict: Verdict, note: &str) -> Verdict {
     match verdict.kind {
-        VerdictKind::Valid if verdict.reason.is_empty() => Verdict { reason: note.to_owned(), ..verdict },
+        VerdictKind::Valid if !note.is_empty() => {
+            let reasons = [note, &verdict.reason].into_iter().filter(|reason| !reason.is_empty());
+            Verdict { reason: reasons.collect::<Vec<_>>().join("; "), ..verdict }
+        }
         _ => verdict,
     }
 }
@@ -239,6 +247,7 @@ fn record(
                 throttled: observed.throttled,
                 cpus: &cpus,
                 writes_files: context.cell.writes_files,
+                looks: progress.looks,
             }),
             progress.warm_up.as_ref(),
         ),
