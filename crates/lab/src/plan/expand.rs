@@ -53,6 +53,17 @@ pub struct Cell {
     pub host: Vec<Change>,
     /// What is measured writes files, so that kernel threads work for it.
     pub writes_files: bool,
+    /// How long a trial has seen the rate of its server rise, if that is longer than the plan's warm-up.
+    pub rises: Option<Settling>,
+}
+
+/// A warm-up that ends when a server's rate has settled.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settling {
+    /// It takes so long at least, seconds.
+    pub at_least_s: f64,
+    /// And so long at most.
+    pub within_s: f64,
 }
 
 /// Options that the lab gives to the load, if it has them.
@@ -103,6 +114,13 @@ impl Cell {
             CellServer::External(program) => program.target.as_deref(),
             CellServer::Pitot { .. } | CellServer::None => None,
         }
+    }
+
+    /// The warm-up of a server whose rate rises for longer than plans usually load it: what is known of a target, or what a trial
+    /// has seen.
+    pub fn settling(&self) -> Option<Settling> {
+        let of_target = self.target().and_then(|target| target.settles_within_s);
+        of_target.map(|within_s| Settling { at_least_s: 0.0, within_s }).or(self.rises)
     }
 
     /// The connections of its load on which each request waits for nothing but the reply before it; none if the plan asks for a
@@ -345,6 +363,7 @@ fn build(
         host: host::changes(&settings)?,
         settings,
         writes_files: program.is_some_and(|p| p.writes_files),
+        rises: None,
     })
 }
 

@@ -124,6 +124,9 @@ impl Prepared {
             return Err(failure);
         }
         self.warnings.extend(tried.unlike_replies);
+        let (rises, sentences) = tried.rises;
+        rises.into_iter().for_each(|(cell, settling)| self.cells[cell].rises = Some(settling));
+        self.warnings.extend(sentences);
         let other_hosts = machine.hosts();
         let own = self.plan.side_here().map(|does| HostRecord::own(does, &host));
         self.warnings.extend(hosts::sentences(own, &other_hosts));

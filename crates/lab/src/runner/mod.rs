@@ -20,6 +20,7 @@ mod kept;
 mod killed;
 mod local;
 mod lock;
+mod look;
 mod part;
 mod prepare;
 mod printed;

@@ -58,6 +58,8 @@ pub struct Prepared {
     pub(super) orders: Vec<Vec<usize>>,
     /// Seconds after which the run is to be over: it ends with the last generation or block that fits.
     pub(super) within_s: Option<f64>,
+    /// It is so short that no server is looked at for longer than a moment before.
+    pub(super) has_no_time_to_look: bool,
 }
 
 /// A cell's commands as a user could paste them.
@@ -163,6 +165,7 @@ fn prepare_at(mut plan: Plan, source: String, catalog: &Catalog, is_here: bool) 
         needs,
         orders: Vec::new(),
         within_s: None,
+        has_no_time_to_look: false,
     })
 }
 
@@ -356,7 +359,17 @@ impl Prepared {
                 "leave --within out and set --repetitions",
             ));
         }
-        let trial_s = trial_s(&self.cells);
+        let (trial_s, repetitions) = (trial_s(&self.cells), self.plan.repetitions);
+        self.has_no_time_to_look = self.fit_beside(within_s, trial_s + self.looks_s(within_s)).is_err();
+        if self.has_no_time_to_look {
+            self.plan.repetitions = repetitions;
+            self.fit_beside(within_s, trial_s)?;
+        }
+        Ok(())
+    }
+
+    /// The same where so many seconds go to the trial.
+    fn fit_beside(&mut self, within_s: f64, trial_s: f64) -> Result<(), Failure> {
         let (block_s, least) = (self.block_s(), MEDIAN_REPETITIONS_MIN as u32);
         if self.ways.sliced() > 0 {
             // Half of the time for each way, where there are two.

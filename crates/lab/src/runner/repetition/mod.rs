@@ -91,6 +91,32 @@ pub(super) fn run(
     Some(Done { repetition, not_started })
 }
 
+/// The rates of a cell's server, in parts of a warm-up, from its start on: empty if it does not serve so long. `None` if the user
+/// stopped it.
+pub(super) fn first_rates(
+    shared: Shared<'_>,
+    executor: &mut dyn Executor,
+    cell: &Cell,
+    number: usize,
+    seconds: f64,
+) -> Option<Vec<f64>> {
+    let mut context = Context::new(shared, cell, executor);
+    let mut look = || {
+        start::prepare(&mut context, number)?;
+        start::start_server(&mut context)?;
+        let rates = settle::rates(&mut context, seconds)?;
+        stop::stop(&mut context)?;
+        Ok(rates)
+    };
+    let rates = match look() {
+        Err(Abort::Interrupted) => None,
+        Err(Abort::Failed(_) | Abort::NotStarted(_)) => Some(Vec::new()),
+        Ok(rates) => Some(rates),
+    };
+    context.executor.finish();
+    rates
+}
+
 /// The repetition of a cell of which an earlier one, or the trial, showed that it cannot be measured: it is not tried.
 /// What was printed goes to the first of them.
 pub(super) fn not_tried(given_up: &mut GivenUp) -> Repetition {

@@ -163,18 +163,18 @@ impl<'a> Arm<'a> {
         Ok(replies_per_s)
     }
 
-    /// Loads it without counting until it is warm: for so many seconds, or, if it is a target that needs to settle, until
-    /// its rate rises no more. Returns its replies per second.
+    /// Loads it without counting until it is warm: for so many seconds, or, if it needs to settle, until its rate rises
+    /// no more. Returns its replies per second.
     pub(super) fn warm_up(
         &mut self,
         held: &mut Held<'_>,
         seconds: f64,
         is_first: bool,
     ) -> Result<Option<f64>, Abort> {
-        let Some(within_s) = self.context.cell.target().and_then(|target| target.settles_within_s) else {
+        let Some(settling) = self.context.cell.settling() else {
             return self.warm(held, seconds, is_first);
         };
-        self.warm_up = settling::warm_up(within_s, |part_s| self.warm(held, part_s, is_first))?;
+        self.warm_up = settling::warm_up(settling, |part_s| self.warm(held, part_s, is_first))?;
         Ok(self.warm_up.as_ref().map(|warm_up| warm_up.rate))
     }
 
