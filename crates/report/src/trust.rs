@@ -91,6 +91,7 @@ pub fn trust(a: &Analysis<'_>) -> Trust {
     let is_told_apart = !reasons.is_empty();
     reasons.extend(spoilt(a));
     reasons.extend(wrong(a));
+    reasons.extend(rising(a));
     reasons.extend(failed_repetitions(a));
     reasons.extend(client_bound(a));
     reasons.extend(incomplete(a));
@@ -163,6 +164,20 @@ fn wrong(a: &Analysis<'_>) -> Option<String> {
         percent(most / 100.0),
         names(a, &cells),
         if cells.len() == 1 { "It is" } else { "They are" },
+    ))
+}
+
+/// The cells whose rate still rose while it was measured.
+fn rising(a: &Analysis<'_>) -> Option<String> {
+    let cells: Vec<&Cell<'_>> = a.cells.iter().filter(|c| c.rise.is_some() && !c.failed()).collect();
+    let most = cells.iter().filter_map(|c| c.rise).reduce(f64::max)?;
+    let up_to = if cells.len() == 1 { "" } else { "up to " };
+    Some(format!(
+        "{} still getting faster while measured, by {up_to}{} from the beginning of a repetition to its end: {}. Give a longer \
+         warm-up (`warmup`, --warmup).",
+        counted(a, &cells, "was", "were"),
+        percent(most - 1.0),
+        names(a, &cells)
     ))
 }
 
