@@ -49,19 +49,25 @@ impl Prepared {
         }
     }
 
-    /// Looks at each server of a cell that is wanted. `None` if the user stopped it.
+    /// Looks at each server of a cell that is wanted, from a number of repetitions on, as far as the starts leave time: servers took so
+    /// long until they were ready. `None` if the user stopped it.
     pub(super) fn look(
         &self,
         machine: &dyn Machine,
         wanted: &dyn Fn(usize) -> bool,
         setting: Setting<'_>,
-        mut number: usize,
+        (mut number, ready_s): (usize, &[f64]),
     ) -> Option<Rises> {
         let run_s = self.within_s.unwrap_or_else(|| self.estimate_s());
         let seconds = if self.has_no_time_to_look { 0.0 } else { self.look_s(run_s) };
         let (mut rises, mut sentences) = Rises::default();
+        let mut left_s = run_s * SHARE;
         for index in self.looked_at().into_iter().filter(|index| seconds > 0.0 && wanted(*index)) {
             let cell = &self.cells[index];
+            left_s -= ready_s[index].max(OVERHEAD_S) + seconds;
+            if left_s < 0.0 {
+                break;
+            }
             if machine.set_host(&cell.host).is_err() {
                 continue;
             }

@@ -32,6 +32,8 @@ pub(super) struct Tried {
     pub(super) given_up: Vec<Option<GivenUp>>,
     /// A sentence for the reader, if servers that are compared answer with replies of different size.
     pub(super) unlike_replies: Option<String>,
+    /// By cell: how long its server took until it was ready, seconds.
+    pub(super) ready_s: Vec<f64>,
     /// Cells whose servers have to be loaded for longer before they are measured, and what is said of it.
     pub(super) rises: Rises,
 }
@@ -52,8 +54,12 @@ impl Prepared {
         let short =
             Plan { warmup_s: 0.0, duration_s: self.plan.duration_s.min(MOMENT_S), ..unharmed.clone() };
         let longer = Plan { duration_s: self.plan.duration_s.min(SECOND_S), ..unharmed };
-        let mut tried =
-            Tried { given_up: vec![None; self.cells.len()], unlike_replies: None, rises: Rises::default() };
+        let mut tried = Tried {
+            given_up: vec![None; self.cells.len()],
+            unlike_replies: None,
+            ready_s: vec![0.0; self.cells.len()],
+            rises: Rises::default(),
+        };
         if !setting.trial {
             return tried;
         }
@@ -68,6 +74,7 @@ impl Prepared {
             if let Some(same) = (0..index).find(|other| wanted(*other) && is_same(&self.cells[*other], cell))
             {
                 tried.given_up[index] = tried.given_up[same].clone();
+                tried.ready_s[index] = tried.ready_s[same];
                 continue;
             }
             let label = cell.label();
@@ -106,6 +113,7 @@ impl Prepared {
                 }
             }
             let Some(last) = last else { continue };
+            tried.ready_s[index] = last.ready_s;
             if last.verdict.kind == VerdictKind::Failed {
                 tried.given_up[index] = Some(GivenUp::of(&last));
                 news.finished = Some(Finished::Repetition(&last));
@@ -119,7 +127,7 @@ impl Prepared {
             tried.given_up[index] = Some(GivenUp { reason, output_tail: String::new() });
         }
         let works = |index: usize| wanted(index) && tried.given_up[index].is_none();
-        tried.rises = self.look(machine, &works, setting, number).unwrap_or_default();
+        tried.rises = self.look(machine, &works, setting, (number, &tried.ready_s)).unwrap_or_default();
         tried
     }
 }
@@ -346,6 +354,23 @@ mod tests {
         // A run of a few seconds has no time to look.
         let (_, file) = run(&text.replace("repetitions = 80", "repetitions = 2"), &mut fake, &mut Vec::new());
         assert_eq!(file.unwrap().cells[0].repetitions[0].warmup_s, None);
+    }
+
+    #[test]
+    fn a_time_that_slow_starts_do_not_fit_into_is_refused_with_one_that_they_do() {
+        let text = plan("server = [\"good\"]").replace("repetitions = 1", "repetitions = 6");
+        let at = |within_s: f64| {
+            let mut prepared = prepare(parse(&text), text.clone(), &catalog()).unwrap();
+            prepared.keep_within(within_s).unwrap();
+            prepared.check_time(&[20.3], 21.0)
+        };
+        let refused = at(40.0).unwrap_err();
+        assert_eq!(refused.exit_code(), 2);
+        assert!(refused.what.contains("a server takes 20.3 s until it is ready"), "{}", refused.what);
+        let words = refused.cure.split(' ');
+        let needed: f64 = words.filter_map(|word| word.parse().ok()).next().unwrap();
+        assert!(needed > 120.0 && needed < 160.0, "{}", refused.cure);
+        at(needed).unwrap();
     }
 
     #[test]
