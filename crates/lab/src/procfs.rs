@@ -9,6 +9,9 @@ use pitot_sys::Mark;
 use pitot_sys::processes::{self, Process};
 pub(crate) use pitot_sys::processes::{Stat, TICK_NS};
 
+/// The variable whose value, the cookie, marks all processes of one run.
+pub(crate) const COOKIE_NAME: &str = "PITOT_RUN";
+
 /// A reader of small files with one buffer.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {

@@ -115,6 +115,11 @@ impl Monitor {
         }
     }
 
+    /// The processes of the run of this cookie are no others.
+    pub(crate) fn of_run(self, cookie: &str) -> Monitor {
+        Monitor { other_processes: OtherProcesses::than_of(cookie), ..self }
+    }
+
     /// The server was started again, and now leads this session.
     pub(crate) fn watch_server(&mut self, session: u32) {
         self.server_sessions.push(session);

@@ -9,6 +9,7 @@ use pitot_host::setting::Change;
 use pitot_meter::Nanos;
 use pitot_sys::spawn::Stop;
 
+use crate::monitor::OtherProcessUse;
 use crate::plan::PlanFile;
 use crate::record::{CpuSample, Sample, TreeSample};
 
@@ -89,6 +90,8 @@ pub(super) struct Fake {
     /// The private directory cannot be made.
     pub(super) begin_error: Option<&'static str>,
     pub(super) left_behind: Vec<LeftBehind>,
+    /// What other processes use while a program runs.
+    pub(super) other_processes: Vec<OtherProcessUse>,
     world: Rc<RefCell<World>>,
     programs: Vec<Program>,
     samples: Vec<Sample>,
@@ -119,6 +122,7 @@ impl Fake {
             sending: None,
             begin_error: None,
             left_behind: Vec::new(),
+            other_processes: Vec::new(),
             world: Rc::new(RefCell::new(World {
                 now: Nanos::from_secs(1),
                 calls: Vec::new(),
@@ -163,6 +167,7 @@ impl Machine for Fake {
             sending: self.sending,
             begin_error: self.begin_error,
             left_behind: self.left_behind.clone(),
+            other_processes: self.other_processes.clone(),
             world: Rc::clone(&self.world),
             programs: Vec::new(),
             samples: Vec::new(),
@@ -372,6 +377,7 @@ impl Executor for Fake {
         Observed {
             samples: std::mem::take(&mut self.samples),
             left_behind: self.left_behind.clone(),
+            other_processes: self.other_processes.clone(),
             ..Observed::default()
         }
     }

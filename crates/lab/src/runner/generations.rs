@@ -12,7 +12,7 @@ use super::carry_out::{Finished, Progress, TimeLeft, UnderWay, too_slow};
 use super::decided::undecided;
 use super::prepare::Prepared;
 use super::repetition::{self, GivenUp};
-use super::slices::{self, Generation, Group, Request};
+use super::slices::{self, Generation, Group, Neighbours, Request, neighbours_sentence};
 use super::under::in_order;
 use super::way::groups_with_controls;
 
@@ -41,11 +41,13 @@ pub(super) fn run(prepared: &mut Prepared, run: &mut UnderWay<'_>) -> Result<Run
             if group.cells.iter().all(|&cell| run.has(cell, generation)) {
                 steps.left.passed(steps.nominal_s, steps.nominal_s);
             } else if !one_group(prepared, run, &group, generation, &mut steps)? {
+                tell_neighbours(run, &steps)?;
                 return Ok(RunState::Interrupted);
             }
         }
         generation += 1;
     }
+    tell_neighbours(run, &steps)?;
     if prepared.plan.until_decided_s.is_some() || Some(generation) != foreseen {
         prepared.plan.generations = Some(generation);
         run.writer.update_plan(&prepared.plan)?;
@@ -57,6 +59,14 @@ pub(super) fn run(prepared: &mut Prepared, run: &mut UnderWay<'_>) -> Result<Run
         run.writer.warn(&too_slow(within_s, generation, "generation", least, needed_s))?;
     }
     Ok(RunState::Complete)
+}
+
+/// Names the processes of others that used the CPUs.
+fn tell_neighbours(run: &mut UnderWay<'_>, steps: &Steps) -> Result<(), Failure> {
+    if let Some(sentence) = neighbours_sentence(&steps.neighbours) {
+        run.writer.warn(&sentence)?;
+    }
+    Ok(())
 }
 
 /// Whether another generation is to be run. Those before it began at `begin`; one was foreseen to take `generation_s`.
@@ -88,6 +98,8 @@ struct Steps {
     total: usize,
     nominal_s: f64,
     left: TimeLeft,
+    /// Of each generation of a group.
+    neighbours: Vec<Neighbours>,
 }
 
 impl Steps {
@@ -98,7 +110,13 @@ impl Steps {
             None => prepared.plan.generations.unwrap_or(0),
         };
         let (total, nominal_s) = (groups * generations as usize, generation_s / groups as f64);
-        Steps { number: 0, total, nominal_s, left: TimeLeft::of((0..total).map(|_| nominal_s)) }
+        Steps {
+            number: 0,
+            total,
+            nominal_s,
+            left: TimeLeft::of((0..total).map(|_| nominal_s)),
+            neighbours: Vec::new(),
+        }
     }
 }
 
@@ -149,6 +167,7 @@ fn one_group(
         }
     }
     record(prepared, run, &mut done, number * cells)?;
+    steps.neighbours.push(std::mem::take(&mut done.neighbours));
     for (cell, reason) in std::mem::take(&mut done.not_started) {
         run.given_up[cell] = Some(GivenUp { reason, output_tail: String::new() });
     }

@@ -15,7 +15,7 @@ use super::under_way::Looks;
 /// More steal time than this share of the CPUs' time: noisy.
 const STEAL_SHARE_MAX: f64 = 0.02;
 /// Other processes used more than this share of the CPUs of either side: noisy.
-const OTHERS_SHARE_MAX: f64 = 0.05;
+pub(super) const OTHERS_SHARE_MAX: f64 = 0.05;
 /// Time of the server's CPUs that no known process accounts for may be larger: it is a difference of sampled figures.
 const UNKNOWN_SHARE_MAX: f64 = 0.15;
 /// Less CPU time of other processes than three clock ticks says nothing.

@@ -3,6 +3,7 @@
 //! All comparisons are ratios, so all are made on logarithms. A *family* of comparisons (all cells against the
 //! baseline in one figure) is judged at once, so that nobody can forget to correct for their number.
 
+use super::between::BetweenRuns;
 use super::holm::holm;
 use super::interval::{Interval, LEVEL};
 use super::mann_whitney::{mann_whitney, mann_whitney_p_min, shift, shift_interval};
@@ -132,11 +133,13 @@ pub fn judge(family: &[Samples], tolerance: f64) -> Vec<Option<Comparison>> {
 }
 
 /// Judges a family whose figures come from two runs. Within a run nothing shows what another run has differently, so that the
-/// spread between runs must be known: `spread` is how far, in logarithms, what is equal lay apart in them. It widens each interval,
-/// and a difference must be beyond it besides the tolerance.
-pub fn judge_between(family: &[Samples], tolerance: f64, spread: f64) -> Vec<Option<Comparison>> {
+/// spread between runs must be known. It widens each interval, and a difference must be beyond it besides the tolerance: there by
+/// what one of so many comparisons may show (Bonferroni), for all share the two runs.
+pub fn judge_between(family: &[Samples], tolerance: f64, between: BetweenRuns) -> Vec<Option<Comparison>> {
     let margin = tolerance.max(0.0).ln_1p();
-    let mut judged = judge(family, (margin + spread).exp_m1());
+    let size = family.iter().filter_map(Samples::logarithms).count().max(1);
+    let mut judged = judge(family, (margin + between.bound(ALPHA / size as f64)).exp_m1());
+    let spread = between.bound(ALPHA);
     for comparison in judged.iter_mut().flatten() {
         comparison.interval = comparison.interval.map(|i| Interval {
             low: i.low * (-spread).exp(),
@@ -282,8 +285,9 @@ mod tests {
     fn the_spread_between_runs_widens_intervals_and_bars_decisions() {
         let wobble =
             |level: f64| (0..8).map(|i| level * (1.0 + 0.002 * f64::from(i % 4))).collect::<Vec<f64>>();
-        let of = |ratio: f64, spread: f64| {
-            judge_between(&[Samples::Independent(wobble(ratio), wobble(1.0))], 0.05, spread)
+        let of = |ratio: f64, moved: f64| {
+            let between = BetweenRuns { moved, deviation: 0.0, observations: 2 };
+            judge_between(&[Samples::Independent(wobble(ratio), wobble(1.0))], 0.05, between)
                 .remove(0)
                 .unwrap()
         };

@@ -7,7 +7,8 @@
 //! - **A comparison** is a ratio paired by block: the Hodges-Lehmann estimate of the log ratios, with the interval
 //!   and the p-value of Wilcoxon's signed-rank test ([`judge`]). In a randomised block two equal servers can be
 //!   swapped, so the test's level holds whatever the noise looks like; a bootstrap of so few pairs would claim
-//!   more certainty than it has. Two runs share no blocks: they are compared by Mann and Whitney's test.
+//!   more certainty than it has. Two runs share no blocks: they are compared by Mann and Whitney's test, and by how far
+//!   what is equal lay apart in them ([`BetweenRuns`]).
 //! - **A sliced measurement** gives one log ratio per generation of servers ([`generation_log_ratio`]), from rounds
 //!   whose order cancels drift, position and carry-over ([`round_order`]). Generations are its sample.
 //!   A run that goes on until it has decided ([`Samples::UntilDecided`]) looks after each of them; it is judged by
@@ -33,6 +34,7 @@
 //! a difference raises an alarm one time in two hundred. Many short repetitions beat few long ones, since most of the
 //! variance lies between server processes and in the machine's drift.
 
+mod between;
 mod comparison;
 mod control;
 mod forecast;
@@ -48,6 +50,7 @@ mod samples;
 mod sequential;
 mod signed_rank;
 
+pub use between::{BetweenRuns, ReferenceChange};
 pub use comparison::{
     ALPHA, Comparison, Decision, Test, generations_needed, judge, judge_between, repetitions_needed,
 };

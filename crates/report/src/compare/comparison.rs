@@ -3,8 +3,8 @@
 //! The runs may come from different hosts, kernels or versions. They share no blocks, so their cells are compared as
 //! independent samples (Mann-Whitney), with Holm's correction over the cells of each metric. An interval within a run says nothing of
 //! what another run has differently. So a cell is compared by its ratio to a **reference**, the plan's baseline where both runs hold
-//! the same one: what happened to both is then no part of it. How far equal servers still lie apart is seen in the reference's
-//! twins, or else in the reference itself, and widens every interval. Without a reference no interval is claimed.
+//! the same one: what happened to both is then no part of it. How far equal servers still lie apart is seen in the reference and
+//! its twins ([`BetweenRuns`]), and widens every interval. Without a reference no interval is claimed.
 //!
 //! One run is compared likewise, each cell with its baseline, generation by generation.
 
@@ -12,7 +12,10 @@ use super::differences::{differences, same_levels, same_server};
 use crate::analysis::{between_runs, headline, ratios, values, within_run};
 use pitot_host::HostChange;
 use pitot_lab::metric::Section;
-use pitot_lab::statistics::{Comparison, Decision, Estimate, Samples, hodges_lehmann, judge, judge_between};
+use pitot_lab::statistics::{
+    BetweenRuns, Comparison, Decision, Estimate, ReferenceChange, Samples, hodges_lehmann, judge,
+    judge_between,
+};
 use pitot_lab::{CellRecord, METRICS, Metric, Run, SERVER_FACTOR, VerdictKind};
 
 /// Two runs, compared; or the cells of one with their baselines.
@@ -71,8 +74,8 @@ pub struct MetricTable {
     pub metric: &'static Metric,
     /// In the order of [`RunComparison::pairs`].
     pub rows: Vec<MetricRow>,
-    /// How far what is equal lay apart in the two runs: 1.03 is 3%. None without a reference.
-    pub spread: Option<f64>,
+    /// What is known of how far equal servers lie apart in the two runs. None without a reference, and within a run.
+    pub between: Option<BetweenRuns>,
 }
 
 /// One figure of a pair.
@@ -152,7 +155,7 @@ pub(super) fn compare_within<'r>(run: &'r Run, others: &[&'static Metric]) -> Ru
                 false => Samples::Independent(Vec::new(), Vec::new()),
             })
             .collect();
-        rows(metric, &pairs, (run, run), judge(&family, run.plan.tolerance), Some(1.0))
+        rows(metric, &pairs, (run, run), judge(&family, run.plan.tolerance), None)
     };
     let metrics = metrics(run, run, others).into_iter().map(table).filter(MetricTable::has_figures).collect();
     RunComparison {
@@ -185,22 +188,23 @@ fn reference<'r>(
         .then_some((one, other))
 }
 
-/// How far what is equal lay apart in the two runs in a metric, in logarithms: the twins of the references, or else the references
-/// themselves. None without a reference that has a figure.
-fn spread(pairs: &[CellPair<'_>], (a, b): (&Run, &Run), metric: &Metric) -> Option<f64> {
+/// What the references show of how far equal servers lie apart in the two runs in a metric. None without a reference that has a
+/// figure.
+fn between(pairs: &[CellPair<'_>], (a, b): (&Run, &Run), metric: &Metric) -> Option<BetweenRuns> {
     let mut references: Vec<(&CellRecord, &CellRecord)> = pairs.iter().filter_map(|p| p.reference).collect();
+    references.sort_by_key(|(one, _)| one.id);
     references.dedup_by_key(|(one, _)| one.id);
     let middle = |ratios: Vec<f64>| hodges_lehmann(&ratios.into_iter().map(f64::ln).collect::<Vec<_>>());
     let of_twin =
         |run: &Run, cell: &CellRecord| middle(ratios(run.control_of(cell)?, cell, metric, &run.plan)?);
     let of_itself =
         |run: &Run, cell: &CellRecord| Some(estimate(run, cell, metric)?.value).filter(|v| *v > 0.0);
-    let apart = |&(one, other): &(&CellRecord, &CellRecord)| {
-        let twins = of_twin(a, one).zip(of_twin(b, other)).map(|(one, other)| other - one);
-        let shift = || Some((of_itself(b, other)? / of_itself(a, one)?).ln());
-        twins.or_else(shift).map(f64::abs)
+    let change = |&(one, other): &(&CellRecord, &CellRecord)| {
+        let itself = (of_itself(b, other)? / of_itself(a, one)?).ln();
+        let twins = of_twin(a, one).zip(of_twin(b, other)).map(<[f64; 2]>::from);
+        Some(ReferenceChange { itself, twins })
     };
-    references.iter().filter_map(apart).reduce(f64::max)
+    BetweenRuns::of(&references.iter().filter_map(change).collect::<Vec<_>>())
 }
 
 /// The metrics to compare, each once.
@@ -222,9 +226,9 @@ pub(super) fn estimate(run: &Run, cell: &CellRecord, metric: &Metric) -> Option<
 }
 
 fn table(metric: &'static Metric, pairs: &[CellPair<'_>], runs: (&Run, &Run), tolerance: f64) -> MetricTable {
-    let spread = spread(pairs, runs, metric);
+    let between = between(pairs, runs, metric);
     let by_reference = |p: &CellPair<'_>| {
-        let (a, b) = p.reference.filter(|_| spread.is_some())?;
+        let (a, b) = p.reference.filter(|_| between.is_some())?;
         let (of_a, of_b) = (ratios(p.a, a, metric, &runs.0.plan)?, ratios(p.b, b, metric, &runs.1.plan)?);
         Some(Samples::Independent(of_b, of_a))
     };
@@ -243,10 +247,13 @@ fn table(metric: &'static Metric, pairs: &[CellPair<'_>], runs: (&Run, &Run), to
         decision: Decision::NoReference,
         ..comparison
     };
-    let judged = judge_between(&family, tolerance, spread.unwrap_or(0.0));
+    let judged = match between {
+        Some(between) => judge_between(&family, tolerance, between),
+        None => vec![None; family.len()],
+    };
     let raw = judge(&raw, tolerance).into_iter().map(|comparison| comparison.map(open));
     let comparisons = judged.into_iter().zip(raw).map(|(judged, raw)| judged.or(raw)).collect();
-    rows(metric, pairs, runs, comparisons, spread.map(f64::exp))
+    rows(metric, pairs, runs, comparisons, between)
 }
 
 /// The rows of a table.
@@ -255,14 +262,14 @@ fn rows(
     pairs: &[CellPair<'_>],
     runs: (&Run, &Run),
     comparisons: Vec<Option<Comparison>>,
-    spread: Option<f64>,
+    between: Option<BetweenRuns>,
 ) -> MetricTable {
     let row = |(comparison, pair): (Option<Comparison>, &CellPair<'_>)| MetricRow {
         a: estimate(runs.0, pair.a, metric),
         b: estimate(runs.1, pair.b, metric),
         comparison,
     };
-    MetricTable { metric, rows: comparisons.into_iter().zip(pairs).map(row).collect(), spread }
+    MetricTable { metric, rows: comparisons.into_iter().zip(pairs).map(row).collect(), between }
 }
 
 impl MetricTable {

@@ -4,6 +4,7 @@ use super::comparison::RunComparison;
 use super::gate::{Gate, GateOutcome};
 use super::words::{cautions, headline};
 use pitot_lab::Run;
+use pitot_lab::statistics::ALPHA;
 use serde_json::{Value, json};
 
 /// The comparison. Fields may be added; these keep their meaning.
@@ -45,7 +46,12 @@ fn cells(c: &RunComparison<'_>) -> Vec<Value> {
                     let row = &table.rows[i];
                     let figure = json!({
                         "unit": table.metric.unit.symbol(), "a": row.a, "b": row.b, "comparison": row.comparison,
-                        "spread_between_runs": table.spread,
+                        "spread_between_runs": table.between.map(|between| between.bound(ALPHA).exp()),
+                        "between_runs": table.between.map(|between| json!({
+                            "reference_moved": between.moved.exp(),
+                            "deviation": between.deviation.exp(),
+                            "observations": between.observations,
+                        })),
                     });
                     (table.metric.name.to_owned(), figure)
                 })

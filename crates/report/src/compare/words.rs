@@ -7,7 +7,7 @@ use crate::control::failed_controls;
 use crate::number::{figure_of, percent};
 use crate::phrase::{Tone, decision, ratio, shown_to_exceed, tone};
 use crate::text::{s, sentence, unmarked};
-use pitot_lab::statistics::{Comparison, Decision, Estimate};
+use pitot_lab::statistics::{ALPHA, Comparison, Decision, Estimate};
 use pitot_lab::{Run, SERVER_FACTOR, VerdictKind};
 use std::fmt::Write as _;
 
@@ -108,17 +108,31 @@ pub(super) fn cautions(c: &RunComparison<'_>) -> Vec<String> {
     cautions
 }
 
-/// By what the cells are measured, and how far it lay apart; none without a reference.
+/// By what the cells are measured, and how far equal servers may lie apart; none without a reference.
 fn reference_words(c: &RunComparison<'_>) -> Option<String> {
     let table = c.metrics.first()?;
-    let spread = percent(table.spread? - 1.0);
+    let between = table.between?;
     let of_first = c.pairs.iter().filter_map(|p| p.reference).next()?.0;
     let name = of_first.level(SERVER_FACTOR).map_or_else(|| of_first.label(), |level| level.level.clone());
-    let (noun, what) =
-        (table.metric.words.noun, if c.a.control_of(of_first).is_some() { "its twins" } else { "it" });
+    let share = |logarithm: f64| percent(logarithm.exp_m1());
+    let noun = table.metric.words.noun;
+    let moved = share(between.moved);
+    let known = match between.observations {
+        1 => "it has no twins, and this is one observation".to_owned(),
+        count => {
+            let twins = share(between.deviation / std::f64::consts::SQRT_2);
+            format!("its twins lay {twins} from it, {count} observations")
+        }
+    };
+    let bound = share(between.bound(ALPHA));
+    let more = match table.rows.iter().filter(|row| row.comparison.is_some()).count() {
+        0 | 1 => "",
+        _ => ", and for a difference among so many cells more is asked",
+    };
     Some(format!(
-        "B/A compares ratios to {name}, which both runs hold and which is taken to be the same in both. In {noun} {what} lay \
-         {spread} apart between the runs; every interval holds that besides."
+        "B/A compares ratios to {name}, which both runs hold and which is taken to be the same in both. In {noun} it moved by \
+         {moved} from run to run, and {known}: equal servers may lie up to {bound} apart between these runs. Every interval holds \
+         that besides{more}."
     ))
 }
 

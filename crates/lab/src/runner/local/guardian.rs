@@ -69,7 +69,7 @@ impl Guardian {
         self.dir.path()
     }
 
-    /// The value of [`COOKIE_NAME`](super::marks::COOKIE_NAME) in all processes of the run.
+    /// The value of [`COOKIE_NAME`](crate::procfs::COOKIE_NAME) in all processes of the run.
     pub(crate) fn cookie(&self) -> &str {
         &self.cookie
     }

@@ -9,10 +9,7 @@ use std::time::Duration;
 use pitot_sys::guardian::{kill_all, wait_until};
 
 use super::groups::remove_groups;
-use crate::procfs;
-
-/// The variable whose value, the cookie, marks all processes of one run.
-pub(crate) const COOKIE_NAME: &str = "PITOT_RUN";
+use crate::procfs::{self, COOKIE_NAME};
 
 /// How long killed processes and their control groups may take to be gone.
 const TIMEOUT: Duration = Duration::from_secs(5);

@@ -30,12 +30,12 @@ use cpu_account::{Clocks, CpuAccount};
 use groups::{Group, Hierarchy};
 pub use guardian::Guardian;
 use host::HostChanges;
-use marks::COOKIE_NAME;
 pub use private_dir::Leftovers;
 use process::{Event, Process, Start};
 
 use crate::monitor::{Monitor, StealReader};
 use crate::plan::PlanFile;
+use crate::procfs::COOKIE_NAME;
 use crate::runner::executor::{
     Account, AddressChoice, Command, Ending, Executor, Extent, LeftBehind, Line, Machine, Observed, Output,
     Place, Question, Role,
@@ -321,8 +321,9 @@ impl Executor for Local<'_> {
         match (command.account, &mut self.monitor) {
             (Account::Server, Some(monitor)) => monitor.watch_server(session),
             (Account::Server, None) => {
-                self.monitor =
-                    Some(Monitor::new(session, &self.machine.cpus.server, &self.machine.cpus.load));
+                let cpus = self.machine.cpus;
+                let monitor = Monitor::new(session, &cpus.server, &cpus.load);
+                self.monitor = Some(monitor.of_run(self.machine.guardian.borrow().cookie()));
                 self.measured = Some(command.role);
             }
             (Account::Load, Some(monitor)) => monitor.watch_load(session),

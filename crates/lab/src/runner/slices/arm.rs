@@ -4,8 +4,9 @@ use pitot_meter::Nanos;
 use pitot_results::VerdictKind;
 
 use super::figures::Sum;
+use super::neighbours::Neighbours;
 use crate::plan::Cell;
-use crate::record::{Repetition, Slice};
+use crate::record::{Repetition, Sample, Slice};
 use crate::runner::executor::{Executor, Extent, Role};
 use crate::runner::held::Held;
 use crate::runner::judge::judge_slices;
@@ -49,8 +50,8 @@ pub(super) struct Arm<'a> {
 
 /// How a cell left a generation.
 pub(super) enum Left {
-    /// It was measured, or failed.
-    Recorded(Box<Repetition>),
+    /// It was measured, or failed; beside these processes of others.
+    Recorded(Box<Repetition>, Neighbours),
     /// It cannot be measured in slices, for this reason.
     Impossible(String),
 }
@@ -274,7 +275,10 @@ impl<'a> Arm<'a> {
                 self.context.executor.finish();
                 Left::Impossible(reason)
             }
-            None => Left::Recorded(Box::new(self.record())),
+            None => {
+                let (repetition, neighbours) = self.record();
+                Left::Recorded(Box::new(repetition), neighbours)
+            }
         }
     }
 
@@ -298,7 +302,7 @@ impl<'a> Arm<'a> {
         self.outcome = Err(ended.unwrap_or(Abort::Failed(otherwise)));
     }
 
-    fn record(&mut self) -> Repetition {
+    fn record(&mut self) -> (Repetition, Neighbours) {
         let context = &mut self.context;
         let suspended = context.executor.is_suspended(Role::Server);
         let observed = context.executor.finish();
@@ -313,6 +317,9 @@ impl<'a> Arm<'a> {
         let load = self.sum.load_result(&context.at.fill(&context.cell.url), self.connections);
         let used = context.shared.on_machine(self.sum.resources(&observed.samples, observed.lifetime));
         let has_slices = !self.sum.slices.is_empty();
+        let at = |sample: Option<&Sample>| Nanos(sample.map_or(0, |sample| sample.at_ns));
+        let watched = at(observed.samples.last()).since(at(observed.samples.first()));
+        let neighbours = Neighbours::of(&observed.other_processes, watched, context.shared.cpus);
         let verdict = match failure {
             Some(reason) => failed(reason),
             None if has_slices => {
@@ -320,10 +327,13 @@ impl<'a> Arm<'a> {
             }
             None => failed("it had no slice".to_owned()),
         };
-        let verdict = noted(verdict, &context.note);
+        let mut verdict = noted(verdict, &context.note);
+        if has_slices {
+            verdict.figures.push(("others_cpu_share".to_owned(), neighbours.share()));
+        }
         let output_tail =
             if verdict.kind == VerdictKind::Failed { output_tail(context) } else { String::new() };
-        Repetition {
+        let repetition = Repetition {
             address: context.at.address.clone(),
             ready_s: self.ready_s,
             warmup_s: self.warm_up.as_ref().map(|warm_up| warm_up.seconds),
@@ -335,6 +345,7 @@ impl<'a> Arm<'a> {
             samples: observed.samples,
             slices: std::mem::take(&mut self.sum.slices),
             ..Repetition::default()
-        }
+        };
+        (repetition, neighbours)
     }
 }

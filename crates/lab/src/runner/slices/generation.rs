@@ -6,6 +6,7 @@ use pitot_results::rfc3339;
 
 use super::arm::{Arm, Left};
 use super::group::Group;
+use super::neighbours::Neighbours;
 use crate::plan::Cell;
 use crate::record::{Repetition, Slice};
 use crate::runner::executor::{Account, AddressChoice, Command, Executor, Machine, Role};
@@ -40,6 +41,8 @@ pub(in crate::runner) struct Generation {
     pub(in crate::runner) impossible: Vec<(usize, String)>,
     /// A program of these cells could not be started.
     pub(in crate::runner) not_started: Vec<(usize, String)>,
+    /// Processes of others that used the CPUs meanwhile, as the cell saw them that was up for longest.
+    pub(in crate::runner) neighbours: Neighbours,
     /// Sentences for the reader.
     pub(in crate::runner) warnings: Vec<String>,
 }
@@ -75,7 +78,10 @@ pub(in crate::runner) fn run(request: &Request<'_>) -> Option<Generation> {
         generation.not_started.extend(arm.not_started().map(|reason| (index, reason.clone())));
         match arm.leave() {
             Left::Impossible(reason) => generation.impossible.push((index, reason)),
-            Left::Recorded(mut repetition) => {
+            Left::Recorded(mut repetition, neighbours) => {
+                if neighbours.watched_s() > generation.neighbours.watched_s() {
+                    generation.neighbours = neighbours;
+                }
                 repetition.block = request.generation;
                 repetition.started_at.clone_from(&started_at);
                 repetition.elapsed_s = elapsed_s;

@@ -13,8 +13,10 @@ mod arm;
 mod figures;
 mod generation;
 mod group;
+mod neighbours;
 #[cfg(test)]
 mod tests;
 
 pub(super) use generation::{Generation, Request, run};
 pub(super) use group::{Group, Member, families, groups};
+pub(super) use neighbours::{Neighbours, sentence as neighbours_sentence};

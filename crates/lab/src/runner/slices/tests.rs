@@ -216,6 +216,30 @@ fn a_server_that_works_a_little_without_being_asked_stays_in_slices_and_is_named
 }
 
 #[test]
+fn other_processes_that_use_the_cpus_are_named_and_make_no_cell_noisy() {
+    let mut fake = machine();
+    let seconds = pitot_meter::Nanos::from_secs;
+    fake.other_processes = vec![crate::monitor::OtherProcessUse {
+        from: seconds(0),
+        to: seconds(3600),
+        pid: 7,
+        name: "yes".to_owned(),
+        cpu: pitot_sys::affinity::allowed().unwrap()[0],
+        cpu_ns: seconds(3600).0,
+    }];
+    let run = Bed::new().run(&fake);
+    let warning = run.info.warnings.last().unwrap();
+    assert!(
+        warning.starts_with("Other processes used ") && warning.contains("most of it `yes` with"),
+        "{warning}"
+    );
+    let share =
+        |r: &Repetition| r.verdict.figures.iter().find(|(name, _)| name == "others_cpu_share").unwrap().1;
+    let all = || run.cells.iter().flat_map(|cell| &cell.repetitions);
+    assert!(all().all(|r| r.verdict.kind == VerdictKind::Valid && share(r) > 0.05));
+}
+
+#[test]
 fn a_server_that_has_no_others_beside_it_may_work_without_being_asked() {
     let text = PLAN.replace(r#"["good", "hang", "suspend"]"#, r#"["good"]"#);
     let mut fake = machine();

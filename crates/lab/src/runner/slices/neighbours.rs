@@ -1,0 +1,96 @@
+//! Other processes that used the CPUs while generations were measured. They meet all cells of a generation alike, so that no cell is
+//! noisy for them; but they need not be there in another run, and a reader should know them.
+
+use std::collections::BTreeMap;
+
+use pitot_host::CpuSplit;
+use pitot_meter::Nanos;
+
+use crate::monitor::OtherProcessUse;
+use crate::runner::judge::OTHERS_SHARE_MAX;
+
+/// What other processes used in one generation.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(in crate::runner) struct Neighbours {
+    /// How long they were watched, seconds.
+    watched_s: f64,
+    /// CPUs of both sides.
+    cpus: usize,
+    /// CPU time by name, seconds.
+    used_s: BTreeMap<String, f64>,
+}
+
+impl Neighbours {
+    /// What was seen in this time on the CPUs of both sides.
+    pub(super) fn of(uses: &[OtherProcessUse], watched: Nanos, cpus: &CpuSplit) -> Neighbours {
+        let apart = if cpus.is_shared() { 0 } else { cpus.load.len() };
+        let mut used_s = BTreeMap::new();
+        for other in uses.iter().filter(|o| cpus.server.contains(&o.cpu) || cpus.load.contains(&o.cpu)) {
+            *used_s.entry(other.name.clone()).or_insert(0.0) += other.cpu_ns as f64 / 1e9;
+        }
+        Neighbours { watched_s: watched.as_secs_f64(), cpus: cpus.server.len() + apart, used_s }
+    }
+
+    pub(super) fn watched_s(&self) -> f64 {
+        self.watched_s
+    }
+
+    /// The share of the CPUs that they used.
+    pub(super) fn share(&self) -> f64 {
+        let all_s = self.watched_s * self.cpus.max(1) as f64;
+        if all_s > 0.0 { self.used_s.values().sum::<f64>() / all_s } else { 0.0 }
+    }
+}
+
+/// A sentence on the neighbours of a run's generations; none if they used little in each.
+pub(in crate::runner) fn sentence(generations: &[Neighbours]) -> Option<String> {
+    let disturbed: Vec<&Neighbours> = generations.iter().filter(|n| n.share() > OTHERS_SHARE_MAX).collect();
+    let watched_s: f64 = disturbed.iter().map(|n| n.watched_s).sum();
+    let mut by_name: BTreeMap<&str, f64> = BTreeMap::new();
+    for (name, seconds) in disturbed.iter().flat_map(|n| &n.used_s) {
+        *by_name.entry(name).or_default() += seconds;
+    }
+    let percent = |seconds: f64| format!("{:.0}%", seconds / watched_s * 100.0);
+    let (name, most_s) = by_name.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
+    let (total, all) = (generations.len(), percent(by_name.values().sum()));
+    let when = match disturbed.len() {
+        count if count == total => "in all".to_owned(),
+        count => format!("in {count} of {total}"),
+    };
+    Some(format!(
+        "Other processes used {all} of a CPU {when} generations, most of it `{name}` with {}: it meets all cells of a generation \
+         alike, but need not meet another run.",
+        percent(*most_s)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_neighbour_is_named_with_what_it_used_where_it_was_there() {
+        let cpus = CpuSplit { server: vec![0], load: vec![1] };
+        let used = |name: &str, cpu: usize, percent: u64| OtherProcessUse {
+            from: Nanos::ZERO,
+            to: Nanos::from_secs(10),
+            pid: 7,
+            name: name.to_owned(),
+            cpu,
+            cpu_ns: percent * 100_000_000,
+        };
+        let of = |uses: &[OtherProcessUse]| Neighbours::of(uses, Nanos::from_secs(10), &cpus);
+        let quiet = of(&[used("cron", 0, 9), used("far away", 5, 100)]);
+        let busy = of(&[used("yes", 0, 120), used("yes", 1, 61), used("cc", 1, 5)]);
+        assert!((quiet.share() - 0.045).abs() < 1e-9 && (busy.share() - 0.93).abs() < 1e-9);
+        assert_eq!(sentence(&[quiet.clone(), Neighbours::default()]), None);
+        let said = sentence(&[busy.clone(), quiet, busy.clone()]).unwrap();
+        assert!(
+            said.starts_with(
+                "Other processes used 186% of a CPU in 2 of 3 generations, most of it `yes` with 181%:"
+            ),
+            "{said}"
+        );
+        assert!(sentence(&[busy]).unwrap().contains("in all generations"));
+    }
+}
