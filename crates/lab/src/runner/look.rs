@@ -6,7 +6,7 @@
 
 use super::carry_out::Setting;
 use super::executor::Machine;
-use super::prepare::{OVERHEAD_S, Prepared};
+use super::prepare::{LOOKS_SHARE, OVERHEAD_S, Prepared};
 use super::repetition::{self, Shared};
 use super::settling::needed;
 use super::way::why_not_in_slices;
@@ -16,8 +16,6 @@ use crate::plan::{Cell, CellServer, OWN, Plan, Settling};
 const LOOK_S: f64 = 4.0;
 /// A shorter one shows nothing.
 const LOOK_S_MIN: f64 = 1.0;
-/// All looks together take at most this part of a run.
-const SHARE: f64 = 0.2;
 
 /// What the looks have shown: by cell, and in a sentence for each server.
 pub(super) type Rises = (Vec<(usize, Settling)>, Vec<String>);
@@ -37,7 +35,7 @@ impl Prepared {
 
     /// How long each look takes in a run of so many seconds; 0 if there is no time for it.
     fn look_s(&self, run_s: f64) -> f64 {
-        let each_s = run_s * SHARE / self.looked_at().len().max(1) as f64 - OVERHEAD_S;
+        let each_s = run_s * LOOKS_SHARE / self.looked_at().len().max(1) as f64 - OVERHEAD_S;
         if each_s < LOOK_S_MIN { 0.0 } else { each_s.min(LOOK_S) }
     }
 
@@ -61,7 +59,7 @@ impl Prepared {
         let run_s = self.within_s.unwrap_or_else(|| self.estimate_s());
         let seconds = if self.has_no_time_to_look { 0.0 } else { self.look_s(run_s) };
         let (mut rises, mut sentences) = Rises::default();
-        let mut left_s = run_s * SHARE;
+        let mut left_s = run_s * LOOKS_SHARE;
         for index in self.looked_at().into_iter().filter(|index| seconds > 0.0 && wanted(*index)) {
             let cell = &self.cells[index];
             left_s -= ready_s[index].max(OVERHEAD_S) + seconds;
