@@ -214,7 +214,7 @@ impl Template {
                 }
                 Piece::Number => write_decimal(out, values.number),
                 Piece::Random { first, last, width } => {
-                    write_padded(out, draws.within(*first, *last), *width)
+                    write_padded(out, draws.within(*first, *last), *width);
                 }
                 Piece::Count { first, width } => {
                     write_padded(out, first.wrapping_add(values.number), *width);
