@@ -102,6 +102,8 @@ pub enum Ask {
     },
     /// CPU time of a program: [`Reply::Nanos`].
     CpuTime(Role),
+    /// How many connections of the server at this port have bytes under way: [`Reply::Count`].
+    Sending(u16),
     /// Steal time: [`Reply::Nanos`].
     Steal,
     /// Wait for a line of output: [`Reply::Line`].
@@ -162,6 +164,8 @@ pub enum Reply {
     Host(Fingerprint),
     /// Nanoseconds; none if they cannot be said.
     Nanos(Option<u64>),
+    /// A number; none if it cannot be said.
+    Count(Option<u64>),
     /// Where a repetition takes place.
     Place(Place),
     /// A line; none if nothing was printed in time.

@@ -162,7 +162,7 @@ pub(crate) struct Load {
     #[command(flatten)]
     content: content::Content,
     /// Path to request instead of the URL's, optionally with a weight: /a=3; may be given several times. A range stands
-    /// for a set of paths, as it does in the URL: /files/{0..9999}
+    /// for a set of paths, as it does in the URL: /files/{0..9999}; {rand:1..100} and {seq:1} are numbers of each request
     #[arg(long = "path", value_name = "PATH[=WEIGHT]", help_heading = "Requests")]
     paths: Vec<String>,
     #[arg(long, value_name = "FILE|-", help = requests_help(), help_heading = "Requests")]
@@ -312,7 +312,9 @@ fn speed(text: &str) -> Result<f64, String> {
 fn target_help() -> String {
     let examples: Vec<&str> = CLIENTS.iter().map(|c| c.example).collect();
     format!(
-        "Target URL, such as {}. A path with a range, /files/{{0..9999}}, stands for a set of paths (see --choice); options of \
+        "Target URL, such as {}. A path with a range, /files/{{0..9999}}, stands for a set of paths (see --choice); \
+         {{rand:1..100}} in a path, header or body is a number that is drawn for each request, {{seq:1}} one that counts; \
+         options of \
          caches and mail follow a `?`, and --help lists them",
         examples.join(", ")
     )

@@ -403,6 +403,32 @@ fn a_confined_server_stores_where_it_may_and_removes_its_socket() {
     server.stop();
 }
 
+/// A server opens nothing beside its root in any case, so that links do not show what Landlock adds. The file of its socket is removed
+/// by its path: where another directory has taken the place of the one that it was allowed, only Landlock is in the way.
+#[test]
+fn what_takes_the_place_of_a_directory_is_safe_from_a_confined_server_alone() {
+    let bed = Bed::new();
+    if !can_confine(&bed) {
+        return;
+    }
+    for confined in [false, true] {
+        let (directory, moved) = (bed.at("sockets"), bed.at("moved"));
+        fs::create_dir(&directory).unwrap();
+        let socket = directory.join("socket");
+        let listen = format!("unix:{}", socket.display());
+        let line = ["http", "--listen", &listen, "--confine"];
+        let server = bed.serve(&line[..if confined { 4 } else { 3 }]);
+        fs::rename(&directory, &moved).unwrap();
+        fs::create_dir(&directory).unwrap();
+        // The same file: the server looks whether it is its own.
+        fs::rename(moved.join("socket"), &socket).unwrap();
+        server.stop();
+        assert_eq!(socket.exists(), confined, "confined: {confined}");
+        fs::remove_dir_all(&directory).unwrap();
+        fs::remove_dir_all(&moved).unwrap();
+    }
+}
+
 #[needs("root", "other-users")]
 #[test]
 fn a_server_that_is_confined_and_of_another_user_is_both() {

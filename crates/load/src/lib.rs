@@ -54,6 +54,7 @@ mod steps;
 mod tally;
 mod think;
 mod threads;
+mod under_way;
 mod verdict;
 mod watch;
 mod workload;

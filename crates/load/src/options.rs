@@ -65,7 +65,8 @@ pub struct Options {
     pub headers: Vec<String>,
     /// The body, or `@file`.
     pub body: Option<String>,
-    /// `/path` or `/path=weight`, instead of the URL's path. A range, `/{0..99}`, stands for a set of paths.
+    /// `/path` or `/path=weight`, instead of the URL's path. A range, `/{0..99}`, stands for a set of paths; `{rand:1..100}` and
+    /// `{seq:1}` are numbers of each request.
     pub paths: Vec<String>,
     /// A file of requests, or `-` for standard input.
     pub requests_file: Option<PathBuf>,

@@ -24,6 +24,7 @@ use crate::report::{self, INTERRUPTED, Report};
 use crate::silence;
 use crate::tally::Acknowledgements;
 use crate::threads::Threads;
+use crate::under_way::Looks;
 use crate::verdict;
 use crate::watch::{Preparing, Progress, Watch};
 
@@ -138,6 +139,7 @@ struct Measured {
     window: Window,
     started_at: SystemTime,
     ended_early: Option<String>,
+    looks: Looks,
 }
 
 fn measure(
@@ -178,9 +180,10 @@ fn measure(
         start_at: None,
         answered_to_s: 0,
         ended_early: None,
+        looks: Looks::of(run, pace),
     };
     supervisor.follow(&messages)?;
-    let Supervisor { workers, mut collector, opening, start_at, ended_early, .. } = supervisor;
+    let Supervisor { workers, mut collector, opening, start_at, ended_early, looks, .. } = supervisor;
     if let Workers::Threads(threads) = workers {
         threads.join().map_err(stopped)?;
     }
@@ -191,7 +194,13 @@ fn measure(
     let end = now().0;
     let window = collector.tally.window.unwrap_or(Window { start: end, end });
     let from = start_at.map_or(Nanos(window.start), |at| at + run.plan.warmup);
-    Ok(Measured { collector, window, started_at: report::wall_time(from.min(Nanos(end))), ended_early })
+    Ok(Measured {
+        collector,
+        window,
+        started_at: report::wall_time(from.min(Nanos(end))),
+        ended_early,
+        looks,
+    })
 }
 
 /// Follows a run that is under way, and ends it where needed.
@@ -212,6 +221,8 @@ struct Supervisor<'a> {
     /// Up to which second of the measured part something was answered.
     answered_to_s: u64,
     ended_early: Option<String>,
+    /// Looks at the server's connections in the measured part.
+    looks: Looks,
 }
 
 impl Supervisor<'_> {
@@ -228,7 +239,11 @@ impl Supervisor<'_> {
             if self.ended_early.is_none() && self.watch.interrupted() {
                 self.end(INTERRUPTED);
             }
-            self.tell_preparing(now());
+            let now = now();
+            self.tell_preparing(now);
+            if self.is_measuring(now) {
+                self.looks.turn(now);
+            }
         }
         Ok(())
     }
@@ -247,6 +262,13 @@ impl Supervisor<'_> {
             Some(_) => return,
         };
         self.watch.preparing(stage);
+    }
+
+    /// Whether the measured part is under way: requests are sent for as long as it is.
+    fn is_measuring(&self, now: Nanos) -> bool {
+        let plan = &self.run.plan;
+        let end = plan.length().map_or(Nanos::MAX, |length| self.start_at.unwrap_or_default() + length);
+        self.ended_early.is_none() && self.start_at.is_some_and(|at| now >= at + plan.warmup) && now < end
     }
 
     /// Connections that have been tried, as far as that is known: processes tell it when they have tried all.
@@ -441,7 +463,8 @@ impl Measured {
             resumption: tally.tls.resumed().cloned().unwrap_or_default(),
             first_byte: tally.first_byte.clone(),
         };
-        let (verdict, reason) = verdict::judge(tally, length, plan.has_requests(), plan.usable_cpus());
+        let (verdict, reason) =
+            verdict::judge(tally, self.looks.seen(), length, plan.has_requests(), plan.usable_cpus());
         let mut connections = tally.connections;
         connections.peak_open = collector.peak_open;
         connections.mean_open = collector.mean_open(length);
@@ -462,6 +485,7 @@ impl Measured {
             smoothness: report::smoothness(tally),
             own_cpu_s: None,
             connections,
+            under_way: self.looks.seen(),
             tls: plan.is_tls.then(|| tally.tls.result()),
             idle: tally.idle,
             errors: tally.errors.clone(),

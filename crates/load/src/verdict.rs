@@ -2,6 +2,7 @@
 
 use pitot_meter::{Nanos, units};
 use pitot_results::load::ErrorRow;
+use pitot_results::under_way::{self, UnderWay};
 use pitot_results::{MISSED_SHARE_MAX, RETRANSMIT_SHARE_MAX, VerdictKind, is_client_at_limit};
 
 use crate::silence::{self, Silence};
@@ -22,7 +23,13 @@ const TIMED_MIN: Nanos = Nanos::from_millis(100);
 
 /// Judges a run whose generator may use so many CPUs. A server that stopped answering is named alone, before all that follows
 /// from it; else every reason that applies is named, the worst first, and the first gives the verdict.
-pub(crate) fn judge(tally: &Tally, length: Nanos, wanted: bool, cpus: usize) -> (VerdictKind, String) {
+pub(crate) fn judge(
+    tally: &Tally,
+    under_way: Option<UnderWay>,
+    length: Nanos,
+    wanted: bool,
+    cpus: usize,
+) -> (VerdictKind, String) {
     let requests = &tally.requests;
     if wanted && requests.completed == 0 {
         return (VerdictKind::Failed, failure(tally));
@@ -37,7 +44,7 @@ pub(crate) fn judge(tally: &Tally, length: Nanos, wanted: bool, cpus: usize) -> 
         return (VerdictKind::Failed, why);
     }
     let times = Times::of(tally, length);
-    let reasons = reasons(tally, &times, cpus);
+    let reasons = reasons(tally, &times, under_way, cpus);
     match reasons.first() {
         Some(&(kind, _)) => {
             let all: Vec<&str> = reasons.iter().map(|(_, reason)| reason.as_str()).collect();
@@ -79,8 +86,12 @@ impl Times {
         self.denied.map_or(0.0, |denied| 1.0 - self.busiest - denied)
     }
 
+    fn busy_in_words(&self) -> String {
+        format!("the generator was busy for {:.1}% of the time at most", self.busiest * 100.0)
+    }
+
     fn in_words(&self, tally: &Tally) -> String {
-        let busy = format!("the generator was busy for {:.1}% of the time at most", self.busiest * 100.0);
+        let busy = self.busy_in_words();
         match self.denied {
             Some(denied) => {
                 format!(
@@ -94,16 +105,22 @@ impl Times {
     }
 }
 
-/// Everything that was wrong, the worst first. A generator without time to itself can cause all the rest, and comes first. But
+/// Everything that was wrong, the worst first. That the way limits was seen beside all the rest. A generator without time to itself can cause all the rest, and comes first. But
 /// arrivals for which no connection was free are not explained by a wait that took a smaller share of the time, nor by
 /// milliseconds of lateness on fewer connections that were free: the rate was too high. Nor are they by a generator that had time
 /// to spare.
-fn reasons(tally: &Tally, times: &Times, cpus: usize) -> Vec<(VerdictKind, String)> {
+fn reasons(
+    tally: &Tally,
+    times: &Times,
+    under_way: Option<UnderWay>,
+    cpus: usize,
+) -> Vec<(VerdictKind, String)> {
     let requests = &tally.requests;
     let is_overload = !times.is_busy()
         && requests.missed > requests.started_late
         && (missed_share(tally) > times.denied.unwrap_or(0.0) || times.spare() > SPARE_MIN);
-    let mut found = vec![denied(tally, times, cpus), busy(times), late(tally), dropped(tally)];
+    let mut found =
+        vec![way(times, under_way), denied(tally, times, cpus), busy(times), late(tally), dropped(tally)];
     found.insert(if is_overload { 0 } else { found.len() }, rate_missed(tally));
     found.into_iter().flatten().collect()
 }
@@ -162,6 +179,13 @@ fn dropped(tally: &Tally) -> Option<(VerdictKind, String)> {
         );
         (VerdictKind::NetworkBound, reason)
     })
+}
+
+/// The generator had time to spare, and so had the server: its replies were under way.
+fn way(times: &Times, under_way: Option<UnderWay>) -> Option<(VerdictKind, String)> {
+    let is_idle = times.are_known && under_way::is_idle(times.busiest + times.denied.unwrap_or(0.0));
+    let share = under_way.filter(|_| is_idle)?.share();
+    Some((VerdictKind::NetworkBound, under_way::limits(share, &times.busy_in_words())?))
 }
 
 /// `12 segments were`.
@@ -294,7 +318,7 @@ mod tests {
     fn verdict(change: impl FnOnce(&mut Tally)) -> VerdictKind {
         let mut tally = good();
         change(&mut tally);
-        let (verdict, reason) = judge(&tally, LENGTH, true, 1);
+        let (verdict, reason) = judge(&tally, None, LENGTH, true, 1);
         assert!(!reason.is_empty() && !reason.contains('\n'));
         verdict
     }
@@ -314,6 +338,23 @@ mod tests {
     }
 
     #[test]
+    fn a_way_that_limits_is_named_unless_somebody_is_busy_or_the_server_waits() {
+        let judged = |busy: f64, sending: u64| {
+            let mut tally = good();
+            tally.threads[0].cpu_utilisation = busy;
+            judge(&tally, Some(UnderWay { looked_at: 100, sending }), LENGTH, true, 1)
+        };
+        let (verdict, reason) = judged(0.16, 93);
+        assert_eq!(verdict, VerdictKind::NetworkBound);
+        assert!(
+            reason.starts_with("the generator was busy for 16.0% of the time at most, and 93% of the conn"),
+            "{reason}"
+        );
+        assert_eq!(judged(0.16, 30).0, VerdictKind::Valid);
+        assert_eq!(judged(0.60, 93).0, VerdictKind::Valid);
+    }
+
+    #[test]
     fn a_server_that_stopped_answering_is_named_before_what_follows_from_it() {
         let mut tally = good();
         tally.window = Some(Window { start: 1_000, end: 10_000_001_000 });
@@ -327,7 +368,7 @@ mod tests {
             count: 80,
             first_at_s: 4.0,
         }];
-        let (verdict, reason) = judge(&tally, LENGTH, true, 1);
+        let (verdict, reason) = judge(&tally, None, LENGTH, true, 1);
         assert_eq!(verdict, VerdictKind::Failed);
         assert!(reason.contains("from 4.00 s on") && reason.contains("ECONNREFUSED (80 times)"), "{reason}");
     }
@@ -336,14 +377,16 @@ mod tests {
     fn arrivals_that_no_connection_was_open_for_are_not_blamed_on_a_slow_server_alone() {
         let mut tally = good();
         tally.requests.missed = 500;
-        assert!(judge(&tally, LENGTH, true, 1).1.contains("no connection was free. The server is slower"));
+        assert!(
+            judge(&tally, None, LENGTH, true, 1).1.contains("no connection was free. The server is slower")
+        );
         tally.errors = vec![ErrorRow {
             phase: "connect".into(),
             kind: "ECONNREFUSED".into(),
             count: 1,
             first_at_s: 4.0,
         }];
-        let (verdict, reason) = judge(&tally, LENGTH, true, 1);
+        let (verdict, reason) = judge(&tally, None, LENGTH, true, 1);
         assert_eq!(verdict, VerdictKind::RateMissed);
         assert!(reason.contains("ECONNREFUSED (1 time)") && reason.contains("away for a time"), "{reason}");
     }
@@ -352,15 +395,23 @@ mod tests {
     fn connections_that_never_had_a_reply_are_no_valid_run() {
         let mut tally = good();
         (tally.connections.asked, tally.connections.unanswered) = (1000, 750);
-        let (verdict, reason) = judge(&tally, LENGTH, true, 1);
+        let (verdict, reason) = judge(&tally, None, LENGTH, true, 1);
         assert_eq!(verdict, VerdictKind::Failed);
         assert!(reason.starts_with("750 of 1,000 connections never had a reply"), "{reason}");
-        assert_eq!(judge(&tally, Nanos::from_millis(300), true, 1).0, VerdictKind::Valid, "too short to say");
+        assert_eq!(
+            judge(&tally, None, Nanos::from_millis(300), true, 1).0,
+            VerdictKind::Valid,
+            "too short to say"
+        );
         tally.service.record(Nanos::from_secs(9));
-        assert_eq!(judge(&tally, LENGTH, true, 1).0, VerdictKind::Valid, "a reply takes as long as the run");
+        assert_eq!(
+            judge(&tally, None, LENGTH, true, 1).0,
+            VerdictKind::Valid,
+            "a reply takes as long as the run"
+        );
         tally = good();
         (tally.connections.asked, tally.connections.unanswered) = (1000, 1);
-        assert_eq!(judge(&tally, LENGTH, true, 1).0, VerdictKind::Valid);
+        assert_eq!(judge(&tally, None, LENGTH, true, 1).0, VerdictKind::Valid);
     }
 
     #[test]
@@ -369,9 +420,9 @@ mod tests {
         tally.requests.missed = 600;
         tally.threads[0].run_queue_s = Some(4.0);
         tally.threads[0].cpu_utilisation = 0.3;
-        assert_eq!(judge(&tally, LENGTH, true, 1).0, VerdictKind::RateMissed);
+        assert_eq!(judge(&tally, None, LENGTH, true, 1).0, VerdictKind::RateMissed);
         tally.threads[0].cpu_utilisation = 0.6;
-        assert_eq!(judge(&tally, LENGTH, true, 1).0, VerdictKind::Noisy);
+        assert_eq!(judge(&tally, None, LENGTH, true, 1).0, VerdictKind::Noisy);
     }
 
     #[test]
@@ -384,14 +435,14 @@ mod tests {
             count: 1000,
             first_at_s: 0.0,
         }];
-        let (verdict, reason) = judge(&tally, LENGTH, true, 1);
+        let (verdict, reason) = judge(&tally, None, LENGTH, true, 1);
         assert_eq!(verdict, VerdictKind::Failed);
         assert!(reason.contains("right: status-404 (1,000 times)"), "{reason}");
         tally.errors[0].kind = "bytes".into();
-        let (_, reason) = judge(&tally, LENGTH, true, 1);
+        let (_, reason) = judge(&tally, None, LENGTH, true, 1);
         assert!(reason.contains("right: other content than expected (1,000 times)"), "{reason}");
         tally.requests.ok = 1;
-        assert_eq!(judge(&tally, LENGTH, true, 1).0, VerdictKind::Valid);
+        assert_eq!(judge(&tally, None, LENGTH, true, 1).0, VerdictKind::Valid);
     }
 
     #[test]
@@ -409,7 +460,7 @@ mod tests {
         tally.requests.missed = 2600;
         tally.threads[0].run_queue_s = Some(1.0);
         tally.connections.retransmits = 50;
-        let (verdict, reason) = judge(&tally, LENGTH, true, 1);
+        let (verdict, reason) = judge(&tally, None, LENGTH, true, 1);
         assert_eq!(verdict, VerdictKind::RateMissed);
         let parts: Vec<&str> = reason.split("; also, ").collect();
         assert!(parts[0].starts_with("72.2% of the requests that were due"), "{reason}");
@@ -417,7 +468,7 @@ mod tests {
         assert!(parts[2].starts_with("50 segments were sent again"), "{reason}");
         // A generator that is at its own limit is what is slow.
         tally.threads[0].cpu_utilisation = 0.99;
-        assert_ne!(judge(&tally, LENGTH, true, 1).0, VerdictKind::RateMissed);
+        assert_ne!(judge(&tally, None, LENGTH, true, 1).0, VerdictKind::RateMissed);
     }
 
     #[test]
@@ -426,11 +477,11 @@ mod tests {
         tally.threads[0].run_queue_s = Some(25.0);
         tally.window = Some(Window { start: 0, end: 40_000_000_000 });
         assert!(
-            judge(&tally, LENGTH, true, 1).1.contains("did not for 62.5% of the time"),
+            judge(&tally, None, LENGTH, true, 1).1.contains("did not for 62.5% of the time"),
             "it ran for 40 s"
         );
         (tally.window, tally.threads[0].cpu_utilisation) = (None, 1.5);
-        let (_, reason) = judge(&tally, LENGTH, true, 1);
+        let (_, reason) = judge(&tally, None, LENGTH, true, 1);
         assert_eq!(reason.matches("100.0%").count(), 2, "{reason}");
     }
 
@@ -438,25 +489,25 @@ mod tests {
     fn a_generator_that_is_busy_for_a_moment_is_not_the_bottleneck() {
         let mut tally = good();
         (tally.threads[0].cpu_utilisation, tally.threads[0].run_queue_s) = (1.0, Some(0.005));
-        assert_eq!(judge(&tally, Nanos::from_millis(20), true, 1).0, VerdictKind::Valid);
-        assert_eq!(judge(&tally, Nanos::from_millis(100), true, 1).0, VerdictKind::ClientBound);
+        assert_eq!(judge(&tally, None, Nanos::from_millis(20), true, 1).0, VerdictKind::Valid);
+        assert_eq!(judge(&tally, None, Nanos::from_millis(100), true, 1).0, VerdictKind::ClientBound);
     }
 
     #[test]
     fn a_few_late_requests_do_not_hide_that_most_could_not_be_sent() {
         let mut tally = good();
         (tally.requests.attempted, tally.requests.started_late, tally.requests.missed) = (80, 7, 5920);
-        let (verdict, reason) = judge(&tally, LENGTH, true, 1);
+        let (verdict, reason) = judge(&tally, None, LENGTH, true, 1);
         assert_eq!(verdict, VerdictKind::RateMissed);
         assert!(reason.starts_with("98.7% of the requests that were due"), "{reason}");
         // A generator that is late more often than that may be what is slow.
         tally.requests = RequestCounts { attempted: 1000, started_late: 200, missed: 50, ..tally.requests };
-        assert_eq!(judge(&tally, LENGTH, true, 1).0, VerdictKind::ClientBound);
+        assert_eq!(judge(&tally, None, LENGTH, true, 1).0, VerdictKind::ClientBound);
     }
 
     #[test]
     fn a_run_that_only_holds_connections_need_not_complete_requests() {
-        assert_eq!(judge(&Tally::default(), LENGTH, false, 1).0, VerdictKind::Valid);
+        assert_eq!(judge(&Tally::default(), None, LENGTH, false, 1).0, VerdictKind::Valid);
     }
 
     #[test]

@@ -12,6 +12,8 @@ pub(crate) struct Recipient {
     pub(crate) attempts: u8,
     /// The most recipients of a transaction that it may be part of: fewer once it was in one that broke.
     pub(crate) together: u16,
+    /// Commands of its transactions wait for their replies: it was in one that broke, and the cause was not to be seen.
+    pub(crate) stepwise: bool,
 }
 
 /// What a host answered for a recipient.
@@ -50,6 +52,19 @@ impl fmt::Display for Reply {
     }
 }
 
+/// Where a transaction was when it was taken from its dialogue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Reached {
+    /// The replies to all recipients had come, or the reply that was awaited was about none of them.
+    #[default]
+    Elsewhere,
+    /// The reply about this recipient was awaited, and the commands behind it were not sent.
+    Recipient(usize),
+    /// All commands were sent in one piece, and some of their replies had not come. Any recipient may be the one at which
+    /// the host stopped, since it may hold replies back.
+    Somewhere,
+}
+
 /// A transaction: its recipients, and the answers so far.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
@@ -63,11 +78,17 @@ pub(crate) struct Batch {
     pub(crate) message_sent: bool,
     /// The end of the message may have reached the host, and no reply has come.
     pub(crate) in_doubt: bool,
+    pub(crate) reached: Reached,
 }
 
 impl Batch {
     pub(crate) fn new(recipients: Vec<Recipient>) -> Batch {
         let answers = vec![Answer::Open; recipients.len()];
         Batch { recipients, answers, ..Batch::default() }
+    }
+
+    /// True if each of its commands waits for the reply to the one before, although the host offers PIPELINING.
+    pub(crate) fn is_stepwise(&self) -> bool {
+        self.recipients.iter().any(|recipient| recipient.stepwise)
     }
 }

@@ -7,7 +7,7 @@
 use pitot_proto::client::Fault;
 use pitot_proto::client::smtp::{EnhancedCode, Extensions, Line, ReplyReader};
 
-use crate::batch::{Answer, Batch, Reply};
+use crate::batch::{Answer, Batch, Reached, Reply};
 use crate::message::{Message, NO_SMTPUTF8, TlsPolicy};
 use crate::timeouts::Phase;
 
@@ -77,6 +77,8 @@ pub(crate) struct Dialogue {
     /// The reply being read has had a line already.
     in_multiline: bool,
     batch: Batch,
+    /// Each command of the transaction waits for the reply to the one before.
+    stepwise: bool,
     /// The text of the present reply: its first line.
     text: Vec<u8>,
 }
@@ -94,6 +96,7 @@ impl Dialogue {
             needs_reset: false,
             in_multiline: false,
             batch: Batch::default(),
+            stepwise: false,
             text: Vec::new(),
         }
     }
@@ -142,8 +145,18 @@ impl Dialogue {
         self.batch.taken
     }
 
+    /// True if the commands of the transaction go out in one piece.
+    fn is_pipelined(&self) -> bool {
+        self.extensions.pipelining && !self.stepwise
+    }
+
     /// Takes the current or completed transaction, and leaves an empty one.
     pub(crate) fn take_batch(&mut self) -> Batch {
+        self.batch.reached = match self.step {
+            Step::Clear | Step::Mail | Step::Rcpt(_) if self.is_pipelined() => Reached::Somewhere,
+            Step::Rcpt(n) => Reached::Recipient(n),
+            _ => Reached::Elsewhere,
+        };
         std::mem::take(&mut self.batch)
     }
 
@@ -161,6 +174,7 @@ impl Dialogue {
             self.batch = batch;
             return false;
         }
+        self.stepwise = batch.is_stepwise();
         let mut utf8 = false;
         for (recipient, answer) in batch.recipients.iter().zip(&mut batch.answers) {
             if !recipient.local.is_ascii() {
@@ -178,7 +192,7 @@ impl Dialogue {
         }
         self.step = if self.needs_reset { Step::Clear } else { Step::Mail };
         self.needs_reset = false;
-        if self.extensions.pipelining {
+        if self.is_pipelined() {
             message.mail(&self.extensions, utf8, out);
             let mut next = Some(first);
             while let Some(n) = next {
@@ -313,7 +327,7 @@ impl Dialogue {
             Step::Auth(_) => return Ok(Event::SessionRefused(self.refusal(code)?)),
             Step::Clear => {
                 self.step = Step::Mail;
-                if !self.extensions.pipelining {
+                if !self.is_pipelined() {
                     let utf8 = self.batch.recipients.iter().any(|r| !r.local.is_ascii());
                     message.mail(&self.extensions, utf8, out);
                 }
@@ -321,7 +335,7 @@ impl Dialogue {
             Step::Mail => {
                 if !done {
                     self.batch.closing = Some(self.refusal(code)?);
-                    if !self.extensions.pipelining {
+                    if !self.is_pipelined() {
                         return Ok(self.finish());
                     }
                 }
@@ -331,7 +345,7 @@ impl Dialogue {
                 self.recipient_answered(n, line)?;
                 self.ask_next(n + 1, message, domain, out);
                 // No recipient was accepted: the next transaction starts with RSET.
-                if self.step == Step::End && self.batch.taken == 0 && !self.extensions.pipelining {
+                if self.step == Step::End && self.batch.taken == 0 && !self.is_pipelined() {
                     self.needs_reset = true;
                     return Ok(self.finish());
                 }
@@ -456,7 +470,7 @@ impl Dialogue {
     ) {
         let next = self.next_open(from);
         self.step = next.map_or(Step::End, Step::Rcpt);
-        if !self.extensions.pipelining {
+        if !self.is_pipelined() {
             match next {
                 Some(n) => self.rcpt(n, domain, out),
                 None if self.batch.taken > 0 || message.test => out.extend_from_slice(end_command(message)),

@@ -52,6 +52,8 @@ pub(crate) struct Host {
     /// Recipients whose last attempt was here.
     pub(crate) outcomes: [u64; Outcome::ALL.len()],
     pub(crate) reasons: Reasons,
+    /// Connections that broke at a recipient since the last transaction that did not.
+    pub(crate) broken_in_a_row: u32,
     /// Connections that were established, that were not, and that broke in a transaction.
     pub(crate) opened: u64,
     pub(crate) failed: u64,
@@ -112,6 +114,7 @@ impl Hosts {
                 failures: 0,
                 outcomes: [0; Outcome::ALL.len()],
                 reasons: Reasons::default(),
+                broken_in_a_row: 0,
                 opened: 0,
                 failed: 0,
                 lost: 0,

@@ -11,6 +11,7 @@ pub mod script;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use pitot_proto::{
     Action, Connection, ConnectionLimits, Derived, FileFailure, FileHandle, FileMeta, KernelKeys, Layers,
@@ -127,6 +128,10 @@ pub struct Pump<'a> {
     pub room: u64,
     /// The uploads that were stored.
     pub uploads: Vec<Vec<u8>>,
+    /// The delays that were asked for.
+    pub delays: Vec<Duration>,
+    /// Whether they pass at once; else with [`Pump::pass_delay`].
+    pub delays_pass: bool,
     /// What becomes of the steps of storing from now on, if they are to fail.
     pub store_error: Option<StoreError>,
     /// What becomes of files that are sent from now on, if they are to fail.
@@ -186,6 +191,8 @@ impl<'a> Pump<'a> {
             read_max: u64::MAX,
             room: u64::MAX,
             uploads: Vec::new(),
+            delays: Vec::new(),
+            delays_pass: true,
             store_error: None,
             file_failure: None,
             end: None,
@@ -224,6 +231,12 @@ impl<'a> Pump<'a> {
     /// The kernel refuses a record.
     pub fn refuse_record(&mut self) -> &mut Pump<'a> {
         self.connection.record_refused(&mut self.worker);
+        self.drive()
+    }
+
+    /// The time that the connection waits for has passed.
+    pub fn pass_delay(&mut self) -> &mut Pump<'a> {
+        self.connection.delayed(&mut self.worker);
         self.drive()
     }
 
@@ -320,6 +333,13 @@ impl<'a> Pump<'a> {
                         None => store(step, &mut self.uploads),
                     };
                     connection.stored(worker, answer);
+                }
+                Action::Delay(time) => {
+                    self.delays.push(time);
+                    if !self.delays_pass {
+                        break;
+                    }
+                    connection.delayed(worker);
                 }
                 Action::Send(out) => {
                     let failure = self.file_failure.filter(|_| out.front_file().is_some());

@@ -1,7 +1,7 @@
 //! One connection as a state machine without I/O: no socket, no clock, no disk.
 //!
 //! A driver reports events ([`Connection::received`], [`Connection::sent`], [`Connection::ended`],
-//! [`Connection::opened`], [`Connection::stored`], [`Connection::expired`] ...) and carries out what
+//! [`Connection::opened`], [`Connection::stored`], [`Connection::delayed`], [`Connection::expired`] ...) and carries out what
 //! [`Connection::poll`] asks for. What servers of all architectures have in common is here, once: feeding the protocol
 //! core, back-pressure, what happens if a request arrives too slowly, if a file cannot be read to its end or if the
 //! peer has closed the connection, and the order in which a connection is closed. The drivers (blocking calls,
@@ -13,6 +13,7 @@
 mod kernel;
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use kernel::{CLOSE_NOTIFY, KernelLayer};
 
@@ -44,6 +45,8 @@ pub enum Action<'a> {
     Open(&'a [u8]),
     /// Carry out the step and report the result: `stored`. The path is that of the file if the step begins one.
     Store(&'a [u8], &'a mut StoreStep),
+    /// Let this time pass and report its end: `delayed`. A loop serves others meanwhile.
+    Delay(Duration),
     /// Nothing, until an answer or the completion of a send is reported.
     Wait,
     /// Let the kernel carry on in the layer's place: take [`Connection::kernel_keys`], and report the result:
@@ -95,6 +98,10 @@ enum State {
     Storing,
     /// The step of storing has been requested.
     AwaitingStore,
+    /// The core lets time pass, whose end has not been requested yet.
+    Delaying,
+    /// The end of that time has been requested.
+    AwaitingDelay,
     /// The queued output is sent, then the connection gets its layer.
     Securing,
     /// The queued output is sent, then the connection is closed.
@@ -116,6 +123,7 @@ enum Step {
     Read,
     Open,
     Store,
+    Delay,
     Wait,
     HandOver,
     Alert([u8; 2]),
@@ -220,11 +228,14 @@ impl Connection {
             (Step::Read, Some(exchange)) => Action::Read(&mut exchange.out),
             (Step::Open, Some(exchange)) => Action::Open(&exchange.path),
             (Step::Store, Some(exchange)) => Action::Store(&exchange.path, &mut exchange.step),
+            (Step::Delay, Some(exchange)) => Action::Delay(exchange.delay),
             (Step::HandOver, _) => Action::HandOver,
             (Step::Alert(alert), _) => Action::Alert(alert),
             (Step::Linger, _) => Action::Linger,
             (Step::Close, _) => Action::Close { reset },
-            (Step::Wait | Step::Send | Step::Read | Step::Open | Step::Store, _) => Action::Wait,
+            (Step::Wait | Step::Send | Step::Read | Step::Open | Step::Store | Step::Delay, _) => {
+                Action::Wait
+            }
         }
     }
 
@@ -256,6 +267,8 @@ impl Connection {
             | State::AwaitingFile
             | State::Storing
             | State::AwaitingStore
+            | State::Delaying
+            | State::AwaitingDelay
             | State::Securing => self.keep(worker, input),
             State::Closing | State::ClosingGently | State::Lingering | State::Closed => {}
         }
@@ -313,6 +326,17 @@ impl Connection {
             // More of the upload may have arrived: nothing was received meanwhile.
             self.state = State::ClosingGently;
         }
+    }
+
+    /// The time of [`Action::Delay`] has passed.
+    pub fn delayed(&mut self, worker: &mut Worker) {
+        if self.state != State::AwaitingDelay {
+            return;
+        }
+        self.progressed = true;
+        let exchange = self.exchange.get_or_insert_with(|| worker.exchange());
+        let next = self.core.delayed(&worker.context(), exchange);
+        self.proceed(worker, next);
     }
 
     /// The first file in the outbox cannot be sent to its end. If nothing of its reply has been sent yet, the reply is
@@ -411,8 +435,12 @@ impl Connection {
             _ if !self.input_ended && self.is_opening() => Intake::Open,
             State::Reading | State::ClosingGently | State::Lingering if !self.input_ended => Intake::Open,
             State::Flushing => Intake::Held,
-            // Input that has arrived after an upload is kept, but no more is received.
-            State::Storing | State::AwaitingStore if !self.unconsumed.is_empty() => Intake::Held,
+            // Input that has arrived behind such a request is kept, but no more is received.
+            State::Storing | State::AwaitingStore | State::Delaying | State::AwaitingDelay
+                if !self.unconsumed.is_empty() =>
+            {
+                Intake::Held
+            }
             _ => Intake::Unchanged,
         }
     }
@@ -420,6 +448,10 @@ impl Connection {
     /// The deadline at which [`Connection::expired`] has to be called if nothing happens before. To be called after
     /// polling.
     pub fn poll_deadline(&mut self, worker: &Worker) -> Tick {
+        if self.state == State::AwaitingDelay {
+            // It is the server that takes its time.
+            return Tick::NEVER;
+        }
         let phase = self.phase_now();
         let progressed = std::mem::take(&mut self.progressed) && !phase.counts_from_start();
         if progressed || phase != self.phase || self.deadline == Tick::NEVER {
@@ -487,7 +519,12 @@ impl Connection {
                     Phase::Idle
                 }
             }
-            State::Opening | State::AwaitingFile | State::Storing | State::AwaitingStore => Phase::Reply,
+            State::Opening
+            | State::AwaitingFile
+            | State::Storing
+            | State::AwaitingStore
+            | State::Delaying
+            | State::AwaitingDelay => Phase::Reply,
             _ if replying => Phase::Reply,
             State::Reading | State::Flushing if !self.unconsumed.is_empty() => Phase::Head,
             _ if self.core.mid_request() => Phase::Body,
@@ -528,7 +565,9 @@ impl Connection {
                     self.state = State::Reading;
                     self.run_unconsumed(worker);
                 }
-                State::Opening | State::AwaitingFile | State::AwaitingStore => return Step::Wait,
+                State::Opening | State::AwaitingFile | State::AwaitingStore | State::AwaitingDelay => {
+                    return Step::Wait;
+                }
                 State::Securing => self.secure(worker),
                 State::Closing | State::ClosingGently if let Some(alert) = self.alert_due() => {
                     return Step::Alert(alert);
@@ -537,6 +576,10 @@ impl Connection {
                 State::Storing => {
                     self.state = State::AwaitingStore;
                     return Step::Store;
+                }
+                State::Delaying => {
+                    self.state = State::AwaitingDelay;
+                    return Step::Delay;
                 }
                 State::ClosingGently if !self.input_ended => {
                     self.log_sent(worker);
@@ -586,6 +629,7 @@ impl Connection {
             Next::Flush => State::Flushing,
             Next::Open => State::Opening,
             Next::Store => State::Storing,
+            Next::Delay => State::Delaying,
             Next::Secure => State::Securing,
             Next::Close if self.unconsumed.is_empty() => State::Closing,
             // Further input is not read, and would be answered with a reset.
@@ -662,6 +706,7 @@ impl Connection {
                 Next::Flush => break State::Flushing,
                 Next::Open => break State::Opening,
                 Next::Store => break State::Storing,
+                Next::Delay => break State::Delaying,
                 Next::Secure => break State::Securing,
                 Next::Close if is_all => break State::Closing,
                 Next::Close => break State::ClosingGently,

@@ -1,5 +1,7 @@
 //! The state of a request under way.
 
+use std::time::Duration;
+
 use crate::{Log, LoggedReply, Next, Outbox, StoreStep, Upload};
 
 /// What a core fills in for its driver: bytes to send, a file to open, a step of storing, and counts.
@@ -17,6 +19,8 @@ pub struct Exchange {
     pub path: Vec<u8>,
     /// The step that [`Next::Store`] asks for. The driver takes its bytes out.
     pub step: StoreStep,
+    /// How long [`Next::Delay`] lasts.
+    pub delay: Duration,
     /// What the core has counted and the driver has not collected yet.
     pub counts: Counts,
     /// The last reply, for cores whose replies have a status; its length is not filled in.
@@ -60,6 +64,7 @@ impl Exchange {
             wire: Outbox::with_spare(WIRE_SPARE_MAX),
             path: Vec::new(),
             step: StoreStep::default(),
+            delay: Duration::ZERO,
             counts: Counts::default(),
             last: LoggedReply::default(),
             log: Log::default(),
@@ -88,6 +93,12 @@ impl Exchange {
         self.step.upload = upload;
         self.step.is_last = is_last;
         Next::Store
+    }
+
+    /// Sets up a delay.
+    pub fn wait(&mut self, delay: Duration) -> Next {
+        self.delay = delay;
+        Next::Delay
     }
 
     /// The outbox that is sent to the socket.

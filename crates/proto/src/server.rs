@@ -70,6 +70,12 @@ pub trait ServerConn: Send {
         Next::Close
     }
 
+    /// The time of a [`Next::Delay`] has passed. No `receive` comes in between.
+    fn delayed(&mut self, cx: &Context<'_>, exchange: &mut Exchange) -> Next {
+        let _ = (cx, exchange);
+        Next::Close
+    }
+
     /// The peer has finished sending (it may still read). The default closes once everything is sent.
     fn end_of_input(&mut self, cx: &Context<'_>, exchange: &mut Exchange) -> Next {
         let _ = (cx, exchange);
@@ -144,6 +150,8 @@ pub enum Next {
     Open,
     /// Carry out [`Exchange::step`], then call `stored`.
     Store,
+    /// Send the outbox, let [`Exchange::delay`] pass, then call `delayed`.
+    Delay,
     /// Send the outbox, and from then on have the server's layer (TLS) on the connection: all further input belongs to it,
     /// also what has arrived already.
     Secure,

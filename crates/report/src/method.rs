@@ -55,7 +55,8 @@ pub(crate) fn method_sentences(a: &Analysis<'_>) -> Vec<String> {
     };
     sentences.push(format!(
         "**valid**: the figures describe the server. **client-bound**: the load generator was the bottleneck, so \
-         throughput is a lower bound (≥). **network-bound**: packets were retransmitted or dropped. **rate-missed**: more \
+         throughput is a lower bound (≥). **network-bound**: packets were \
+         retransmitted or dropped, or neither side was busy and replies were under way. **rate-missed**: more \
          than 1% of the requests that were due could not be sent, and no percentile has them. **noisy**: other \
          processes used the CPUs, or the hypervisor took CPU time away (steal){noisy_slices}. **failed**: the server or \
          the load generator exited early, hung, or sent wrong replies."

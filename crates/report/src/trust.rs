@@ -91,6 +91,7 @@ pub fn trust(a: &Analysis<'_>) -> Trust {
     let is_told_apart = !reasons.is_empty();
     reasons.extend(spoilt(a));
     reasons.extend(wrong(a));
+    reasons.extend(rising(a));
     reasons.extend(failed_repetitions(a));
     reasons.extend(client_bound(a));
     reasons.extend(incomplete(a));
@@ -115,7 +116,8 @@ pub fn trust(a: &Analysis<'_>) -> Trust {
         let all = if total == 1 { "The only cell is".to_owned() } else { format!("All {total} cells are") };
         reasons.push(format!("{all} valid, and the machine did not change during the run."));
     }
-    let notes = control_sentences(a).into_iter().chain(fresh(a)).chain(outlook(a)).collect();
+    let notes =
+        control_sentences(a).into_iter().chain(waiting(a)).chain(fresh(a)).chain(outlook(a)).collect();
     Trust { grade, reasons, notes }
 }
 
@@ -162,6 +164,38 @@ fn wrong(a: &Analysis<'_>) -> Option<String> {
         percent(most / 100.0),
         names(a, &cells),
         if cells.len() == 1 { "It is" } else { "They are" },
+    ))
+}
+
+/// The cells whose rate still rose while it was measured.
+fn rising(a: &Analysis<'_>) -> Option<String> {
+    let cells: Vec<&Cell<'_>> = a.cells.iter().filter(|c| c.rise.is_some() && !c.failed()).collect();
+    let most = cells.iter().filter_map(|c| c.rise).reduce(f64::max)?;
+    let up_to = if cells.len() == 1 { "" } else { "up to " };
+    Some(format!(
+        "{} still getting faster while measured, by {up_to}{} from the beginning of a repetition to its end: {}. Give a longer \
+         warm-up (`warmup`, --warmup).",
+        counted(a, &cells, "was", "were"),
+        percent(most - 1.0),
+        names(a, &cells)
+    ))
+}
+
+/// The cells whose figures are those of a server that was not busy, nor was the load generator, in half of their repetitions.
+fn waiting(a: &Analysis<'_>) -> Option<String> {
+    let is_waiting = |c: &&Cell<'_>| {
+        let count = c.record.repetitions.iter().filter(|r| r.verdict.is_waiting()).count();
+        c.verdict.kind == VerdictKind::Valid && count > 0 && count * 2 >= c.record.repetitions.len()
+    };
+    let cells: Vec<&Cell<'_>> = a.cells.iter().filter(is_waiting).collect();
+    let first = cells.first()?;
+    let verdict = first.record.repetitions.iter().map(|r| &r.verdict).find(|verdict| verdict.is_waiting())?;
+    Some(format!(
+        "{} limited by no CPU: {}. **{}**: {}.",
+        counted(a, &cells, "was", "were"),
+        names(a, &cells),
+        a.name_of(first),
+        verdict.reason
     ))
 }
 

@@ -863,3 +863,24 @@ fn every_table_has_a_caption_and_every_head_says_what_it_is_the_head_of() {
         assert!(!body.contains("<tr><td"), "a row without its head");
     }
 }
+
+#[test]
+fn a_server_whose_rate_still_rises_is_not_ranked_and_said_to() {
+    let mut run = written(&SMALL);
+    let second = |(t_s, completed)| pitot_results::load::Second { t_s, completed, ..Default::default() };
+    for cell in run.cells.iter_mut().filter(|c| c.label() == "loop+epoll-et, 1000") {
+        for load in cell.repetitions.iter_mut().filter_map(|r| r.load.as_mut()) {
+            load.duration_s = 3.0;
+            load.series = [(0, 500), (1, 800), (2, 1000)].map(second).to_vec();
+        }
+    }
+    let json: serde_json::Value = serde_json::from_str(&render(&run, Format::Json)).unwrap();
+    let answer = json["answer"].as_str().unwrap();
+    assert!(answer.starts_with("thread+blocking handled the most requests per second at 1000"), "{answer}");
+    assert!(
+        answer.contains("loop+epoll-et is not ranked, for its rate still rose while measured"),
+        "{answer}"
+    );
+    let text = render(&run, Format::Terminal).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("1 of 6 cells was still getting faster while measured, by 100%"), "{text}");
+}

@@ -39,6 +39,7 @@ pub mod secrets;
 pub mod serve;
 pub mod stderr;
 mod time;
+pub mod under_way;
 mod verdict;
 mod words;
 

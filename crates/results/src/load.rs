@@ -9,6 +9,7 @@ use crate::latency::{Latencies, Latency};
 use crate::lenient::known_word;
 use crate::printed::Printed;
 use crate::receipts::Receipts;
+use crate::under_way::UnderWay;
 use crate::verdict::VerdictKind;
 
 /// The schema of [`LoadResult`].
@@ -53,6 +54,10 @@ pub struct LoadResult {
     pub own_cpu_s: Option<OwnCpu>,
     /// Connections.
     pub connections: ConnectionCounts,
+    /// How many of the server's connections had a reply under way whenever they were looked at; `None` unless the server is on
+    /// this machine and each request waited for nothing but the reply before it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub under_way: Option<UnderWay>,
     /// TLS; `None` if the run was without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls: Option<Tls>,

@@ -8,6 +8,7 @@ use pitot_results::load::{self, HandshakeCounts, Tls, TlsSession, *};
 use pitot_results::mail::{self, *};
 use pitot_results::receipts::{Acknowledged, Kept, Receipts};
 use pitot_results::serve::{self, *};
+use pitot_results::under_way::UnderWay;
 use pitot_results::{Latencies, Latency, Printed, VerdictKind};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -102,6 +103,7 @@ fn load_result() -> LoadResult {
             unanswered: 2,
             opening_s: 48.76,
         },
+        under_way: Some(UnderWay { looked_at: 100, sending: 93 }),
         tls: Some(Tls {
             handshakes: HandshakeCounts { full: 10, resumed: 5, failed: 1 },
             sessions: vec![TlsSession {

@@ -14,6 +14,7 @@ mod admission;
 mod check;
 mod clock;
 mod counters;
+mod delays;
 mod disk;
 mod failure;
 mod files;

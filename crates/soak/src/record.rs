@@ -401,3 +401,22 @@ impl Soak {
         self.loads.iter().filter(move |load| load.subject == subject)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_soak_knows_its_secrets_when_its_start_was_written_and_read() {
+        // Moments as the clock gives them, some microseconds apart.
+        for step in 0..2000 {
+            let started_unix_s = 1_790_000_000.0 + f64::from(step) * 0.000_377_123;
+            let info = Info { started_unix_s, ..Info::default() };
+            let read: Info = serde_json::from_value(
+                serde_json::from_str(&serde_json::to_value(&info).unwrap().to_string()).unwrap(),
+            )
+            .unwrap();
+            assert_eq!(read.id(), info.id());
+        }
+    }
+}

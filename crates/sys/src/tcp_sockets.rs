@@ -50,6 +50,11 @@ impl TcpSockets {
         let listening = self.all.iter().filter(|socket| socket.state == LISTEN);
         self.are_from_diag.then(|| listening.map(|socket| socket.unacknowledged).sum())
     }
+
+    /// Connections of which the kernel has bytes that the other side has not acknowledged.
+    pub fn sending(&self) -> u64 {
+        self.all.iter().filter(|socket| socket.state != LISTEN && socket.unacknowledged > 0).count() as u64
+    }
 }
 
 /// The sockets with this local port in these states (a bit for each), in the network namespace of a process, or of the
@@ -201,6 +206,13 @@ mod tests {
         let open = TcpSocket { state: ESTABLISHED, unread: 5, unacknowledged: 16 };
         assert_eq!(in_table(text, 8080), [listening, open]);
         assert_eq!(in_table("", 8080), []);
+    }
+
+    #[test]
+    fn a_connection_sends_until_its_bytes_are_acknowledged() {
+        let of = |state, unacknowledged| TcpSocket { state, unread: 0, unacknowledged };
+        let all = vec![of(LISTEN, 4096), of(ESTABLISHED, 10), of(ESTABLISHED, 0), of(CLOSE_WAIT, 1)];
+        assert_eq!(TcpSockets { all, are_from_diag: true }.sending(), 2);
     }
 
     #[test]

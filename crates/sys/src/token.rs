@@ -2,7 +2,7 @@
 /// generation of that slot, so that an event for an earlier owner of the slot can be recognised.
 ///
 /// The upper eight bits are always zero; io_uring keeps the kind of the operation there.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Token(u64);
 
 impl Token {

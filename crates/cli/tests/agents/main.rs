@@ -42,6 +42,37 @@ fn a_server_and_its_load_are_measured_on_two_hosts() {
 
 #[needs("network-namespaces")]
 #[test]
+fn a_link_that_limits_is_in_the_verdict_and_the_server_is_not_blamed() {
+    for (test, measure) in [
+        ("n", "repetitions = 1\nwarmup = \"100ms\"\nduration = \"1s\""),
+        ("s", "generations = 1\nslices = 2\nslice = \"100ms\"\nwarmup = \"200ms\""),
+    ] {
+        let (network, dir) = (Network::new(test, 2), tempfile::tempdir().unwrap());
+        if !network.narrow() {
+            eprintln!("skipped: this kernel shapes no link (tc-tbf(8))");
+            return;
+        }
+        let plan =
+            network.plan(measure, "host = \"b\"\nurl = \"http://{address}/bytes/1024\"\nconnections = 30");
+        let output = network.run(dir.path(), &plan).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        network.assert_nothing_is_left();
+        let run = Run::open(&dir.path().join("run.pitot")).unwrap();
+        for repetition in run.cells.iter().flat_map(|cell| &cell.repetitions) {
+            let verdict = &repetition.verdict;
+            assert_eq!(verdict.kind, VerdictKind::NetworkBound, "{}", verdict.reason);
+            assert!(verdict.reason.contains("neither side was busy"), "{}", verdict.reason);
+        }
+        assert!(
+            String::from_utf8_lossy(&output.stdout).contains("limited by the network"),
+            "{}",
+            String::from_utf8_lossy(&output.stdout)
+        );
+    }
+}
+
+#[needs("network-namespaces")]
+#[test]
 fn an_agent_that_is_killed_fails_its_repetition_and_no_other() {
     let (network, dir) = (Network::new("k", 2), tempfile::tempdir().unwrap());
     let plan = network

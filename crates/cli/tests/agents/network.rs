@@ -41,6 +41,13 @@ impl Network {
         network
     }
 
+    /// Lets no more than a megabyte a second out of the first host towards the second: whether this kernel can.
+    pub(crate) fn narrow(&self) -> bool {
+        let shape = "qdisc add dev v1 root tbf rate 8mbit burst 64k latency 400ms";
+        let mut tc = Command::new("tc");
+        tc.args(["-n", &self.names[0]]).args(shape.split(' ')).status().unwrap().success()
+    }
+
     /// The namespace of a host.
     pub(crate) fn name(&self, host: usize) -> &str {
         &self.names[host]

@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use dns::Data;
 use host::{Host, Script};
+use kill::{Ending, until};
 use pitot_needs::needs;
 use pitot_results::mail::MailResult;
 use serde_json::Value;
@@ -269,6 +270,47 @@ fn a_recipient_that_breaks_connections_costs_no_other_one_its_mail() {
         assert_eq!(outcomes(&files.path("journal"))["r7@d0.test"], ["gave-up"]);
         assert!(host.seen().taken.values().all(|n| *n == 1));
     }
+}
+
+/// The next attempt of a recipient is an hour away here, and a run that waits for it is killed.
+#[test]
+fn a_recipient_that_breaks_connections_holds_no_other_one_back() {
+    for offers in [&["PIPELINING"][..], &[]] {
+        let rcpt = |address: &str, times| match address.starts_with("r7@") && times < 3 {
+            true => "",
+            false => "250 ok\r\n",
+        };
+        let host = Host::new(Script { rcpt, offers, ..Script::default() });
+        let files = Files::new(&list(41, 1));
+        let mut command = files.command(&["--really-send", "--relay", &host.name(), "--retry-delay", "1h"]);
+        let mut mail = Ending(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+        until("the others have their mail", || host.seen().taken.len() == 40);
+        assert!(mail.0.try_wait().unwrap().is_none(), "the one that broke connections waits");
+        let seen = host.seen();
+        assert!(!seen.taken.contains_key("r7@d0.test") && seen.taken.values().all(|n| *n == 1));
+        // Once to see that it breaks, and where commands went out together once more to see at whom.
+        assert_eq!(seen.named["r7@d0.test"], if offers.is_empty() { 1 } else { 2 });
+    }
+}
+
+/// A host that breaks all connections is not called again and again.
+#[test]
+fn a_host_that_breaks_every_connection_is_left_alone_soon() {
+    let host = Host::new(Script { rcpt: |_, _| "", ..Script::default() });
+    let files = Files::new(&list(400, 1));
+    let (report, code) = files.json(&[
+        "--really-send",
+        "--relay",
+        &host.name(),
+        "--retries",
+        "0",
+        "--connections-per-host",
+        "1",
+    ]);
+    assert_eq!((recipients(&report, "gave_up"), code), (400, 1), "{report}");
+    // Eight batches of fifty, and eight more connections.
+    let connections = host.seen().connections;
+    assert!(connections <= 8 + 8 + 1, "{connections}");
 }
 
 #[test]

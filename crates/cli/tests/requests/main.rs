@@ -1,6 +1,7 @@
 //! `pitot load --requests`, `--replay` and sessions, against a server that checks what it receives.
 
 mod formats;
+mod numbers;
 mod replay;
 mod server;
 mod sessions;

@@ -20,6 +20,7 @@ mod sock_diag;
 
 mod access_log;
 mod cache;
+mod delays;
 mod descriptors;
 mod engines;
 mod http_clients;

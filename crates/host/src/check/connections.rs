@@ -92,7 +92,13 @@ fn ports(facts: &Facts) -> Verdict {
         return unknown("this kernel does not show it here");
     };
     let (found, ports) = (format!("{low} {high}"), (high + 1).saturating_sub(low));
-    let wider = |found: String| wrong(found, "1024 65535, 64,512 ports", &[(key, "1024 65535")]);
+    let wider = |found: String| {
+        wrong(
+            found,
+            "1024 65535, 64,512 ports",
+            &[("net.ipv4.ip_local_reserved_ports", "listening"), (key, "1024 65535")],
+        )
+    };
     match ports {
         0..PORTS_MIN => wider(format!("{found}, {ports} ports")),
         PORTS_MIN..60_000 => wider(format!("{found}, {ports} ports")).consider(),

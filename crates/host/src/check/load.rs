@@ -78,7 +78,15 @@ fn ports(facts: &Facts) -> Verdict {
         return unknown("this kernel does not show them here");
     };
     let ports = (high + 1).saturating_sub(low);
-    if ports >= 10_000 { fine(ports) } else { wrong(ports, "at least 10000", &[(key, "1024 65535")]) }
+    if ports >= 10_000 {
+        fine(ports)
+    } else {
+        wrong(
+            ports,
+            "at least 10000",
+            &[("net.ipv4.ip_local_reserved_ports", "listening"), (key, "1024 65535")],
+        )
+    }
 }
 
 fn descriptors(facts: &Facts) -> Verdict {

@@ -6,6 +6,11 @@ pub(super) const PROFILE: Profile = Profile {
     source: "Documentation/networking/ip-sysctl.rst; docs/host.md",
     settings: &[
         set(
+            "net.ipv4.ip_local_reserved_ports",
+            "listening",
+            "No outgoing connection takes the port of a service that listens now.",
+        ),
+        set(
             "net.ipv4.ip_local_port_range",
             "1024 65535",
             "64,512 connections from each address to each server.",

@@ -29,6 +29,11 @@ pub(super) const PROFILE: Profile = Profile {
         ),
         at_least("net.ipv4.tcp_wmem", "4096 65536 16777216", "Send buffers can, too."),
         set("net.ipv4.tcp_moderate_rcvbuf", "1", "The kernel sizes them by need."),
+        set(
+            "net.ipv4.ip_local_reserved_ports",
+            "listening",
+            "No outgoing connection takes the port of a service that listens now.",
+        ),
         set("net.ipv4.ip_local_port_range", "1024 65535", "A proxy has more ports towards its backends."),
         set("net.ipv4.tcp_tw_reuse", "1", "Ports in TIME-WAIT serve new outgoing connections."),
         at_least("net.ipv4.tcp_max_tw_buckets", "2000000", "TIME-WAIT is not cut short."),

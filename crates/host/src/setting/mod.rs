@@ -15,6 +15,7 @@ mod filesystem;
 mod irq;
 mod nic;
 mod offload;
+mod ports;
 mod queueing;
 mod steering;
 mod sysctl;

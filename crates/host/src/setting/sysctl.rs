@@ -4,6 +4,7 @@ use std::io;
 
 use super::entry::{Change, Expanded, Setting};
 use super::file;
+use super::ports;
 use super::value::{not_as_many_numbers, same};
 use crate::machine::Machine;
 
@@ -84,8 +85,10 @@ const WORDS: &[&str] = &[
     "kernel.watchdog_cpumask",
     "net.core.flow_limit_cpu_bitmap",
     "net.core.rps_default_mask",
-    "net.ipv4.ip_local_reserved_ports",
+    RESERVED_PORTS,
 ];
+
+const RESERVED_PORTS: &str = "net.ipv4.ip_local_reserved_ports";
 
 /// What is found as numbers is set to as many.
 fn refuses(_: &Machine, key: &str, found: &str, value: &str) -> Option<String> {
@@ -126,7 +129,7 @@ fn path(key: &str) -> String {
     format!("/proc/sys/{name}")
 }
 
-fn expand(_: &Machine, key: &str, value: &str) -> Option<Expanded> {
+fn expand(machine: &Machine, key: &str, value: &str) -> Option<Expanded> {
     if !owns(key) {
         return None;
     }
@@ -138,6 +141,11 @@ fn expand(_: &Machine, key: &str, value: &str) -> Option<Expanded> {
     let is_last = |&&(name, last, _): &&(&str, &str, &str)| name == key && same(last, value);
     Some(match (REFUSED.iter().find(|(pattern, _)| is(pattern)), LAST.iter().find(is_last)) {
         (Some((_, why)), _) | (_, Some((_, _, why))) => Err((*why).into()),
+        _ if key == RESERVED_PORTS && value == ports::LISTENING => {
+            let reserved = file::read(machine, &path(key)).unwrap_or_default();
+            let value = ports::with_listening(machine, &reserved);
+            Ok(if value.is_empty() { Vec::new() } else { vec![Change::new(key, value)] })
+        }
         _ => Ok(vec![Change::new(key, value)]),
     })
 }

@@ -155,8 +155,8 @@ impl Cell {
 
     /// Seconds of a warm-up that cannot end by itself: a target that needs to settle has all the time that it may take.
     pub fn warmup_s(&self, plan: &Plan) -> f64 {
-        match self.target().and_then(|target| target.settles_within_s) {
-            Some(settles_s) if plan.warmup_s > 0.0 => plan.warmup_s.max(settles_s),
+        match self.settling() {
+            Some(settling) if plan.warmup_s > 0.0 => plan.warmup_s.max(settling.within_s),
             _ => plan.warmup_s,
         }
     }

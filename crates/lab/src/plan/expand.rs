@@ -53,6 +53,17 @@ pub struct Cell {
     pub host: Vec<Change>,
     /// What is measured writes files, so that kernel threads work for it.
     pub writes_files: bool,
+    /// How long a trial has seen the rate of its server rise, if that is longer than the plan's warm-up.
+    pub rises: Option<Settling>,
+}
+
+/// A warm-up that ends when a server's rate has settled.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settling {
+    /// It takes so long at least, seconds.
+    pub at_least_s: f64,
+    /// And so long at most.
+    pub within_s: f64,
 }
 
 /// Options that the lab gives to the load, if it has them.
@@ -105,12 +116,51 @@ impl Cell {
         }
     }
 
+    /// The warm-up of a server whose rate rises for longer than plans usually load it: what is known of a target, or what a trial
+    /// has seen.
+    pub fn settling(&self) -> Option<Settling> {
+        let of_target = self.target().and_then(|target| target.settles_within_s);
+        of_target.map(|within_s| Settling { at_least_s: 0.0, within_s }).or(self.rises)
+    }
+
+    /// The connections of its load on which each request waits for nothing but the reply before it; none if the plan asks for a
+    /// rate or for users who think, or for something else than `pitot load`.
+    pub fn closed_connections(&self) -> Option<u64> {
+        let is_given = |option: &str| self.load.get(option).is_some_and(|value| *value != Value::Flag(false));
+        let is_closed = self.load.get("pace").is_none_or(|pace| pace.to_string() == "closed");
+        if self.program.is_some() || !is_closed || NOT_CLOSED.into_iter().any(is_given) {
+            return None;
+        }
+        match self.load.get("connections") {
+            Some(count) => pitot_meter::units::count(&count.to_string()).ok(),
+            None => Some(CONNECTIONS),
+        }
+    }
+
     /// The connections that its load opens, as far as its options say.
     pub fn connections(&self) -> u64 {
         let opened = self.load.0.iter().filter(|(name, _)| opens_connections(name));
         opened.filter_map(|(_, value)| pitot_meter::units::count(&value.to_string()).ok()).sum()
     }
 }
+
+/// Options of `pitot load` by which requests wait for something else than the reply before them, or there are none.
+const NOT_CLOSED: [&str; 12] = [
+    "rate",
+    "stages",
+    "search",
+    "replay",
+    "think",
+    "storm",
+    "user-stages",
+    "browser",
+    "requests",
+    "wsess",
+    "wsesslog",
+    "share",
+];
+/// What `pitot load` opens if it is not told.
+const CONNECTIONS: u64 = 10;
 
 /// How many descriptors a server may need besides one for each connection.
 const DESCRIPTORS_SPARE: u64 = 64;
@@ -313,6 +363,7 @@ fn build(
         host: host::changes(&settings)?,
         settings,
         writes_files: program.is_some_and(|p| p.writes_files),
+        rises: None,
     })
 }
 

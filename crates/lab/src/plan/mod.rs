@@ -36,7 +36,7 @@ pub use change::with_change;
 pub(crate) use command::OWN;
 pub use command::Placement;
 pub use definition::{Measure, Order, Plan};
-pub use expand::{Cell, CellServer, HostLimits, SkipRecord, Takes, expand};
+pub use expand::{Cell, CellServer, HostLimits, Settling, SkipRecord, Takes, expand};
 pub use foreign::Foreign;
 pub(crate) use foreign::cpu_seconds;
 pub(crate) use host::changes_host;

@@ -96,6 +96,24 @@ impl Repetition {
         self.instructions().is_some()
     }
 
+    /// Replies per second at the end of what was measured, over those at its beginning: of the later half of its slices over the
+    /// earlier one, or of the last third of the whole seconds of a fresh run over the first. `None` where there are too few.
+    pub fn rise(&self) -> Option<f64> {
+        let rate = |part: &[(u64, f64)]| {
+            let (replies, seconds) = part.iter().fold((0, 0.0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
+            (seconds > 0.0 && replies > 0).then(|| replies as f64 / seconds)
+        };
+        let (parts, share): (Vec<(u64, f64)>, usize) = if self.slices.is_empty() {
+            let load = self.load.as_ref()?;
+            let whole = load.series.iter().filter(|second| (second.t_s + 1) as f64 <= load.duration_s);
+            (whole.map(|second| (second.completed, 1.0)).collect(), 3)
+        } else {
+            (self.slices.iter().map(|slice| (slice.requests, slice.elapsed_s())).collect(), 2)
+        };
+        let count = parts.len() / share;
+        (count > 0).then(|| Some(rate(&parts[parts.len() - count..])? / rate(&parts[..count])?))?
+    }
+
     /// The counters that a server of Pitot printed when it stopped; `None` of any other server.
     pub fn serve_result(&self) -> Option<ServeResult> {
         ServeResult::read(self.server_stats.as_ref()?)
@@ -147,6 +165,23 @@ mod tests {
         let load = r.load.as_ref().unwrap();
         assert!(load.histograms.is_empty() && load.latency_ns == Default::default());
         assert_eq!(r.instructions(), Some(0.5e9));
+    }
+
+    #[test]
+    fn a_rate_that_rises_while_it_is_measured_is_seen() {
+        let slice =
+            |requests| crate::record::Slice { requests, duration_ns: 40_000_000, ..Default::default() };
+        let of = |slices: &[u64]| {
+            let slices = slices.iter().map(|requests| slice(*requests)).collect();
+            Repetition { slices, ..Repetition::default() }.rise()
+        };
+        assert_eq!(of(&[100, 100, 150, 150]), Some(1.5));
+        assert_eq!(of(&[100]), None);
+        let second = |(t_s, completed)| pitot_results::load::Second { t_s, completed, ..Default::default() };
+        // The last second is not whole.
+        let series = [50, 100, 100, 10].into_iter().zip(0..).map(|(completed, t_s)| second((t_s, completed)));
+        let load = LoadResult { duration_s: 3.2, series: series.collect(), ..LoadResult::default() };
+        assert_eq!(Repetition { load: Some(load), ..Repetition::default() }.rise(), Some(2.0));
     }
 
     #[test]

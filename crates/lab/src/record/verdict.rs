@@ -3,6 +3,16 @@
 use pitot_results::VerdictKind;
 use serde::{Deserialize, Serialize};
 
+/// How the sentence begins that says that nothing was busy.
+pub(crate) const NEITHER_BUSY: &str = "neither side was busy";
+
+impl Verdict {
+    /// Whether the figures are the server's although nobody was busy: it waits, or the way to it was not seen.
+    pub fn is_waiting(&self) -> bool {
+        self.kind == VerdictKind::Valid && self.reason.contains(NEITHER_BUSY)
+    }
+}
+
 /// Whether a measurement can be trusted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {

@@ -128,6 +128,7 @@ fn carry_out(executor: &mut dyn Executor, ask: Ask, pitot: &str) -> Result<Reply
             Reply::Done
         }
         Ask::CpuTime(role) => Reply::Nanos(executor.cpu_time(role).map(|cpu| cpu.0)),
+        Ask::Sending(port) => Reply::Count(executor.sending(port)),
         Ask::Steal => Reply::Nanos(Some(executor.steal().0)),
         Ask::Wait { timeout_us } => {
             Reply::Line(executor.wait(Duration::from_micros(timeout_us).min(WAIT_MAX)))

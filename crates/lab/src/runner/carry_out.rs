@@ -124,6 +124,10 @@ impl Prepared {
             return Err(failure);
         }
         self.warnings.extend(tried.unlike_replies);
+        let (rises, sentences) = tried.rises;
+        rises.into_iter().for_each(|(cell, settling)| self.cells[cell].rises = Some(settling));
+        self.warnings.extend(sentences);
+        self.check_time(&tried.ready_s, begin.elapsed().as_secs_f64())?;
         let other_hosts = machine.hosts();
         let own = self.plan.side_here().map(|does| HostRecord::own(does, &host));
         self.warnings.extend(hosts::sentences(own, &other_hosts));

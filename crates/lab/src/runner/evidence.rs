@@ -4,6 +4,7 @@ use pitot_results::load::{LoadResult, Window};
 
 use crate::monitor::OtherProcessUse;
 use crate::record::Resources;
+use crate::runner::under_way::Looks;
 use pitot_host::CpuSplit;
 
 /// What was observed.
@@ -18,6 +19,8 @@ pub(super) struct Evidence<'a> {
     pub(super) cpus: &'a CpuSplit,
     /// What is measured writes files, so that kernel threads work for it.
     pub(super) writes_files: bool,
+    /// Looks at the server's connections.
+    pub(super) looks: Looks,
 }
 
 /// The figures of a verdict. They are recorded whatever the verdict is.

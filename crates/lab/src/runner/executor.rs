@@ -80,6 +80,12 @@ pub(super) trait Executor {
     /// It is exact when none of them is running. `None` if this cannot be said.
     fn cpu_time(&mut self, role: Role) -> Option<Nanos>;
 
+    /// How many connections of the server at this port have bytes under way that their other side has not acknowledged. `None`
+    /// if that cannot be said, or there are none at all.
+    fn sending(&mut self, _port: u16) -> Option<u64> {
+        None
+    }
+
     /// Steal time of all CPUs of both sides since the machine was started.
     fn steal(&mut self) -> Nanos;
 

@@ -85,6 +85,8 @@ pub(super) struct Fake {
     pub(super) suspended: Option<Role>,
     /// The process of every program.
     pub(super) pid: Option<u32>,
+    /// Connections of every server that have bytes under way.
+    pub(super) sending: Option<u64>,
     /// The private directory cannot be made.
     pub(super) begin_error: Option<&'static str>,
     pub(super) left_behind: Vec<LeftBehind>,
@@ -117,6 +119,7 @@ impl Fake {
             refuses_host: None,
             suspended: None,
             pid: None,
+            sending: None,
             begin_error: None,
             left_behind: Vec::new(),
             other_processes: Vec::new(),
@@ -161,6 +164,7 @@ impl Machine for Fake {
             refuses_host: self.refuses_host,
             suspended: self.suspended,
             pid: self.pid,
+            sending: self.sending,
             begin_error: self.begin_error,
             left_behind: self.left_behind.clone(),
             other_processes: self.other_processes.clone(),
@@ -284,6 +288,10 @@ impl Executor for Fake {
         let now = self.time();
         let program = self.program(role)?;
         Some(Nanos((now.since(program.started).0 as f64 * program.script.cpu_share) as u64))
+    }
+
+    fn sending(&mut self, _: u16) -> Option<u64> {
+        self.sending
     }
 
     fn steal(&mut self) -> Nanos {

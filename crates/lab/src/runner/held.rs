@@ -28,7 +28,7 @@ impl<'a> Held<'a> {
 
     /// Opens the connections of a group to `target`: how many. The inner error is why it refuses.
     pub(super) fn open(&mut self, name: &str, target: &str) -> Result<Result<u64, String>, Abort> {
-        match self.ask(&format!("open {name} {target}"), 0.0)? {
+        match self.ask(&format!("open {name} {target}"), 0.0, None, &mut || ())? {
             Answer::Opened(opened) if opened.failed > 0 => {
                 Ok(Err(format!("{} of its connections could not be opened", opened.failed)))
             }
@@ -40,7 +40,18 @@ impl<'a> Held<'a> {
 
     /// Runs a slice of a group. The inner error is why it cannot.
     pub(super) fn slice(&mut self, name: &str, seconds: f64) -> Result<Result<Box<Slice>, String>, Abort> {
-        match self.ask(&format!("run {name} {}us", (seconds * 1e6).round()), seconds)? {
+        self.slice_watched(name, seconds, None, &mut || ())
+    }
+
+    /// The same, with a look while it is loaded: from so many seconds on, with so many between looks, if they are wanted.
+    pub(super) fn slice_watched(
+        &mut self,
+        name: &str,
+        seconds: f64,
+        wanted: Option<(f64, f64)>,
+        look: &mut dyn FnMut(),
+    ) -> Result<Result<Box<Slice>, String>, Abort> {
+        match self.ask(&format!("run {name} {}us", (seconds * 1e6).round()), seconds, wanted, look)? {
             Answer::Slice(slice) => Ok(Ok(slice)),
             Answer::Error(refused) => Ok(Err(refused.what)),
             other => Err(unexpected(&other)),
@@ -57,14 +68,32 @@ impl<'a> Held<'a> {
         let _ = self.executor.write_line(self.role, "quit");
     }
 
-    fn ask(&mut self, line: &str, seconds: f64) -> Result<Answer, Abort> {
+    fn ask(
+        &mut self,
+        line: &str,
+        seconds: f64,
+        wanted: Option<(f64, f64)>,
+        look: &mut dyn FnMut(),
+    ) -> Result<Answer, Abort> {
         self.executor.write_line(self.role, line).map_err(|e| self.ended(&e))?;
-        let deadline = self.executor.now() + nanos(seconds + ANSWER_GRACE_S);
+        let begin = self.executor.now();
+        let (deadline, loaded_to) = (begin + nanos(seconds + ANSWER_GRACE_S), begin + nanos(seconds));
+        let mut next_look = wanted.map(|(from_s, _)| begin + nanos(from_s));
         loop {
             if (self.stop)() {
                 return Err(Abort::Interrupted);
             }
-            match self.executor.wait(WAIT_INTERVAL) {
+            let now = self.executor.now();
+            next_look = next_look.filter(|_| now < loaded_to);
+            if let (Some(at), Some((_, apart_s))) = (next_look, wanted)
+                && at <= now
+            {
+                look();
+                next_look = Some(self.executor.now() + nanos(apart_s));
+            }
+            let until_look =
+                next_look.map_or(WAIT_INTERVAL, |at| Duration::from(at.since(self.executor.now())));
+            match self.executor.wait(WAIT_INTERVAL.min(until_look)) {
                 Some(Line { role, text, on_stdout: true }) if role == self.role => {
                     return serde_json::from_str(&text).map_err(|e| {
                         Abort::Failed(format!("an answer of the load generator cannot be read: {e}"))

@@ -3,12 +3,14 @@
 //! The rules are asked in order; the first that applies gives the verdict. The figures of all of them are recorded
 //! whatever the verdict is.
 
+use pitot_results::under_way::{is_idle, limits};
 use pitot_results::{MISSED_SHARE_MAX, RETRANSMIT_SHARE_MAX, VerdictKind, is_client_at_limit};
 
-use crate::record::{Resources, Slice, Verdict};
+use crate::record::{NEITHER_BUSY, Resources, Slice, Verdict};
 use crate::statistics::median;
 
 use super::evidence::{Evidence, Figures, Names, weigh};
+use super::under_way::Looks;
 
 /// More steal time than this share of the CPUs' time: noisy.
 const STEAL_SHARE_MAX: f64 = 0.02;
@@ -29,11 +31,16 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Verdict {
     let (figures, names) = weigh(evidence);
     let noise = noise(&figures, &names, evidence.writes_files);
     let client = &evidence.load.client;
-    let (kind, reason) = if !noise.is_empty() {
+    let sides = Sides::of(figures.client_cpu_share, evidence.used);
+    let (kind, reason) = if let Some(reason) = sides.held_up(&evidence.looks) {
+        (VerdictKind::NetworkBound, reason)
+    } else if !noise.is_empty() {
         (VerdictKind::Noisy, noise.join("; "))
-    } else if let Some(reason) =
-        network_bound(&figures, &names, client.verdict == Some(VerdictKind::NetworkBound))
-    {
+    } else if let Some(reason) = network_bound(
+        &figures,
+        &names,
+        (client.verdict == Some(VerdictKind::NetworkBound)).then_some(&client.reason),
+    ) {
         (VerdictKind::NetworkBound, reason)
     } else if let Some(reason) =
         disturbed(&figures, (client.verdict == Some(VerdictKind::Noisy)).then_some(&client.reason))
@@ -48,14 +55,67 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Verdict {
     {
         (VerdictKind::RateMissed, reason)
     } else {
-        (VerdictKind::Valid, String::new())
+        (VerdictKind::Valid, sides.waiting(&evidence.looks).unwrap_or_default())
     };
-    Verdict { kind, reason, figures: figures.named() }
+    let mut figures = figures.named();
+    figures.extend(under_way(&evidence.looks));
+    Verdict { kind, reason, figures }
+}
+
+/// The figure of what was seen of the connections, if it was.
+fn under_way(looks: &Looks) -> Option<(String, f64)> {
+    Some(("under_way_share".to_owned(), looks.share()?))
+}
+
+/// How busy the two sides of a load were.
+struct Sides {
+    /// As in [`Figures`].
+    client_cpu_share: f64,
+    /// CPU time of the server itself over what it can use.
+    server_cpu_share: f64,
+    /// CPUs that the server used, on average. A server of many threads may be limited by one of them.
+    server_cpus: f64,
+}
+
+impl Sides {
+    fn of(client_cpu_share: f64, used: &Resources) -> Sides {
+        let server_cpus = used.server_cpu_s / used.window_s.max(f64::MIN_POSITIVE);
+        let workers = used.server_threads_max.max(used.server_processes_max).max(1);
+        let usable = f64::from(used.server_cpus.max(1)).min(workers as f64);
+        Sides { client_cpu_share, server_cpu_share: server_cpus / usable, server_cpus }
+    }
+
+    /// Something between them limits: neither is busy, and replies are under way.
+    fn held_up(&self, looks: &Looks) -> Option<String> {
+        let are_idle = is_idle(self.client_cpu_share) && is_idle(self.server_cpu_share);
+        if !are_idle || !looks.is_closed() {
+            return None;
+        }
+        let (client, server) = (percent(self.client_cpu_share), percent(self.server_cpu_share));
+        let who = format!(
+            "{NEITHER_BUSY} (the server used {server} of the CPU time that it can use, the load generator {client})"
+        );
+        limits(looks.share(), &who)
+    }
+
+    /// Neither is busy, and nothing shows that the way between them limits: what a reader should know of such a figure.
+    fn waiting(&self, looks: &Looks) -> Option<String> {
+        let are_idle = is_idle(self.client_cpu_share) && is_idle(self.server_cpus);
+        if !are_idle || !looks.is_closed() {
+            return None;
+        }
+        let (client, server) = (percent(self.client_cpu_share), self.server_cpus);
+        let between = if looks.share().is_some() { "" } else { ", something between the two limits" };
+        Some(format!(
+            "{NEITHER_BUSY} (the server used {server:.2} CPUs, the load generator {client} of its CPU time): the \
+             server waits, for a disk, a lock, a timer or another server{between}, or the load has too few connections"
+        ))
+    }
 }
 
 /// The verdict on a generation of slices. Steal and neighbours do not make it noisy: they meet all cells alike, and what
 /// they leave shows in the interval and in the control.
-pub(super) fn judge_slices(slices: &[Slice], used: &Resources) -> Verdict {
+pub(super) fn judge_slices(slices: &[Slice], used: &Resources, looks: &Looks) -> Verdict {
     let total = |of: fn(&Slice) -> u64| slices.iter().map(of).sum::<u64>() as f64;
     let elapsed_s = used.window_s.max(f64::MIN_POSITIVE);
     let (requests, errors, missed) = (total(|s| s.requests), total(|s| s.errors), total(|s| s.missed));
@@ -73,7 +133,10 @@ pub(super) fn judge_slices(slices: &[Slice], used: &Resources) -> Verdict {
         ("missed_share", missed_share),
         ("error_share", errors / (requests + errors).max(1.0)),
     ];
-    let (kind, reason) = if late_share > LATE_SHARE_MAX {
+    let sides = Sides::of(client_cpu_share, used);
+    let (kind, reason) = if let Some(reason) = sides.held_up(looks) {
+        (VerdictKind::NetworkBound, reason)
+    } else if late_share > LATE_SHARE_MAX {
         let late = percent(late_share);
         (VerdictKind::Noisy, format!("slices began late, by {late} of their length in the median"))
     } else if is_client_at_limit(client_cpu_share) && server_cpu_share < SERVER_BUSY {
@@ -89,9 +152,10 @@ pub(super) fn judge_slices(slices: &[Slice], used: &Resources) -> Verdict {
         let missed = percent(missed_share);
         (VerdictKind::RateMissed, format!("{missed} of the requests that were due could not be sent"))
     } else {
-        (VerdictKind::Valid, String::new())
+        (VerdictKind::Valid, sides.waiting(looks).unwrap_or_default())
     };
-    Verdict { kind, reason, figures: figures.map(|(name, value)| (name.to_owned(), value)).to_vec() }
+    let figures = figures.map(|(name, value)| (name.to_owned(), value)).into_iter().chain(under_way(looks));
+    Verdict { kind, reason, figures: figures.collect() }
 }
 
 /// Everything that disturbed the measurement: what the user can change must not hide behind what only the hypervisor can.
@@ -125,12 +189,16 @@ fn noise(figures: &Figures, names: &Names, writes_files: bool) -> Vec<String> {
     noise
 }
 
-/// `reported`: the load generator says so of itself.
-fn network_bound(figures: &Figures, names: &Names, reported: bool) -> Option<String> {
-    (reported || figures.retransmits_per_request > RETRANSMIT_SHARE_MAX).then(|| {
+/// `reported`: why the load generator says so of itself, if it does.
+fn network_bound(figures: &Figures, names: &Names, reported: Option<&String>) -> Option<String> {
+    if figures.retransmits_per_request > RETRANSMIT_SHARE_MAX {
         let share = percent(figures.retransmits_per_request);
-        format!("{} segments were retransmitted, {share} per {}", figures.tcp_retransmits, names.unit)
-    })
+        return Some(format!(
+            "{} segments were retransmitted, {share} per {}",
+            figures.tcp_retransmits, names.unit
+        ));
+    }
+    reported.map(|reason| format!("the load generator reports: {reason}"))
 }
 
 /// Something took CPU time from the load generator that is not seen here. It matters if the server could do more. `reported`:
@@ -215,6 +283,7 @@ mod tests {
             throttled: 0,
             cpus: &split(),
             writes_files: false,
+            looks: Looks::default(),
         })
     }
 
@@ -223,6 +292,51 @@ mod tests {
         let verdict = verdict(&used(), &load(), &[]);
         assert_eq!((verdict.kind, verdict.reason.as_str()), (VerdictKind::Valid, ""));
         assert!(verdict.figures.iter().any(|(name, value)| name == "client_cpu_share" && *value == 0.6));
+    }
+
+    #[test]
+    fn a_way_that_limits_is_told_from_a_server_that_waits_and_from_one_that_is_busy() {
+        let idle = Resources { server_cpu_s: 0.4, server_cpus_busy_s: 0.5, load_cpu_s: 0.32, ..used() };
+        let fresh = |used: &Resources, sending: Option<u64>| {
+            judge(&Evidence {
+                load: &load(),
+                used,
+                other_processes: &[],
+                window: Window { start: 1_000_000_000, end: 3_000_000_000 },
+                throttled: 0,
+                cpus: &split(),
+                writes_files: true,
+                looks: Looks::seen(sending),
+            })
+        };
+        let slice = Slice { duration_ns: 2_000_000_000, requests: 1926, ..Slice::default() };
+        let sliced = |used: &Resources, sending| judge_slices(&[slice], used, &Looks::seen(sending));
+        for of in [&fresh as &dyn Fn(&Resources, Option<u64>) -> Verdict, &sliced] {
+            let held_up = of(&idle, Some(95));
+            assert_eq!(held_up.kind, VerdictKind::NetworkBound);
+            assert!(
+                held_up
+                    .reason
+                    .contains("the load generator 16%), and 95% of the connections had a reply under way"),
+                "{}",
+                held_up.reason
+            );
+            assert!(held_up.figures.contains(&("under_way_share".to_owned(), 0.95)));
+            let waits = of(&idle, Some(3));
+            assert_eq!(waits.kind, VerdictKind::Valid);
+            assert!(
+                waits.reason.contains("the server used 0.20 CPUs")
+                    && waits.reason.contains("the server waits")
+            );
+            assert!(!waits.reason.contains("between"), "{}", waits.reason);
+            let unseen = of(&idle, None);
+            assert_eq!(unseen.kind, VerdictKind::Valid);
+            assert!(unseen.reason.contains("something between the two limits"), "{}", unseen.reason);
+            let busy = of(&used(), Some(95));
+            assert_eq!((busy.kind, busy.reason.as_str()), (VerdictKind::Valid, ""));
+        }
+        // An open loop asks for no more than its rate.
+        assert_eq!(judge_slices(&[slice], &idle, &Looks::default()).reason, "");
     }
 
     #[test]
@@ -301,6 +415,7 @@ mod tests {
             throttled: 2,
             cpus: &split(),
             writes_files: false,
+            looks: Looks::default(),
         };
         assert!(judge(&evidence).reason.contains("throttled 2 times"));
     }
@@ -373,6 +488,7 @@ mod tests {
                 throttled: 0,
                 cpus: &cpus,
                 writes_files,
+                looks: Looks::default(),
             })
         };
         assert_eq!((of(true).kind, of(false).kind), (VerdictKind::Valid, VerdictKind::Noisy));

@@ -20,6 +20,7 @@ mod kept;
 mod killed;
 mod local;
 mod lock;
+mod look;
 mod part;
 mod prepare;
 mod printed;
@@ -34,6 +35,7 @@ mod standing;
 mod tests;
 mod trial;
 mod under;
+mod under_way;
 mod way;
 
 pub use agent::serve_agent;

@@ -30,6 +30,11 @@ pub(super) const OVERHEAD_S: f64 = 0.3;
 /// Seconds that a load takes that has no duration.
 const UNTIMED_GUESS_S: f64 = 0.5;
 
+/// All looks at servers in the trial together take at most this part of a run.
+pub(super) const LOOKS_SHARE: f64 = 0.2;
+/// What a decision is foreseen to take may be longer than the time by this share, since it is an estimate.
+const OVERRUN_MAX: f64 = 0.05;
+
 /// Reasons that are named where nothing of a plan can be run.
 const SHOWN_MAX: usize = 3;
 /// The port in commands that are shown.
@@ -58,6 +63,8 @@ pub struct Prepared {
     pub(super) orders: Vec<Vec<usize>>,
     /// Seconds after which the run is to be over: it ends with the last generation or block that fits.
     pub(super) within_s: Option<f64>,
+    /// It is so short that no server is looked at for longer than a moment before.
+    pub(super) has_no_time_to_look: bool,
 }
 
 /// A cell's commands as a user could paste them.
@@ -163,6 +170,7 @@ fn prepare_at(mut plan: Plan, source: String, catalog: &Catalog, is_here: bool) 
         needs,
         orders: Vec::new(),
         within_s: None,
+        has_no_time_to_look: false,
     })
 }
 
@@ -356,7 +364,17 @@ impl Prepared {
                 "leave --within out and set --repetitions",
             ));
         }
-        let trial_s = trial_s(&self.cells);
+        let (trial_s, repetitions) = (trial_s(&self.cells), self.plan.repetitions);
+        self.has_no_time_to_look = self.fit_beside(within_s, trial_s + self.looks_s(within_s)).is_err();
+        if self.has_no_time_to_look {
+            self.plan.repetitions = repetitions;
+            self.fit_beside(within_s, trial_s)?;
+        }
+        Ok(())
+    }
+
+    /// The same where so many seconds go to the trial.
+    fn fit_beside(&mut self, within_s: f64, trial_s: f64) -> Result<(), Failure> {
         let (block_s, least) = (self.block_s(), MEDIAN_REPETITIONS_MIN as u32);
         if self.ways.sliced() > 0 {
             // Half of the time for each way, where there are two.
@@ -378,6 +396,43 @@ impl Prepared {
         }
         self.plan.repetitions = repetitions;
         Ok(())
+    }
+
+    /// Whether the time that the run is to be kept within is enough, now that it is known how long servers take until they are
+    /// ready, and that the trial took so long, seconds.
+    ///
+    /// # Errors
+    /// If it is too short for a decision: with one that is not, also where it leaves time to look at the servers.
+    pub(super) fn check_time(&self, ready_s: &[f64], trial_s: f64) -> Result<(), Failure> {
+        let Some(within_s) = self.within_s else { return Ok(()) };
+        let start_s = |cell: usize| {
+            let warm_up_s = self.cells[cell].rises.map_or(0.0, |settling| settling.at_least_s);
+            (ready_s[cell] - OVERHEAD_S).max(0.0) + warm_up_s
+        };
+        let of = |measure: Measure| {
+            let cells = 0..self.cells.len();
+            cells.filter(move |&cell| self.ways.cells[cell].0 == measure)
+        };
+        let fresh_s: f64 = of(Measure::Fresh).map(start_s).sum();
+        let sliced_s: f64 = of(Measure::Slices).chain(self.ways.controls.iter().copied()).map(start_s).sum();
+        let slowest_s = (0..self.cells.len()).map(start_s).fold(0.0, f64::max);
+        let ways = Ways { slow_starts_s: self.ways.slow_starts_s.max(sliced_s), ..self.ways.clone() };
+        let blocks_s = (self.block_s() + fresh_s) * MEDIAN_REPETITIONS_MIN as f64;
+        let sliced_s = if ways.sliced() > 0 { ways.least_s(&self.plan) } else { 0.0 };
+        let needed_s = trial_s + blocks_s + sliced_s;
+        if slowest_s == 0.0 || needed_s <= within_s * (1.0 + OVERRUN_MAX) {
+            return Ok(());
+        }
+        Err(Failure::misuse(
+            format!(
+                "{within_s:.0} s are too short: a server takes {:.1} s until it is ready and warm, and each repetition starts it anew",
+                slowest_s + OVERHEAD_S
+            ),
+            format!(
+                "allow at least {:.0} s, or leave that server out",
+                (needed_s / (1.0 - LOOKS_SHARE)).ceil()
+            ),
+        ))
     }
 
     /// Whether the machine is set up for what the plan needs.

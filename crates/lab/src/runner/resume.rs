@@ -61,8 +61,11 @@ pub fn resume(
     }
     let is_left =
         |cell: usize| run.cells[cell].repetitions.len() < run.repetitions_of(&run.cells[cell]) as usize;
-    hosts::with_machine(prepared, guardian, setting.pitot, |prepared, machine| {
+    hosts::with_machine(prepared, guardian, setting.pitot, |mut prepared, machine| {
         let tried = prepared.try_cells(machine, &is_left, setting, progress);
+        for (cell, settling) in tried.rises.0 {
+            prepared.cells[cell].rises = Some(settling);
+        }
         let known = run.cells.iter().chain(&run.controls).cloned().collect();
         prepared.carry_out(
             machine,

@@ -1,9 +1,10 @@
 //! The warm-up of a server whose rate rises for seconds, and when it has settled.
 
 use super::repetition::Abort;
+use crate::plan::Settling;
 
 /// Seconds of a part of such a warm-up.
-const PART_S: f64 = 0.5;
+pub(super) const PART_S: f64 = 0.5;
 /// So many parts are compared with as many before them.
 const PARTS: usize = 3;
 /// A rate that has risen by less has settled.
@@ -20,10 +21,10 @@ pub(super) struct WarmUp {
     pub(super) unsettled: Option<String>,
 }
 
-/// Loads a server in parts until its rate rises no more, for at most `within_s`. `load` loads it for so many seconds and
+/// Loads a server in parts until its rate rises no more, for as long as the rule says. `load` loads it for so many seconds and
 /// returns its replies per second; none if it cannot be loaded any more, and then there is no warm-up.
 pub(super) fn warm_up(
-    within_s: f64,
+    Settling { at_least_s, within_s }: Settling,
     mut load: impl FnMut(f64) -> Result<Option<f64>, Abort>,
 ) -> Result<Option<WarmUp>, Abort> {
     let mut rates = Vec::new();
@@ -31,7 +32,7 @@ pub(super) fn warm_up(
         rates.push(rate);
         let seconds = rates.len() as f64 * PART_S;
         let late = || format!("its rate had not settled after {within_s:.0} s of warm-up");
-        if has_settled(&rates) {
+        if seconds >= at_least_s && has_settled(&rates) {
             return Ok(Some(WarmUp { seconds, rate, unsettled: None }));
         }
         if seconds >= within_s {
@@ -49,6 +50,23 @@ fn has_settled(rates: &[f64]) -> bool {
     sum(last) <= sum(before) * (1.0 + RISE_MAX)
 }
 
+/// Less than this share of the rate at the end is a rise that a measurement would show.
+const RISEN_MIN: f64 = 0.8;
+/// A warm-up is longer than the rise that was seen by this factor, since no two starts are alike.
+const SPARE: f64 = 1.25;
+/// And a server may take so many times as long as it was seen to.
+const LONGER: f64 = 3.0;
+
+/// The warm-up that a server needs whose rates in parts of a long look were these; none if they did not rise. A part that was
+/// disturbed is no rise: all up to it are to be low together.
+pub(super) fn needed(rates: &[f64]) -> Option<Settling> {
+    let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64;
+    let limit = mean(&rates[rates.len().checked_sub(PARTS)?..]) * RISEN_MIN;
+    let low = (1..rates.len()).rev().find(|&n| rates[n - 1] < limit && mean(&rates[..n]) < limit)?;
+    let at_least_s = low as f64 * PART_S * SPARE;
+    Some(Settling { at_least_s, within_s: at_least_s * LONGER })
+}
+
 /// What a reader should know of it: how it ends.
 pub(in crate::runner) fn rule(within_s: f64) -> String {
     format!(
@@ -62,6 +80,30 @@ pub(in crate::runner) fn rule(within_s: f64) -> String {
 mod tests {
     use super::*;
 
+    fn within(within_s: f64) -> Settling {
+        Settling { at_least_s: 0.0, within_s }
+    }
+
+    #[test]
+    fn a_server_that_is_slow_at_first_is_loaded_for_longer_than_that() {
+        let step = [34.0, 34.0, 34.0, 34.0, 34.0, 34.0, 100.0, 100.0];
+        let needed = |rates: &[f64]| needed(rates).map(|settling| settling.at_least_s);
+        assert_eq!(needed(&step), Some(3.75));
+        assert_eq!(needed(&[20.0, 50.0, 70.0, 90.0, 95.0, 100.0, 101.0, 99.0]), Some(1.875));
+        // Equal parts, a disturbed one, and a server that gets slower.
+        assert_eq!(needed(&[100.0; 8]), None);
+        assert_eq!(needed(&[100.0, 98.0, 101.0, 40.0, 99.0, 100.0, 100.0, 101.0]), None);
+        assert_eq!(needed(&[100.0, 90.0, 80.0, 70.0, 60.0, 50.0]), None);
+        assert_eq!(needed(&[1.0]), None);
+        let mut parts = 0;
+        let slow = |_| {
+            parts += 1;
+            Ok(Some(step[usize::min(parts - 1, 7)]))
+        };
+        let warmed = warm_up(Settling { at_least_s: 3.75, within_s: 12.0 }, slow).unwrap().unwrap();
+        assert!(warmed.rate == 100.0 && warmed.unsettled.is_none() && warmed.seconds > 4.0, "{warmed:?}");
+    }
+
     #[test]
     fn a_warm_up_ends_when_the_rate_has_settled_or_at_its_limit() {
         let mut parts = 0.0;
@@ -69,17 +111,17 @@ mod tests {
             parts += 1.0;
             Ok(Some(100.0 * f64::min(parts, 10.0)))
         };
-        let settled = warm_up(30.0, &mut rising).unwrap().unwrap();
+        let settled = warm_up(within(30.0), &mut rising).unwrap().unwrap();
         assert_eq!(settled, WarmUp { seconds: 7.0, rate: 1000.0, unsettled: None });
         let mut rate = 1.0;
-        let endless = warm_up(4.0, |_| {
+        let endless = warm_up(within(4.0), |_| {
             rate *= 2.0;
             Ok(Some(rate))
         });
         let endless = endless.unwrap().unwrap();
         assert_eq!(endless.seconds, 4.0);
         assert_eq!(endless.unsettled.unwrap(), "its rate had not settled after 4 s of warm-up");
-        assert_eq!(warm_up(4.0, |_| Ok(None)).unwrap(), None);
+        assert_eq!(warm_up(within(4.0), |_| Ok(None)).unwrap(), None);
     }
 
     #[test]

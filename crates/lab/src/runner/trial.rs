@@ -8,6 +8,7 @@ use pitot_results::VerdictKind;
 
 use super::carry_out::{Finished, Progress, Setting};
 use super::executor::Machine;
+use super::look::Rises;
 use super::prepare::{MOMENT_S, Prepared};
 use super::repetition::{self, GivenUp, Shared};
 use crate::plan::{Cell, FactorLevel, Plan, SERVER_FACTOR, Value};
@@ -31,6 +32,10 @@ pub(super) struct Tried {
     pub(super) given_up: Vec<Option<GivenUp>>,
     /// A sentence for the reader, if servers that are compared answer with replies of different size.
     pub(super) unlike_replies: Option<String>,
+    /// By cell: how long its server took until it was ready, seconds.
+    pub(super) ready_s: Vec<f64>,
+    /// Cells whose servers have to be loaded for longer before they are measured, and what is said of it.
+    pub(super) rises: Rises,
 }
 
 impl Prepared {
@@ -49,7 +54,12 @@ impl Prepared {
         let short =
             Plan { warmup_s: 0.0, duration_s: self.plan.duration_s.min(MOMENT_S), ..unharmed.clone() };
         let longer = Plan { duration_s: self.plan.duration_s.min(SECOND_S), ..unharmed };
-        let mut tried = Tried { given_up: vec![None; self.cells.len()], unlike_replies: None };
+        let mut tried = Tried {
+            given_up: vec![None; self.cells.len()],
+            unlike_replies: None,
+            ready_s: vec![0.0; self.cells.len()],
+            rises: Rises::default(),
+        };
         if !setting.trial {
             return tried;
         }
@@ -64,6 +74,7 @@ impl Prepared {
             if let Some(same) = (0..index).find(|other| wanted(*other) && is_same(&self.cells[*other], cell))
             {
                 tried.given_up[index] = tried.given_up[same].clone();
+                tried.ready_s[index] = tried.ready_s[same];
                 continue;
             }
             let label = cell.label();
@@ -102,6 +113,7 @@ impl Prepared {
                 }
             }
             let Some(last) = last else { continue };
+            tried.ready_s[index] = last.ready_s;
             if last.verdict.kind == VerdictKind::Failed {
                 tried.given_up[index] = Some(GivenUp::of(&last));
                 news.finished = Some(Finished::Repetition(&last));
@@ -114,6 +126,8 @@ impl Prepared {
         for (index, reason) in redirects(&self.cells, &statuses) {
             tried.given_up[index] = Some(GivenUp { reason, output_tail: String::new() });
         }
+        let works = |index: usize| wanted(index) && tried.given_up[index].is_none();
+        tried.rises = self.look(machine, &works, setting, (number, &tried.ready_s)).unwrap_or_default();
         tried
     }
 }
@@ -207,7 +221,7 @@ fn unlike_replies(cells: &[Cell], replies: &[Option<f64>]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fake::Fake;
+    use super::super::fake::{Fake, Script};
     use super::super::tests::{catalog, parse, plan, setting};
     use super::super::{Outcome, prepare};
     use super::*;
@@ -292,6 +306,71 @@ mod tests {
         assert_eq!(outcome.unwrap().state, RunState::Complete);
         assert_eq!(begun(&fake), 1 + 3);
         assert_eq!(file.unwrap().cells.iter().map(|cell| cell.repetitions.len()).sum::<usize>(), 3);
+    }
+
+    thread_local! {
+        static PARTS: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+    }
+
+    /// A server that is slow for three seconds after it was started, in parts of half a second.
+    fn slow_at_first(line: &str) -> (u64, Vec<String>) {
+        match line.split(' ').next() {
+            Some("open") => {
+                PARTS.set(0);
+                (1, vec![r#"{"event": "opened", "connections": 1}"#.into()])
+            }
+            Some("run") => {
+                PARTS.set(PARTS.get() + 1);
+                let requests = if PARTS.get() > 6 { 1000 } else { 340 };
+                let slice = format!(
+                    r#"{{"event": "slice", "duration_us": 500000, "requests": {requests}, "errors": {{}}}}"#
+                );
+                (500, vec![slice])
+            }
+            _ => (0, Vec::new()),
+        }
+    }
+
+    #[test]
+    fn a_server_that_is_slow_at_first_is_loaded_until_it_is_not() {
+        let mut fake = Fake::new();
+        fake.server.accepts_from = Some(3);
+        fake.warm_up =
+            Script { answer: Some(slow_at_first), ends_at_word: Some("quit"), ..Script::default() };
+        let text = plan("server = [\"product\"]\n[servers.product]\ncommand = [\"/opt/product\"]\nurl = \"busy://{address}\"")
+            .replace("\"0s\"", "\"100ms\"")
+            .replace("repetitions = 1", "repetitions = 80");
+        let (outcome, file) = run(&text, &mut fake, &mut Vec::new());
+        assert_eq!(outcome.unwrap().state, RunState::Complete);
+        let file = file.unwrap();
+        let said = &file.info.warnings;
+        assert!(
+            said.iter().any(|w| w.contains("it is loaded for 3.8 s, and on until it has settled")),
+            "{said:?}"
+        );
+        for repetition in &file.cells[0].repetitions {
+            assert!(repetition.warmup_s.is_some_and(|s| s >= 3.75), "{:?}", repetition.warmup_s);
+        }
+        // A run of a few seconds has no time to look.
+        let (_, file) = run(&text.replace("repetitions = 80", "repetitions = 2"), &mut fake, &mut Vec::new());
+        assert_eq!(file.unwrap().cells[0].repetitions[0].warmup_s, None);
+    }
+
+    #[test]
+    fn a_time_that_slow_starts_do_not_fit_into_is_refused_with_one_that_they_do() {
+        let text = plan("server = [\"good\"]").replace("repetitions = 1", "repetitions = 6");
+        let at = |within_s: f64| {
+            let mut prepared = prepare(parse(&text), text.clone(), &catalog()).unwrap();
+            prepared.keep_within(within_s).unwrap();
+            prepared.check_time(&[20.3], 21.0)
+        };
+        let refused = at(40.0).unwrap_err();
+        assert_eq!(refused.exit_code(), 2);
+        assert!(refused.what.contains("a server takes 20.3 s until it is ready"), "{}", refused.what);
+        let words = refused.cure.split(' ');
+        let needed: f64 = words.filter_map(|word| word.parse().ok()).next().unwrap();
+        assert!(needed > 150.0 && needed < 200.0, "{}", refused.cure);
+        at(needed).unwrap();
     }
 
     #[test]

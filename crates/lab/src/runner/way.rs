@@ -189,7 +189,7 @@ pub(super) fn groups_with_controls(plan: &Plan, cells: &[Cell], ways: &Ways) -> 
 }
 
 /// Why a cell cannot be measured in slices, as far as its description says.
-fn why_not_in_slices(cell: &Cell) -> Option<String> {
+pub(super) fn why_not_in_slices(cell: &Cell) -> Option<String> {
     match &cell.program {
         _ if cell.server == CellServer::None => Some("it is a program that is measured by itself".to_owned()),
         Some(program) => Some(format!("`pitot {program}` runs to its end and cannot be held")),

@@ -39,6 +39,7 @@ mod tests {
             (r#"{"log":{"version":"1.2"}}"#, "har"),
             ("# ours\n[[request]]\nurl = '/'", "toml"),
             ("[[session]]", "toml"),
+            ("[[sessions]]\nname = 'misspelt'", "toml"),
             (r#"1.2.3.4 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.0" 200 2326"#, "log"),
             ("garbage\n::1 - a [10/Oct/2000:13:55:36 +0000] \"-\" 408 0 \"-\" \"-\"\n", "log"),
         ] {

@@ -8,8 +8,13 @@ fn message(test: bool, tls: TlsPolicy) -> Message {
 }
 
 fn batch(locals: &[&str]) -> Batch {
-    let recipient =
-        |local: &&str| Recipient { local: (*local).into(), domain: 0, attempts: 0, together: u16::MAX };
+    let recipient = |local: &&str| Recipient {
+        local: (*local).into(),
+        domain: 0,
+        attempts: 0,
+        together: u16::MAX,
+        stepwise: false,
+    };
     Batch::new(locals.iter().map(recipient).collect())
 }
 

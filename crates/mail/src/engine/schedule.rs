@@ -8,7 +8,7 @@ use pitot_results::mail::Outcome;
 
 use super::error::RunError;
 use super::state::{Deferred, Engine};
-use crate::batch::{Answer, Batch, Recipient, Reply};
+use crate::batch::{Answer, Batch, Reached, Recipient, Reply};
 use crate::message::TlsPolicy;
 use crate::outcome::Settled;
 use crate::queues::RouteState;
@@ -16,6 +16,9 @@ use crate::route::Route;
 
 /// A transaction that broke is tried again in so many parts: fifty recipients, seven, one.
 const PARTS: usize = 8;
+/// After so many connections in a row that broke at a recipient a host is taken to break them all: the others of the
+/// transaction wait too.
+const BROKEN_IN_A_ROW_MAX: u32 = 8;
 /// The reply to MAIL of a host at which clients have to log in (RFC 4954 section 6).
 const AUTHENTICATION_REQUIRED: u16 = 530;
 /// The pause between attempts doubles this often.
@@ -29,7 +32,7 @@ impl Engine<'_> {
         entry.recipients += 1;
         let queue = entry.queue;
         self.open += 1;
-        self.enqueue(queue, [Recipient { local, domain, attempts: 0, together: u16::MAX }]);
+        self.enqueue(queue, [Recipient { local, domain, attempts: 0, together: u16::MAX, stepwise: false }]);
     }
 
     /// Puts recipients into a queue, and finds out its route or wants a session for it.
@@ -170,7 +173,7 @@ impl Engine<'_> {
 
     /// Settles or defers the recipients of a transaction. It is over, or its connection was lost for the reason `lost`.
     pub(super) fn settle_batch(&mut self, host: u32, batch: Batch, lost: Option<&Reply>) {
-        let Batch { recipients, answers, closing, taken, in_doubt, .. } = batch;
+        let Batch { recipients, answers, closing, taken, in_doubt, reached, .. } = batch;
         if recipients.is_empty() {
             return;
         }
@@ -185,9 +188,15 @@ impl Engine<'_> {
         }
         let queue = self.queues.domains[recipients[0].domain as usize].queue;
         let size = recipients.len();
+        let others_go_on = self.breaks_at_a_recipient(host, reached, lost);
         let (mut deferred, mut again) = (Vec::new(), Vec::new());
         let nothing = Reply::own("the host did not answer for this recipient");
-        for (mut recipient, answer) in recipients.into_iter().zip(answers) {
+        for (n, (mut recipient, answer)) in recipients.into_iter().zip(answers).enumerate() {
+            if others_go_on && reached != Reached::Recipient(n) && !matches!(answer, Answer::No(_)) {
+                recipient.stepwise = true;
+                again.push(recipient);
+                continue;
+            }
             let reply = match &answer {
                 Answer::Overflow => {
                     again.push(recipient);
@@ -204,7 +213,7 @@ impl Engine<'_> {
             if lost.is_some() {
                 // One of the recipients may be the cause, and must not cost the others all their attempts.
                 let is_last = recipient.attempts + 1 >= self.plan.retries;
-                let smaller = if is_last { 1 } else { size.div_ceil(PARTS) };
+                let smaller = if is_last || others_go_on { 1 } else { size.div_ceil(PARTS) };
                 recipient.together = u16::try_from(smaller).unwrap_or(u16::MAX);
             }
             match reply.code / 100 {
@@ -218,10 +227,27 @@ impl Engine<'_> {
         }
         self.put_off(queue, deferred);
         if !again.is_empty() {
-            let h = &mut self.hosts.all[host as usize];
-            h.recipients_max = taken.max(1);
+            if lost.is_none() {
+                self.hosts.all[host as usize].recipients_max = taken.max(1);
+            }
             self.enqueue(queue, again);
         }
+    }
+
+    /// True if the connection of a transaction broke where the host was asked about a recipient, who may be the cause: the
+    /// others have cost the host nothing, and go at once. A host that breaks one connection after the other is left alone.
+    fn breaks_at_a_recipient(&mut self, host: u32, reached: Reached, lost: Option<&Reply>) -> bool {
+        let h = &mut self.hosts.all[host as usize];
+        let Some(reply) = lost else {
+            h.broken_in_a_row = 0;
+            return false;
+        };
+        // With 421 the host says that it is busy, whoever the recipients are.
+        if reply.code != 0 || reached == Reached::Elsewhere {
+            return false;
+        }
+        h.broken_in_a_row += 1;
+        h.broken_in_a_row <= BROKEN_IN_A_ROW_MAX
     }
 
     fn refuse(&mut self, recipient: &Recipient, host: Option<u32>, reply: &Reply) {
@@ -342,8 +368,13 @@ mod tests {
     #[test]
     fn recipients_of_broken_transactions_share_smaller_ones() {
         let fitting = |together: &[u16]| {
-            let of =
-                |together: &u16| Recipient { local: "r".into(), domain: 0, attempts: 0, together: *together };
+            let of = |together: &u16| Recipient {
+                local: "r".into(),
+                domain: 0,
+                attempts: 0,
+                together: *together,
+                stepwise: false,
+            };
             super::fitting(together.iter().map(of).collect::<Vec<_>>().iter())
         };
         assert_eq!(fitting(&[u16::MAX; 50]), 50);

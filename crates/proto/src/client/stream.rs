@@ -26,6 +26,15 @@ impl Stream {
         ((self.next() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
     }
 
+    /// A number of a range, both ends included.
+    #[inline]
+    pub(super) fn within(&mut self, first: u64, last: u64) -> u64 {
+        match (last - first).checked_add(1) {
+            Some(count) => first + self.below(count),
+            None => self.next(),
+        }
+    }
+
     /// A number below `end`, which is not 0.
     #[inline]
     pub(super) fn below(&mut self, end: u64) -> u64 {

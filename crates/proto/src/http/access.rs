@@ -135,6 +135,13 @@ impl ServerConn for Logged {
         next
     }
 
+    fn delayed(&mut self, cx: &Context<'_>, exchange: &mut Exchange) -> Next {
+        let before = Before::of(exchange);
+        let next = self.conn.delayed(cx, exchange);
+        self.log(cx, before, exchange);
+        next
+    }
+
     fn end_of_input(&mut self, cx: &Context<'_>, exchange: &mut Exchange) -> Next {
         self.conn.end_of_input(cx, exchange)
     }

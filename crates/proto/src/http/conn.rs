@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::body::{Body, Put};
 use super::coding::Accepted;
+use super::delay::{self, Asked};
 use super::dynamic;
 use super::head::{self, Expect, Head, Length, Method, Refusal};
 use super::precompressed::{Choice, Selection};
@@ -11,7 +12,7 @@ use super::reply::{self, ALLOW, ALLOW_PUT, Connection, Status, TEXT, Terms};
 use super::representation::{self, Form, Request};
 use super::syntax::{decimal, is_token_byte};
 use super::target::{self, Named, Path, PathError, Target};
-use super::{ABOUT, BYTES_MAX, ECHO_BYTES_MAX, Site, conditional::Conditions, listing};
+use super::{ABOUT, BYTES_MAX, ECHO_BYTES_MAX, Site, conditional::Conditions, listing, status};
 use crate::{
     Context, Exchange, Next, OpenError, Opened, ServerConn, Step, StoreError, Upload, Violation,
     ViolationKind,
@@ -36,6 +37,8 @@ enum State {
     CheckingTarget(Box<Body>),
     /// A part of a file is being stored.
     Storing(Box<Body>),
+    /// The time of `/delay/TIME` is passing.
+    Delaying { terms: Terms },
     /// In the content of a request.
     Body(Box<Body>),
 }
@@ -63,9 +66,11 @@ impl ServerConn for Conn {
         let step = match self.state {
             State::Head { scanned } => self.head(cx, scanned as usize, input, exchange),
             State::Body(_) => self.body(cx, input, exchange),
-            State::Opening { .. } | State::Listing { .. } | State::CheckingTarget(_) | State::Storing(_) => {
-                Ok(Step::read(0))
-            }
+            State::Opening { .. }
+            | State::Listing { .. }
+            | State::CheckingTarget(_)
+            | State::Storing(_)
+            | State::Delaying { .. } => Ok(Step::read(0)),
         };
         step.or_else(|refusal| self.refuse(cx, exchange, refusal))
     }
@@ -175,6 +180,12 @@ impl ServerConn for Conn {
             ),
             Err(StoreError::Unavailable) => no_file(exchange, cx, close, OpenError::Unavailable),
         }
+    }
+
+    fn delayed(&mut self, cx: &Context<'_>, exchange: &mut Exchange) -> Next {
+        let State::Delaying { terms } = std::mem::replace(&mut self.state, IDLE) else { return Next::Close };
+        let terms = terms.at(cx);
+        reply::small(exchange, cx, Status::Ok, terms, &[TEXT], &delay::content(exchange.delay))
     }
 
     fn timed_out(&mut self, cx: &Context<'_>, exchange: &mut Exchange) {
@@ -445,6 +456,24 @@ impl Conn {
         }
         if path.raw == dynamic::PATH {
             return reply::small(exchange, cx, Status::Ok, terms, &[dynamic::TYPE], &dynamic::page(cx.date));
+        }
+        if let Some(time) = path.raw.strip_prefix(delay::PREFIX) {
+            match delay::parse(time) {
+                Asked::For(time) => {
+                    self.state = State::Delaying { terms };
+                    return exchange.wait(time);
+                }
+                Asked::TooMuch => {
+                    return reply::explain(exchange, cx, Status::BadRequest, terms, &[], delay::TOO_MUCH);
+                }
+                Asked::Nothing => {}
+            }
+        }
+        if let Some(code) = path.raw.strip_prefix(status::PREFIX).and_then(decimal) {
+            return match status::made(code) {
+                Some(made) => made.reply(exchange, cx, terms),
+                None => reply::explain(exchange, cx, Status::BadRequest, terms, &[], status::OUT_OF_RANGE),
+            };
         }
         if !self.site.root {
             return match path.raw {

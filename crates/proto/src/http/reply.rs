@@ -37,11 +37,6 @@ macro_rules! statuses {
                 }
             }
 
-            /// The first digit of the code (RFC 9110 section 15).
-            fn class(self) -> u8 {
-                self.line().as_bytes()[0] - b'0'
-            }
-
             fn start(self) -> &'static [u8] {
                 match self {
                     $(Status::$name => {
@@ -124,6 +119,22 @@ pub(super) fn start(buf: &mut Vec<u8>, status: Status, cx: &Context<'_>) {
     buf.extend_from_slice(b"\r\n");
 }
 
+/// Writes what [`start`] has behind the status line, and the line's end.
+pub(super) fn after_line(buf: &mut Vec<u8>, cx: &Context<'_>) {
+    buf.extend_from_slice(b"\r\nServer: pitot\r\nDate: ");
+    buf.extend_from_slice(cx.date.as_bytes());
+    buf.extend_from_slice(b"\r\n");
+}
+
+/// Counts a reply that says that client or server made a mistake (RFC 9110 section 15).
+pub(super) fn count_error(exchange: &mut Exchange, code: u16) {
+    match code / 100 {
+        4 => exchange.counts.client_errors += 1,
+        5 => exchange.counts.server_errors += 1,
+        _ => {}
+    }
+}
+
 /// Writes a field.
 pub(super) fn field(buf: &mut Vec<u8>, name: &str, value: &[u8]) {
     buf.extend_from_slice(name.as_bytes());
@@ -198,11 +209,7 @@ pub(super) fn explain(
             content.iter().for_each(|piece| buf.extend_from_slice(piece.as_bytes()));
         }
     });
-    match status.class() {
-        4 => exchange.counts.client_errors += 1,
-        5 => exchange.counts.server_errors += 1,
-        _ => {}
-    }
+    count_error(exchange, status.code());
     exchange.replied(status.code(), terms.content(len));
     terms.next()
 }

@@ -1,5 +1,7 @@
 //! Request lines, header sections, and what becomes of the connection.
 
+use std::time::Duration;
+
 use pitot_proto::http::Http;
 use pitot_proto::{Protocol, ProtocolOptions};
 use pitot_proto_harness::{End, Files, Pump};
@@ -320,6 +322,60 @@ fn without_a_root_there_is_a_page_about_the_server_and_no_file() {
         let reply = &replies(&pump.sent, &[])[0];
         assert_eq!(reply.status, status, "{path}");
         assert_eq!(path == "/", reply.text().contains("/bytes/N"));
+    }
+}
+
+#[test]
+fn a_status_is_answered_as_it_was_asked_for_and_one_that_cannot_be_is_refused() {
+    let http = Http::new(&ProtocolOptions::default()).unwrap();
+    let files = Files::new();
+    for (path, status, field) in [
+        ("/status/200", 200, None),
+        ("/status/204", 204, None),
+        ("/status/302", 302, Some(("location", "/"))),
+        ("/status/401", 401, Some(("www-authenticate", "Basic realm=\"pitot\""))),
+        ("/status/503", 503, None),
+        ("/status/599", 599, None),
+        ("/status/101", 400, None),
+        ("/status/600", 400, None),
+        ("/status/99999999999999999999", 400, None),
+        ("/status/", 404, None),
+        ("/status/5xx", 404, None),
+    ] {
+        let mut pump = Pump::new(&http, &files);
+        pump.feed(
+            format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\nGET /bytes/1 HTTP/1.1\r\nHost: h\r\n\r\n")
+                .as_bytes(),
+        );
+        let got = replies(&pump.sent, &[]);
+        assert_eq!((got.len(), got[0].status, got[1].status), (2, status, 200), "{path}");
+        if let Some((name, value)) = field {
+            assert_eq!(got[0].field(name), Some(value), "{path}");
+        }
+        assert_eq!(pump.worker.tally.server_errors, u64::from(status >= 500), "{path}");
+        assert_eq!(pump.worker.tally.client_errors, u64::from((400..500).contains(&status)), "{path}");
+    }
+}
+
+#[test]
+fn a_delay_is_asked_of_the_driver_and_is_nobodys_timeout() {
+    let http = Http::new(&ProtocolOptions::default()).unwrap();
+    let files = Files::new();
+    let mut pump = Pump::new(&http, &files);
+    pump.delays_pass = false;
+    pump.feed(b"GET /delay/60s HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert_eq!((pump.delays.as_slice(), pump.sent.len()), (&[Duration::from_secs(60)][..], 0));
+    assert_eq!(pump.deadline(), pitot_proto::Tick::NEVER);
+    assert!(!pump.is_idle());
+    pump.pass_delay();
+    assert_eq!(replies(&pump.sent, &[])[0].text(), "after 60 s\n");
+    assert!(pump.is_idle() && pump.deadline() != pitot_proto::Tick::NEVER);
+    // One that is too long, and one that is none.
+    for (path, status) in [("/delay/61s", 400), ("/delay/3", 404), ("/delay/", 404)] {
+        let mut pump = Pump::new(&http, &files);
+        pump.feed(format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n").as_bytes());
+        assert_eq!(replies(&pump.sent, &[])[0].status, status, "{path}");
+        assert!(pump.delays.is_empty(), "{path}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::samples::values;
 use pitot_lab::metric::named;
-use pitot_lab::statistics::{Estimate, Spread};
+use pitot_lab::statistics::{Estimate, Spread, median};
 use pitot_lab::{CellRecord, METRICS, Measure, Metric, Run, Verdict, VerdictKind};
 
 /// A cell with its figures.
@@ -25,6 +25,9 @@ pub struct Cell<'r> {
     pub standing: Standing,
     /// The share of its requests that had errors, in percent, if that is too large for its figures to be those of the same work.
     pub(crate) wrong_percent: Option<f64>,
+    /// How many times the rate at the end of its repetitions was that at their beginning, if it still rose: what was measured is
+    /// less than what the server can do.
+    pub(crate) rise: Option<f64>,
     /// Whether it may be the best of its load level.
     pub(crate) is_ranked: bool,
 }
@@ -32,6 +35,10 @@ pub struct Cell<'r> {
 /// More errors than this, in percent of the requests, and a server has not done the work of the others.
 const ERRORS_MAX: f64 = 0.5;
 const ERRORS: &Metric = named("error-rate");
+/// A rate that is higher by this factor at the end, in the median of the repetitions, still rises.
+const RISE_MAX: f64 = 1.1;
+/// Of fewer repetitions each may have been disturbed.
+const RISES_MIN: usize = 3;
 
 /// The rank of a cell among the cells of its load level, by the plan's metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +65,11 @@ impl<'r> Cell<'r> {
         // Faults are meant to cause errors.
         let errors = estimate(run, record, ERRORS).filter(|_| run.plan.faults.is_empty());
         let wrong_percent = errors.map(|e| e.value).filter(|percent| *percent > ERRORS_MAX);
+        let rises: Vec<f64> = match run.plan.faults.is_empty() {
+            true => record.repetitions.iter().filter_map(|repetition| repetition.rise()).collect(),
+            false => Vec::new(),
+        };
+        let rise = median(&rises).filter(|rise| rises.len() >= RISES_MIN && *rise > RISE_MAX);
         Cell {
             record,
             series,
@@ -69,7 +81,8 @@ impl<'r> Cell<'r> {
                 .flatten(),
             standing: Standing::Unknown,
             wrong_percent,
-            is_ranked: wrong_percent.is_none(),
+            rise,
+            is_ranked: wrong_percent.is_none() && rise.is_none(),
         }
     }
 

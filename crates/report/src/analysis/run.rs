@@ -53,7 +53,7 @@ impl<'r> Analysis<'r> {
             cells.push(Cell::of(run, record, index, load.level_of(record), headline));
         }
         cells.sort_by_key(|c| (c.level, c.series));
-        // Where all have errors they are ranked by what they have.
+        // Where all have errors, or all rates still rise, they are ranked by what they have.
         for level in 0..load.levels.len() {
             let at_level = |c: &&mut Cell<'r>| c.level == level && !c.failed();
             if !cells.iter_mut().filter(at_level).any(|c| c.is_ranked) {

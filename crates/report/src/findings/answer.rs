@@ -59,6 +59,7 @@ pub fn answer(a: &Analysis<'_>) -> Answer {
     };
     headline.push_str(&missing(a, level).unwrap_or_default());
     headline.push_str(&with_errors(a, level).unwrap_or_default());
+    headline.push_str(&still_rising(a, level).unwrap_or_default());
     let mut details = against_others(a, best, level, &rest);
     details.extend(group_order(a, a.headline));
     details.extend(at_other_loads(a, level, a.series_of(best)));
@@ -217,8 +218,11 @@ fn missing(a: &Analysis<'_>, level: usize) -> Option<String> {
 
 /// The cells at this load that are not ranked: `; **a** is not ranked, for 2.1% of its requests had errors`.
 fn with_errors(a: &Analysis<'_>, level: usize) -> Option<String> {
-    let unranked: Vec<&Cell<'_>> =
-        a.cells.iter().filter(|c| c.level == level && !c.is_ranked && !c.failed()).collect();
+    let unranked: Vec<&Cell<'_>> = a
+        .cells
+        .iter()
+        .filter(|c| c.level == level && !c.is_ranked && c.wrong_percent.is_some() && !c.failed())
+        .collect();
     let most = unranked.iter().filter_map(|c| c.wrong_percent).reduce(f64::max)?;
     let names: Vec<&str> = unranked.iter().map(|c| a.series_of(c)).collect();
     let (is, up_to, its) = if names.len() == 1 { ("is", "", "its") } else { ("are", "up to ", "their") };
@@ -227,6 +231,19 @@ fn with_errors(a: &Analysis<'_>, level: usize) -> Option<String> {
         list(&names),
         percent(most / 100.0)
     ))
+}
+
+/// The cells at this load that are not ranked since they were measured before they had come to their rate.
+fn still_rising(a: &Analysis<'_>, level: usize) -> Option<String> {
+    let unranked: Vec<&Cell<'_>> = a
+        .cells
+        .iter()
+        .filter(|c| c.level == level && !c.is_ranked && c.rise.is_some() && !c.failed())
+        .collect();
+    let names: Vec<&str> = unranked.iter().map(|c| a.series_of(c)).collect();
+    let (is, its) = if names.len() == 1 { ("is", "its rate") } else { ("are", "their rates") };
+    (!names.is_empty())
+        .then(|| format!("; {} {is} not ranked, for {its} still rose while measured", list(&names)))
 }
 
 /// What there is to say where nothing is compared but the loads: the figure at the top, and at the bottom.

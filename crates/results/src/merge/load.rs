@@ -12,6 +12,7 @@ use crate::load::{
     Steps, Storm, Tls, WarmupCounts, Window,
 };
 use crate::receipts::Receipts;
+use crate::under_way::UnderWay;
 use crate::verdict::VerdictKind;
 
 /// Merges the results of the parts of one load, each with the name of its host. Their `clock_ns` are to be of one clock.
@@ -79,6 +80,10 @@ fn add(all: &mut LoadResult, host: &str, part: &LoadResult) {
     };
     all.asked_rps = sum(all.asked_rps, part.asked_rps);
     connections(&mut all.connections, &part.connections);
+    all.under_way = merged(all.under_way, part.under_way, |a, b| UnderWay {
+        looked_at: a.looked_at + b.looked_at,
+        sending: a.sending + b.sending,
+    });
     all.tls = merged(all.tls.take(), part.tls.clone(), tls);
     all.idle = merged(all.idle, part.idle, |a, b| IdleCounts {
         connections: a.connections + b.connections,

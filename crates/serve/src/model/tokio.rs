@@ -184,6 +184,13 @@ async fn serve<S: Stream>(envs: Arc<TurnEnvs>, socket: Arc<S>, mut stop: watch::
                 turn = take_turn(&envs, &mut connection, stopping, &mut time);
                 continue;
             }
+            Turn::AwaitTime(delay) => {
+                tokio::time::sleep(delay).await;
+                stopping |= *stop.borrow_and_update();
+                envs.with(stopping, |env, _| connection.delayed(env));
+                turn = take_turn(&envs, &mut connection, stopping, &mut time);
+                continue;
+            }
             // Under this model no engine reads files, and they belong to this process.
             Turn::Ask(Request::Read | Request::Look(_)) | Turn::AwaitHelper | Turn::Over => break,
         };
@@ -224,7 +231,7 @@ fn waits_for(turn: &Turn) -> Option<Interest> {
     match turn {
         Turn::AwaitInput => Some(Interest::READABLE),
         Turn::AwaitRoom => Some(Interest::WRITABLE),
-        Turn::Ask(_) | Turn::AwaitHelper | Turn::Again | Turn::Over => None,
+        Turn::Ask(_) | Turn::AwaitHelper | Turn::AwaitTime(_) | Turn::Again | Turn::Over => None,
     }
 }
 

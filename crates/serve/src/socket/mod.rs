@@ -5,6 +5,7 @@ mod helpers;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::time::Duration;
 
 use pitot_proto::{Action, Connection, FileFailure, StoreError, StoreStep, Tick, Upload};
 use pitot_sys::socket;
@@ -32,6 +33,8 @@ pub enum Turn {
     Ask(Request),
     /// A helper, which has been asked.
     AwaitHelper,
+    /// The end of this time, which its caller waits for; then [`SocketConnection::delayed`] is called.
+    AwaitTime(Duration),
     /// Another turn, without waiting: its share of this turn is used up.
     Again,
     /// Nothing: the connection has to be dropped.
@@ -191,6 +194,10 @@ impl<S: AsFd> SocketConnection<S> {
                     let answer = env.store(path, step);
                     self.connection.stored(&mut env.worker, answer);
                 }
+                Action::Delay(time) => {
+                    self.helper = HelperState::Asked;
+                    return Turn::AwaitTime(time);
+                }
                 Action::Wait => return Turn::AwaitHelper,
                 Action::HandOver => {
                     kernel_tls::hand_over(&self.socket, &mut self.connection, &mut env.worker);
@@ -249,6 +256,12 @@ impl<S: AsFd> SocketConnection<S> {
     pub fn stored(&mut self, env: &mut Env, answer: Result<Option<Upload>, StoreError>) {
         self.helper = HelperState::Free;
         self.connection.stored(&mut env.worker, answer);
+    }
+
+    /// The time that it waited for has passed.
+    pub fn delayed(&mut self, env: &mut Env) {
+        self.helper = HelperState::Free;
+        self.connection.delayed(&mut env.worker);
     }
 
     /// The file in the outbox cannot be read to the end.

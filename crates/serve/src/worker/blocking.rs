@@ -227,6 +227,14 @@ impl BlockingSocket<'_> {
                     let answer = env.store(path, step);
                     connection.stored(&mut env.worker, answer);
                 }
+                Action::Delay(time) => {
+                    // What takes time takes its worker, as in any server that is built so.
+                    env.publish_counts();
+                    std::thread::sleep(time);
+                    env.update_time();
+                    env.worker.stopping = interrupt.stopping();
+                    connection.delayed(&mut env.worker);
+                }
                 Action::HandOver => self.hand_over(connection, env),
                 Action::Alert(alert) => self.send_alert(connection, env, alert),
                 Action::Linger => {

@@ -15,6 +15,7 @@ use super::loop_worker::LoopWorker;
 use super::readiness::SWEEP;
 use super::source::Source;
 use crate::counters::Count;
+use crate::delays::Delays;
 use crate::send::unreadable;
 use crate::server::{Env, Server};
 use crate::slots::Slots;
@@ -70,6 +71,8 @@ enum Pending {
     Read,
     /// A thread carries out a step of storing.
     Store,
+    /// A time passes.
+    Delay,
 }
 
 impl Pending {
@@ -99,6 +102,8 @@ struct Loop {
     /// The threads that store what connections receive, if anything is stored.
     store_threads: Option<StoreThreads<Token>>,
     connections: Slots<RingConnection>,
+    /// Connections that wait for a time to pass.
+    delays: Delays,
     /// Out of descriptors; the source is armed again at the next sweep.
     accept_paused: bool,
     accepting: bool,
@@ -127,6 +132,7 @@ impl Loop {
             stop,
             store_threads,
             connections: Slots::new(),
+            delays: Delays::default(),
             accept_paused: false,
             accepting: false,
             accept_unsure: true,
@@ -181,10 +187,15 @@ impl Loop {
             || self.accept_paused
             || self.accept_unsure
             || self.env.log_is_waiting();
-        self.ring.wait(timeout.or(sweeping.then_some(SWEEP)))?;
+        let timeout = timeout.or(sweeping.then_some(SWEEP));
+        let next = self.delays.until_next();
+        self.ring.wait(timeout.map_or(next, |other| Some(next.map_or(other, |next| next.min(other)))))?;
         self.env.update_time();
         while let Some(completion) = self.ring.next_completion() {
             self.complete(completion);
+        }
+        for token in self.delays.take_ended() {
+            self.end_delay(token);
         }
         if self.env.worker.now >= self.next_sweep {
             self.sweep();
@@ -244,6 +255,17 @@ impl Loop {
             self.close_if_done_for(token);
         }
         self.arm_stored();
+    }
+
+    /// The time that a connection waited for has passed. It may be closed meanwhile.
+    fn end_delay(&mut self, token: Token) {
+        let Some(conn) = self.connections.get(token).filter(|conn| conn.pending == Pending::Delay) else {
+            return;
+        };
+        conn.pending = Pending::Nothing;
+        conn.connection.delayed(&mut self.env.worker);
+        self.advance(token);
+        self.close_if_done_for(token);
     }
 
     fn accepted(&mut self, result: io::Result<RingFd>, last: bool) {
@@ -416,7 +438,9 @@ impl Loop {
         loop {
             let Some(conn) = self.connections.get(token) else { return };
             let Some(fd) = &conn.fd else { return self.drop_if_done(token) };
-            if matches!(conn.pending, Pending::Read | Pending::Store) && !conn.connection.is_over() {
+            if matches!(conn.pending, Pending::Read | Pending::Store | Pending::Delay)
+                && !conn.connection.is_over()
+            {
                 break;
             }
             match conn.connection.poll(&mut self.env.worker) {
@@ -440,6 +464,13 @@ impl Loop {
                     let Some(threads) = &mut self.store_threads else { return self.close(token, true) };
                     conn.pending = Pending::Store;
                     threads.step(token, path, step);
+                    break;
+                }
+                Action::Delay(time) => {
+                    conn.pending = Pending::Delay;
+                    let connections = &mut self.connections;
+                    let count = connections.len();
+                    self.delays.add(token, time, count, |token| connections.get(token).is_some());
                     break;
                 }
                 // Its plan was refused: what the kernel says of records cannot be received this way.

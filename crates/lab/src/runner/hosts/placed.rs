@@ -117,6 +117,10 @@ impl Executor for Placed<'_> {
         self.side(role).cpu_time(role)
     }
 
+    fn sending(&mut self, port: u16) -> Option<u64> {
+        self.server.executor.sending(port)
+    }
+
     fn steal(&mut self) -> Nanos {
         self.server.executor.steal() + self.load.executor.steal()
     }

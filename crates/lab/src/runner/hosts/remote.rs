@@ -74,6 +74,13 @@ impl Executor for Remote<'_> {
         }
     }
 
+    fn sending(&mut self, port: u16) -> Option<u64> {
+        match self.ask(Ask::Sending(port)) {
+            Ok(Reply::Count(count)) => count,
+            _ => None,
+        }
+    }
+
     fn steal(&mut self) -> Nanos {
         match self.ask(Ask::Steal) {
             Ok(Reply::Nanos(Some(nanos))) => Nanos(nanos),

@@ -22,6 +22,7 @@ use pitot_sys::Mark;
 use pitot_sys::guardian::kill_all;
 use pitot_sys::processes;
 use pitot_sys::spawn::{self, Stop};
+use pitot_sys::tcp_sockets::{CLOSE_WAIT, ESTABLISHED, of_port};
 use pitot_sys::user::User;
 
 use answer::Pending;
@@ -345,6 +346,12 @@ impl Executor for Local<'_> {
     fn cpu_time(&mut self, role: Role) -> Option<Nanos> {
         // As of its output, of one that was started again the last counts.
         self.programs.iter_mut().rev().find(|p| p.role == role)?.cpu.as_mut()?.cpu_time()
+    }
+
+    fn sending(&mut self, port: u16) -> Option<u64> {
+        let pid = self.pid(Role::Server)?;
+        let sockets = of_port(Some(pid), port, 1 << ESTABLISHED | 1 << CLOSE_WAIT)?;
+        (!sockets.all.is_empty()).then(|| sockets.sending())
     }
 
     fn steal(&mut self) -> Nanos {

@@ -8,6 +8,7 @@ use crate::plan::CellServer;
 use super::context::{Abort, Context, nanos};
 use super::faults::Faults;
 use crate::runner::executor::{Ending, Extent, Role};
+use crate::runner::under_way::Looks;
 
 /// How long a load generator may take beyond warm-up and duration, to connect, to drain and to write its result.
 const LOAD_GRACE_S: f64 = 30.0;
@@ -17,12 +18,22 @@ const CONNECTION_GRACE_S: f64 = 1.0 / 2500.0;
 /// How long a load may take that has no duration but a number of requests or connections.
 const UNTIMED_S: f64 = 300.0;
 
-/// Starts the load, samples until it ends, and makes the faults that are due meanwhile. Its warm-up takes `warmup_s`; `window`
-/// becomes the time between the two; the file with its result is returned.
+/// Looks at the server's connections in the measured part.
+const LOOKS: f64 = 16.0;
+
+/// What is noted while the load runs.
+pub(super) struct Watched<'a> {
+    /// From its start to its end.
+    pub(super) window: &'a mut Window,
+    pub(super) looks: &'a mut Looks,
+}
+
+/// Starts the load, samples until it ends, and makes the faults that are due meanwhile. Its warm-up takes `warmup_s`. The file with
+/// its result is returned.
 pub(super) fn run_load(
     context: &mut Context<'_>,
     warmup_s: f64,
-    window: &mut Window,
+    Watched { window, looks }: Watched<'_>,
     faults: &mut Faults,
 ) -> Result<String, Abort> {
     let path = format!("{}/result.json", context.at.dir);
@@ -34,7 +45,7 @@ pub(super) fn run_load(
         // What is measured has only now begun to exist.
         context.executor.sample(Extent::Whole);
     }
-    let outcome = watch(context, warmup_s, faults);
+    let outcome = watch(context, warmup_s, faults, looks);
     let taken_back = faults.finish(context);
     window.end = context.executor.now().0;
     outcome?;
@@ -43,15 +54,27 @@ pub(super) fn run_load(
     Ok(path)
 }
 
-fn watch(context: &mut Context<'_>, warmup_s: f64, faults: &mut Faults) -> Result<(), Abort> {
+fn watch(
+    context: &mut Context<'_>,
+    warmup_s: f64,
+    faults: &mut Faults,
+    looks: &mut Looks,
+) -> Result<(), Abort> {
     let plan = context.shared.plan;
     let grace_s = LOAD_GRACE_S + context.cell.connections() as f64 * CONNECTION_GRACE_S;
     let limit_s = if context.cell.is_timed() { warmup_s + plan.duration_s + grace_s } else { UNTIMED_S };
     let interval = nanos(interval(plan.duration_s).as_secs_f64());
     let begin = context.executor.now();
     let mut next = begin + interval;
+    let looks_apart = nanos(plan.duration_s / LOOKS);
+    let (mut next_look, looks_end) =
+        (begin + nanos(warmup_s) + looks_apart, begin + nanos(warmup_s + plan.duration_s));
     loop {
         let now = context.executor.now();
+        if next_look <= now && now < looks_end {
+            looks.look(context.executor);
+            next_look = context.executor.now() + looks_apart;
+        }
         let wait = faults.next().map_or(next, |fault| fault.min(next)).since(now);
         if next <= now {
             context.executor.sample(Extent::Due);

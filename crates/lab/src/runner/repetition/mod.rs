@@ -41,6 +41,7 @@ use crate::runner::executor::{Executor, Extent, Observed, Role};
 use crate::runner::judge::judge;
 use crate::runner::kept::Found;
 use crate::runner::settling::WarmUp;
+use crate::runner::under_way::Looks;
 
 /// A repetition that is over. Its `block`, `position` and `started_at` are the caller's to fill in.
 pub(super) struct Done {
@@ -90,6 +91,32 @@ pub(super) fn run(
     Some(Done { repetition, not_started })
 }
 
+/// The rates of a cell's server, in parts of a warm-up, from its start on: empty if it does not serve so long. `None` if the user
+/// stopped it.
+pub(super) fn first_rates(
+    shared: Shared<'_>,
+    executor: &mut dyn Executor,
+    cell: &Cell,
+    number: usize,
+    seconds: f64,
+) -> Option<Vec<f64>> {
+    let mut context = Context::new(shared, cell, executor);
+    let mut look = || {
+        start::prepare(&mut context, number)?;
+        start::start_server(&mut context)?;
+        let rates = settle::rates(&mut context, seconds)?;
+        stop::stop(&mut context)?;
+        Ok(rates)
+    };
+    let rates = match look() {
+        Err(Abort::Interrupted) => None,
+        Err(Abort::Failed(_) | Abort::NotStarted(_)) => Some(Vec::new()),
+        Ok(rates) => Some(rates),
+    };
+    context.executor.finish();
+    rates
+}
+
 /// The repetition of a cell of which an earlier one, or the trial, showed that it cannot be measured: it is not tried.
 /// What was printed goes to the first of them.
 pub(super) fn not_tried(given_up: &mut GivenUp) -> Repetition {
@@ -113,6 +140,8 @@ struct Progress {
     faults: Vec<FaultRecord>,
     /// What became of what the server has acknowledged, by name.
     kept: Vec<(String, f64)>,
+    /// Looks at the server's connections under load.
+    looks: Looks,
     /// CPU time of a server on another system, before the load and after it.
     readings: [Option<foreign::Reading>; 2],
 }
@@ -137,7 +166,9 @@ fn stages(context: &mut Context<'_>, number: usize, progress: &mut Progress) -> 
     lead_through_proxy(context)?;
     let mut faults = Faults::of(context);
     progress.readings[0] = foreign::read(context)?;
-    let outcome = load::run_load(context, warmup_s, &mut progress.window, &mut faults);
+    progress.looks = Looks::of(context.cell, context.shared.plan, &context.at.address);
+    let watched = load::Watched { window: &mut progress.window, looks: &mut progress.looks };
+    let outcome = load::run_load(context, warmup_s, watched, &mut faults);
     progress.faults = faults.records();
     let path = outcome?;
     progress.readings[1] = foreign::read(context)?;
@@ -189,7 +220,10 @@ pub(super) fn failed(reason: String) -> Verdict {
 /// A verdict, with what readers should know of a valid one besides.
 pub(super) fn noted(verdict: Verdict, note: &str) -> Verdict {
     match verdict.kind {
-        VerdictKind::Valid if verdict.reason.is_empty() => Verdict { reason: note.to_owned(), ..verdict },
+        VerdictKind::Valid if !note.is_empty() => {
+            let reasons = [note, &verdict.reason].into_iter().filter(|reason| !reason.is_empty());
+            Verdict { reason: reasons.collect::<Vec<_>>().join("; "), ..verdict }
+        }
         _ => verdict,
     }
 }
@@ -239,6 +273,7 @@ fn record(
                 throttled: observed.throttled,
                 cpus: &cpus,
                 writes_files: context.cell.writes_files,
+                looks: progress.looks,
             }),
             progress.warm_up.as_ref(),
         ),

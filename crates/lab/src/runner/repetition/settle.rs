@@ -4,33 +4,62 @@ use super::context::{Abort, Context};
 use super::stop::wait_for_end;
 use crate::runner::executor::Role;
 use crate::runner::held::Held;
-use crate::runner::settling::{WarmUp, warm_up};
+use crate::runner::settling::{PART_S, WarmUp, warm_up};
 
 /// What the load generator calls the connections of the warm-up.
 const NAME: &str = "c1";
 
-/// Loads a target that needs it until its rate has settled, by a load generator of its own. `None` if the cell's server needs
+/// Loads a server that needs it until its rate has settled, by a load generator of its own. `None` if the cell's server needs
 /// none, or if its load cannot be held: then the load itself begins with a warm-up.
 pub(super) fn until_settled(context: &mut Context<'_>) -> Result<Option<WarmUp>, Abort> {
     let (cell, shared) = (context.cell, context.shared);
-    let Some(within_s) = cell.target().and_then(|target| target.settles_within_s) else { return Ok(None) };
+    let Some(settling) = cell.settling() else { return Ok(None) };
     if shared.plan.warmup_s == 0.0 || cell.program.is_some() || !cell.is_timed() || !cell.helpers.is_empty() {
         return Ok(None);
     }
+    let mut warmed = None;
+    held(context, |rate| {
+        warmed = warm_up(settling, rate)?;
+        Ok(())
+    })?;
+    Ok(warmed)
+}
+
+/// The rates of a server that was just started, in parts of a warm-up: for so long, seconds. None if its load cannot be held, or
+/// it failed.
+pub(super) fn rates(context: &mut Context<'_>, seconds: f64) -> Result<Vec<f64>, Abort> {
+    let mut rates = Vec::new();
+    held(context, |rate| {
+        for _ in 0..(seconds / PART_S).ceil() as usize {
+            match rate(PART_S)? {
+                Some(part) => rates.push(part),
+                None => rates.clear(),
+            }
+        }
+        Ok(())
+    })?;
+    Ok(rates)
+}
+
+/// Loads the server of a cell, in parts that `load` asks for, by a load generator of its own. It is not asked if the load cannot be
+/// held.
+fn held(
+    context: &mut Context<'_>,
+    load: impl FnOnce(&mut dyn FnMut(f64) -> Result<Option<f64>, Abort>) -> Result<(), Abort>,
+) -> Result<(), Abort> {
+    let (cell, shared) = (context.cell, context.shared);
     context.start_conversing(Role::WarmUp, [shared.pitot, "load", "--hold"].map(str::to_owned).to_vec())?;
     let target = cell.held_target(&context.at);
     let mut held = Held::new(context.executor, Role::WarmUp, shared.stop);
-    let mut warmed = None;
     if held.open(NAME, &target)?.is_ok() {
-        let rate = |part_s| {
+        let mut rate = |part_s| {
             let slice = held.slice(NAME, part_s)?.ok();
             Ok(slice
                 .map(|slice| slice.requests as f64 / ((slice.duration_us + slice.drain_us) / 1e6).max(1e-9)))
         };
-        warmed = warm_up(within_s, rate)?;
+        load(&mut rate)?;
     }
     held.quit();
     wait_for_end(context, Role::WarmUp)?;
-    context.check_server("while it was warmed up")?;
-    Ok(warmed)
+    context.check_server("while it was warmed up")
 }

@@ -36,6 +36,7 @@ fn assert_fails(fake: &mut Fake, reason: &str) -> Repetition {
 fn a_good_repetition_goes_through_all_stages_in_order() {
     let mut fake = Fake::new();
     fake.server.prints.push((100, "{\"accepted\": 9}"));
+    fake.sending = Some(10);
     let repetition = run_good(&mut fake);
     assert_eq!((repetition.verdict.kind, repetition.verdict.reason.as_str()), (VerdictKind::Valid, ""));
     let stages = [
@@ -48,6 +49,8 @@ fn a_good_repetition_goes_through_all_stages_in_order() {
         "finish",
     ];
     assert_eq!(fake.calls(), stages);
+    // A busy server is at its own limit, whatever is under way.
+    assert!(repetition.verdict.figures.contains(&("under_way_share".to_owned(), 1.0)));
     assert_eq!(repetition.address, "127.0.0.1:4321");
     assert!(repetition.ready_s >= 0.003 && repetition.ready_s < 0.02, "{}", repetition.ready_s);
     assert_eq!(repetition.server_stats.unwrap()["accepted"], 9);

@@ -15,11 +15,15 @@ use crate::runner::repetition::{
     stop, with_suspension,
 };
 use crate::runner::settling::{self, WarmUp};
+use crate::runner::under_way::Looks;
 
 /// A server that uses more of a CPU than this between its slices is mentioned, for it disturbs those of the others.
 const IDLE_SHARE_TOLD: f64 = 0.02;
 /// One that uses more than this cannot be measured side by side with others.
 const IDLE_SHARE_MAX: f64 = 0.05;
+
+/// Time between looks at the connections of a server.
+const LOOKS_APART_S: f64 = 0.005;
 
 /// A cell under way.
 pub(super) struct Arm<'a> {
@@ -34,6 +38,8 @@ pub(super) struct Arm<'a> {
     outcome: Result<(), Abort>,
     /// Why it cannot be measured in slices at all.
     impossible: Option<String>,
+    /// Looks at its server's connections in slices that do not count.
+    looks: Looks,
     /// Its warm-up, if that ended by itself.
     warm_up: Option<WarmUp>,
     /// CPU time of its server after its last slice, and when that was read.
@@ -67,6 +73,7 @@ impl<'a> Arm<'a> {
             server_stats: None,
             outcome: Ok(()),
             impossible: None,
+            looks: Looks::default(),
             warm_up: None,
             left_alone: None,
             idle: (Nanos::ZERO, Nanos::ZERO),
@@ -114,6 +121,7 @@ impl<'a> Arm<'a> {
         let begin = context.executor.now();
         start::start_server(context)?;
         self.ready_s = context.executor.now().since(begin).as_secs_f64();
+        self.looks = Looks::of(context.cell, context.shared.plan, &context.at.address);
         context.executor.sample(Extent::Whole);
         Ok(())
     }
@@ -135,7 +143,12 @@ impl<'a> Arm<'a> {
         seconds: f64,
         is_first: bool,
     ) -> Result<Option<f64>, Abort> {
-        let replies_per_s = match held.slice(&self.name(), seconds)? {
+        let (looks, executor) = (&mut self.looks, &mut *self.context.executor);
+        // A way that limits has filled its queues by the middle.
+        let wanted = looks.are_wanted().then_some((seconds / 2.0, LOOKS_APART_S));
+        let name = format!("c{}", self.index + 1);
+        let slice = held.slice_watched(&name, seconds, wanted, &mut || looks.look(executor))?;
+        let replies_per_s = match slice {
             Ok(slice) => {
                 self.sum.add_uncounted(slice.requests);
                 let elapsed_s = (slice.duration_us + slice.drain_us) / 1e6;
@@ -151,18 +164,18 @@ impl<'a> Arm<'a> {
         Ok(replies_per_s)
     }
 
-    /// Loads it without counting until it is warm: for so many seconds, or, if it is a target that needs to settle, until
-    /// its rate rises no more. Returns its replies per second.
+    /// Loads it without counting until it is warm: for so many seconds, or, if it needs to settle, until its rate rises
+    /// no more. Returns its replies per second.
     pub(super) fn warm_up(
         &mut self,
         held: &mut Held<'_>,
         seconds: f64,
         is_first: bool,
     ) -> Result<Option<f64>, Abort> {
-        let Some(within_s) = self.context.cell.target().and_then(|target| target.settles_within_s) else {
+        let Some(settling) = self.context.cell.settling() else {
             return self.warm(held, seconds, is_first);
         };
-        self.warm_up = settling::warm_up(within_s, |part_s| self.warm(held, part_s, is_first))?;
+        self.warm_up = settling::warm_up(settling, |part_s| self.warm(held, part_s, is_first))?;
         Ok(self.warm_up.as_ref().map(|warm_up| warm_up.rate))
     }
 
@@ -309,7 +322,9 @@ impl<'a> Arm<'a> {
         let neighbours = Neighbours::of(&observed.other_processes, watched, context.shared.cpus);
         let verdict = match failure {
             Some(reason) => failed(reason),
-            None if has_slices => settled(judge_slices(&self.sum.slices, &used), self.warm_up.as_ref()),
+            None if has_slices => {
+                settled(judge_slices(&self.sum.slices, &used, &self.looks), self.warm_up.as_ref())
+            }
             None => failed("it had no slice".to_owned()),
         };
         let mut verdict = noted(verdict, &context.note);

@@ -111,6 +111,30 @@ fn every_generation_has_fresh_servers_and_as_many_slices_of_each() {
 }
 
 #[test]
+fn a_way_that_limits_all_cells_is_in_their_verdicts() {
+    let mut fake = machine();
+    // Of ten connections, which are what a load opens if it is not told.
+    fake.sending = Some(9);
+    let run = Bed::new().run(&fake);
+    for repetition in cell(&run, "good") {
+        let verdict = &repetition.verdict;
+        assert_eq!(verdict.kind, VerdictKind::NetworkBound, "{}", verdict.reason);
+        assert!(
+            verdict.reason.contains("90% of the connections had a reply under way"),
+            "{}",
+            verdict.reason
+        );
+    }
+    fake.sending = Some(1);
+    let run = Bed::new().run(&fake);
+    for repetition in cell(&run, "good") {
+        let verdict = &repetition.verdict;
+        assert_eq!(verdict.kind, VerdictKind::Valid);
+        assert!(verdict.reason.contains("the server waits"), "{}", verdict.reason);
+    }
+}
+
+#[test]
 fn the_load_generator_is_started_afresh_too_and_asked_to_end() {
     let fake = machine();
     Bed::new().run(&fake);

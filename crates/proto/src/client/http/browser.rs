@@ -100,7 +100,7 @@ impl ClientConn for BrowserConn {
         let Some(tag) = tag else {
             return Err(Fault::Unasked);
         };
-        let HttpConn { site, reader, judgement } = &mut self.http;
+        let HttpConn { site, reader, judgement, .. } = &mut self.http;
         let judge = Judge { site, tag, judgement, follows: false };
         let mut watch = Watch { judge, origin: &self.pages.origin, sight: &mut self.sight };
         let (consumed, ended) = reader.receive(input, &mut watch)?;

@@ -36,6 +36,7 @@ impl ClientProtocol for Http {
     fn request_bytes_max(&self) -> Option<usize> {
         // The paths that belong to pages, those of redirects, and cookies are not known before.
         let known = self.pages.is_none() && self.visiting.is_none();
+        let known = known && self.site.requests.iter().all(|r| r.varied.is_none());
         self.site.requests.iter().map(|r| r.bytes.len()).max().filter(|_| known)
     }
 
@@ -74,6 +75,7 @@ pub(super) fn build(url: &Url, options: &ClientOptions) -> Result<Box<dyn Client
     let visiting = options.visit.any().then(|| visiting(url, options)).transpose()?;
     let options = &*without_cookies(options);
     let mut requests = requests(url, options)?;
+    check_varied(options, &requests)?;
     let pages = options.pages.then(|| pages(url, options, &mut requests)).transpose()?;
     Ok(Box::new(Http {
         pages: pages.map(Arc::new),
@@ -96,6 +98,22 @@ pub(in crate::client) fn requests(url: &Url, options: &ClientOptions) -> Result<
     check_headers(options.headers.iter().chain(own))?;
     let body: Option<&'static [u8]> = options.expect_body.clone().map(|b| &*b.leak());
     options.requests.iter().map(|spec| request(url, options, spec, body)).collect()
+}
+
+/// Numbers are put into requests that stand for themselves: what is kept of one, or followed from it, would have to know them.
+pub(in crate::client) fn check_varied(options: &ClientOptions, requests: &[Request]) -> Result<(), String> {
+    let refused = [
+        ("--cookies", options.visit.cookies),
+        ("--follow", options.visit.follow > 0),
+        ("--browser", options.pages),
+    ];
+    match refused.iter().find(|(_, given)| *given) {
+        Some((option, _)) if requests.iter().any(|request| request.varied.is_some()) => Err(format!(
+            "{{rand:...}} and {{seq:...}} cannot be combined with {option}: leave one out, or write sessions \
+             (--requests FILE), which keep cookies"
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// What connections do beyond requests and replies. Cookies that the user gives as a header are those they begin with.
@@ -190,6 +208,11 @@ fn request(
         })?),
         (None, false) => Expected::Anything,
     };
+    if let Some(step) = session::varied(url, options, spec)? {
+        // Also where a place is only written as text, `{{seq:1}}`.
+        let varied = step.is_varied().then(|| Box::new(step.clone()));
+        return Ok(Request { expected, varied, ..step.sample() });
+    }
     if options.headers_of(spec).any(|(name, _)| name.eq_ignore_ascii_case("transfer-encoding")) {
         check_transfer_encoding(options, spec)?;
     }
@@ -197,7 +220,7 @@ fn request(
     let head_len = u32::try_from(text.len()).map_err(|_| "the headers are too long".to_owned())?;
     let mut bytes = text.into_bytes();
     bytes.extend_from_slice(&spec.body);
-    Ok(Request { bytes: bytes.leak(), head_len, head_only: spec.method == "HEAD", expected })
+    Ok(Request { bytes: bytes.leak(), head_len, head_only: spec.method == "HEAD", expected, varied: None })
 }
 
 pub(super) fn check_method(method: &str) -> Result<(), String> {

@@ -12,6 +12,8 @@ pub(super) struct HttpConn {
     pub(super) site: Arc<Site>,
     pub(super) reader: Reader,
     pub(super) judgement: Judgement,
+    /// The body of a request into which numbers are put.
+    pub(super) scratch: Vec<u8>,
 }
 
 /// Judges the reply to one request.
@@ -31,7 +33,11 @@ impl ClientConn for HttpConn {
 
     fn request(&mut self, draw: Draw, out: &mut Outgoing) -> Tag {
         let tag = self.site.choice.next(draw);
-        out.fixed(self.site.requests[tag.0 as usize].bytes);
+        let request = &self.site.requests[tag.0 as usize];
+        match &request.varied {
+            None => out.fixed(request.bytes),
+            Some(step) => step.write_whole(draw, &mut self.scratch, out),
+        }
         tag
     }
 
@@ -53,7 +59,7 @@ impl ClientConn for HttpConn {
 
 impl HttpConn {
     pub(super) fn new(site: Arc<Site>) -> HttpConn {
-        HttpConn { site, reader: Reader::new(), judgement: Judgement::NONE }
+        HttpConn { site, reader: Reader::new(), judgement: Judgement::NONE, scratch: Vec::new() }
     }
 
     /// The reply that has ended.

@@ -21,7 +21,7 @@ use crate::client::protocol::{ClientOptions, ClientProtocol, HttpVersion};
 use crate::client::url::Url;
 
 pub(super) use browser::{Pages, Sight};
-pub(super) use build::{pages, requests, visiting, without_cookies};
+pub(super) use build::{check_varied, pages, requests, visiting, without_cookies};
 pub(super) use head::Head;
 pub(super) use reader::{Parts, Reader};
 pub(super) use session::{Compiled, Step, compile, path};

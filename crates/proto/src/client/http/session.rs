@@ -12,14 +12,16 @@ use crate::client::exchange::{Draw, Fault, Opening, Progress, Received, Reply, T
 use crate::client::expected::Expected;
 use crate::client::outgoing::Outgoing;
 use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload, RequestSpec, SessionInfo};
-use crate::client::session::{Answer, Form, LENGTH, Names, Play, Scripts, SessionConn, Template, Turn};
+use crate::client::session::{
+    Answer, Form, LENGTH, Names, Play, Scripts, SessionConn, Template, Turn, Values, has_numbers,
+};
 use crate::client::url::Url;
 
 /// The sessions of a run.
 struct Sessions(Compiled);
 
-/// The request of a step.
-#[derive(Debug)]
+/// The request of a step, or one into which numbers are put.
+#[derive(Clone, Debug)]
 pub(in crate::client) struct Step {
     /// What it is always, if it is always the same.
     pub(in crate::client) fixed: Option<Fixed>,
@@ -93,7 +95,31 @@ pub(in crate::client) fn compile(url: &Url, options: &ClientOptions) -> Result<C
     })
 }
 
+/// A request of no session, if numbers are put into it.
+///
+/// # Errors
+/// A range that is none; a header that says how long its body is.
+pub(super) fn varied(url: &Url, options: &ClientOptions, spec: &RequestSpec) -> Result<Option<Step>, String> {
+    let mut headers = options.headers_of(spec);
+    let is_varied = has_numbers(spec.path.as_bytes())
+        || has_numbers(&spec.body)
+        || headers.any(|(_, value)| has_numbers(value.as_bytes()));
+    if !is_varied {
+        return Ok(None);
+    }
+    compile_step(url, options, spec, |text, _| Template::of_numbers(text)).map(Some)
+}
+
 fn step(url: &Url, options: &ClientOptions, spec: &RequestSpec, names: &Names) -> Result<Step, String> {
+    compile_step(url, options, spec, |text, form| Template::parse(text, form, names))
+}
+
+fn compile_step(
+    url: &Url,
+    options: &ClientOptions,
+    spec: &RequestSpec,
+    template: impl Fn(&[u8], Form) -> Result<Template, String>,
+) -> Result<Step, String> {
     check_method(&spec.method)?;
     check_headers(&spec.headers)?;
     let path = &spec.path;
@@ -103,7 +129,7 @@ fn step(url: &Url, options: &ClientOptions, spec: &RequestSpec, names: &Names) -
     let given = |wanted: &str| options.headers_of(spec).find(|(name, _)| name.eq_ignore_ascii_case(wanted));
     if let Some((name, _)) = given("content-length").or(given("transfer-encoding")) {
         return Err(format!(
-            "a request of a session is sent with the length of its body: leave `{name}` out"
+            "a request into which values are put is sent with the length of its body: leave `{name}` out"
         ));
     }
     let coding = given("content-type").map_or("", |(_, value)| value).to_ascii_lowercase();
@@ -115,9 +141,9 @@ fn step(url: &Url, options: &ClientOptions, spec: &RequestSpec, names: &Names) -
     let text = head(url, options, spec, &LENGTH.to_string())?;
     let (line, fields) = text.split_at(text.find("\r\n").map_or(0, |at| at + 2));
     let fields = fields.strip_suffix("\r\n").unwrap_or(fields);
-    let line = Template::parse(line.as_bytes(), Form::Path, names)?;
-    let fields = Template::parse(fields.as_bytes(), Form::Header, names)?;
-    let body = Template::parse(&spec.body, form, names)?;
+    let line = template(line.as_bytes(), Form::Path)?;
+    let fields = template(fields.as_bytes(), Form::Header)?;
+    let body = template(&spec.body, form)?;
     let mut step = Step {
         fixed: None,
         head_only: spec.method == "HEAD",
@@ -135,21 +161,29 @@ impl Step {
     /// values, those of the session of that number.
     pub(in crate::client) fn write(
         &self,
-        (values, number): (&[Vec<u8>], u64),
+        values: Values<'_>,
         jar: Option<&Jar>,
         body: &mut Vec<u8>,
         out: &mut Outgoing,
     ) {
         body.clear();
-        self.body.write(values, number, 0, body);
-        let mut head = Vec::new();
-        self.line.write(values, number, body.len(), &mut head);
-        let line_len = head.len();
-        self.fields.write(values, number, body.len(), &mut head);
-        out.bytes(&head);
+        self.body.write(values, &mut values.draws_of_body(), 0, body);
+        let (mut draws, head) = (values.draws(), out.buffer());
+        let line_from = head.len();
+        self.line.write(values, &mut draws, body.len(), head);
+        let line_to = head.len();
+        self.fields.write(values, &mut draws, body.len(), head);
         if let Some(jar) = jar {
-            jar.write(path(&head[..line_len]), out);
+            let line = head[line_from..line_to].to_vec();
+            jar.write(path(&line), out);
         }
+    }
+
+    /// Writes the whole request of a step that no session has.
+    pub(super) fn write_whole(&self, draw: Draw, body: &mut Vec<u8>, out: &mut Outgoing) {
+        self.write(Values::of(draw), None, body, out);
+        out.bytes(b"\r\n");
+        out.bytes(body);
     }
 
     /// The request as it is always, or else as it would be if its values were empty.
@@ -158,9 +192,11 @@ impl Step {
             Some(Fixed { bytes, head_len }) => (bytes, head_len),
             None => {
                 let mut out = Outgoing::new();
-                self.write((&[], 0), None, &mut Vec::new(), &mut out);
+                let mut body = Vec::new();
+                self.write(Values::of(Draw { random: 0, index: 0 }), None, &mut body, &mut out);
                 let head_len = out.payload().as_slice().len();
                 out.bytes(b"\r\n");
+                out.bytes(&body);
                 (&*out.payload().as_slice().to_vec().leak(), head_len)
             }
         };
@@ -169,7 +205,13 @@ impl Step {
             head_len: (head_len + 2) as u32,
             head_only: self.head_only,
             expected: Expected::Anything,
+            varied: None,
         }
+    }
+
+    /// Whether values are put into it.
+    pub(super) fn is_varied(&self) -> bool {
+        self.fixed.is_none()
     }
 
     /// The whole request, if no value is put into it.
@@ -178,7 +220,8 @@ impl Step {
         let line = self.line.fixed()?;
         let mut bytes = line.to_vec();
         if !self.fields.takes_values() {
-            self.fields.write(&[], 0, body.len(), &mut bytes);
+            let none = Values::of(Draw { random: 0, index: 0 });
+            self.fields.write(none, &mut none.draws(), body.len(), &mut bytes);
             let head_len = bytes.len();
             bytes.extend_from_slice(b"\r\n");
             bytes.extend_from_slice(body);

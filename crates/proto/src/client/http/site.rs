@@ -1,6 +1,7 @@
 use std::ops::RangeInclusive;
 use std::sync::OnceLock;
 
+use super::session::Step;
 use crate::client::choice::RequestChoice;
 use crate::client::expected::Expected;
 
@@ -49,6 +50,8 @@ pub(in crate::client) struct Request {
     /// The request is HEAD, whose reply has framing headers and no body.
     pub(in crate::client) head_only: bool,
     pub(in crate::client) expected: Expected,
+    /// How it is written if numbers are put into it; `bytes` is then a sample.
+    pub(in crate::client) varied: Option<Box<Step>>,
 }
 
 impl Request {

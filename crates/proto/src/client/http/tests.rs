@@ -265,3 +265,37 @@ fn a_browser_refuses_what_it_could_not_read() {
     o.headers = vec![("accept-encoding".into(), "gzip".into())];
     assert!(connect(&o).is_err());
 }
+
+#[test]
+fn numbers_are_put_into_path_headers_and_body_and_the_length_is_that_of_the_body() {
+    let mut varied = spec("POST", "/k/{rand:1..100000}?n={seq:9}", b"id={seq:9}&{x}");
+    varied.headers = vec![("X-Id".into(), "{seq:1}".into())];
+    let options = options(vec![varied.clone()]);
+    let (mut conn, mut out) = (connect(&options).unwrap(), Outgoing::new());
+    for index in 0..3 {
+        conn.request(Draw { random: index, index }, &mut out);
+    }
+    let text = String::from_utf8(out.payload().as_slice().to_vec()).unwrap();
+    for (index, body) in [(0, "id=9&{x}"), (1, "id=10&{x}"), (2, "id=11&{x}")] {
+        let fields = format!(
+            "?n={} HTTP/1.1\r\nHost: h:81\r\nX-Id: {}\r\nContent-Length: {}\r\n\r\n{body}",
+            index + 9,
+            index + 1,
+            body.len()
+        );
+        assert!(text.contains(&fields), "{fields} is not in {text}");
+    }
+    let url = Url::parse("http://h/").unwrap();
+    assert_eq!(build(&url, &options).unwrap().request_bytes_max(), None);
+    // A text that only looks like a place is always the same.
+    let plain = ClientOptions { requests: vec![spec("GET", "/{{seq:1}}", b"")], ..ClientOptions::default() };
+    assert!(first_request(&plain).starts_with("GET /{seq:1} HTTP/1.1\r\n"));
+    assert!(build(&url, &plain).unwrap().request_bytes_max().is_some());
+    for (path, word) in [("/{rand:9..1}", "write {rand:1..100}"), ("/{seq:}", "write {seq:1}")] {
+        let wrong = ClientOptions { requests: vec![spec("GET", path, b"")], ..ClientOptions::default() };
+        assert!(build(&url, &wrong).err().unwrap().contains(word), "{path}");
+    }
+    let mut follows = options.clone();
+    follows.visit.follow = 3;
+    assert!(build(&url, &follows).err().unwrap().contains("--follow"));
+}

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use httlib_hpack::Encoder;
 
-use super::agent::{AgentPlan, Attended, BrowserPlan, SessionPlan, VisitPlan};
+use super::agent::{AgentPlan, Attended, BrowserPlan, SessionPlan, VariedPlan, VisitPlan};
 use super::conn::Http2Conn;
 use super::frame;
 use super::settings;
@@ -16,7 +16,7 @@ use super::wording::OF_THE_CONNECTION;
 use crate::client::choice::RequestChoice;
 use crate::client::exchange::Alpn;
 use crate::client::http::{
-    Request as Http1Request, Step, compile, pages, requests, visiting, without_cookies,
+    Request as Http1Request, Step, check_varied, compile, pages, requests, visiting, without_cookies,
 };
 use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload, RequestSpec, SessionInfo};
 use crate::client::url::Url;
@@ -123,6 +123,7 @@ fn asked(url: &Url, options: &ClientOptions) -> Result<Asked, String> {
     let visiting = options.visit.any().then(|| visiting(url, options)).transpose()?;
     let options = &*without_cookies(options);
     let mut all = requests(url, options)?;
+    check_varied(options, &all)?;
     let pages = options.pages.then(|| pages(url, options, &mut all)).transpose()?;
     let requests: Arc<[Http1Request]> = all.into();
     let plan: Option<Box<dyn AgentPlan>> = match (pages, visiting) {
@@ -132,6 +133,9 @@ fn asked(url: &Url, options: &ClientOptions) -> Result<Asked, String> {
             requests: Arc::clone(&requests),
             users: options.streams.max(1),
         })),
+        (None, None) if requests.iter().any(|request| request.varied.is_some()) => {
+            Some(Box::new(VariedPlan { requests: Arc::clone(&requests) }))
+        }
         (None, None) => None,
     };
     Ok(Asked { requests, choice: RequestChoice::of(options)?, plan, sessions: None })

@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use super::conn::Turn;
 use super::scripts::{Scripts, Why};
+use super::template::Values;
 use crate::client::exchange::{Draw, Verdict};
 
 /// The longest body in which a value is looked for.
@@ -24,6 +25,8 @@ pub(in crate::client) struct Play {
     failed: Option<u16>,
     /// The number of the session in the run.
     number: u64,
+    /// What the numbers of the latest request are drawn from.
+    random: u64,
     values: Vec<Vec<u8>>,
     turn: Turn,
 }
@@ -45,6 +48,7 @@ impl Play {
             answered: 0,
             failed: None,
             number: 0,
+            random: 0,
             values: vec![Vec::new(); scripts.values],
             turn: Turn::GoesOn { think: Duration::ZERO },
             scripts,
@@ -64,13 +68,14 @@ impl Play {
             self.number = draw.index;
             self.values.iter_mut().for_each(Vec::clear);
         }
+        self.random = draw.random;
         let step = self.next.min(self.end - 1);
         self.next = step + 1;
         step
     }
 
-    pub(in crate::client) fn values(&self) -> (&[Vec<u8>], u64) {
-        (&self.values, self.number)
+    pub(in crate::client) fn values(&self) -> Values<'_> {
+        Values { taken: &self.values, number: self.number, random: self.random }
     }
 
     pub(in crate::client) fn room(&self) -> u16 {

@@ -1,4 +1,9 @@
-//! Text with places for values.
+//! Text with places for values: those that a session has taken from replies, and numbers that are drawn or counted for each
+//! request.
+
+use crate::client::exchange::Draw;
+use crate::client::stream::Stream;
+use crate::http::syntax::write_decimal;
 
 /// Stands for the length of the body in the text of a head, where no other control character may be.
 pub(in crate::client) const LENGTH: char = '\u{1}';
@@ -29,8 +34,47 @@ enum Piece {
     Value(u16, Form),
     /// The number of the session in the run.
     Number,
+    /// A number of a range, drawn for each request, with leading zeros up to that width.
+    Random {
+        first: u64,
+        last: u64,
+        width: usize,
+    },
+    /// The number of the request in the run, or of the session if there are sessions, counted from this one.
+    Count {
+        first: u64,
+        width: usize,
+    },
     /// The length of the body.
     Length,
+}
+
+/// What is put into the places of a request.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::client) struct Values<'a> {
+    /// What was taken from replies.
+    pub(in crate::client) taken: &'a [Vec<u8>],
+    /// The number of the request or of its session in the run.
+    pub(in crate::client) number: u64,
+    /// What numbers are drawn from.
+    pub(in crate::client) random: u64,
+}
+
+impl Values<'_> {
+    /// Those of a request that belongs to no session.
+    pub(in crate::client) fn of(draw: Draw) -> Values<'static> {
+        Values { taken: &[], number: draw.index, random: draw.random }
+    }
+
+    /// The numbers that are drawn for its head, in the order of their places.
+    pub(in crate::client) fn draws(&self) -> Stream {
+        Stream::new(self.random)
+    }
+
+    /// Those of its body, which is written first: the head has its length.
+    pub(in crate::client) fn draws_of_body(&self) -> Stream {
+        Stream::new(!self.random)
+    }
 }
 
 /// The names of the values of a script.
@@ -75,6 +119,18 @@ impl Template {
     /// # Errors
     /// One line on a name that is not known.
     pub(in crate::client) fn parse(text: &[u8], form: Form, names: &Names) -> Result<Template, String> {
+        Template::read(text, form, Some(names))
+    }
+
+    /// Reads text in which only `{rand:1..100}` and `{seq:1}` stand for something; other braces stand for themselves.
+    ///
+    /// # Errors
+    /// One line on a range that is none.
+    pub(in crate::client) fn of_numbers(text: &[u8]) -> Result<Template, String> {
+        Template::read(text, Form::Raw, None)
+    }
+
+    fn read(text: &[u8], form: Form, names: Option<&Names>) -> Result<Template, String> {
         let mut template = Template::default();
         let mut from = 0;
         while let Some(at) =
@@ -84,13 +140,23 @@ impl Template {
             from = at + 1;
             if text[at] == LENGTH as u8 {
                 template.0.push(Piece::Length);
+            } else if let Some(place) = text[at..].strip_prefix(b"{{").and_then(number_place)
+                && text[at + 2 + place.len()..].starts_with(b"}}")
+            {
+                template.text(&text[at + 1..at + 3 + place.len()]);
+                from = at + 4 + place.len();
+            } else if let Some(place) = number_place(&text[from..]) {
+                template.0.push(number(place)?);
+                from += place.len() + 1;
+            } else if names.is_none() {
+                template.text(b"{");
             } else if let Some(name) = text[at..].strip_prefix(b"{{").and_then(|rest| closed(rest))
                 && text[at + 2 + name.len()..].starts_with(b"}}")
             {
                 template.text(&text[at + 1..at + 3 + name.len()]);
                 from = at + 4 + name.len();
             } else if let Some(name) = closed(&text[from..]) {
-                template.0.push(match (name, names.find(name)) {
+                template.0.push(match (name, names.and_then(|names| names.find(name))) {
                     (NUMBER, _) => Piece::Number,
                     (_, Some(Piece::Value(index, _))) => Piece::Value(index, form),
                     _ => {
@@ -128,21 +194,72 @@ impl Template {
 
     /// Whether it is not the same in each session.
     pub(in crate::client) fn takes_values(&self) -> bool {
-        self.0.iter().any(|piece| matches!(piece, Piece::Value(..) | Piece::Number))
+        self.0.iter().any(|piece| !matches!(piece, Piece::Text(_) | Piece::Length))
     }
 
-    /// Appends the text with its values, of which missing ones are empty. `length` is that of the body.
-    pub(in crate::client) fn write(&self, values: &[Vec<u8>], number: u64, length: usize, out: &mut Vec<u8>) {
+    /// Appends the text with its values, of which missing ones are empty. `length` is that of the body, and `draws` has the
+    /// numbers that are drawn for the request.
+    pub(in crate::client) fn write(
+        &self,
+        values: Values<'_>,
+        draws: &mut Stream,
+        length: usize,
+        out: &mut Vec<u8>,
+    ) {
         for piece in &self.0 {
             match piece {
                 Piece::Text(text) => out.extend_from_slice(text),
                 Piece::Value(index, form) => {
-                    form.write(values.get(usize::from(*index)).map_or(&[], |value| value), out);
+                    form.write(values.taken.get(usize::from(*index)).map_or(&[], |value| value), out);
                 }
-                Piece::Number => out.extend_from_slice(number.to_string().as_bytes()),
-                Piece::Length => out.extend_from_slice(length.to_string().as_bytes()),
+                Piece::Number => write_decimal(out, values.number),
+                Piece::Random { first, last, width } => {
+                    write_padded(out, draws.within(*first, *last), *width);
+                }
+                Piece::Count { first, width } => {
+                    write_padded(out, first.wrapping_add(values.number), *width);
+                }
+                Piece::Length => write_decimal(out, length as u64),
             }
         }
+    }
+}
+
+/// What stands before the closing brace of `rand:...}` or `seq:...}`.
+fn number_place(text: &[u8]) -> Option<&str> {
+    let place = &text[..text.iter().position(|&b| b == b'}')?];
+    let is_one = place.starts_with(b"rand:") || place.starts_with(b"seq:");
+    std::str::from_utf8(place).ok().filter(|_| is_one)
+}
+
+/// The number that `rand:1..100` or `seq:1` asks for. A leading zero keeps the width, as in a range of paths.
+fn number(place: &str) -> Result<Piece, String> {
+    let width = |text: &str| if text.len() > 1 && text.starts_with('0') { text.len() } else { 0 };
+    if let Some(first) = place.strip_prefix("seq:") {
+        let wrong = |_| format!("`{{{place}}}` counts from a number: write {{seq:1}}");
+        return Ok(Piece::Count { first: first.parse().map_err(wrong)?, width: width(first) });
+    }
+    let range = place.strip_prefix("rand:").and_then(|range| range.split_once(".."));
+    let numbers =
+        range.and_then(|(first, last)| Some((first.parse().ok()?, last.parse().ok()?, width(first))));
+    match numbers {
+        Some((first, last, width)) if first <= last => Ok(Piece::Random { first, last, width }),
+        _ => Err(format!(
+            "`{{{place}}}` is not a range of numbers, the smaller one first: write {{rand:1..100}}"
+        )),
+    }
+}
+
+/// Whether a text has a place for a number.
+pub(in crate::client) fn has_numbers(text: &[u8]) -> bool {
+    memchr::memmem::find(text, b"{rand:").or_else(|| memchr::memmem::find(text, b"{seq:")).is_some()
+}
+
+fn write_padded(out: &mut Vec<u8>, number: u64, width: usize) {
+    let from = out.len();
+    write_decimal(out, number);
+    while out.len() - from < width {
+        out.insert(from, b'0');
     }
 }
 
@@ -186,6 +303,50 @@ impl Form {
                     }
                 }
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(text: &str, random: u64, number: u64) -> String {
+        let values = Values { taken: &[], number, random };
+        let mut out = Vec::new();
+        Template::of_numbers(text.as_bytes()).unwrap().write(values, &mut values.draws(), 0, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn numbers_are_drawn_evenly_from_their_range_and_counted_from_their_start() {
+        let mut bins = [0u32; 10];
+        for random in 0..100_000 {
+            let text = written("/{rand:5..14}/{seq:1}", random, random);
+            let (drawn, counted) = text[1..].split_once('/').unwrap();
+            assert_eq!(counted, (random + 1).to_string());
+            bins[drawn.parse::<usize>().unwrap() - 5] += 1;
+        }
+        assert!(bins.iter().all(|&n| (9_600..10_400).contains(&n)), "{bins:?}");
+        assert_eq!(
+            written("{rand:007..7} {seq:0098} {rand:0..18446744073709551615}", 1, 2).split(' ').count(),
+            3
+        );
+        assert!(written("{rand:007..7} {seq:0098}", 1, 2).ends_with("007 0100"));
+        // Two places draw apart, and the same draw gives the same text.
+        let two = written("{rand:0..1000000} {rand:0..1000000}", 7, 0);
+        assert_eq!(two, written("{rand:0..1000000} {rand:0..1000000}", 7, 0));
+        let (one, other) = two.split_once(' ').unwrap();
+        assert_ne!(one, other);
+    }
+
+    #[test]
+    fn other_braces_are_text_and_a_range_that_is_none_is_named() {
+        assert_eq!(written("{id} { {{rand:1..2}} {\"a\":{}}", 1, 1), "{id} { {rand:1..2} {\"a\":{}}");
+        for wrong in ["{rand:2..1}", "{rand:1-2}", "{rand:}", "{rand:a..b}", "{seq:}", "{seq:x}", "{seq:-1}"]
+        {
+            let error = Template::of_numbers(wrong.as_bytes()).unwrap_err();
+            assert!(error.contains(wrong) && error.contains("write {"), "{error}");
         }
     }
 }

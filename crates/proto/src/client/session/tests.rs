@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::play::{Answer, Play};
 use super::scripts::Scripts;
 use super::take::Taker;
-use super::template::{Form, Names, Template};
+use super::template::{Form, Names, Template, Values};
 use super::{SessionSpec, Source, StepSpec, TakeSpec, Turn};
 use crate::client::exchange::{Draw, Verdict};
 use crate::client::protocol::ClientOptions;
@@ -24,7 +24,8 @@ fn names(list: &[&str]) -> Names {
 fn written(text: &str, form: Form, value: &str) -> String {
     let template = Template::parse(text.as_bytes(), form, &names(&["a"])).unwrap();
     let mut out = Vec::new();
-    template.write(&[value.as_bytes().to_vec()], 7, 3, &mut out);
+    let values = Values { taken: &[value.as_bytes().to_vec()], number: 7, random: 0 };
+    template.write(values, &mut values.draws(), 3, &mut out);
     String::from_utf8(out).unwrap()
 }
 
@@ -135,7 +136,8 @@ fn a_value_that_is_not_there_fails_its_step() {
     play.body(&mut reply, 0, b"{\"id\"");
     play.body(&mut reply, 0, b": 9}");
     assert_eq!(play.answered(&mut reply, 0), Verdict::Right);
-    assert_eq!(play.values(), (&[b"9".to_vec()][..], 7));
+    let values = play.values();
+    assert_eq!((values.taken, values.number), (&[b"9".to_vec()][..], 7));
     play.next(DRAW);
     answer(&mut play, 1, 200);
     play.next(DRAW);
@@ -157,7 +159,8 @@ proptest! {
     #[test]
     fn no_template_makes_it_panic(text in prop::collection::vec(prop_oneof![Just(b'{'), Just(b'}'), any::<u8>()], 0..60)) {
         if let Ok(template) = Template::parse(&text, Form::Raw, &names(&["a"])) {
-            template.write(&[b"v".to_vec()], 1, 2, &mut Vec::new());
+            let values = Values { taken: &[b"v".to_vec()], number: 1, random: 3 };
+            template.write(values, &mut values.draws(), 2, &mut Vec::new());
         }
     }
 }

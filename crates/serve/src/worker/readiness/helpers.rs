@@ -78,7 +78,7 @@ impl<R: Readiness> Loop<R> {
     }
 
     /// Passes a connection what it waits for, and gives it a turn. A connection that does not wait yet asks for it later.
-    fn pass_on(&mut self, token: Token, what: impl FnOnce(&mut SocketConnection, &mut Env)) {
+    pub(super) fn pass_on(&mut self, token: Token, what: impl FnOnce(&mut SocketConnection, &mut Env)) {
         let connection = self.connections.get(token).and_then(Entry::connection);
         if let Some(connection) = connection.filter(|connection| connection.is_asked()) {
             what(connection, &mut self.env);

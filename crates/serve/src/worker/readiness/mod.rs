@@ -20,6 +20,7 @@ use super::loop_worker::LoopWorker;
 use super::source::Source;
 use super::work_queue::{Done, Job, WorkQueue};
 use crate::counters::Count;
+use crate::delays::Delays;
 use crate::disk::{Disk, Route};
 use crate::relay::remote::{LINKS_MAX, RETRY, Remote};
 use crate::server::{Env, Server};
@@ -123,6 +124,8 @@ struct Loop<R> {
     /// Connections on their way to the threads.
     batch: Vec<Job>,
     connections: Slots<Entry>,
+    /// Connections that wait for a time to pass.
+    delays: Delays,
     /// Connections that need another turn without waiting.
     again: Vec<Token>,
     accept: AcceptState,
@@ -192,6 +195,7 @@ impl<R: Readiness> Loop<R> {
             pool,
             batch: Vec::new(),
             connections: Slots::new(),
+            delays: Delays::default(),
             again: Vec::new(),
             accept: AcceptState::Waiting,
             scratch: vec![0; RECEIVE_BYTES].into_boxed_slice(),
@@ -240,6 +244,11 @@ impl<R: Readiness> Loop<R> {
 
     /// The timeout of the next wait.
     fn timeout(&self) -> Option<Duration> {
+        let next = self.delays.until_next();
+        self.timeout_without_delays().map_or(next, |other| Some(next.map_or(other, |next| next.min(other))))
+    }
+
+    fn timeout_without_delays(&self) -> Option<Duration> {
         if !self.again.is_empty() || self.accept == AcceptState::Due {
             Some(Duration::ZERO)
         } else if self.disk.as_ref().is_some_and(Disk::needs_polling) {
@@ -288,6 +297,9 @@ impl<R: Readiness> Loop<R> {
         }
         if reap {
             self.reap()?;
+        }
+        for token in self.delays.take_ended() {
+            self.pass_on(token, |connection, env| connection.delayed(env));
         }
         if accept {
             self.accept(self.env.limits.accepts_per_wakeup);
@@ -458,6 +470,11 @@ impl<R: Readiness> Loop<R> {
 
     /// Makes a connection wait for what it needs after a turn.
     fn after_turn(&mut self, token: Token, mut turn: Turn) {
+        if let Turn::AwaitTime(time) = turn {
+            let connections = &mut self.connections;
+            let count = connections.len();
+            self.delays.add(token, time, count, |token| connections.get(token).is_some());
+        }
         let Some(Entry { holder: Holder::Loop(connection), watch, stalled }) = self.connections.get(token)
         else {
             return;
@@ -480,7 +497,7 @@ impl<R: Readiness> Loop<R> {
             Turn::AwaitInput => Some(Interest::Read),
             Turn::AwaitRoom => Some(Interest::Write),
             // The mechanism does not report what it waits for.
-            Turn::AwaitHelper | Turn::Ask(_) => None,
+            Turn::AwaitHelper | Turn::AwaitTime(_) | Turn::Ask(_) => None,
             Turn::Again if self.pool.is_some() => return self.turn(token),
             Turn::Again => {
                 self.again.push(token);

@@ -54,7 +54,7 @@ impl ClientConn for VisitConn {
         let Some(tag) = tag else {
             return Err(Fault::Unasked);
         };
-        let HttpConn { site, reader, judgement } = &mut self.http;
+        let HttpConn { site, reader, judgement, .. } = &mut self.http;
         let request = &site.requests[tag.0 as usize];
         let judge = Judge { site, tag, judgement, follows: self.visiting.follow > 0 };
         let mut watch = Watch { judge, request, visiting: &self.visiting, visitor: &mut self.visitor };

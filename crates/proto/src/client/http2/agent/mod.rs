@@ -9,10 +9,12 @@ mod browser;
 mod contract;
 mod seats;
 mod session;
+mod varied;
 mod visit;
 
 pub(super) use attended::Attended;
 pub(super) use browser::BrowserPlan;
 pub(super) use contract::{After, AgentPlan, Of, Wording};
 pub(super) use session::SessionPlan;
+pub(super) use varied::VariedPlan;
 pub(super) use visit::VisitPlan;

@@ -336,3 +336,20 @@ proptest! {
         talk.conn.open(&mut talk.out);
     }
 }
+
+#[test]
+fn numbers_are_put_into_each_request_and_stay_in_one_that_is_sent_again() {
+    let mut talk = Talk::new(&options(vec![spec("POST", "/{seq:5}", b"n={seq:5}")]));
+    talk.ask(2);
+    assert_eq!(asked(&mut talk), lines(&[(1, "POST /5 [n=5]"), (3, "POST /6 [n=6]")]));
+    assert_eq!(talk.take(&goaway(1, 0)), Ok(vec![Progress::Retiring(1)]));
+    talk.take(&head(1, &[OK], true)).unwrap();
+    talk.conn.open(&mut talk.out);
+    talk.out.clear();
+    (talk.tail, talk.decoder) = (Vec::new(), Decoder::default());
+    talk.take(&settings(&[])).unwrap();
+    talk.sent();
+    talk.conn.repeat(Tag(0), &mut talk.out);
+    talk.ask(1);
+    assert_eq!(asked(&mut talk), lines(&[(1, "POST /6 [n=6]"), (3, "POST /7 [n=7]")]));
+}

@@ -1,0 +1,121 @@
+//! A look at servers of which nothing is known: whether their rate rises for longer than the plan's warm-up.
+//!
+//! A virtual machine compiles, a pool fills, a cache is read from the disk. Slices of such a server, all of them within its first
+//! second, agree with each other and are wrong together, so that only a longer look shows it. Each server has one, in the trial, of
+//! a fresh instance. What it shows is a longer warm-up of that server in every repetition, until its rate has settled.
+
+use super::carry_out::Setting;
+use super::executor::Machine;
+use super::prepare::{LOOKS_SHARE, OVERHEAD_S, Prepared};
+use super::repetition::{self, Shared};
+use super::settling::needed;
+use super::way::why_not_in_slices;
+use crate::plan::{Cell, CellServer, OWN, Plan, Settling};
+
+/// The longest look, seconds.
+const LOOK_S: f64 = 4.0;
+/// A shorter one shows nothing.
+const LOOK_S_MIN: f64 = 1.0;
+
+/// What the looks have shown: by cell, and in a sentence for each server.
+pub(super) type Rises = (Vec<(usize, Settling)>, Vec<String>);
+
+impl Prepared {
+    /// The cells that are looked at: the first of each server.
+    fn looked_at(&self) -> Vec<usize> {
+        let is_first = |index: &usize| {
+            let cell = &self.cells[*index];
+            is_unknown(cell, &self.plan)
+                && !self.cells[..*index]
+                    .iter()
+                    .any(|other| is_unknown(other, &self.plan) && is_alike(other, cell))
+        };
+        (0..self.cells.len()).filter(is_first).collect()
+    }
+
+    /// How long each look takes in a run of so many seconds; 0 if there is no time for it.
+    fn look_s(&self, run_s: f64) -> f64 {
+        let each_s = run_s * LOOKS_SHARE / self.looked_at().len().max(1) as f64 - OVERHEAD_S;
+        if each_s < LOOK_S_MIN { 0.0 } else { each_s.min(LOOK_S) }
+    }
+
+    /// Seconds that all looks take together in a run of so many seconds.
+    pub(super) fn looks_s(&self, run_s: f64) -> f64 {
+        match self.look_s(run_s) {
+            0.0 => 0.0,
+            each_s => (each_s + OVERHEAD_S) * self.looked_at().len() as f64,
+        }
+    }
+
+    /// Looks at each server of a cell that is wanted, from a number of repetitions on, as far as the starts leave time: servers took so
+    /// long until they were ready. `None` if the user stopped it.
+    pub(super) fn look(
+        &self,
+        machine: &dyn Machine,
+        wanted: &dyn Fn(usize) -> bool,
+        setting: Setting<'_>,
+        (mut number, ready_s): (usize, &[f64]),
+    ) -> Option<Rises> {
+        let run_s = self.within_s.unwrap_or_else(|| self.estimate_s());
+        let seconds = if self.has_no_time_to_look { 0.0 } else { self.look_s(run_s) };
+        let (mut rises, mut sentences) = Rises::default();
+        let mut left_s = run_s * LOOKS_SHARE;
+        for index in self.looked_at().into_iter().filter(|index| seconds > 0.0 && wanted(*index)) {
+            let cell = &self.cells[index];
+            left_s -= ready_s[index].max(OVERHEAD_S) + seconds;
+            if left_s < 0.0 {
+                break;
+            }
+            if machine.set_host(&cell.host).is_err() {
+                continue;
+            }
+            let shared = Shared {
+                plan: &self.plan,
+                pitot: setting.pitot,
+                cpus: &self.cpus,
+                stop: setting.stop,
+                memory_total_bytes: machine.memory_total_bytes(),
+                block: 0,
+            };
+            number += 1;
+            let mut executor = machine.executor();
+            let rates = repetition::first_rates(shared, &mut *executor, cell, number, seconds)?;
+            let Some(settling) = needed(&rates).filter(|settling| settling.at_least_s > self.plan.warmup_s)
+            else {
+                continue;
+            };
+            sentences.push(format!(
+                "The rate of {} rose for seconds after its start: before it is measured it is loaded for {:.1} s, and on until it has \
+                 settled, for at most {:.0} s.",
+                cell.label(),
+                settling.at_least_s,
+                settling.within_s
+            ));
+            let alike = |other: &usize| {
+                is_unknown(&self.cells[*other], &self.plan) && is_alike(&self.cells[*other], cell)
+            };
+            rises.extend((0..self.cells.len()).filter(alike).map(|other| (other, settling)));
+        }
+        Some((rises, sentences))
+    }
+}
+
+/// Whether nothing is known of how a server warms up: it is none of Pitot's own, which serve at their rate at once, and no target that
+/// says it. A load with a rate would not show it.
+fn is_unknown(cell: &Cell, plan: &Plan) -> bool {
+    let is_other = match &cell.server {
+        CellServer::External(program) => program.command.first().is_none_or(|word| word != OWN),
+        CellServer::Pitot { .. } | CellServer::None => false,
+    };
+    is_other
+        && plan.warmup_s > 0.0
+        && plan.faults.is_empty()
+        && cell.settling().is_none()
+        && cell.closed_connections().is_some()
+        && why_not_in_slices(cell).is_none()
+}
+
+/// Whether two cells have the same server, whatever its load.
+fn is_alike(a: &Cell, b: &Cell) -> bool {
+    a.server == b.server && a.files == b.files && a.url == b.url && a.host == b.host
+}
