@@ -9,9 +9,12 @@ use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use pitot_sys::safe_open::{own_directory, own_file, read_text};
 use rustix::fs::OFlags;
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 
 use super::groups::own_groups;
 use super::marks::end_run;
@@ -24,6 +27,11 @@ const UNFINISHED_PREFIX: &str = "new-pitot-";
 const OWNER_FILE: &str = ".run";
 /// Far more than the file of a run can come to.
 const OWNER_BYTES_MAX: u64 = 64 << 10;
+
+/// The guardian of a lab that was killed has done its work by then; a child that the lab was starting has executed its program, and
+/// holds the lock no longer.
+const SETTLES_WITHIN: Duration = Duration::from_secs(1);
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// A directory that belongs to one run.
 #[derive(Debug)]
@@ -106,14 +114,43 @@ impl Leftover {
     fn of(path: PathBuf) -> Option<Leftover> {
         let cookie = path.file_name()?.to_str()?.strip_prefix(PREFIX)?.to_owned();
         let owner = own_file(own_directory(&path).ok()?, OWNER_FILE, OFlags::RDWR).ok()?;
-        owner.try_lock().ok()?;
+        let deadline = Instant::now() + SETTLES_WITHIN;
+        while owner.try_lock().is_err() {
+            if is_alive(&cookie) || Instant::now() >= deadline {
+                return None;
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
         Some(Leftover { path, cookie, owner })
     }
 }
 
+/// Whether the lab whose number the cookie begins with is there. One without a number may be.
+fn is_alive(cookie: &str) -> bool {
+    let number = cookie.split('-').next().and_then(|number| number.parse().ok());
+    number.and_then(Pid::from_raw).is_none_or(|lab| test_kill_process(lab) != Err(Errno::SRCH))
+}
+
 #[cfg(test)]
 mod tests {
+    use std::process::{Command, Stdio};
+
     use super::*;
+
+    #[test]
+    fn the_lock_of_a_killed_lab_is_waited_for_that_a_child_still_holds() {
+        let parent = tempfile::tempdir().unwrap();
+        let mut lab = Command::new("true").spawn().unwrap();
+        lab.wait().unwrap();
+        let dir = PrivateDir::make(parent.path(), &format!("{}-0", lab.id())).unwrap();
+        // As a child that has not executed its program yet has it.
+        let held: Stdio = dir._owner.as_ref().unwrap().try_clone().unwrap().into();
+        let mut child = Command::new("sleep").arg("0.2").stdin(held).spawn().unwrap();
+        let path = dir.path().to_owned();
+        drop(dir);
+        assert_eq!(Leftovers::below(parent.path()).remove(), [path]);
+        child.wait().unwrap();
+    }
 
     #[test]
     fn only_what_no_run_holds_is_left_over() {
