@@ -31,7 +31,8 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Verdict {
     let (figures, names) = weigh(evidence);
     let noise = noise(&figures, &names, evidence.writes_files);
     let client = &evidence.load.client;
-    let sides = Sides::of(figures.client_cpu_share, evidence.used);
+    let others_cpu_share = figures.others_cpu_share.max(figures.load_others_cpu_share);
+    let sides = Sides::of(figures.client_cpu_share, evidence.used, others_cpu_share);
     let (kind, reason) = if let Some(reason) = sides.held_up(&evidence.looks) {
         (VerdictKind::NetworkBound, reason)
     } else if !noise.is_empty() {
@@ -75,20 +76,28 @@ struct Sides {
     server_cpu_share: f64,
     /// CPUs that the server used, on average. A server of many threads may be limited by one of them.
     server_cpus: f64,
+    /// What other processes used of the CPUs of the side that they use more of: replies wait for a client that waits for its CPU.
+    others_cpu_share: f64,
 }
 
 impl Sides {
-    fn of(client_cpu_share: f64, used: &Resources) -> Sides {
+    fn of(client_cpu_share: f64, used: &Resources, others_cpu_share: f64) -> Sides {
         let server_cpus = used.server_cpu_s / used.window_s.max(f64::MIN_POSITIVE);
         let workers = used.server_threads_max.max(used.server_processes_max).max(1);
         let usable = f64::from(used.server_cpus.max(1)).min(workers as f64);
-        Sides { client_cpu_share, server_cpu_share: server_cpus / usable, server_cpus }
+        Sides { client_cpu_share, server_cpu_share: server_cpus / usable, server_cpus, others_cpu_share }
+    }
+
+    /// Whether the load generator, the server with this share and others leave the CPUs free most of the time.
+    fn are_idle(&self, server_cpu_share: f64) -> bool {
+        [self.client_cpu_share, server_cpu_share]
+            .into_iter()
+            .all(|share| is_idle(share + self.others_cpu_share))
     }
 
     /// Something between them limits: neither is busy, and replies are under way.
     fn held_up(&self, looks: &Looks) -> Option<String> {
-        let are_idle = is_idle(self.client_cpu_share) && is_idle(self.server_cpu_share);
-        if !are_idle || !looks.is_closed() {
+        if !self.are_idle(self.server_cpu_share) || !looks.is_closed() {
             return None;
         }
         let (client, server) = (percent(self.client_cpu_share), percent(self.server_cpu_share));
@@ -100,8 +109,7 @@ impl Sides {
 
     /// Neither is busy, and nothing shows that the way between them limits: what a reader should know of such a figure.
     fn waiting(&self, looks: &Looks) -> Option<String> {
-        let are_idle = is_idle(self.client_cpu_share) && is_idle(self.server_cpus);
-        if !are_idle || !looks.is_closed() {
+        if !self.are_idle(self.server_cpus) || !looks.is_closed() {
             return None;
         }
         let (client, server) = (percent(self.client_cpu_share), self.server_cpus);
@@ -115,7 +123,12 @@ impl Sides {
 
 /// The verdict on a generation of slices. Steal and neighbours do not make it noisy: they meet all cells alike, and what
 /// they leave shows in the interval and in the control.
-pub(super) fn judge_slices(slices: &[Slice], used: &Resources, looks: &Looks) -> Verdict {
+pub(super) fn judge_slices(
+    slices: &[Slice],
+    used: &Resources,
+    others_cpu_share: f64,
+    looks: &Looks,
+) -> Verdict {
     let total = |of: fn(&Slice) -> u64| slices.iter().map(of).sum::<u64>() as f64;
     let elapsed_s = used.window_s.max(f64::MIN_POSITIVE);
     let (requests, errors, missed) = (total(|s| s.requests), total(|s| s.errors), total(|s| s.missed));
@@ -132,8 +145,9 @@ pub(super) fn judge_slices(slices: &[Slice], used: &Resources, looks: &Looks) ->
         ("late_share", late_share),
         ("missed_share", missed_share),
         ("error_share", errors / (requests + errors).max(1.0)),
+        ("others_cpu_share", others_cpu_share),
     ];
-    let sides = Sides::of(client_cpu_share, used);
+    let sides = Sides::of(client_cpu_share, used, others_cpu_share);
     let (kind, reason) = if let Some(reason) = sides.held_up(looks) {
         (VerdictKind::NetworkBound, reason)
     } else if late_share > LATE_SHARE_MAX {
@@ -310,7 +324,7 @@ mod tests {
             })
         };
         let slice = Slice { duration_ns: 2_000_000_000, requests: 1926, ..Slice::default() };
-        let sliced = |used: &Resources, sending| judge_slices(&[slice], used, &Looks::seen(sending));
+        let sliced = |used: &Resources, sending| judge_slices(&[slice], used, 0.0, &Looks::seen(sending));
         for of in [&fresh as &dyn Fn(&Resources, Option<u64>) -> Verdict, &sliced] {
             let held_up = of(&idle, Some(95));
             assert_eq!(held_up.kind, VerdictKind::NetworkBound);
@@ -335,8 +349,11 @@ mod tests {
             let busy = of(&used(), Some(95));
             assert_eq!((busy.kind, busy.reason.as_str()), (VerdictKind::Valid, ""));
         }
+        // Replies wait for a client that waits for its CPU.
+        let beside_others = judge_slices(&[slice], &idle, 0.6, &Looks::seen(Some(95)));
+        assert_eq!((beside_others.kind, beside_others.reason.as_str()), (VerdictKind::Valid, ""));
         // An open loop asks for no more than its rate.
-        assert_eq!(judge_slices(&[slice], &idle, &Looks::default()).reason, "");
+        assert_eq!(judge_slices(&[slice], &idle, 0.0, &Looks::default()).reason, "");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::samples::values;
 use pitot_lab::metric::named;
-use pitot_lab::statistics::{Estimate, Spread, median};
+use pitot_lab::statistics::{Estimate, Spread, median, order_statistic_interval};
 use pitot_lab::{CellRecord, METRICS, Measure, Metric, Run, Verdict, VerdictKind};
 
 /// A cell with its figures.
@@ -35,10 +35,10 @@ pub struct Cell<'r> {
 /// More errors than this, in percent of the requests, and a server has not done the work of the others.
 const ERRORS_MAX: f64 = 0.5;
 const ERRORS: &Metric = named("error-rate");
-/// A rate that is higher by this factor at the end, in the median of the repetitions, still rises.
+/// A rate that is shown to be higher by more than this factor at the end still rises.
 const RISE_MAX: f64 = 1.1;
-/// Of fewer repetitions each may have been disturbed.
-const RISES_MIN: usize = 3;
+/// With this probability the median of the repetitions lies where it is said to; of few of them each may have been disturbed.
+const RISE_LEVEL: f64 = 0.95;
 
 /// The rank of a cell among the cells of its load level, by the plan's metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +69,9 @@ impl<'r> Cell<'r> {
             true => record.repetitions.iter().filter_map(|repetition| repetition.rise()).collect(),
             false => Vec::new(),
         };
-        let rise = median(&rises).filter(|rise| rises.len() >= RISES_MIN && *rise > RISE_MAX);
+        let still_rises =
+            order_statistic_interval(&rises, RISE_LEVEL).is_some_and(|rise| rise.low > RISE_MAX);
+        let rise = median(&rises).filter(|_| still_rises);
         Cell {
             record,
             series,

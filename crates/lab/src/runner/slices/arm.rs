@@ -323,14 +323,12 @@ impl<'a> Arm<'a> {
         let verdict = match failure {
             Some(reason) => failed(reason),
             None if has_slices => {
-                settled(judge_slices(&self.sum.slices, &used, &self.looks), self.warm_up.as_ref())
+                let verdict = judge_slices(&self.sum.slices, &used, neighbours.share(), &self.looks);
+                settled(verdict, self.warm_up.as_ref())
             }
             None => failed("it had no slice".to_owned()),
         };
-        let mut verdict = noted(verdict, &context.note);
-        if has_slices {
-            verdict.figures.push(("others_cpu_share".to_owned(), neighbours.share()));
-        }
+        let verdict = noted(verdict, &context.note);
         let output_tail =
             if verdict.kind == VerdictKind::Failed { output_tail(context) } else { String::new() };
         let repetition = Repetition {

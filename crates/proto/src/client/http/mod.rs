@@ -11,6 +11,7 @@ mod head;
 mod reader;
 mod session;
 mod site;
+mod step;
 #[cfg(test)]
 mod tests;
 mod visit;
@@ -24,8 +25,9 @@ pub(super) use browser::{Pages, Sight};
 pub(super) use build::{check_varied, pages, requests, visiting, without_cookies};
 pub(super) use head::Head;
 pub(super) use reader::{Parts, Reader};
-pub(super) use session::{Compiled, Step, compile, path};
+pub(super) use session::{Compiled, compile};
 pub(super) use site::Request;
+pub(super) use step::{Step, path};
 pub(super) use visit::{Jar, Visiting, Visitor};
 
 /// The entry of the registry.

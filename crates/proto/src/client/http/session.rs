@@ -6,40 +6,18 @@ use std::sync::Arc;
 use super::build::{check_headers, check_method, head};
 use super::head::Head;
 use super::reader::{Parts, Reader};
-use super::site::Request;
+use super::step::{Fixed, Step, path};
 use super::visit::Jar;
 use crate::client::exchange::{Draw, Fault, Opening, Progress, Received, Reply, Tag};
-use crate::client::expected::Expected;
 use crate::client::outgoing::Outgoing;
 use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload, RequestSpec, SessionInfo};
 use crate::client::session::{
-    Answer, Form, LENGTH, Names, Play, Scripts, SessionConn, Template, Turn, Values, has_numbers,
+    Answer, Form, LENGTH, Names, Play, Scripts, SessionConn, Template, Turn, has_numbers,
 };
 use crate::client::url::Url;
 
 /// The sessions of a run.
 struct Sessions(Compiled);
-
-/// The request of a step, or one into which numbers are put.
-#[derive(Clone, Debug)]
-pub(in crate::client) struct Step {
-    /// What it is always, if it is always the same.
-    pub(in crate::client) fixed: Option<Fixed>,
-    line: Template,
-    /// The head behind the first line, without the empty line that ends it.
-    fields: Template,
-    body: Template,
-    pub(in crate::client) head_only: bool,
-    /// It has a `Cookie` header of its own.
-    pub(in crate::client) own_cookies: bool,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(in crate::client) struct Fixed {
-    pub(in crate::client) bytes: &'static [u8],
-    /// Without the empty line that ends it.
-    pub(in crate::client) head_len: usize,
-}
 
 /// The sessions of a run, compiled.
 pub(in crate::client) struct Compiled {
@@ -154,81 +132,6 @@ fn compile_step(
     };
     step.fixed = step.fixed();
     Ok(step)
-}
-
-impl Step {
-    /// Writes the body in place of what stands there, and appends the head, without the empty line that ends it, with these
-    /// values, those of the session of that number.
-    pub(in crate::client) fn write(
-        &self,
-        values: Values<'_>,
-        jar: Option<&Jar>,
-        body: &mut Vec<u8>,
-        out: &mut Outgoing,
-    ) {
-        body.clear();
-        self.body.write(values, &mut values.draws_of_body(), 0, body);
-        let (mut draws, head) = (values.draws(), out.buffer());
-        let line_from = head.len();
-        self.line.write(values, &mut draws, body.len(), head);
-        let line_to = head.len();
-        self.fields.write(values, &mut draws, body.len(), head);
-        if let Some(jar) = jar {
-            let line = head[line_from..line_to].to_vec();
-            jar.write(path(&line), out);
-        }
-    }
-
-    /// Writes the whole request of a step that no session has.
-    pub(super) fn write_whole(&self, draw: Draw, body: &mut Vec<u8>, out: &mut Outgoing) {
-        self.write(Values::of(draw), None, body, out);
-        out.bytes(b"\r\n");
-        out.bytes(body);
-    }
-
-    /// The request as it is always, or else as it would be if its values were empty.
-    pub(in crate::client) fn sample(&self) -> Request {
-        let (bytes, head_len) = match self.fixed {
-            Some(Fixed { bytes, head_len }) => (bytes, head_len),
-            None => {
-                let mut out = Outgoing::new();
-                let mut body = Vec::new();
-                self.write(Values::of(Draw { random: 0, index: 0 }), None, &mut body, &mut out);
-                let head_len = out.payload().as_slice().len();
-                out.bytes(b"\r\n");
-                out.bytes(&body);
-                (&*out.payload().as_slice().to_vec().leak(), head_len)
-            }
-        };
-        Request {
-            bytes,
-            head_len: (head_len + 2) as u32,
-            head_only: self.head_only,
-            expected: Expected::Anything,
-            varied: None,
-        }
-    }
-
-    /// Whether values are put into it.
-    pub(super) fn is_varied(&self) -> bool {
-        self.fixed.is_none()
-    }
-
-    /// The whole request, if no value is put into it.
-    fn fixed(&self) -> Option<Fixed> {
-        let body = self.body.fixed()?;
-        let line = self.line.fixed()?;
-        let mut bytes = line.to_vec();
-        if !self.fields.takes_values() {
-            let none = Values::of(Draw { random: 0, index: 0 });
-            self.fields.write(none, &mut none.draws(), body.len(), &mut bytes);
-            let head_len = bytes.len();
-            bytes.extend_from_slice(b"\r\n");
-            bytes.extend_from_slice(body);
-            return Some(Fixed { bytes: bytes.leak(), head_len });
-        }
-        None
-    }
 }
 
 impl Compiled {
@@ -384,9 +287,4 @@ impl Parts for Watch<'_> {
     fn body(&mut self, piece: &[u8]) {
         self.play.body(self.answer, self.step, piece);
     }
-}
-
-/// The path in a request line.
-pub(in crate::client) fn path(request: &[u8]) -> &[u8] {
-    request.split(|&b| b == b' ').nth(1).unwrap_or_default()
 }

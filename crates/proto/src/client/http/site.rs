@@ -1,7 +1,7 @@
 use std::ops::RangeInclusive;
 use std::sync::OnceLock;
 
-use super::session::Step;
+use super::step::Step;
 use crate::client::choice::RequestChoice;
 use crate::client::expected::Expected;
 
