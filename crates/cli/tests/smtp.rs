@@ -116,8 +116,9 @@ fn whatever_was_acknowledged_before_a_kill_is_there_and_whole() {
         let clients: Vec<_> = (0..4)
             .map(|n| {
                 let body = body.clone();
+                // Greeted before the first message is sent: the kill meets a client that sends.
+                let mut client = Client::connect(addr);
                 thread::spawn(move || {
-                    let mut client = Client::connect(addr);
                     let mut acknowledged = Vec::new();
                     for round in 0.. {
                         let subject = format!("Subject: {n}-{round}.");

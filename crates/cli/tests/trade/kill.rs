@@ -22,9 +22,7 @@ pub(crate) fn until(what: &str, mut done: impl FnMut() -> bool) {
 }
 
 /// Buys until the server does not answer any more: the orders that it has confirmed.
-fn buy_until_it_dies(address: &str, user: usize) -> Vec<i64> {
-    let mut client = Client::new(address);
-    client.act("login", &format!("uid=uid:{user}&passwd=xxx"));
+fn buy_until_it_dies(mut client: Client) -> Vec<i64> {
     let mut confirmed = Vec::new();
     while let Ok(reply) = client.try_act("buy", &format!("symbol=s:1&quantity=1&key=k{}", confirmed.len())) {
         let Some(order) = reply["orders"][0]["id"].as_i64() else { return confirmed };
@@ -39,8 +37,10 @@ fn kill_and_look(options: &[&str]) {
     let address = server.address.clone();
     let buyers: Vec<_> = (0..3)
         .map(|user| {
-            let address = address.clone();
-            std::thread::spawn(move || buy_until_it_dies(&address, user))
+            // Logged in before anybody buys: the kill meets users that buy.
+            let mut client = Client::new(&address);
+            client.act("login", &format!("uid=uid:{user}&passwd=xxx"));
+            std::thread::spawn(move || buy_until_it_dies(client))
         })
         .collect();
     let watch = Client::new(&address);
