@@ -7,8 +7,9 @@ use clap::{Args, ValueEnum};
 use pitot_report::{Format, Gate, GateOutcome, compare, compare_within, render_comparison};
 use pitot_results::{Failure, stderr};
 
-use crate::output::{each, print};
-use crate::report::{add_to_job_summary, open, write_to};
+use crate::confine::Reader;
+use crate::output::{each, is_stdout, print};
+use crate::report::{add_to_job_summary, job_summary, open, write_to};
 
 /// The exit code where no gate is met and one is undecided. 1 is a gate that is met, or a failure; 2 is misuse.
 const UNDECIDED: u8 = 3;
@@ -74,6 +75,7 @@ enum CompareFormat {
 impl Compare {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         let gates = self.fail_if.iter().map(|text| gate(text)).collect::<Result<Vec<_>, _>>()?;
+        self.reader().confine();
         let (a, b) = (open(&self.a)?, self.b.as_deref().map(open).transpose()?);
         if b.is_none() && a.plan.baseline.is_none() {
             return Err(Failure::misuse(
@@ -124,6 +126,18 @@ impl Compare {
         }
         written?;
         Ok(exit_code(judged.iter().map(|(_, outcome)| outcome)))
+    }
+}
+
+impl Compare {
+    /// The files that it opens.
+    fn reader(&self) -> Reader {
+        let page = page_path(&self.a, self.b.as_deref());
+        let output = self.output.as_deref().filter(|path| !is_stdout(path)).unwrap_or(&page);
+        let summary = job_summary();
+        let written = std::iter::once(output).chain(summary.as_deref());
+        let runs = std::iter::once(&*self.a).chain(self.b.as_deref());
+        written.fold(runs.fold(Reader::default(), Reader::reads_database), Reader::writes)
     }
 }
 

@@ -223,6 +223,10 @@ pub(crate) struct Load {
     cpus: Option<Cpus>,
     #[arg(long, value_name = "ENGINE", help = engine_help(), help_heading = "Machine")]
     engine: Option<String>,
+    /// Give up, by Landlock, the right to open files and to execute programs, once everything is open and before the first reply is
+    /// read (docs/security.md). One process: others would be executed.
+    #[arg(long, help_heading = "Machine")]
+    confine: bool,
 
     /// Stop the run with exit code 1 as soon as one of the conditions holds; checked every second: 'errors > 1%'. May be
     /// given several times, and holds a list as --fail-if does.
@@ -346,6 +350,12 @@ fn engine_help() -> String {
 
 impl Load {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        if self.confine && self.processes.0.is_some_and(|processes| processes > 1) {
+            return Err(Failure::misuse(
+                "--confine forbids to execute programs, and each further process is one",
+                "leave --processes out, and use --threads",
+            ));
+        }
         if self.hold {
             return hold::run(&self);
         }
@@ -403,7 +413,11 @@ impl Load {
                 .take()
                 .map(|file| HistogramLog::Waiting(file, format!("pitot load {}", run.target()))),
         };
-        let result = pitot_load::run(&run, self.respawn()?.as_ref(), &mut watch);
+        let respawn = self.respawn()?;
+        if self.confine {
+            crate::confine::load()?;
+        }
+        let result = pitot_load::run(&run, respawn.as_ref(), &mut watch);
         watch.clear();
         let mut report = result?;
         watch.end_intervals(&report.result.errors);
@@ -488,7 +502,7 @@ impl Load {
             http: self.http.clone(),
             streams: self.streams,
             threads: self.threads,
-            processes: self.processes.0,
+            processes: if self.confine { Some(1) } else { self.processes.0 },
             cpus: self.cpus.clone().unwrap_or_default().0,
             duration: self.duration,
             requests: self.requests_total,

@@ -13,6 +13,7 @@ mod bus;
 mod catalog;
 mod compare;
 mod comparison;
+mod confine;
 mod disk;
 mod failure;
 mod fault;

@@ -12,6 +12,7 @@ use pitot_report::{Format, render};
 use pitot_results::Failure;
 use pitot_soak::{Soak, is_soak};
 
+use crate::confine::Reader;
 use crate::floor::{RequestArg, floor_of_run};
 use crate::output::{each, is_stdout, print};
 
@@ -67,6 +68,7 @@ enum ReportFormat {
 
 impl Report {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        self.reader().confine();
         if is_soak(&self.file) {
             return self.soak();
         }
@@ -96,6 +98,16 @@ impl Report {
             },
         ])?;
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// The files that it opens.
+    fn reader(&self) -> Reader {
+        let page = page_path(&self.file);
+        let outputs = self.output.as_deref().filter(|path| !is_stdout(path)).unwrap_or(&page);
+        let summary = job_summary();
+        let written = std::iter::once(outputs).chain(summary.as_deref());
+        let reader = written.fold(Reader::default().reads_database(&self.file), Reader::writes);
+        self.floor.iter().fold(reader, |reader, path| reader.reads(path))
     }
 
     /// Writes the report, and prints the name of a file that the user did not name.
@@ -198,17 +210,19 @@ pub(crate) fn write_to(path: Option<&Path>, text: &str) -> Result<(), Failure> {
 
 /// Adds to the summary of the job, if this is a job of GitHub Actions: it names the file, which each step adds to.
 pub(crate) fn add_to_job_summary(markdown: &str) -> Result<(), Failure> {
-    let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) else {
-        return Ok(());
-    };
+    let Some(path) = job_summary() else { return Ok(()) };
     let added = File::options().create(true).append(true).open(&path);
     added.and_then(|mut file| file.write_all(markdown.as_bytes())).map_err(|error| {
-        let path = Path::new(&path).display();
         Failure::run(
-            format!("cannot add to the job summary {path}: {error}"),
+            format!("cannot add to the job summary {}: {error}", path.display()),
             "let GITHUB_STEP_SUMMARY name a file that can be written, or unset it",
         )
     })
+}
+
+/// Where that summary is.
+pub(crate) fn job_summary() -> Option<PathBuf> {
+    std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
 /// The page next to a run file.

@@ -195,7 +195,8 @@ impl Serve {
                     "give --listen an ADDRESS:PORT",
                 ));
             };
-            return self.trade.run(listen, self.workers, self.grace.into(), self.stats.is_some());
+            let grace = self.grace.into();
+            return self.trade.run(listen, self.workers, grace, self.stats.is_some(), self.user);
         }
         let mut plan = self.plan()?;
         plan.tls = self.tls.plan(self.listen.ip())?;

@@ -17,7 +17,7 @@ use crate::serve_trade::{self, TradeArgs};
 /// Options of `dns` besides its own; it has no model, no mechanism and no connections that could be limited.
 const OF_DNS: [&str; 6] = ["protocol", "listen", "workers", "stats", "user", "confine"];
 /// Those of `trade`, likewise.
-const OF_TRADE: [&str; 5] = ["protocol", "listen", "workers", "stats", "grace"];
+const OF_TRADE: [&str; 6] = ["protocol", "listen", "workers", "stats", "grace", "user"];
 /// Options of the way in which files are sent.
 const OF_FILES: [&str; 2] = ["keep_files", "no_cork"];
 

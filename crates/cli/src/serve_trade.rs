@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use pitot_meter::units;
 use pitot_results::Failure;
+use pitot_sys::user::User;
 use pitot_trade::population::Population;
 use pitot_trade::{Database, Isolation, Orders, TradePlan};
 
@@ -110,6 +111,7 @@ impl TradeArgs {
         threads: Option<usize>,
         grace: Duration,
         stats: bool,
+        user: Option<User>,
     ) -> Result<ExitCode, Failure> {
         let database = match (self.database, self.with_postgres) {
             (Some(database), _) => database,
@@ -139,12 +141,14 @@ impl TradeArgs {
             grace,
         };
         if self.audit {
+            crate::user::become_user(user)?;
             let audit = pitot_trade::audit_of(&plan)?;
             // stdout may be closed; the exit code says it too.
             print_line(audit.json());
             return Ok(if audit.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
-        let summary = pitot_trade::run(&plan, |addr| {
+        let become_user = || crate::user::become_user(user);
+        let summary = pitot_trade::run(&plan, become_user, |addr| {
             // stdout may be closed; the server runs all the same.
             print_line(format_args!("ready {addr}"));
         })?;

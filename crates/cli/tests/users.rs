@@ -232,8 +232,8 @@ fn unknown_users_root_and_others_than_root_are_refused() {
             assert!(said.contains("only root may do that"), "{command:?}: {said}");
         }
     }
-    let said = bed.refused(&["serve", "trade", "--user", USER]);
-    assert!(said.contains("--user has no effect on trade"), "{said}");
+    let said = bed.refused(&["serve", "trade", "--confine"]);
+    assert!(said.contains("--confine has no effect on trade"), "{said}");
 }
 
 #[needs("root")]
@@ -243,6 +243,27 @@ fn dns_answers_as_the_user() {
     let server = bed.serve(&["dns", "--user", USER]);
     assert_has_no_rights(server.child.id(), "dns");
     server.stop();
+}
+
+#[needs("root", "other-users")]
+#[test]
+fn the_brokerage_and_its_data_are_the_users() {
+    let bed = Bed::new();
+    let port = (600..1024).rev().find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap();
+    let listen = format!("127.0.0.1:{port}");
+    let server = bed.serve(&["trade", "--listen", &listen, "--users", "10", "--user", USER]);
+    assert_eq!(server.address, listen);
+    let table = ProcessTable::read();
+    table.of(server.child.id()).iter().for_each(|process| assert_has_no_rights(process.pid, "trade"));
+    assert_eq!(server.get("/audit").0, 200);
+    server.stop();
+    let root = bed.at("root/trade.db");
+    let said =
+        bed.refused(&["serve", "trade", "--database", &format!("sqlite:{}", root.display()), "--user", USER]);
+    assert!(
+        said.contains("cannot be used as a database") && said.contains("a file that can be written"),
+        "{said}"
+    );
 }
 
 #[needs("root", "other-users")]
@@ -352,6 +373,71 @@ fn a_confined_server_of_every_model_serves_its_root_and_nothing_beside() {
         let said = server.stop();
         assert!(said.contains("pitot: confined by Landlock"), "{said}");
     }
+}
+
+#[test]
+fn a_confined_load_measures_as_any_other_and_starts_no_program() {
+    let bed = Bed::new();
+    if !can_confine(&bed) {
+        return;
+    }
+    let server = bed.serve(&["http"]);
+    let url = format!("http://{}/bytes/10", server.address);
+    let load = ["load", &url, "-c", "4", "-t", "2", "-n", "400", "--confine"];
+    let output = bed.pitot(&[&load[..], &["--json", "load.json"]].concat()).output().unwrap();
+    let said = text(&output);
+    assert!(output.status.success() && said.contains("pitot: confined by Landlock"), "{said}");
+    let result: serde_json::Value = serde_json::from_slice(&fs::read(bed.at("load.json")).unwrap()).unwrap();
+    assert_eq!(result["requests"]["completed"], 400, "{result}");
+    let said = bed.refused(&[&load[..], &["--processes", "2"]].concat());
+    assert!(said.contains("--confine forbids to execute programs"), "{said}");
+}
+
+/// A report whose output is a pipe waits for its reader, and can be looked at meanwhile.
+#[test]
+fn a_report_gives_up_its_rights_before_it_reads_and_writes_where_it_is_told() {
+    let bed = Bed::new();
+    let run = bed.at("runs/some.pitot");
+    for directory in ["runs", "elsewhere"] {
+        fs::create_dir(bed.at(directory)).unwrap();
+    }
+    let plan = ["run", "--server", "loop", "-d", "200ms", "--repetitions", "1"];
+    let measured = bed.pitot(&[&plan[..], &["-o", run.to_str().unwrap()]].concat()).output().unwrap();
+    assert!(run.exists(), "{}", text(&measured));
+    symlink("../elsewhere/there.md", bed.at("runs/link.md")).unwrap();
+    symlink("runs/some.pitot", bed.at("by-a-link.pitot")).unwrap();
+    fs::write(bed.at("elsewhere/there.md"), "old").unwrap();
+    let summary = bed.at("elsewhere/summary");
+    for (arguments, made) in [
+        (&["report", "runs/some.pitot"][..], "runs/some.html"),
+        (&["report", "by-a-link.pitot"], "by-a-link.html"),
+        (&["report", "runs/some.pitot", "-o", "elsewhere/new.csv"], "elsewhere/new.csv"),
+        (&["report", "runs/some.pitot", "-o", "runs/link.md"], "elsewhere/there.md"),
+        (&["report", "runs/some.pitot", "--format", "github"], "elsewhere/summary"),
+        (&["compare", "runs/some.pitot", "by-a-link.pitot", "--format", "html"], "some-vs-by-a-link.html"),
+    ] {
+        let output = bed.pitot(arguments).env("GITHUB_STEP_SUMMARY", &summary).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", text(&output));
+        assert!(fs::read_to_string(bed.at(made)).unwrap().len() > "old".len(), "{arguments:?}");
+    }
+    let output = bed.pitot(&["report", "runs/some.pitot", "-o", "/dev/stdout"]).output().unwrap();
+    assert!(output.status.success() && !output.stdout.is_empty(), "{}", text(&output));
+    let said = bed.pitot(&["report", "none/some.pitot"]).output().unwrap();
+    assert!(text(&said).contains("No such file"), "{}", text(&said));
+
+    if pitot_sys::landlock::abi().is_err() {
+        return;
+    }
+    rustix::fs::mknodat(rustix::fs::CWD, bed.at("fifo"), rustix::fs::FileType::Fifo, 0o600.into(), 0)
+        .unwrap();
+    let mut report = bed.pitot(&["report", "runs/some.pitot", "-o", "fifo"]).spawn().unwrap();
+    let until = Instant::now() + TIMEOUT;
+    while status(report.id(), "NoNewPrivs") != ["1"] {
+        assert!(Instant::now() < until && report.try_wait().unwrap().is_none(), "it kept its rights");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(!fs::read(bed.at("fifo")).unwrap().is_empty());
+    assert!(report.wait().unwrap().success());
 }
 
 #[test]

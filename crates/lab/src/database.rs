@@ -434,6 +434,8 @@ pub fn open_to_read(path: &Path) -> Result<Connection, DatabaseError> {
         guard(&connection)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
         limit_work(&mut connection, path)?;
+        // A reader that is confined has no directory for temporary files.
+        connection.pragma_update(None, "temp_store", "MEMORY")?;
         Ok(connection)
     };
     let connection = guarded(Connection::open_with_flags(path, flags)?);

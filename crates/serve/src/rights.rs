@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pitot_results::{Failure, stderr};
-use pitot_sys::landlock::{self, Allowed};
+use pitot_sys::landlock::{self, Allowed, Tcp};
 use pitot_sys::process::SingleThreaded;
 use pitot_sys::user::User;
 use rustix::fs::{Access, Mode, OFlags, access, open};
@@ -111,7 +111,7 @@ pub fn confine_to_open_files() -> Result<(), Failure> {
 }
 
 fn restrict(proof: SingleThreaded, rules: &[(BorrowedFd<'_>, Allowed)]) -> Result<(), Failure> {
-    let version = landlock::confine(proof, rules).map_err(unavailable)?;
+    let version = landlock::confine(proof, rules, Tcp::None).map_err(unavailable)?;
     stderr::line(format_args!(
         "pitot: confined by Landlock, version {version} (docs/security.md says what that forbids)"
     ));

@@ -19,6 +19,8 @@ const REMOVE_FILE: u64 = 1 << 5;
 const MAKE_REG: u64 = 1 << 8;
 const REFER: u64 = 1 << 13;
 const TRUNCATE: u64 = 1 << 14;
+/// Those that a rule about a single file can leave.
+const OF_FILE: u64 = WRITE_FILE | READ_FILE | TRUNCATE;
 /// All rights that each version knows, from the first on.
 const KNOWN_FILES: [u64; 5] = [(1 << 13) - 1, (1 << 14) - 1, (1 << 15) - 1, (1 << 15) - 1, (1 << 16) - 1];
 /// LANDLOCK_ACCESS_NET_BIND_TCP and _CONNECT_TCP, from version 4 on.
@@ -31,7 +33,7 @@ const SCOPES_ABI: u32 = 6;
 const CREATE_RULESET_VERSION: u32 = 1;
 const RULE_PATH_BENEATH: u32 = 1;
 
-/// What may be done to files below a directory.
+/// What may be done to a file, or to the files below a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allowed {
     /// Files are read, directories listed.
@@ -50,6 +52,15 @@ impl Allowed {
             Allowed::Remove => REMOVE_FILE,
         }
     }
+}
+
+/// Which TCP connections may still be opened, and sockets bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tcp {
+    /// Any.
+    All,
+    /// None, from version 4 on.
+    None,
 }
 
 /// `struct landlock_ruleset_attr`. Kernels take a longer one than they know if what they do not know is zero.
@@ -101,24 +112,28 @@ fn explain(e: &io::Error) -> Unavailable {
     Unavailable { what: "Landlock".into(), cause, cure: cure.into() }
 }
 
-/// From now on this process, and all that it starts, may open nothing but what is below these directories, may execute nothing,
-/// may gain no rights by executing, from version 4 on open and bind no TCP socket, and from version 6 on reach no abstract
-/// socket and send no signal to others. Returns the version.
+/// From now on this process, and all that it starts, may open nothing but these files and what is below these directories, may
+/// execute nothing, may gain no rights by executing, and from version 6 on reach no abstract socket and send no signal to
+/// others. Returns the version.
 ///
 /// # Errors
 /// [`Unavailable`] if the kernel cannot do it. Then nothing has changed.
-pub fn confine(_proof: SingleThreaded, rules: &[(BorrowedFd<'_>, Allowed)]) -> Result<u32, Unavailable> {
+pub fn confine(
+    _proof: SingleThreaded,
+    rules: &[(BorrowedFd<'_>, Allowed)],
+    tcp: Tcp,
+) -> Result<u32, Unavailable> {
     let abi = abi()?;
-    restrict(abi, rules).map_err(|e| explain(&e))?;
+    restrict(abi, rules, tcp).map_err(|e| explain(&e))?;
     Ok(abi)
 }
 
-fn restrict(abi: u32, rules: &[(BorrowedFd<'_>, Allowed)]) -> io::Result<()> {
+fn restrict(abi: u32, rules: &[(BorrowedFd<'_>, Allowed)], tcp: Tcp) -> io::Result<()> {
     let check = |result: libc::c_long| if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) };
     let known = KNOWN_FILES[(abi as usize).clamp(1, KNOWN_FILES.len()) - 1];
     let ruleset = Ruleset {
         files: known,
-        net: if abi >= TCP_ABI { TCP } else { 0 },
+        net: if abi >= TCP_ABI && tcp == Tcp::None { TCP } else { 0 },
         scoped: if abi >= SCOPES_ABI { SCOPES } else { 0 },
     };
     debug_assert!(known & EXECUTE != 0);
@@ -129,10 +144,11 @@ fn restrict(abi: u32, rules: &[(BorrowedFd<'_>, Allowed)]) -> io::Result<()> {
     let made = check(made)? as i32;
     // SAFETY: the call gave a descriptor that nobody else owns.
     let made = unsafe { OwnedFd::from_raw_fd(made) };
-    for (directory, allowed) in rules {
-        let beneath = Beneath { allowed: allowed.rights() & known, parent: directory.as_raw_fd() };
+    for (place, allowed) in rules {
+        let of_kind = if is_directory(*place)? { u64::MAX } else { OF_FILE };
+        let beneath = Beneath { allowed: allowed.rights() & known & of_kind, parent: place.as_raw_fd() };
         // SAFETY: the pointer is to a local variable of the type that this kind of rule takes; both descriptors are open.
-        check(unsafe {
+        let added = check(unsafe {
             libc::syscall(
                 libc::SYS_landlock_add_rule,
                 made.as_raw_fd(),
@@ -140,7 +156,12 @@ fn restrict(abi: u32, rules: &[(BorrowedFd<'_>, Allowed)]) -> io::Result<()> {
                 &raw const beneath,
                 0_u32,
             )
-        })?;
+        });
+        match added {
+            // A pipe or a socket, as /dev/stdout can be one: such are never refused, and no rule can name them.
+            Err(e) if e.raw_os_error() == Some(libc::EBADFD) => {}
+            added => drop(added?),
+        }
     }
     // SAFETY: neither call reads memory.
     unsafe {
@@ -150,6 +171,11 @@ fn restrict(abi: u32, rules: &[(BorrowedFd<'_>, Allowed)]) -> io::Result<()> {
     Ok(())
 }
 
+fn is_directory(place: BorrowedFd<'_>) -> io::Result<bool> {
+    let about = rustix::fs::fstat(place)?;
+    Ok(rustix::fs::FileType::from_raw_mode(about.st_mode).is_dir())
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::fd::AsFd;
@@ -157,10 +183,10 @@ mod tests {
     use super::*;
 
     /// Runs `test` in a thread that is confined: Landlock is a thread's.
-    fn confined(rules: &[(BorrowedFd<'_>, Allowed)], test: impl FnOnce() + Send) {
+    fn confined(rules: &[(BorrowedFd<'_>, Allowed)], tcp: Tcp, test: impl FnOnce() + Send) {
         std::thread::scope(|scope| {
             let made = scope.spawn(|| {
-                restrict(abi().unwrap(), rules).unwrap();
+                restrict(abi().unwrap(), rules, tcp).unwrap();
                 test();
             });
             made.join().unwrap();
@@ -190,7 +216,7 @@ mod tests {
             (write.as_fd(), Allowed::Write),
             (remove.as_fd(), Allowed::Remove),
         ];
-        confined(&rules, || {
+        confined(&rules, Tcp::None, || {
             assert_eq!(std::fs::read_to_string(at("read/file")).unwrap(), "read");
             std::fs::write(at("write/new"), "x").unwrap();
             std::fs::rename(at("write/new"), at("write/file")).unwrap();
@@ -209,6 +235,35 @@ mod tests {
                 refused(connected.map(drop), "a connection");
                 refused(std::net::TcpListener::bind("127.0.0.1:0").map(drop), "a listener");
             }
+        });
+    }
+
+    #[test]
+    fn a_file_can_be_named_alone_a_pipe_needs_no_rule_and_connections_can_be_left() {
+        if abi().is_err() {
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        for name in ["written", "read", "other"] {
+            std::fs::write(at(name), name).unwrap();
+        }
+        let (pipe, end) = std::io::pipe().unwrap();
+        let through_proc = format!("/proc/self/fd/{}", end.as_raw_fd());
+        let open = |name: &str| std::fs::File::open(at(name)).unwrap();
+        let (written, read) = (open("written"), open("read"));
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let rules = [
+            (written.as_fd(), Allowed::Write),
+            (read.as_fd(), Allowed::Read),
+            (pipe.as_fd(), Allowed::Write),
+        ];
+        confined(&rules, Tcp::All, || {
+            std::fs::write(at("written"), "x").unwrap();
+            assert_eq!(std::fs::read_to_string(at("read")).unwrap(), "read");
+            assert!(std::fs::write(at("read"), "x").is_err() && std::fs::read(at("other")).is_err());
+            std::fs::write(&through_proc, "x").unwrap();
+            std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         });
     }
 }

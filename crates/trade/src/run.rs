@@ -9,7 +9,7 @@ use pitot_results::{Failure, stderr};
 use pitot_sys::signal::{Signal, SignalFd};
 use pitot_sys::usage;
 use serde_json::{Value as Json, json};
-use tokio::net::TcpListener;
+use tokio::net::TcpSocket;
 use tokio::runtime::Runtime;
 use tokio::sync::{Notify, watch};
 
@@ -31,6 +31,8 @@ const FILL_LOOK: Duration = Duration::from_millis(2);
 const AUDIT_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long it is tried again because the database is not there: one that crashed needs a while until it is.
 const AUDIT_LOST: Duration = Duration::from_secs(10);
+/// Connections that may wait to be accepted.
+const BACKLOG: u32 = 1024;
 
 /// What a server did.
 #[derive(Debug)]
@@ -41,13 +43,20 @@ pub struct Summary {
     pub audit: Result<Audit, String>,
 }
 
-/// Serves until SIGINT, SIGTERM or SIGHUP. `ready` is called with the address once requests are answered.
+/// Serves until SIGINT, SIGTERM or SIGHUP. `bound` is called once the address is taken, before anything else is opened or
+/// started: there rights can be given up. `ready` is called with the address once requests are answered.
 ///
 /// Must be called while the process has one thread, if the plan wants a private cluster or a temporary file.
 ///
 /// # Errors
-/// The database or the address cannot be used.
-pub fn run(plan: &TradePlan, ready: impl FnOnce(SocketAddr)) -> Result<Summary, Failure> {
+/// The database or the address cannot be used; that of `bound`.
+pub fn run(
+    plan: &TradePlan,
+    bound: impl FnOnce() -> Result<(), Failure>,
+    ready: impl FnOnce(SocketAddr),
+) -> Result<Summary, Failure> {
+    let socket = bind(plan.listen).map_err(|e| cannot_listen(plan.listen, &e))?;
+    bound()?;
     let guardian = match plan.database {
         Database::Temporary | Database::PrivatePostgres => Some(Guardian::start().map_err(|e| {
             Failure::run(
@@ -75,7 +84,7 @@ pub fn run(plan: &TradePlan, ready: impl FnOnce(SocketAddr)) -> Result<Summary, 
         .enable_all()
         .build()
         .map_err(|e| Failure::run(format!("cannot start threads: {e}"), "raise ulimit -u"))?;
-    let served = serve(plan, &store, cluster.as_mut(), &signals, &runtime, ready);
+    let served = serve(plan, socket, &store, cluster.as_mut(), &signals, &runtime, ready);
     // Statements that hang do not keep the process.
     runtime.shutdown_timeout(Duration::from_secs(1));
     drop(store);
@@ -83,6 +92,21 @@ pub fn run(plan: &TradePlan, ready: impl FnOnce(SocketAddr)) -> Result<Summary, 
         cluster.stop();
     }
     served
+}
+
+/// Takes the address. Nobody can connect before the tables are filled.
+fn bind(address: SocketAddr) -> io::Result<TcpSocket> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    Ok(socket)
+}
+
+fn cannot_listen(address: SocketAddr, e: &io::Error) -> Failure {
+    Failure::misuse(
+        format!("cannot listen on {address}: {e}"),
+        "choose another --listen; a port below 1024 needs privileges",
+    )
 }
 
 /// Recomputes everything from the tables of a database, without serving anything.
@@ -172,6 +196,7 @@ fn unprepared(e: &StoreError) -> Failure {
 
 fn serve(
     plan: &TradePlan,
+    socket: TcpSocket,
     store: &Arc<dyn Store>,
     mut cluster: Option<&mut Cluster>,
     signals: &SignalFd,
@@ -183,14 +208,9 @@ fn serve(
     let stats = Arc::new(Stats::default());
     let placed = Arc::new(Notify::new());
     let app = Arc::new(App::new(plan, Arc::clone(store), Arc::clone(&stats), Arc::clone(&placed)));
-    let cannot_listen = |e: io::Error| {
-        Failure::misuse(
-            format!("cannot listen on {}: {e}", plan.listen),
-            "choose another --listen; a port below 1024 needs privileges",
-        )
-    };
-    let listener = runtime.block_on(TcpListener::bind(plan.listen)).map_err(cannot_listen)?;
-    let address = listener.local_addr().map_err(cannot_listen)?;
+    let listener = runtime.block_on(async { socket.listen(BACKLOG) });
+    let listener = listener.map_err(|e| cannot_listen(plan.listen, &e))?;
+    let address = listener.local_addr().map_err(|e| cannot_listen(plan.listen, &e))?;
     let queue = (plan.orders == Orders::Queued
         || runtime.block_on(queue::drain(store, &stats)).is_none_or(|n| n > 0))
     .then(|| runtime.spawn(queue::work(Arc::clone(store), Arc::clone(&stats), placed)));
