@@ -10,7 +10,7 @@ use pitot_results::stderr;
 use pitot_sys::limits;
 use rustix::io::Errno;
 
-use crate::counters::{Count, WorkerCounters};
+use crate::counters::{Count, Notice, WorkerCounters};
 
 /// Descriptors of each process that connections leave to files, at most, where its workers serve many connections each.
 const FOR_FILES_MAX: u64 = 64;
@@ -43,7 +43,7 @@ impl Admission {
         if has_room && counters.opened(self.connections_max) {
             return true;
         }
-        if counters.shed() == 0 {
+        if counters.tells(Notice::Shed) {
             self.warn(has_room);
         }
         counters.add(Count::Shed, 1);
@@ -52,7 +52,7 @@ impl Admission {
 
     /// Counts an admitted connection as shed, since no thread or process can be started for it, and says so once. It is closed.
     pub fn no_worker(&self, counters: &WorkerCounters, kind: &str, why: &io::Error) {
-        if counters.shed() == 0 {
+        if counters.tells(Notice::Shed) {
             stderr::line(format_args!(
                 "pitot: connections are closed because no {kind} can be started for them: {why}\n  \
                  raise the limits on processes and memory (ulimit -u, ulimit -v, the pids cgroup), or serve with --model loop"
@@ -64,7 +64,7 @@ impl Admission {
 
     /// Counts an accept that failed for lack of descriptors or memory, and says so once.
     pub fn no_room(&self, counters: &WorkerCounters, why: Errno) {
-        if counters.accept_failed() == 0 {
+        if counters.tells(Notice::AcceptFailed) {
             let cure = match why {
                 Errno::MFILE => {
                     "raise the limit with ulimit -n, or spread them over processes with --model preloop"

@@ -125,6 +125,7 @@ const BLOCK: usize = 40;
 const HEAD: usize = 8;
 const OPEN: usize = 0;
 const OPEN_PEAK: usize = 1;
+const TOLD: usize = 2;
 
 const _: () = assert!(Count::ALL.len() <= BLOCK && BLOCK.is_multiple_of(8));
 
@@ -188,6 +189,15 @@ impl Counters {
     pub fn open_peak(&self) -> u64 {
         self.memory.counters()[OPEN_PEAK].load(Relaxed)
     }
+}
+
+/// What is told once.
+#[derive(Clone, Copy, Debug)]
+pub enum Notice {
+    /// Connections are shed.
+    Shed,
+    /// Connections cannot be accepted.
+    AcceptFailed,
 }
 
 /// One worker's counters.
@@ -281,14 +291,9 @@ impl WorkerCounters {
         true
     }
 
-    /// Connections that all workers have shed so far.
-    pub fn shed(&self) -> u64 {
-        self.counters.total(Count::Shed)
-    }
-
-    /// Accepts that have failed in all workers so far.
-    pub fn accept_failed(&self) -> u64 {
-        self.counters.total(Count::AcceptFailed)
+    /// Whether a worker is the first of all to ask that: what is wrong is told once, also where many meet it at the same moment.
+    pub fn tells(&self, notice: Notice) -> bool {
+        self.counters.memory.counters()[TOLD + notice as usize].swap(1, Relaxed) == 0
     }
 
     /// Counts the close of a connection that [`WorkerCounters::opened`] has counted.
@@ -324,5 +329,27 @@ mod tests {
         assert_eq!(counters.total(Count::Accepted), 2);
         assert_eq!((counters.settle(0), counters.settle(1), counters.settle(1)), (0, 1, 0));
         assert_eq!((counters.open(), counters.total(Count::Closed)), (0, 2));
+    }
+
+    #[test]
+    fn what_many_threads_meet_at_once_is_told_once() {
+        let counters = Counters::new(4).unwrap();
+        let start = std::sync::Barrier::new(16);
+        let ask = |index| {
+            start.wait();
+            usize::from(counters.worker(index).tells(Notice::AcceptFailed))
+        };
+        let told: usize = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..16)
+                .map(|index| {
+                    scope.spawn({
+                        let ask = &ask;
+                        move || ask(index)
+                    })
+                })
+                .collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+        });
+        assert_eq!((told, counters.worker(0).tells(Notice::Shed)), (1, true));
     }
 }
