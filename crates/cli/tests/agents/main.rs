@@ -58,16 +58,21 @@ fn a_link_that_limits_is_in_the_verdict_and_the_server_is_not_blamed() {
         assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
         network.assert_nothing_is_left();
         let run = Run::open(&dir.path().join("run.pitot")).unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
         for repetition in run.cells.iter().flat_map(|cell| &cell.repetitions) {
             let verdict = &repetition.verdict;
-            assert_eq!(verdict.kind, VerdictKind::NetworkBound, "{}", verdict.reason);
-            assert!(verdict.reason.contains("neither side was busy"), "{}", verdict.reason);
+            match verdict.kind {
+                VerdictKind::NetworkBound => {
+                    assert!(verdict.reason.contains("neither side was busy"), "{}", verdict.reason);
+                    assert!(said.contains("limited by the network"), "{said}");
+                }
+                // Beside other tests, which leave a server no CPU with which it could fill its link.
+                VerdictKind::Noisy => {
+                    assert!(verdict.reason.contains("other processes used"), "{}", verdict.reason);
+                }
+                other => panic!("{test}: {other:?}: {}", verdict.reason),
+            }
         }
-        assert!(
-            String::from_utf8_lossy(&output.stdout).contains("limited by the network"),
-            "{}",
-            String::from_utf8_lossy(&output.stdout)
-        );
     }
 }
 
