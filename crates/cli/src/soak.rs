@@ -63,6 +63,10 @@ pub(crate) struct Soak {
     /// children.
     #[arg(long, value_name = "N")]
     pid: Option<u32>,
+    /// With a URL: the unit of systemd, or the directory of the control group, whose processes are watched likewise. When somebody
+    /// starts it again, they are found again, and that is counted.
+    #[arg(long, value_name = "UNIT|DIR", conflicts_with = "pid")]
+    unit: Option<String>,
     /// A server to start; give the option once for each. They all run at the same time. As with `pitot run`: a command with
     /// {address}, a target, or a server of Pitot.
     #[arg(long = "server", id = "server", value_name = "SERVER")]
@@ -176,6 +180,7 @@ impl Soak {
             ("--for", self.length.is_some()),
             ("--output", self.output.is_some()),
             ("--server", !self.servers.is_empty()),
+            ("--unit", self.unit.is_some()),
             ("--url", self.url.is_some()),
             ("--connections", self.connections.is_some()),
             ("--rate", self.rate.is_some()),

@@ -7,7 +7,7 @@ pub mod access;
 pub mod affinity;
 pub mod clock;
 pub mod connect;
-mod control_group;
+pub mod control_group;
 pub mod disk;
 pub mod errno;
 pub mod ethtool;
@@ -46,7 +46,6 @@ pub mod usage;
 pub mod user;
 mod waker;
 
-pub use control_group::control_group;
 pub use eventfd::EventFd;
 pub use mapping::Mapping;
 pub use mark::Mark;

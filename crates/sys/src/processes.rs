@@ -136,10 +136,15 @@ impl ProcessTable {
     /// A server's processes: the first, its descendants, and the members of a session that it leads with theirs. The first
     /// comes first, if it is there, and the others by number.
     pub fn of(&self, first: u32) -> Vec<&Process> {
-        let mut known: HashSet<u32> = HashSet::from([first]);
+        self.of_all(&[first])
+    }
+
+    /// Likewise of a server that has several first processes. The first of all comes first, if it is there.
+    pub fn of_all(&self, firsts: &[u32]) -> Vec<&Process> {
+        let mut known: HashSet<u32> = firsts.iter().copied().collect();
         loop {
             let before = known.len();
-            let belongs = |p: &&Process| p.stat.session == first || known.contains(&p.stat.parent);
+            let belongs = |p: &&Process| firsts.contains(&p.stat.session) || known.contains(&p.stat.parent);
             let found: Vec<u32> = self.0.iter().filter(belongs).map(|p| p.pid).collect();
             known.extend(found);
             if known.len() == before {
@@ -147,7 +152,7 @@ impl ProcessTable {
             }
         }
         let mut all: Vec<&Process> = self.0.iter().filter(|p| known.contains(&p.pid)).collect();
-        all.sort_by_key(|process| (process.pid != first, process.pid));
+        all.sort_by_key(|process| (firsts.first() != Some(&process.pid), process.pid));
         all
     }
 }
@@ -155,7 +160,7 @@ impl ProcessTable {
 impl ProcessTable {
     /// All but the processes of these servers, and threads of the kernel.
     pub fn others(&self, firsts: &[u32]) -> Vec<&Process> {
-        let own: HashSet<u32> = firsts.iter().flat_map(|first| self.of(*first)).map(|p| p.pid).collect();
+        let own: HashSet<u32> = self.of_all(firsts).into_iter().map(|p| p.pid).collect();
         self.0.iter().filter(|process| !own.contains(&process.pid) && !process.stat.kernel_thread).collect()
     }
 }

@@ -1,9 +1,12 @@
 //! What a soak runs: from the command line to servers and loads.
 
+use std::path::PathBuf;
+
 use pitot_host::CpuSplit;
 use pitot_lab::{Cell, Ground, Plan, Prepared, SoakPlan, prepare, suite};
 use pitot_results::Failure;
-use pitot_soak::run::{LoadOrder, Server, SubjectOrder, Watched};
+use pitot_soak::run::{LoadOrder, Server, SubjectOrder, Watch, Watched};
+use pitot_sys::control_group;
 
 use super::{Soak, faults};
 use crate::catalog::catalog;
@@ -111,10 +114,11 @@ impl Soak {
                 "give the settings one level each, or make a soak of each",
             ));
         }
-        if let Some(pid) = self.pid {
+        let of_running = [("--pid", self.pid.is_some()), ("--unit", self.unit.is_some())];
+        if let Some((option, _)) = of_running.iter().find(|(_, is_given)| *is_given) {
             return Err(Failure::misuse(
-                format!("--pid {pid} is for a server that is running, and here servers are started"),
-                "leave --pid out, or give the URL of the server instead of a plan",
+                format!("{option} is for a server that is running, and here servers are started"),
+                format!("leave {option} out, or give the URL of the server instead of a plan"),
             ));
         }
         Ok(Target::Plan(Box::new(prepared)))
@@ -191,7 +195,8 @@ impl Soak {
         let as_it_is = |word: &str| word.to_owned();
         match target {
             Target::Running(url) => {
-                let process = self.pid.map(watched).transpose()?;
+                let process = self.pid.map(|pid| watched(pid).map(Watch::Process));
+                let watch = process.or_else(|| self.unit.as_deref().map(unit)).transpose()?;
                 let mut loads = Vec::new();
                 if self.loads.is_empty() || self.connections.is_some() || self.rate.is_some() {
                     let mut words =
@@ -206,7 +211,7 @@ impl Soak {
                     let argv = further(line, &place, (pitot, url, cpus), None, &as_it_is)?;
                     loads.push((line.clone(), LoadOrder::Command(argv)));
                 }
-                let server = Server::Running { process, port: port(url) };
+                let server = Server::Running { watch, port: port(url) };
                 Ok(vec![SubjectOrder { name: url.clone(), server, loads, faults: Vec::new() }])
             }
             Target::Plan(prepared) => {
@@ -235,6 +240,32 @@ fn watched(pid: u32) -> Result<Watched, Failure> {
         Failure::misuse(
             format!("--pid {pid}: there is no such process"),
             "give the number of the server's first process (ss -tlnp shows it), or leave --pid out",
+        )
+    })
+}
+
+/// The processes of a unit of systemd, or of the control group whose directory is named.
+fn unit(name: &str) -> Result<Watch, Failure> {
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let groups = match name {
+        dir if dir.contains('/') => vec![PathBuf::from(dir)],
+        _ => {
+            let full = if name.contains('.') { name.to_owned() } else { format!("{name}.service") };
+            control_group::groups_named(&mounts, &full)
+        }
+    };
+    let mut groups = groups.into_iter().filter(|dir| control_group::is_control_group(dir)).peekable();
+    let wrong = |what: &str, cure: &str| Failure::misuse(format!("--unit {name}: {what}"), cure);
+    if groups.peek().is_none() {
+        return Err(wrong(
+            "there is no such control group",
+            "give a unit that runs (systemctl status UNIT), or the directory of a control group below /sys/fs/cgroup",
+        ));
+    }
+    groups.find_map(Watch::group).ok_or_else(|| {
+        wrong(
+            "it has no process",
+            "start it first, or leave --unit out: then only what the loads see is known",
         )
     })
 }

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
+use pitot_needs::needs;
 use pitot_soak::Soak;
 use pitot_soak::record::{Endings, Event, EventKind, State};
+use pitot_sys::control_group;
 use rustix::process::Signal;
 
 use super::{PITOT, Running, children, said, signal, soak, until};
@@ -219,6 +221,83 @@ fn the_process_of_a_running_server_may_end_and_the_load_goes_on() {
     assert_eq!(lab.0.wait().unwrap().code(), Some(1));
 }
 
+/// A control group of a test, with what it leaves of it.
+struct Group(PathBuf);
+
+impl Group {
+    fn new() -> Group {
+        let read = |path: &str| std::fs::read_to_string(path).unwrap();
+        let (mounts, own) = (read("/proc/self/mountinfo"), read("/proc/self/cgroup"));
+        let name = format!("pitot-test-unit-{}", std::process::id());
+        let parents = [None, Some("cpuacct")].into_iter();
+        let mut parents = parents.filter_map(|kind| control_group::of_process(&mounts, &own, kind));
+        let made = parents.find_map(|dir| {
+            let dir = dir.join(&name);
+            std::fs::create_dir(&dir).is_ok().then_some(dir)
+        });
+        Group(made.expect("a control group"))
+    }
+
+    fn enter(&self, process: &Running) {
+        std::fs::write(self.0.join("cgroup.procs"), process.0.id().to_string()).unwrap();
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+#[needs("control-groups")]
+#[test]
+fn the_processes_of_a_unit_are_watched_and_found_again_when_somebody_starts_it_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.pitot");
+    let (_server, address) = super::server::start("nothing");
+    let (group, url) = (Group::new(), format!("http://{address}/"));
+    let sleeper = || Running(Command::new("sleep").arg("600").spawn().unwrap());
+    let start = |unit: &str| {
+        let rest = ["--for", "1h", "-c", "2", "--interval", "1s", "-o", "a.pitot"];
+        soak(dir.path(), &[&[&url, "--unit", unit][..], &rest].concat())
+    };
+    for (unit, why) in [
+        ("no-such-unit", "there is no such control group"),
+        ("/tmp", "there is no such"),
+        (group.0.to_str().unwrap(), "it has no process"),
+    ] {
+        let refused = start(unit).output().unwrap();
+        assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
+        assert!(said(&refused).contains(why), "{}", said(&refused));
+    }
+    // None is a child of another, as of a container.
+    let (mut first, second) = (sleeper(), sleeper());
+    group.enter(&first);
+    group.enter(&second);
+    let mut lab = Running(
+        start(group.0.to_str().unwrap()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap(),
+    );
+    with_intervals(&path, 2);
+    let processes = |soak: &Soak| soak.samples.iter().rfind(|s| s.figure == "processes").map(|s| s.mean);
+    assert_eq!(processes(&Soak::open(&path).unwrap()), Some(2.0));
+    drop(second);
+    first.0.kill().unwrap();
+    first.0.wait().unwrap();
+    let told = |kind| move |soak: &Soak| soak.events.iter().find(|e| e.kind == kind).cloned();
+    until("its end is told", || told(EventKind::ServerEnded)(&Soak::open(&path).ok()?));
+    let again = sleeper();
+    group.enter(&again);
+    let restarted =
+        until("its new start is told", || told(EventKind::ServerRestarted)(&Soak::open(&path).ok()?));
+    let sentence = format!("was started again, as process {}", again.0.id());
+    assert!(restarted.sentence.contains(&sentence), "{restarted:?}");
+    signal(lab.0.id(), Signal::INT);
+    assert_eq!(lab.0.wait().unwrap().code(), Some(1));
+    let soak = Soak::open(&path).unwrap();
+    assert_eq!(soak.subjects[0].endings, Endings { deaths: 1, restarts: 1 }, "{:?}", soak.events);
+    drop(again);
+}
+
 #[test]
 fn a_server_that_goes_away_is_loaded_all_the_same() {
     let dir = tempfile::tempdir().unwrap();
@@ -285,6 +364,10 @@ fn mistakes_are_told_with_their_cure() {
         (vec!["nothing.toml", "--for", "5s"], "nothing.toml"),
         (vec!["quick", "--for", "5s"], "at the same time"),
         (vec!["--server", "loop+epoll-et", "--pid", "1", "--for", "5s"], "is running"),
+        (
+            vec!["--server", "loop+epoll-et", "--unit", "nginx", "--for", "5s"],
+            "--unit is for a server that is running",
+        ),
         (vec!["http://127.0.0.1:1/", "--url", "http://x/", "--for", "5s"], "two URLs"),
         (vec!["http://127.0.0.1:1/", "--load", "-c '2", "--for", "5s"], "is not closed"),
         (vec!["http://127.0.0.1:1/", "--fault", "stop", "--for", "5s"], "is running"),

@@ -46,7 +46,7 @@ fn hierarchy() -> Option<Hierarchy> {
     let mounts = mounts()?;
     let memberships = std::fs::read_to_string("/proc/self/cgroup").ok()?;
     [true, false].into_iter().find_map(|is_unified| {
-        let own = control_group(&mounts, &memberships, controller(is_unified))?;
+        let own = control_group::of_process(&mounts, &memberships, controller(is_unified))?;
         if is_unified && !hands_memory_down(&own) {
             return None;
         }
@@ -135,7 +135,8 @@ fn home(pid: u32, hierarchy: &Hierarchy) -> Option<PathBuf> {
     let mounts = mounts()?;
     let memberships = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
     let is_unified = hierarchy.limit == "memory.max";
-    control_group(&mounts, &memberships, controller(is_unified)).or_else(|| Some(hierarchy.own.clone()))
+    control_group::of_process(&mounts, &memberships, controller(is_unified))
+        .or_else(|| Some(hierarchy.own.clone()))
 }
 
 fn enter(group: &Path, pid: u32) -> std::io::Result<()> {
@@ -198,7 +199,7 @@ mod tests {
         let mounts = "31 30 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
                       32 30 0:28 / /no/such/mount rw,nosuid - cgroup2 cgroup2 rw\n";
         let memberships = "4:memory:/lab/one\n0::/user.slice\n";
-        let of = |is_unified| control_group(mounts, memberships, controller(is_unified)).unwrap();
+        let of = |is_unified| control_group::of_process(mounts, memberships, controller(is_unified)).unwrap();
         assert_eq!(of(false), Path::new("/sys/fs/cgroup/memory/lab/one"));
         assert_eq!(of(true), Path::new("/no/such/mount/user.slice"));
         // A server of a run has such a group; it can be moved back to it all the same.

@@ -35,7 +35,7 @@ use crate::record::{Endings, Event, Fault, Load, Loss, Sample, State, Subject};
 use crate::throttle::ThrottleWatch;
 use counts::LoadCounts;
 use on_event::OnEvent;
-pub use order::{LoadOrder, Server, SubjectOrder, Watched};
+pub use order::{LoadOrder, Server, SubjectOrder, Watch, Watched};
 pub use status::{LoadStatus, ServerStatus, Status};
 use status::{told, told_of_fault};
 pub use subject::never_answered;
@@ -310,7 +310,7 @@ impl<'g> Run<'g> {
 
     /// The first processes of everything that belongs to the soak: this one, whose descendants the loads are, and the servers.
     fn own_processes(&mut self) -> Vec<u32> {
-        let servers = self.subjects.iter_mut().filter_map(|subject| subject.server.pid());
+        let servers = self.subjects.iter_mut().flat_map(|subject| subject.server.pids());
         servers.chain([std::process::id()]).collect()
     }
 

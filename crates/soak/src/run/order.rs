@@ -1,19 +1,21 @@
 //! What is run: servers with their loads.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use pitot_lab::StandingServer;
 use pitot_lab::fault::Schedule;
+use pitot_sys::control_group;
 use pitot_sys::processes::Process;
 
 /// A server of a soak.
 pub enum Server<'a> {
     /// One that the soak starts.
     Standing(Box<StandingServer<'a>>),
-    /// One that is running already, with its first process if that is known, and its port.
+    /// One that is running already, with its processes if they are known, and its port.
     Running {
-        /// The process.
-        process: Option<Watched>,
+        /// The processes.
+        watch: Option<Watch>,
         /// The port on which it listens.
         port: Option<u16>,
     },
@@ -37,6 +39,71 @@ impl Watched {
     pub fn is_alive(self) -> bool {
         Watched::of(self.pid) == Some(self)
     }
+}
+
+/// The processes of a server that the soak has not started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Watch {
+    /// One, until it ends, with its descendants and its session.
+    Process(Watched),
+    /// The members of a control group, whoever starts them.
+    Group(WatchedGroup),
+}
+
+/// A control group, and its first process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WatchedGroup {
+    dir: PathBuf,
+    first: Option<Watched>,
+}
+
+impl Watch {
+    /// The processes of a control group, whose directory this is; none if it has none.
+    pub fn group(dir: PathBuf) -> Option<Watch> {
+        let first = first_of(&control_group::members(&dir))?;
+        Some(Watch::Group(WatchedGroup { dir, first: Some(first) }))
+    }
+
+    /// The first process, if it has ended since the last look.
+    pub(super) fn take_gone(&mut self) -> Option<u32> {
+        match self {
+            Watch::Process(process) => (!process.is_alive()).then_some(process.pid),
+            Watch::Group(group) => group.first.take_if(|first| !first.is_alive()).map(|first| first.pid),
+        }
+    }
+
+    /// The process that is the first of a group again, after that has had none. A single process does not come back: nobody
+    /// knows which one follows it.
+    pub(super) fn take_back(&mut self) -> Option<u32> {
+        match self {
+            Watch::Group(group) if group.first.is_none() => {
+                group.first = first_of(&control_group::members(&group.dir));
+                group.first.map(|first| first.pid)
+            }
+            _ => None,
+        }
+    }
+
+    /// The first processes. Descendants and sessions of each are its own.
+    fn pids(&self) -> Vec<u32> {
+        match self {
+            Watch::Process(process) => vec![process.pid],
+            Watch::Group(group) => {
+                let members = control_group::members(&group.dir).into_iter().map(|process| process.pid);
+                let mut pids: Vec<u32> = members.collect();
+                pids.sort_by_key(|pid| group.first.is_none_or(|first| first.pid != *pid));
+                pids
+            }
+        }
+    }
+}
+
+/// The oldest process whose parent is none of them.
+fn first_of(members: &[Process]) -> Option<Watched> {
+    let pids: HashSet<u32> = members.iter().map(|process| process.pid).collect();
+    let roots = members.iter().filter(|process| !pids.contains(&process.stat.parent));
+    let first = roots.min_by_key(|process| (process.stat.started, process.pid))?;
+    Some(Watched { pid: first.pid, started: first.stat.started })
 }
 
 /// How a load is started.
@@ -86,11 +153,11 @@ impl Server<'_> {
         }
     }
 
-    /// Its first process.
-    pub(super) fn pid(&mut self) -> Option<u32> {
+    /// Its first processes, as far as they are known.
+    pub(super) fn pids(&mut self) -> Vec<u32> {
         match self {
-            Server::Standing(server) => server.pid(),
-            Server::Running { process, .. } => process.map(|process| process.pid),
+            Server::Standing(server) => server.pid().into_iter().collect(),
+            Server::Running { watch, .. } => watch.as_ref().map_or_else(Vec::new, Watch::pids),
         }
     }
 

@@ -9,7 +9,7 @@ use pitot_sys::processes::ProcessTable;
 
 use super::back_off::BackOff;
 use super::counts::{LoadCounts, Told};
-use super::order::{LoadOrder, Server};
+use super::order::{LoadOrder, Server, Watch};
 use super::{OnDeath, OnHang};
 use crate::fault::FaultWatch;
 use crate::figure::{self, Values};
@@ -129,6 +129,7 @@ impl<'g> RunningSubject<'g> {
         on_death: OnDeath,
         events: &mut Vec<Event>,
     ) -> Option<Failure> {
+        events.extend(self.return_of_watched(now_s));
         if self.is_up
             && let Some((sentence, tail)) = self.death()
         {
@@ -158,12 +159,25 @@ impl<'g> RunningSubject<'g> {
                 let ending = server.ended()?;
                 Some((format!("{} ended {ending}", self.name), server.output_tail()))
             }
-            Server::Running { process, .. } => {
-                let gone = process.take_if(|process| !process.is_alive())?.pid;
+            Server::Running { watch, .. } => {
+                let gone = watch.as_mut()?.take_gone()?;
+                if matches!(watch, Some(Watch::Process(_))) {
+                    *watch = None;
+                }
                 let sentence = format!("process {gone} of {} is gone; the load goes on", self.name);
                 Some((sentence, String::new()))
             }
         }
+    }
+
+    /// Whether somebody else has started again what is watched.
+    fn return_of_watched(&mut self, now_s: f64) -> Option<Event> {
+        let Server::Running { watch: Some(watch), .. } = &mut self.server else { return None };
+        let first = watch.take_back()?;
+        self.started_again_s = Some(now_s);
+        self.endings.restarts += 1;
+        let sentence = format!("{} was started again, as process {first}", self.name);
+        Some(self.event(now_s, EventKind::ServerRestarted, sentence, String::new()))
     }
 
     /// Starts a server in its time that is to be started again, and looks whether it is ready: others do not wait for it. If it fails,
@@ -340,8 +354,7 @@ impl<'g> RunningSubject<'g> {
             return None;
         }
         let table = ProcessTable::read();
-        let server = self.server.pid().map(|pid| table.of(pid)).unwrap_or_default();
-        let pids: Vec<u32> = server.iter().map(|process| process.pid).collect();
+        let pids: Vec<u32> = table.of_all(&self.server.pids()).iter().map(|process| process.pid).collect();
         let suspect = Suspect { subject: self.id, name: &self.name, pids: &pids, port: self.server.port() };
         let event = change.and_then(|change| self.hangs.event(change, now_s, &suspect));
         for change in of_loads {
@@ -391,11 +404,9 @@ impl<'g> RunningSubject<'g> {
     /// What it has used since the last interval, and holds.
     pub(super) fn values(&mut self, processes: &ProcessTable) -> Values {
         let replies = std::mem::take(&mut self.replies);
-        let Some(pid) = self.server.pid().filter(|_| self.is_up) else { return Values::new() };
-        let own = processes.of(pid);
-        if own.is_empty() {
-            return Values::new();
-        }
+        let pids = if self.is_up { self.server.pids() } else { Vec::new() };
+        let own = processes.of_all(&pids);
+        let Some(pid) = own.first().map(|first| first.pid) else { return Values::new() };
         let mut values = figure::held(&own);
         let cpu_ns = self.server.cpu_ns().unwrap_or_else(|| figure::cpu_ns(&own));
         let now = Instant::now();

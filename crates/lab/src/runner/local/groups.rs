@@ -9,15 +9,9 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use pitot_meter::Nanos;
-use pitot_sys::control_group;
+use pitot_sys::control_group::{self, all_below, is_control_group, members};
 use pitot_sys::processes::Process;
 use pitot_sys::spawn;
-use rustix::fs::statfs;
-
-/// The file systems of control groups: CGROUP_SUPER_MAGIC and CGROUP2_SUPER_MAGIC of linux/magic.h.
-const CONTROL_GROUPS: [u32; 2] = [0x0027_e0eb, 0x6367_7270];
-/// A program that makes groups below its own makes no deeper ones.
-const DEPTH_MAX: usize = 8;
 
 /// Where a counter of a control group stands, and how it is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,11 +79,6 @@ pub(super) fn remove_groups(parents: &[PathBuf], prefix: &str) -> bool {
     all_gone
 }
 
-/// Whether the kernel has made a directory for a control group: in another file system anybody can make one that looks so.
-fn is_control_group(dir: &Path) -> bool {
-    statfs(dir).is_ok_and(|system| CONTROL_GROUPS.contains(&(system.f_type as u32)))
-}
-
 /// Removes a group and those below it. True if it is gone, which it cannot be while it has a member.
 fn remove(dir: &Path) -> bool {
     all_below(dir).iter().rev().for_each(|group| drop(std::fs::remove_dir(group)));
@@ -104,37 +93,13 @@ fn kill(dir: &Path) {
     }
 }
 
-/// The members of a group and of those below it that have not ended.
-fn members(dir: &Path) -> Vec<Process> {
-    let lists = all_below(dir).into_iter().map(|group| std::fs::read_to_string(group.join("cgroup.procs")));
-    let lists: Vec<String> = lists.flatten().collect();
-    let pids = lists.iter().flat_map(|list| list.lines()).filter_map(|pid| pid.parse().ok());
-    pids.filter_map(Process::read).collect()
-}
-
-/// A group and those below it, each after the one that it is in.
-fn all_below(dir: &Path) -> Vec<PathBuf> {
-    let mut found = vec![dir.to_owned()];
-    let mut begin = 0;
-    for _ in 0..DEPTH_MAX {
-        let level = begin..found.len();
-        begin = level.end;
-        for at in level {
-            let entries = std::fs::read_dir(&found[at]).into_iter().flatten().flatten();
-            let groups = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-            found.extend(groups.map(|group| group.path()).collect::<Vec<_>>());
-        }
-    }
-    found
-}
-
 /// The directory of this process's own group.
 fn own_group(kind: Kind, mounts: &str, memberships: &str) -> Option<PathBuf> {
     let controller = match kind {
         Kind::Version2 => None,
         Kind::Version1 => Some("cpuacct"),
     };
-    control_group(mounts, memberships, controller)
+    control_group::of_process(mounts, memberships, controller)
 }
 
 /// The control group of one program. It is removed when it is dropped, unless it still has members.
