@@ -8,6 +8,7 @@ use clap::Args;
 use pitot_host::Machine;
 use pitot_host::check::Facts;
 use pitot_host::journal::{self, Applied, Journal, Wanted};
+use pitot_host::profile::PROFILES;
 use pitot_host::setting;
 use pitot_meter::{Nanos, units};
 use pitot_results::{Failure, stderr};
@@ -28,9 +29,7 @@ pub(super) struct Apply {
     /// Rules of `pitot host check` by name, whose settings mend what they find wrong, or settings as KEY=VALUE, such as net.core.somaxconn=4096.
     #[arg(value_name = "RULE|KEY=VALUE", required_unless_present = "profile")]
     changes: Vec<String>,
-    /// All settings of a profile: cache, load-generator, memcached-2009 or web. Those that this machine does not have are
-    /// left out and named.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help = profile_help())]
     profile: Vec<String>,
     /// Undo after this time, even if this terminal is gone.
     #[arg(long = "for", value_name = "TIME", value_parser = units::duration)]
@@ -44,6 +43,14 @@ pub(super) struct Apply {
     /// The output format.
     #[arg(long, default_value = "text")]
     format: Format,
+}
+
+fn profile_help() -> String {
+    let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
+    format!(
+        "All settings of a profile: {}. Those that this machine does not have are left out and named",
+        names.join(", ")
+    )
 }
 
 impl Apply {

@@ -2,15 +2,25 @@
 
 mod cache;
 mod entry;
+mod java;
 mod load_generator;
 mod memcached_2009;
+mod postgresql;
+mod proxy;
 mod web;
 
 pub use entry::{Gone, Profile, ProfileSetting};
 
 /// All profiles, by name.
-pub static PROFILES: &[Profile] =
-    &[cache::PROFILE, load_generator::PROFILE, memcached_2009::PROFILE, web::PROFILE];
+pub static PROFILES: &[Profile] = &[
+    cache::PROFILE,
+    java::PROFILE,
+    load_generator::PROFILE,
+    memcached_2009::PROFILE,
+    postgresql::PROFILE,
+    proxy::PROFILE,
+    web::PROFILE,
+];
 
 /// The profile of that name.
 pub fn profile(name: &str) -> Option<&'static Profile> {

@@ -1,0 +1,53 @@
+use super::entry::{Profile, at_least, set};
+
+pub(super) const PROFILE: Profile = Profile {
+    name: "proxy",
+    summary: "a proxy or load balancer: each connection is accepted once and opened once",
+    source: "Documentation/networking/ip-sysctl.rst and nf_conntrack-sysctl.rst, docs/host.md",
+    settings: &[
+        at_least(
+            "net.core.somaxconn",
+            "65535",
+            "A listener's queue holds a burst of connections while the proxy is busy.",
+        ),
+        at_least("net.ipv4.tcp_max_syn_backlog", "65535", "As many may be half open."),
+        set("net.ipv4.tcp_syncookies", "1", "A flood of SYNs does not shut others out."),
+        set(
+            "net.ipv4.ip_local_reserved_ports",
+            "listening",
+            "No outgoing connection takes the port of a service that listens now.",
+        ),
+        set(
+            "net.ipv4.ip_local_port_range",
+            "1024 65535",
+            "64,512 connections to each address and port of a backend.",
+        ),
+        set(
+            "net.ipv4.tcp_tw_reuse",
+            "1",
+            "Ports in TIME-WAIT serve new connections to the same backend after a second; the kernel's documentation wants it changed only by those who know why.",
+        ),
+        at_least("net.ipv4.tcp_max_tw_buckets", "2000000", "TIME-WAIT is not cut short."),
+        at_least(
+            "net.netfilter.nf_conntrack_max",
+            "1048576",
+            "Each request has two connections to be tracked, where they are.",
+        ),
+        set(
+            "net.ipv4.tcp_slow_start_after_idle",
+            "0",
+            "A kept connection to a backend keeps its congestion window over a pause.",
+        ),
+        at_least(
+            "net.ipv4.tcp_rmem",
+            "4096 131072 16777216",
+            "Receive windows can grow to what 1 Gbit/s over 100 ms takes.",
+        ),
+        at_least("net.ipv4.tcp_wmem", "4096 65536 16777216", "Send buffers can, too."),
+        set("net.ipv4.tcp_mtu_probing", "1", "A path that drops large segments without a word is found out."),
+        at_least("net.core.netdev_max_backlog", "16384", "Bursts wait for a CPU rather than being dropped."),
+        at_least("fs.nr_open", "1048576", "A process may have a descriptor for each of both connections."),
+        set("vm.swappiness", "10", "Buffers of connections stay in memory."),
+    ],
+    gone: &[],
+};
