@@ -34,6 +34,9 @@ pub(super) struct Apply {
     /// Undo after this time, even if this terminal is gone.
     #[arg(long = "for", value_name = "TIME", value_parser = units::duration)]
     undo_after: Option<Nanos>,
+    /// Set the same again at every boot, by files of sysctl.d(5) and tmpfiles.d(5), until `pitot host undo`.
+    #[arg(long, conflicts_with = "undo_after")]
+    persist: bool,
     /// Show what would be changed, and change nothing.
     #[arg(long)]
     dry_run: bool,
@@ -79,6 +82,13 @@ impl Apply {
                     notes.extend(note);
                 }
             }
+        }
+        if self.persist {
+            let (of_boot, impossible) = at_every_boot(&machine, &wanted)?;
+            wanted.extend(of_boot);
+            notes.extend(
+                impossible.into_iter().map(|key| format!("{key}: not set again at boot, no file does that")),
+            );
         }
         journal::check(&machine, &wanted)?;
         let mut outcomes =
@@ -139,6 +149,24 @@ impl Apply {
     }
 }
 
+/// The changes that make what can be set here be set again at every boot, and the keys of profiles for which there is no file.
+fn at_every_boot(machine: &Machine, wanted: &[Wanted]) -> Result<(Vec<Wanted>, Vec<String>), Failure> {
+    let is_here = |want: &&Wanted| {
+        setting::of(&want.change.key).is_some_and(|setting| setting.read(machine, &want.change.key).is_ok())
+    };
+    let here: Vec<&Wanted> = wanted.iter().filter(is_here).collect();
+    let (files, impossible) = setting::at_every_boot(machine, here.iter().map(|want| &want.change));
+    let asked = |key: &&&str| here.iter().any(|want| want.change.key == **key && want.is_required);
+    if let Some(key) = impossible.iter().find(asked) {
+        return Err(Failure::misuse(
+            format!("{key} cannot be set again at boot: neither sysctl.d(5) nor tmpfiles.d(5) can set it"),
+            "apply it without --persist, and by a service of your own at boot",
+        ));
+    }
+    let files = files.into_iter().map(|change| Wanted { change, by: "--persist".into(), is_required: true });
+    Ok((files.collect(), impossible.into_iter().map(str::to_owned).collect()))
+}
+
 /// What would become of the changes.
 fn foreseen(machine: &Machine, wanted: &[Wanted]) -> Vec<Applied> {
     let outcome = |want: &Wanted| {
@@ -170,6 +198,10 @@ fn to_json(outcomes: &[Applied], notes: &[String], dry_run: bool) -> serde_json:
 
 /// A value on a line of text.
 pub(super) fn shown(value: &str) -> String {
+    // A file.
+    if value.contains('\n') {
+        return units::counted(value.lines().count() as u64, "line", "lines");
+    }
     let words: Vec<&str> = value.split_whitespace().collect();
     if words.is_empty() { "nothing".into() } else { words.join(" ") }
 }

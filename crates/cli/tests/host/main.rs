@@ -487,3 +487,31 @@ fn without_rights_what_can_be_read_is_checked_and_the_right_that_is_missing_is_n
     assert_eq!(run(&["status"]).status.code(), Some(0));
     assert_eq!(run(&["undo"]).status.code(), Some(0));
 }
+
+#[needs("user-namespaces")]
+#[test]
+fn what_is_set_at_every_boot_is_in_files_until_it_is_undone() {
+    in_namespaces("what_is_set_at_every_boot_is_in_files_until_it_is_undone", |place| {
+        let file = "/etc/sysctl.d/90-pitot.conf";
+        let lines = || fs::read_to_string(file).unwrap_or_default();
+        let somaxconn = sysctl("net.core.somaxconn");
+        let refused = place.run(&["apply", "nic.lo.gso=off", "--persist"]);
+        assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+        assert!(stderr(&refused).contains("cannot be set again at boot"), "{}", stderr(&refused));
+        let foreseen = place.run(&["apply", "net.core.somaxconn=77", "--persist", "--dry-run"]);
+        assert!(foreseen.status.success() && lines().is_empty(), "{}", stderr(&foreseen));
+        for (change, line) in [
+            ("net.core.somaxconn=77", "net/core/somaxconn = 77"),
+            ("net.ipv4.tcp_sack=0", "net/ipv4/tcp_sack = 0"),
+        ] {
+            let applied = place.run(&["apply", change, "--persist"]);
+            assert!(applied.status.success(), "{}", stderr(&applied));
+            assert!(lines().lines().any(|of_file| of_file == line), "{}", lines());
+        }
+        assert_eq!(lines().lines().count(), 3, "{}", lines());
+        assert_eq!(sysctl("net.core.somaxconn"), "77");
+        let undone = place.run(&["undo"]);
+        assert!(undone.status.success(), "{}", stderr(&undone));
+        assert_eq!((fs::exists(file).unwrap(), sysctl("net.core.somaxconn")), (false, somaxconn));
+    });
+}

@@ -15,6 +15,7 @@ const PROTECTED: &str = "for d in /proc/sys/abi /proc/sys/debug /proc/sys/dev /p
                          if [ -d $d ]; then mount --bind $d $d && mount -o remount,bind,ro $d || exit 99; fi; done; \
                          mount -t sysfs -o ro sysfs /sys || exit 99; \
                          mount -t tmpfs tmpfs /run || exit 99; \
+                         mkdir /run/etc && { cp -r /etc/. /run/etc 2> /dev/null; mount --bind /run/etc /etc; } || exit 99; \
                          if command -v ip > /dev/null; then ip link set lo up || exit 99; fi; \
                          exec \"$@\"";
 

@@ -1,5 +1,6 @@
 //! The lines of a journal, and what is left to undo after them.
 
+use crate::setting::file_that_outlasts_boot;
 use pitot_results::Failure;
 use serde::{Deserialize, Serialize};
 
@@ -252,7 +253,7 @@ impl State {
 
     /// Forgets what the start of the machine has taken back.
     pub(super) fn forget_boot(&mut self) {
-        self.entries.clear();
+        self.entries.retain(|entry| file_that_outlasts_boot(&entry.key).is_some());
         self.timers.clear();
         self.owners.clear();
         self.faults.retain(|fault| fault.note.outlasts_boot);

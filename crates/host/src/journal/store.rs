@@ -109,8 +109,8 @@ impl Journal {
         if state.is_of_earlier_boot(&self.boot_id) {
             let found = state.entries.len() + state.faults.len();
             state.forget_boot();
-            self.cleared = found - state.faults.len();
-            if state.faults.is_empty() {
+            self.cleared = found - state.entries.len() - state.faults.len();
+            if state.entries.is_empty() && state.faults.is_empty() {
                 self.file.set_len(0)?;
                 return Ok(());
             }

@@ -459,6 +459,24 @@ fn a_fault_belongs_to_its_program_as_long_as_that_lives() {
 }
 
 #[test]
+fn what_is_set_at_every_boot_is_undone_after_one() {
+    let fake = Fake::new();
+    fake.apply(1, &CHANGES[..1]).unwrap();
+    fake.apply(2, &[("boot.sysctl", "# made\nvm/swappiness = 1")]).unwrap();
+    let file = fake.machine().path("/etc/sysctl.d/90-pitot.conf");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "# made\nvm/swappiness = 1\n");
+    fake.set("proc/sys/kernel/random/boot_id", "next");
+    fake.set("proc/sys/vm/swappiness", "1");
+    assert_eq!(fake.open().changes_of_earlier_boot(), 1);
+    let undone = fake.undo_all().changes;
+    assert!(
+        matches!(&undone[..], [Undone::Restored { key, to, .. }] if key == "boot.sysctl" && to.is_empty()),
+        "{undone:?}"
+    );
+    assert!(!file.exists());
+}
+
+#[test]
 fn a_start_of_the_machine_takes_faults_with_it_but_for_files() {
     let fake = Fake::new();
     fake.apply(1, &CHANGES[..1]).unwrap();

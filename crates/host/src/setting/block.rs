@@ -23,6 +23,7 @@ pub(super) const SETTING: Setting = Setting {
     read: |machine, key| file::choice(machine, &path(key)?),
     write: |machine, key, value| file::write(machine, &path(key)?, value),
     may_write: |machine, key| file::may_write(machine, &path(key)?),
+    file_at_boot: |key| path(key).ok(),
 };
 
 /// Words of keys, with the files of a queue.

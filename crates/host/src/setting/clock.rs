@@ -20,6 +20,7 @@ pub(super) const SETTING: Setting = Setting {
     read: |machine, _| file::read(machine, PATH),
     write: |machine, _, value| file::write(machine, PATH, value),
     may_write: |machine, _| file::may_write(machine, PATH),
+    file_at_boot: |_| Some(PATH.to_owned()),
 };
 
 const KEY: &str = "clocksource";

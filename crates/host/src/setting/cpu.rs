@@ -20,6 +20,7 @@ pub(super) const SETTING: Setting = Setting {
     read,
     write,
     may_write: |machine, key| file::may_write(machine, &path(machine, key)?),
+    file_at_boot: |_| None,
 };
 
 /// Words of keys, with the files of a CPU.

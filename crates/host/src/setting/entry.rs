@@ -36,6 +36,9 @@ pub struct Setting {
     pub(super) write: fn(&Machine, &str, &str) -> io::Result<()>,
     /// Whether this user may write a concrete key, as far as that can be told without writing.
     pub(super) may_write: fn(&Machine, &str) -> io::Result<()>,
+    /// The file that takes the value of a concrete key as it is written, at every boot; none if there is no such file, or it has
+    /// another name then.
+    pub(super) file_at_boot: fn(&str) -> Option<String>,
 }
 
 /// A concrete key, and the value that it is to have.

@@ -31,6 +31,7 @@ pub(super) const SETTING: Setting = Setting {
     read,
     write,
     may_write,
+    file_at_boot: |_| None,
 };
 
 const KEY: &str = "filesystem";

@@ -23,6 +23,7 @@ pub(super) const SETTING: Setting = Setting {
     },
     write: |machine, key, value| file::write(machine, &path(key)?, value),
     may_write: |machine, key| file::may_write(machine, &path(key)?),
+    file_at_boot: |_| None,
 };
 
 /// The key's last word for an interface.

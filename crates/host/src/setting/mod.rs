@@ -6,6 +6,7 @@
 //! possible to undo after a kill at any moment ([`crate::journal`]).
 
 mod block;
+mod boot;
 mod clock;
 mod cpu;
 mod entry;
@@ -26,6 +27,7 @@ use pitot_results::Failure;
 
 use crate::machine::Machine;
 
+pub use boot::{at_every_boot, file_that_outlasts_boot};
 pub use entry::{Change, Setting};
 pub use filesystem::file_system_of;
 pub(crate) use irq::of_interface as interrupts_of;
@@ -46,6 +48,7 @@ pub static SETTINGS: &[Setting] = &[
     clock::SETTING,
     fence::SETTING,
     filesystem::SETTING,
+    boot::SETTING,
 ];
 
 /// The kind of a concrete key.
@@ -84,7 +87,8 @@ pub fn expand(machine: &Machine, key: &str, value: &str) -> Result<Vec<Change>, 
 }
 
 fn forms() -> String {
-    SETTINGS.iter().map(|setting| setting.keys).collect::<Vec<_>>().join(", ")
+    let forms = SETTINGS.iter().map(|setting| setting.keys).filter(|form| !form.starts_with('('));
+    forms.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -117,6 +121,7 @@ mod tests {
             ("clocksource", "clock source"),
             ("cgroup.pitot-fence.cpus", "fence"),
             ("filesystem.mount", "file system"),
+            ("boot.sysctl", "at boot"),
         ] {
             assert_eq!(of(key).map(|s| s.name), Some(kind), "{key}");
         }

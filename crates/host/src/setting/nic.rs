@@ -31,6 +31,7 @@ pub(super) const SETTING: Setting = Setting {
         field.write(interface, value.parse().map_err(|_| io::ErrorKind::InvalidInput)?)
     },
     may_write: |machine, _| may_administer(machine),
+    file_at_boot: |_| None,
 };
 
 /// The interface and the last word of `nic.INTERFACE.WORD`. A name of an interface may have dots in it.

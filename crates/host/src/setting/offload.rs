@@ -32,6 +32,7 @@ pub(super) const SETTING: Setting = Setting {
         ethtool::set_feature(interface, name, value == "on")
     },
     may_write: |machine, _| may_administer(machine),
+    file_at_boot: |_| None,
 };
 
 /// Short names, with the features that they stand for.

@@ -31,6 +31,7 @@ pub(super) const SETTING: Setting = Setting {
         file::write(machine, &path(key)?, &text.ok_or(io::ErrorKind::InvalidInput)?)
     },
     may_write: |machine, key| file::may_write(machine, &path(key)?),
+    file_at_boot: |key| path(key).ok(),
 };
 
 /// Words of keys, with the files of a queue and what the names of such queues begin with.

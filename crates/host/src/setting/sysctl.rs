@@ -21,6 +21,7 @@ pub(super) const SETTING: Setting = Setting {
     read,
     write,
     may_write: |machine, key| file::may_write(machine, &path(key)),
+    file_at_boot: |key| Some(path(key)),
 };
 
 /// The directories of /proc/sys that have parameters.
