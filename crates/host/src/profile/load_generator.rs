@@ -15,7 +15,11 @@ pub(super) const PROFILE: Profile = Profile {
             "1024 65535",
             "64,512 connections from each address to each server.",
         ),
-        set("net.ipv4.tcp_tw_reuse", "1", "Ports in TIME-WAIT serve again after a second."),
+        set(
+            "net.ipv4.tcp_tw_reuse",
+            "1",
+            "Ports in TIME-WAIT serve again after a second. The kernel's documentation warns against it without advice of experts.",
+        ),
         at_least("net.ipv4.tcp_max_tw_buckets", "2000000", "TIME-WAIT is not cut short."),
         set(
             "net.ipv4.tcp_no_metrics_save",

@@ -35,7 +35,11 @@ pub(super) const PROFILE: Profile = Profile {
             "No outgoing connection takes the port of a service that listens now.",
         ),
         set("net.ipv4.ip_local_port_range", "1024 65535", "A proxy has more ports towards its backends."),
-        set("net.ipv4.tcp_tw_reuse", "1", "Ports in TIME-WAIT serve new outgoing connections."),
+        set(
+            "net.ipv4.tcp_tw_reuse",
+            "1",
+            "Ports in TIME-WAIT serve new outgoing connections. The kernel's documentation warns against it without advice of experts.",
+        ),
         at_least("net.ipv4.tcp_max_tw_buckets", "2000000", "TIME-WAIT is not cut short."),
         at_least("net.core.netdev_max_backlog", "16384", "Bursts wait for a CPU rather than being dropped."),
         set("thp.enabled", "madvise", "Huge pages for those who ask for them."),

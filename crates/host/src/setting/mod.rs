@@ -16,6 +16,7 @@ mod irq;
 mod nic;
 mod offload;
 mod ports;
+mod qdisc;
 mod queueing;
 mod steering;
 mod sysctl;
@@ -29,6 +30,7 @@ use crate::machine::Machine;
 pub use entry::{Change, Setting};
 pub use filesystem::file_system_of;
 pub(crate) use irq::of_interface as interrupts_of;
+pub(crate) use qdisc::known as queueing_disciplines;
 pub use value::same;
 
 /// All kinds. A key belongs to the first that takes it.
