@@ -29,6 +29,11 @@ pub trait Work {
 pub trait Running {
     /// The result or what went wrong, once it is over.
     fn poll(&mut self) -> Option<Result<Vec<u8>, Trouble>>;
+
+    /// What it waits for before it goes on: a sentence. None while it is at work.
+    fn waits_for(&mut self) -> Option<String> {
+        None
+    }
 }
 
 /// Why there is no result: a sentence.

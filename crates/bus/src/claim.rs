@@ -12,6 +12,8 @@ use crate::places::{INLINE_BYTES_MAX, hints};
 
 /// How often work under way is asked whether it is over.
 const POLL: Duration = Duration::from_millis(20);
+/// How often it is asked what it waits for.
+const ASK: Duration = Duration::from_millis(500);
 /// Between two tries of what the bus did not take.
 pub(crate) const RETRY: Duration = Duration::from_millis(500);
 /// After a try that went wrong nobody gets a job for so long.
@@ -37,18 +39,27 @@ impl Claim<'_> {
     /// Changes the entry from the revision that is known. False if somebody else has.
     async fn put(&mut self, state: State, result: &[u8]) -> Result<bool, async_nats::Error> {
         self.entry.state = state;
-        let bytes = self.entry.to_bytes(result).into();
-        match self.agent.places().states.update(&self.key, bytes, self.revision).await {
-            Ok(revision) => self.revision = revision,
-            Err(e) if e.kind() == UpdateErrorKind::WrongLastRevision => {
-                // An update whose answer was lost was made all the same.
-                let (entry, revision) = self.agent.entry(&self.key).await?;
-                if entry.as_ref() != Some(&self.entry) {
-                    return Ok(false);
+        let bytes = self.entry.to_bytes(result);
+        loop {
+            let put = self.agent.places().states.update(&self.key, bytes.clone().into(), self.revision).await;
+            match put {
+                Ok(revision) => self.revision = revision,
+                Err(e) if e.kind() == UpdateErrorKind::WrongLastRevision => {
+                    // An update whose answer was lost was made all the same, this one or the one before it.
+                    let (entry, revision) = self.agent.entry(&self.key).await?;
+                    let is_new = revision != self.revision;
+                    match entry {
+                        Some(entry) if entry == self.entry => self.revision = revision,
+                        Some(entry) if self.entry.is_same_claim(&entry) && is_new => {
+                            self.revision = revision;
+                            continue;
+                        }
+                        _ => return Ok(false),
+                    }
                 }
-                self.revision = revision;
+                Err(e) => return Err(e.into()),
             }
-            Err(e) => return Err(e.into()),
+            break;
         }
         let job = self.key.rsplit('.').next().unwrap_or_default().to_owned();
         let _ = self.agent.connection.client.publish(hints(self.run), job.into()).await;
@@ -58,7 +69,7 @@ impl Claim<'_> {
     /// Whether somebody else has changed the entry. False if the bus does not answer.
     async fn is_lost(&self) -> bool {
         let entry = self.agent.entry(&self.key).await;
-        entry.is_ok_and(|(entry, _)| entry.as_ref() != Some(&self.entry))
+        entry.is_ok_and(|(entry, _)| !entry.is_some_and(|entry| self.entry.is_same_claim(&entry)))
     }
 
     fn tell_that_it_is_lost(&self) {
@@ -76,12 +87,13 @@ impl Claim<'_> {
 
     /// Waits for what comes of the work. None if the agent is to end, or another holds the job by now; the work is ended then.
     pub(crate) async fn outcome(
-        &self,
+        &mut self,
         mut running: Box<dyn Running>,
         lease: &mut Lease<'_>,
         stop: &dyn Fn() -> bool,
     ) -> Option<Result<Vec<u8>, Trouble>> {
         let mut said = Instant::now();
+        let mut asked: Option<Instant> = None;
         loop {
             if let Some(outcome) = running.poll() {
                 return Some(outcome);
@@ -102,7 +114,29 @@ impl Claim<'_> {
                     return None;
                 }
             }
+            if asked.is_none_or(|asked| asked.elapsed() >= ASK) {
+                asked = Some(Instant::now());
+                self.say_what_it_waits_for(running.waits_for()).await;
+            }
             tokio::time::sleep(POLL).await;
+        }
+    }
+
+    /// Tells here and on the bus what work waits for, once for each thing, and that it waits no longer. A bus that does not
+    /// answer is told the next time.
+    async fn say_what_it_waits_for(&mut self, waits: Option<String>) {
+        let state = waits.clone().map_or(State::Claimed, State::Waiting);
+        if state == self.entry.state {
+            return;
+        }
+        let known = self.entry.state.clone();
+        match self.put(state, b"").await {
+            Ok(true) => (self.agent.tell)(&match waits {
+                Some(what) => format!("{} is {what}", self.key),
+                None => format!("{} goes on", self.key),
+            }),
+            // It is lost, or is not on the bus: what the entry says there is as before.
+            Ok(false) | Err(_) => self.entry.state = known,
         }
     }
 

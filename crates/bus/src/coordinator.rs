@@ -67,8 +67,8 @@ async fn bounded(
     Ok(Some(bytes))
 }
 
-/// Most sentences on what agents lack that are shown.
-const LACKING_TOLD_MAX: usize = 1000;
+/// Most sentences on what agents lack, or wait for, that are shown.
+const TOLD_MAX: usize = 1000;
 
 /// How long one looks for something new.
 const MOMENT: Duration = Duration::from_millis(200);
@@ -83,7 +83,7 @@ pub struct Coordinator<'a> {
     arrived: VecDeque<Event>,
     hints: Option<async_nats::Subscriber>,
     swept: Instant,
-    /// What was told of agents that lack something: agent and reason.
+    /// What was told of agents that lack something, or wait for it: agent and reason.
     told: BTreeSet<(String, String)>,
 }
 
@@ -296,8 +296,14 @@ impl<'a> Coordinator<'a> {
         let Some((entry, result)) = Entry::read(&found.value) else { return Ok(None) };
         for (agent, why) in &entry.lacking {
             let (agent, why) = (sentence(agent), sentence(why));
-            if self.told.len() < LACKING_TOLD_MAX && self.told.insert((agent.clone(), why.clone())) {
+            if self.told.len() < TOLD_MAX && self.told.insert((agent.clone(), why.clone())) {
                 (self.tell)(&format!("the agent `{agent}` leaves {job} to others: {why}"));
+            }
+        }
+        if let State::Waiting(what) = &entry.state {
+            let (agent, what) = (sentence(&entry.agent), sentence(what));
+            if self.told.len() < TOLD_MAX && self.told.insert((agent.clone(), what.clone())) {
+                (self.tell)(&format!("the agent `{agent}` has {job} and is {what}"));
             }
         }
         if !entry.is_over() {
@@ -315,7 +321,7 @@ impl<'a> Coordinator<'a> {
                 }
             },
             State::Failed(reason) => Event::Failed { job, agent, reason: sentence(&reason) },
-            State::Claimed => return Ok(None),
+            State::Claimed | State::Waiting(_) => return Ok(None),
         };
         let (Event::Done { job, .. } | Event::Failed { job, .. }) = &event;
         self.jobs.remove(job);

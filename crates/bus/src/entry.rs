@@ -26,6 +26,8 @@ pub(crate) struct Entry {
 pub(crate) enum State {
     /// The agent works on it.
     Claimed,
+    /// The agent holds it, and waits for something before it works on it: a sentence.
+    Waiting(String),
     /// The result follows.
     Done,
     /// The result is the object of this name.
@@ -37,10 +39,16 @@ pub(crate) enum State {
 impl Entry {
     pub(crate) fn is_over(&self) -> bool {
         match self.state {
-            State::Claimed => false,
+            State::Claimed | State::Waiting(_) => false,
             State::Done | State::Object(_) => true,
             State::Failed(_) => self.tries >= TRIES_MAX,
         }
+    }
+
+    /// Whether another entry is of the same delivery to the same agent, which still holds the job.
+    pub(crate) fn is_same_claim(&self, other: &Entry) -> bool {
+        let is_held = matches!(other.state, State::Claimed | State::Waiting(_));
+        is_held && (&self.agent, self.attempt) == (&other.agent, other.attempt)
     }
 
     pub(crate) fn to_bytes(&self, result: &[u8]) -> Vec<u8> {
@@ -76,8 +84,30 @@ mod tests {
     }
 
     #[test]
+    fn a_claim_is_the_same_while_it_waits_and_another_s_is_not() {
+        let entry = |agent: &str, attempt, state| Entry {
+            agent: agent.to_owned(),
+            attempt,
+            tries: 1,
+            lacking: BTreeMap::new(),
+            state,
+        };
+        let claim = entry("a", 2, State::Claimed);
+        assert!(claim.is_same_claim(&entry("a", 2, State::Waiting("for b".into()))));
+        assert!(!claim.is_same_claim(&entry("a", 3, State::Claimed)), "handed out anew");
+        assert!(!claim.is_same_claim(&entry("b", 2, State::Claimed)));
+        assert!(!claim.is_same_claim(&entry("a", 2, State::Failed(String::new()))));
+    }
+
+    #[test]
     fn an_entry_is_read_as_it_was_written() {
-        for state in [State::Claimed, State::Done, State::Object("o".into()), State::Failed("a\nb".into())] {
+        for state in [
+            State::Claimed,
+            State::Waiting("w".into()),
+            State::Done,
+            State::Object("o".into()),
+            State::Failed("a\nb".into()),
+        ] {
             let lacking = [("b".to_owned(), "no nginx".to_owned())].into();
             let entry = Entry { agent: "a".into(), attempt: 2, tries: 1, lacking, state };
             assert_eq!(Entry::read(&entry.to_bytes(b"x\ny")), Some((entry.clone(), &b"x\ny"[..])));

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use pitot_host::Machine;
-use pitot_host::check::{Facts, Judgement, TOPICS, Verdict, check};
+use pitot_host::check::{Facts, Judgement, TOPICS, Verdict};
+use pitot_host::{Machine, offer};
 use pitot_lab::advise::{
     Answer, Case, Choice, Contender, Known, Probe, Turns, Wanted, choose, entrants, excluded, known,
     may_be_advised, probes, topics, turns,
@@ -251,7 +251,7 @@ fn host_rules(case: &Case, facts: &Facts) -> (Vec<Judgement>, usize) {
             .filter(|(topic, _)| matters.contains(topic))
             .any(|(_, rules)| rules.iter().any(|rule| rule.name == judgement.rule.name))
     };
-    let all = check(facts, wanted);
+    let all = offer::judgements(&Machine::here(), facts, wanted);
     let (mut mattering, others): (Vec<Judgement>, Vec<Judgement>) =
         all.into_iter().filter(|j| j.verdict.mend().is_some() && is_for(j)).partition(of_topic);
     mattering.sort_by_key(|judgement| !is_wrong(judgement));

@@ -169,10 +169,10 @@ fn unavailable_text(unavailable: &Unavailable) -> String {
 fn rules() -> Vec<Row> {
     let row = |rule: &'static Rule| Row {
         name: rule.name.into(),
-        text: format!("{}: {} ({})", rule.looks_at, rule.wanted, rule.evidence.words()),
+        text: format!("{}: {} ({})", rule.looks_at, rule.wanted, rule.sources()),
         json: json!({
             "name": rule.name, "summary": rule.looks_at, "wanted": rule.wanted, "doc": rule.why, "source": rule.source,
-            "evidence": rule.evidence, "can_apply": rule.can_apply,
+            "evidence": rule.evidence, "threshold": rule.threshold.word(), "threshold_source": rule.threshold.words(), "can_apply": rule.can_apply,
         }),
     };
     pitot_host::check::rules().map(row).collect()

@@ -363,6 +363,8 @@ impl Run {
         let _ = writeln!(text, "# {}", extent(&prepared));
         print(&text)?;
         note(&prepared);
+        // The commands are shown all the same: what lacks may be what is to be installed next.
+        guests::check_kernels(&prepared)?;
         Ok(ExitCode::SUCCESS)
     }
 
@@ -509,8 +511,11 @@ fn extent(prepared: &Prepared) -> String {
 
 /// Says for which run another one waits.
 fn say_waiting(other: &OtherRun) {
-    stderr::line(format_args!("waiting for another run of Pitot to end ({other})"));
+    stderr::line(format_args!("{WAITING} another run of Pitot to end ({other})"));
 }
+
+/// What begins a line on what is waited for.
+pub(crate) const WAITING: &str = "waiting for";
 
 /// Prints to stderr what will be run.
 fn announce(prepared: &Prepared) {

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -170,39 +171,54 @@ fn time(text: &str) -> Result<Nanos, String> {
 }
 
 impl Serve {
+    /// Checks the options, of which `given` are those that were given. Nothing is asked of the machine.
+    ///
+    /// # Errors
+    /// What a run would refuse.
+    pub(crate) fn check(&self, given: Option<&Given>) -> Result<(), Failure> {
+        let own = [serve_dns::NAME, serve_trade::NAME];
+        let is_own = own.contains(&&*self.protocol);
+        if let Some(given) = given.filter(|_| is_own || pitot_proto::find(&self.protocol).is_some()) {
+            given.check_protocol(&self.protocol)?;
+        }
+        if is_own {
+            return self.own_address().map(drop);
+        }
+        let plan = self.plan()?;
+        if let Some(given) = given {
+            given.check_use(plan.root.is_some(), plan.model, plan.mechanism)?;
+        }
+        pitot_serve::check_options(&plan)
+    }
+
+    /// The address of a server with a loop of its own.
+    fn own_address(&self) -> Result<SocketAddr, Failure> {
+        let Address::Tcp(listen) = self.listen else {
+            let listens = if self.protocol == serve_dns::NAME { "UDP and TCP" } else { "TCP" };
+            return Err(Failure::misuse(
+                format!("{} listens on {listens}, and not on a file", self.protocol),
+                "give --listen an ADDRESS:PORT",
+            ));
+        };
+        Ok(listen)
+    }
+
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         // The command line has been parsed, so that it can be parsed again.
         let given = Given::of(std::env::args_os().skip(1));
-        let own = [serve_dns::NAME, serve_trade::NAME];
-        let known = pitot_proto::find(&self.protocol).is_some() || own.contains(&&*self.protocol);
-        if let Some(given) = given.as_ref().filter(|_| known) {
-            given.check_protocol(&self.protocol)?;
-        }
+        self.check(given.as_ref())?;
         crate::user::check(self.user)?;
         if self.protocol == serve_dns::NAME {
-            let Address::Tcp(listen) = self.listen else {
-                return Err(Failure::misuse(
-                    "dns listens on UDP and TCP, and not on a file",
-                    "give --listen an ADDRESS:PORT",
-                ));
-            };
+            let listen = self.own_address()?;
             return self.dns.run(listen, self.workers, self.stats.is_some(), self.user, self.confine);
         }
         if self.protocol == serve_trade::NAME {
-            let Address::Tcp(listen) = self.listen else {
-                return Err(Failure::misuse(
-                    "trade listens on TCP, and not on a file",
-                    "give --listen an ADDRESS:PORT",
-                ));
-            };
+            let listen = self.own_address()?;
             let grace = self.grace.into();
             return self.trade.run(listen, self.workers, grace, self.stats.is_some(), self.user);
         }
         let mut plan = self.plan()?;
         plan.tls = self.tls.plan(self.listen.ip())?;
-        if let Some(given) = given {
-            given.check_use(plan.root.is_some(), plan.model, plan.mechanism)?;
-        }
         let error_log = self.error_log.as_deref().map(ErrorLog::redirect).transpose()?;
         let served = pitot_serve::run(&plan, |addr| {
             if let Some(at_once) = plan.connections_at_once() {

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use pitot_results::{Failure, stderr};
-use pitot_target::{Installation, Places, Registry};
+use pitot_target::{Installation, Places};
 
 use crate::failure::nearest;
 use crate::output::print_line;
@@ -49,7 +49,7 @@ impl TargetCommand {
 
 impl Install {
     fn run(self) -> Result<ExitCode, Failure> {
-        let registry = Registry::load()?;
+        let registry = targets::registry()?;
         let places = Places::of_this_machine();
         let mut installations: Vec<Installation> = Vec::new();
         for name in &self.names {

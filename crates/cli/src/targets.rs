@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::Once;
 
 use pitot_lab::TargetWord;
-use pitot_results::Failure;
+use pitot_results::{Failure, stderr};
 use pitot_target::{Installation, Known, Missing, Places, Registry, Target};
 
 /// A target as this machine has it.
@@ -19,19 +20,34 @@ pub(crate) struct Seen {
     pub(crate) install: Vec<String>,
 }
 
+/// All targets. Files of the user that are unsound are left out, with a warning for each.
+///
+/// # Errors
+/// If one of the binary's own is unsound.
+pub(crate) fn registry() -> Result<Registry, Failure> {
+    static WARNED: Once = Once::new();
+    let registry = Registry::load()?;
+    WARNED.call_once(|| {
+        for Failure { what, cure, .. } in &registry.unsound {
+            stderr::line(format_args!("pitot: warning: a target is left out: {what}; {cure}"));
+        }
+    });
+    Ok(registry)
+}
+
 /// The words for plans.
 ///
 /// # Errors
-/// If a target of the user is unsound.
+/// As [`registry`].
 pub(crate) fn words() -> Result<Vec<TargetWord>, Failure> {
     let places = Places::of_this_machine();
-    Ok(Registry::load()?.targets.into_iter().map(|known| word(known.target, &places)).collect())
+    Ok(registry()?.targets.into_iter().map(|known| word(known.target, &places)).collect())
 }
 
 /// All targets, with their versions, for which their programs are asked.
 ///
 /// # Errors
-/// If a target of the user is unsound.
+/// As [`registry`].
 pub(crate) fn seen() -> Result<Vec<Seen>, Failure> {
     let places = Places::of_this_machine();
     let of = |Known { target, file }: Known| {
@@ -39,7 +55,7 @@ pub(crate) fn seen() -> Result<Vec<Seen>, Failure> {
         let word = word(target.clone(), &places);
         Seen { version: version(&word), target, file, word, install }
     };
-    Ok(Registry::load()?.targets.into_iter().map(of).collect())
+    Ok(registry()?.targets.into_iter().map(of).collect())
 }
 
 /// Whether packages of the system can be installed without sudo.

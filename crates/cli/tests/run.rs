@@ -88,6 +88,42 @@ impl Drop for Killed {
 }
 
 #[test]
+fn a_dry_run_refuses_what_the_run_would_refuse() {
+    let head = "[server]\nprotocol = \"http\"\n";
+    for (plan, wanted) in [
+        (
+            format!("{head}[factors]\nserver = [\"loop\"]\n\"server.workers\" = [0, 1]\n"),
+            "plan.toml:5:1: --workers is 0, and a server needs at least one worker",
+        ),
+        (
+            format!("{head}workers = 2\n[factors]\nserver = [\"loop\"]\n"),
+            "plan.toml:3:1: --workers is 2, and model loop has at most 1 worker",
+        ),
+        (
+            format!("{head}max-connections = 0\n[factors]\nserver = [\"loop\"]\n"),
+            "plan.toml:3:1: --max-connections 0 leaves no connection to serve",
+        ),
+        (format!("slices = 5\n{head}[factors]\nserver = [\"loop\"]\n"), "plan.toml:1:1: `slices = 5` is odd"),
+        (
+            format!("{head}[factors]\nserver = [\"loop\"]\nserver.workers = [1, 2]\n"),
+            "write the dotted key in quotes",
+        ),
+        (
+            format!(
+                "{head}[factors]\nserver = [\"loop\"]\nhost.\"net.core.somaxcon\" = [1, 2]\n[baseline]\n\
+                 host.\"net.core.somaxconn\" = 1\n"
+            ),
+            "plan.toml:5:6: this machine has no setting `net.core.somaxcon`, which a factor varies",
+        ),
+    ] {
+        let output = Bed::new(&plan).command(&["plan.toml", "--dry-run"]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{plan}{said}");
+        assert!(said.contains(wanted), "{wanted}: {said}");
+    }
+}
+
+#[test]
 fn a_run_ends_in_a_file_a_summary_and_a_page() {
     let bed = Bed::new(&plan("repetitions = 2\nseed = 7\ntitle = \"A small run\"", ""));
     let output = bed.command(&["plan.toml", "-o", "run.pitot"]).output().unwrap();

@@ -147,9 +147,25 @@ fn mistakes_in_plans_and_in_targets_of_the_user_are_told_with_their_place() {
         let told = refusal(&plan);
         assert!(told.contains(wanted), "{wanted}: {told}");
     }
+}
+
+#[test]
+fn a_bad_file_among_the_targets_of_the_user_is_named_and_stops_no_command() {
+    let bed = Bed::new();
     bed.target("bad", "exit 1", "wrong = 1");
-    let told = refusal(&format!("{factors}server = [\"loop\"]"));
-    assert!(told.contains("bad.toml:8:1: unknown field `wrong`"), "{told}");
+    let plan = |server: &str| {
+        let plan = format!("[server]\nprotocol = \"http\"\n[factors]\nserver = [\"{server}\"]\n");
+        std::fs::write(bed.dir.path().join("plan.toml"), plan).unwrap();
+        bed.command(&["run", "plan.toml", "--dry-run"])
+    };
+    for output in [plan("loop"), bed.command(&["list", "targets"])] {
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{}", text(&output));
+        assert_eq!(told.matches("bad.toml:8:1: unknown field `wrong`").count(), 1, "{told}");
+    }
+    let refused = plan("bad");
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));
+    assert!(text(&refused).contains("bad.toml:8:1: unknown field `wrong`"), "{}", text(&refused));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! How the kernel was configured to count CPU time.
+//! How the kernel was configured: to count CPU time, and with which modules.
 
 use std::fs;
 use std::io::Read;
@@ -13,6 +13,23 @@ const OPTIONS: [&str; 2] = ["PARAVIRT_TIME_ACCOUNTING", "IRQ_TIME_ACCOUNTING"];
 pub(crate) fn cpu_time_options() -> [(&'static str, &'static str); 2] {
     let config = config();
     OPTIONS.map(|option| (option, value(config.as_deref(), option)))
+}
+
+/// Whether the kernel has what an option builds, in itself or as this module, which it loads when it is asked for. `None`
+/// where this user cannot read how the kernel was configured.
+pub(crate) fn has(option: &str, module: &str) -> Option<bool> {
+    let config = config()?;
+    if value(Some(&config), option) == "yes" || fs::exists(format!("/sys/module/{module}")).unwrap_or(false) {
+        return Some(true);
+    }
+    let release = crate::files::read("/proc/sys/kernel/osrelease")?;
+    let modules = fs::read_to_string(format!("/lib/modules/{release}/modules.dep")).unwrap_or_default();
+    let is_it = |line: &str| {
+        let path = line.split(':').next().unwrap_or_default();
+        let file = path.rsplit('/').next().unwrap_or_default();
+        file.strip_prefix(module).is_some_and(|rest| rest.starts_with(".ko"))
+    };
+    Some(modules.lines().any(is_it))
 }
 
 /// The configuration of the running kernel, from wherever a distribution leaves it.

@@ -14,6 +14,7 @@ pub mod journal;
 mod kernel_config;
 mod machine;
 mod network;
+pub mod offer;
 pub mod profile;
 pub mod setting;
 mod side_by_side;

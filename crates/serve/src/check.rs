@@ -17,6 +17,25 @@ use crate::tls::InKernel;
 /// # Errors
 /// What is inconsistent or not available here, with a cure.
 pub fn check(plan: &ServePlan) -> Result<(), Failure> {
+    check_options(plan)?;
+    (plan.mechanism.probe)().map_err(unavailable)?;
+    if let Some(disk) = plan.engine() {
+        disk.engine.probe().map_err(unavailable)?;
+    }
+    if plan.tls.as_ref().is_some_and(|tls| tls.in_kernel != InKernel::No) {
+        check_kernel_tls(plan)?;
+    }
+    if plan.confine {
+        landlock::abi().map(drop).map_err(unavailable)?;
+    }
+    Ok(())
+}
+
+/// Whether the options of a plan fit together, on whichever machine: this one is asked for nothing.
+///
+/// # Errors
+/// What is inconsistent, with a cure.
+pub fn check_options(plan: &ServePlan) -> Result<(), Failure> {
     let (model, mechanism) = (plan.model, plan.mechanism);
     if let Err(why) = (model.pairs_with)(mechanism) {
         return Err(Failure::misuse(
@@ -24,7 +43,6 @@ pub fn check(plan: &ServePlan) -> Result<(), Failure> {
             format!("`pitot list pairs` shows the mechanisms that {} supports", model.name),
         ));
     }
-    (mechanism.probe)().map_err(unavailable)?;
     if let Some(disk) = plan.engine() {
         check_engine(&disk, model, mechanism)?;
         if plan.tls.is_some() && disk.route() != Route::Read {
@@ -36,9 +54,6 @@ pub fn check(plan: &ServePlan) -> Result<(), Failure> {
                 "use an engine that reads into memory, such as pread or pool, or omit --disk",
             ));
         }
-    }
-    if plan.tls.as_ref().is_some_and(|tls| tls.in_kernel != InKernel::No) {
-        check_kernel_tls(plan)?;
     }
     check_listen(plan)?;
     if plan.confine {
@@ -60,11 +75,19 @@ pub fn check(plan: &ServePlan) -> Result<(), Failure> {
         ));
     }
     if plan.workers() == 0 {
-        return Err(Failure::misuse("a server needs at least one worker", "give --workers 1 or more"));
+        return Err(Failure::misuse(
+            "--workers is 0, and a server needs at least one worker",
+            "give --workers 1 or more",
+        ));
     }
     if plan.workers() > model.workers_max {
         return Err(Failure::misuse(
-            format!("model {} has at most {} worker", model.name, model.workers_max),
+            format!(
+                "--workers is {}, and model {} has at most {} worker",
+                plan.workers(),
+                model.name,
+                model.workers_max
+            ),
             "use --model loops for more workers",
         ));
     }
@@ -104,12 +127,12 @@ fn check_kernel_tls(plan: &ServePlan) -> Result<(), Failure> {
     kernel_tls::probe().map_err(unavailable)
 }
 
-/// Checks whether a server of this model can be confined here.
+/// Checks whether a server of this model can be confined.
 fn check_confinement(model: &Model) -> Result<(), Failure> {
     let why = match model {
         Model { executes: true, .. } => "executes a program for every connection",
         Model { connects: true, .. } => "has processes that connect to each other",
-        _ => return landlock::abi().map(drop).map_err(unavailable),
+        _ => return Ok(()),
     };
     Err(Failure::misuse(
         format!("--confine forbids what model {} does: it {why}", model.name),
@@ -148,7 +171,7 @@ fn check_listen(plan: &ServePlan) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Checks an engine with its options, with the model and the mechanism, and on this kernel.
+/// Checks an engine with its options, with the model and the mechanism.
 fn check_engine(disk: &DiskPlan, model: &Model, mechanism: &Mechanism) -> Result<(), Failure> {
     let engine = disk.engine;
     engine
@@ -158,7 +181,7 @@ fn check_engine(disk: &DiskPlan, model: &Model, mechanism: &Mechanism) -> Result
         let pair = format!("{}+{}", model.name, mechanism.name);
         return Err(Failure::misuse(format!("{pair} cannot use engine {}: {why}", engine.name), cure));
     }
-    engine.probe().map_err(unavailable)
+    Ok(())
 }
 
 fn fits(disk: &DiskPlan, model: &Model, mechanism: &Mechanism) -> Result<(), (&'static str, &'static str)> {

@@ -42,7 +42,7 @@ mod worker;
 
 pub use access_log::LogTarget;
 pub use address::Address;
-pub use check::has_kernel_tls;
+pub use check::{check_options, has_kernel_tls};
 pub use counters::{Count, Counters};
 pub use disk::{DiskPlan, Route};
 pub use files::FileCache;

@@ -32,14 +32,19 @@ pub struct Known {
 pub struct Registry {
     /// Each target once: one of the user takes the place of one of the binary.
     pub targets: Vec<Known>,
+    /// What is wrong with files of the user that are left out. A target of the binary by the same name is left out too: a
+    /// server that the user meant to replace is not measured in its place.
+    pub unsound: Vec<Failure>,
 }
 
 impl Registry {
     /// The targets of the binary, and those of the user: the files `NAME.toml` of `pitot/targets` below
     /// `XDG_CONFIG_HOME` or else below `~/.config`, where there need not be any.
     ///
+    /// A file with a mistake stops nobody who does not use it: it is left out, and named in [`Registry::unsound`].
+    ///
     /// # Errors
-    /// The first mistake in a file of the user.
+    /// A mistake in the binary's own.
     pub fn load() -> Result<Registry, Failure> {
         Registry::with(&base("XDG_CONFIG_HOME", ".config").join("pitot/targets"))
     }
@@ -52,9 +57,12 @@ impl Registry {
         files.retain(|path| path.extension().is_some_and(|e| e == "toml"));
         files.sort();
         for file in files {
-            let target = of_user(&file)?;
-            registry.targets.retain(|known| known.target.name != target.name);
-            registry.targets.push(Known { target, file: Some(file) });
+            let name = name_of(&file);
+            registry.targets.retain(|known| known.target.name != name);
+            match of_user(&name, &file) {
+                Ok(target) => registry.targets.push(Known { target, file: Some(file) }),
+                Err(failure) => registry.unsound.push(failure),
+            }
         }
         registry.targets.sort_by(|a, b| a.target.name.cmp(&b.target.name));
         Ok(registry)
@@ -70,7 +78,7 @@ impl Registry {
             let file = format!("{}.toml", e.name);
             Ok(Known { target: read(e.name, &file, e.text, sources.collect())?, file: None })
         };
-        Ok(Registry { targets: EMBEDDED.iter().map(known).collect::<Result<_, _>>()? })
+        Ok(Registry { targets: EMBEDDED.iter().map(known).collect::<Result<_, _>>()?, unsound: Vec::new() })
     }
 
     /// The target of that name.
@@ -79,9 +87,12 @@ impl Registry {
     }
 }
 
+fn name_of(file: &Path) -> String {
+    file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
 /// A target of the user, with the files of the folder beside it.
-fn of_user(file: &Path) -> Result<Target, Failure> {
-    let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+fn of_user(name: &str, file: &Path) -> Result<Target, Failure> {
     let unreadable = |e: &std::io::Error| {
         let what = format!("the target {} cannot be read: {e}", file.display());
         Failure::misuse(what, "check its permissions")
@@ -92,7 +103,7 @@ fn of_user(file: &Path) -> Result<Target, Failure> {
     if folder.is_dir() {
         collect(&folder, &folder, &mut sources).map_err(|e| unreadable(&e))?;
     }
-    Ok(read(&name, &file.to_string_lossy(), &text, sources)?)
+    Ok(read(name, &file.to_string_lossy(), &text, sources)?)
 }
 
 fn collect(root: &Path, folder: &Path, sources: &mut Vec<(String, String)>) -> std::io::Result<()> {
@@ -144,8 +155,21 @@ mod tests {
         let nginx = registry.find("nginx").unwrap();
         assert_eq!((nginx.summary.as_str(), nginx.files[0].text.as_str()), ("mine", "hello"));
         assert_eq!(registry.targets.iter().filter(|k| k.target.name == "nginx").count(), 1);
-        std::fs::write(folder.path().join("bad.toml"), "sumary = 1\n").unwrap();
-        let failure = Registry::with(folder.path()).unwrap_err();
-        assert!(failure.what.contains("bad.toml:1:1: unknown field `sumary`"), "{}", failure.what);
+    }
+
+    #[test]
+    fn a_file_with_a_mistake_is_left_out_and_the_others_are_there() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["bad.toml", "nginx.toml", "Upper.toml"] {
+            std::fs::write(folder.path().join(name), "sumary = 1\n").unwrap();
+        }
+        std::fs::write(folder.path().join("bytes.toml"), [0xff, 0xfe]).unwrap();
+        let registry = Registry::with(folder.path()).unwrap();
+        let named = |file: &str| registry.unsound.iter().any(|failure| failure.what.contains(file));
+        assert_eq!(registry.unsound.len(), 4);
+        assert!(named("bad.toml:1:1: unknown field `sumary`") && named("nginx.toml:1:1:"));
+        assert!(named("Upper.toml:1:1:") && named("bytes.toml cannot be read"));
+        assert!(registry.find("caddy").is_some() && registry.find("bad").is_none());
+        assert!(registry.find("nginx").is_none(), "another nginx takes the place of none");
     }
 }

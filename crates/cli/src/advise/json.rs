@@ -68,6 +68,8 @@ pub(super) fn json(advice: &Advice<'_>) -> Value {
             "why": judgement.rule.why,
             "source": judgement.rule.source,
             "evidence": judgement.rule.evidence,
+            "threshold": judgement.rule.threshold.word(),
+            "threshold_source": judgement.rule.threshold.words(),
             "can_apply": judgement.verdict.mend().is_some_and(|mend| !mend.settings.is_empty()),
             "mend": judgement.verdict.mend().map(|mend| mend.by_hand.clone()),
         })).collect::<Vec<_>>(),

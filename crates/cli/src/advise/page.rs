@@ -353,7 +353,7 @@ fn host(page: &mut Page, advice: &Advice<'_>) {
             Some(mend) if mend.settings.is_empty() => mend.by_hand.clone(),
             _ => format!("pitot host apply {}", rule.name),
         };
-        let sure = format!("({}: {})", rule.evidence.words(), rule.source);
+        let sure = format!("({})", rule.sources());
         page.item(&format!("{}: {state}. {} {sure} To change it: {mend}", rule.name, rule.why));
     }
     let not_shown: Vec<&str> =

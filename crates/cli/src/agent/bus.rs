@@ -15,7 +15,7 @@ use pitot_sys::spawn;
 
 use crate::bus::{BusOptions, tell};
 use crate::failure::complaint;
-use crate::run::own_path;
+use crate::run::{WAITING, own_path};
 
 /// How an agent takes part in a bus.
 #[derive(Debug, Args)]
@@ -92,7 +92,7 @@ fn lacking() -> Vec<&'static str> {
 
 /// Names of the targets that this host has.
 fn held() -> Vec<String> {
-    let Ok(registry) = pitot_target::Registry::load() else { return Vec::new() };
+    let Ok(registry) = crate::targets::registry() else { return Vec::new() };
     let places = pitot_target::Places::of_this_machine();
     let is_there = |known: &&pitot_target::Known| places.find(&known.target).is_ok();
     registry.targets.iter().filter(is_there).map(|known| known.target.name.clone()).collect()
@@ -166,6 +166,16 @@ impl Running for UnderWay {
         // It was refused before anything was measured: a program is missing here, or the kernel lacks something.
         Some(Err(if status.code() == Some(2) { Trouble::Lacks(why) } else { Trouble::Failed(why) }))
     }
+
+    fn waits_for(&mut self) -> Option<String> {
+        let Files([.., said]) = &self.files;
+        waiting(&fs::read_to_string(said).unwrap_or_default())
+    }
+}
+
+/// What a process waits for, if that is the last that it has said.
+fn waiting(said: &str) -> Option<String> {
+    said.lines().last().filter(|line| line.starts_with(WAITING)).map(str::to_owned)
 }
 
 impl Drop for UnderWay {
@@ -178,6 +188,14 @@ impl Drop for UnderWay {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_part_waits_for_is_what_it_has_said_last() {
+        let waits = format!("{WAITING} another run of Pitot to end (process 7, `quick`)");
+        assert_eq!(waiting(&format!("a warning\n{waits}\n")), Some(waits.clone()));
+        assert_eq!(waiting(&format!("{waits}\nthe other run has ended\n")), None);
+        assert_eq!(waiting(""), None);
+    }
 
     #[test]
     fn a_part_that_cannot_be_started_leaves_no_files() {

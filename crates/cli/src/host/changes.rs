@@ -1,10 +1,9 @@
 //! What `pitot host apply` is asked for: rules, settings and profiles, as changes.
 
-use pitot_host::Machine;
 use pitot_host::check::{self, Facts, Verdict};
 use pitot_host::journal::Wanted;
 use pitot_host::profile::{PROFILES, Profile};
-use pitot_host::setting;
+use pitot_host::{Machine, offer, setting};
 use pitot_results::Failure;
 
 use crate::failure::nearest;
@@ -70,13 +69,11 @@ pub(super) fn of_rule(
             mend.by_hand,
         ));
     }
-    let mut wanted = Vec::new();
-    for (key, value) in &mend.settings {
-        let changes = setting::expand(machine, key, value)?;
-        let by = format!("rule {name}");
-        wanted.extend(changes.into_iter().map(|change| Wanted { change, by: by.clone(), is_required: true }));
-    }
-    Ok((wanted, None))
+    let refused = |failure: Failure| Failure {
+        what: format!("the rule {name} cannot be applied: {}", failure.what),
+        ..failure
+    };
+    offer::changes(machine, rule, &mend).map(|wanted| (wanted, None)).map_err(refused)
 }
 
 /// The changes of `KEY=VALUE`.

@@ -4,8 +4,8 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use pitot_host::Machine;
-use pitot_host::check::{Facts, Judgement, TOPICS, Use, Verdict, check};
+use pitot_host::check::{Facts, Judgement, TOPICS, Use, Verdict};
+use pitot_host::{Machine, offer};
 use pitot_meter::units;
 use pitot_results::{Drawn, Failure};
 use serde_json::{Value, json};
@@ -59,7 +59,8 @@ impl For {
 impl Check {
     pub(super) fn run(self) -> Result<ExitCode, Failure> {
         let wanted = self.wanted.map(For::wanted);
-        let judgements = check(&Facts::collect(&Machine::here()), wanted);
+        let machine = Machine::here();
+        let judgements = offer::judgements(&machine, &Facts::collect(&machine), wanted);
         let is_wrong = judgements.iter().any(|j| matches!(j.verdict, Verdict::Wrong { .. }));
         draw(&match self.format {
             Format::Text => {
@@ -134,7 +135,7 @@ impl Page {
         if matches!(judgement.verdict, Verdict::Unknown { .. }) && !self.all {
             return text;
         }
-        let why = format!("{}. {} ({}: {})", rule.looks_at, rule.why, rule.evidence.words(), rule.source);
+        let why = format!("{}. {} ({})", rule.looks_at, rule.why, rule.sources());
         text.text(wrapped(&why)).text(wrapped(&match judgement.verdict.mend() {
             Some(mend) if mend.settings.is_empty() => format!("mend by hand: {}", mend.by_hand),
             Some(_) => format!("mend: pitot host apply {}", rule.name),
@@ -233,6 +234,8 @@ fn rule_json(judgement: &Judgement) -> Value {
         "why": rule.why,
         "source": rule.source,
         "evidence": rule.evidence,
+        "threshold": rule.threshold.word(),
+        "threshold_source": rule.threshold.words(),
         "can_apply": if mend.is_some() { !settings.is_empty() } else { rule.can_apply },
         "settings": settings,
         "mend": mend.map(|mend| &mend.by_hand),

@@ -1,10 +1,13 @@
 //! Whether the options of a plan mean something to `pitot serve` and `pitot load`, found out before anything runs.
 
+use std::ffi::OsString;
+
 use clap::Parser;
 use clap::error::{ContextKind, ErrorKind};
 use pitot_lab::{Measure, Prepared};
 use pitot_results::Failure;
 
+use crate::serve_options::Given;
 use crate::{Command, Pitot};
 
 /// Options of the load that name files, which may not be there yet.
@@ -70,6 +73,9 @@ fn refusal(argv: &[String]) -> Option<Refusal> {
             if !argv.iter().any(|word| OF_FILES.contains(&word.as_str())) =>
         {
             load.check().err()?
+        }
+        Ok(Pitot { command: Command::Serve(serve) }) => {
+            serve.check(Given::of(argv.iter().skip(1).map(OsString::from)).as_ref()).err()?
         }
         Ok(_) => return None,
     };
@@ -143,9 +149,11 @@ fn place(source: &str, table: &str, option: &str, value: Option<&str>) -> Option
             continue;
         }
         let Some((key, rest)) = line.split_once('=') else { continue };
+        // A dotted key may stand in quotes.
+        let key = key.trim().replace(['"', '\''], "");
         let key = match header {
-            "" | "factors" => key.trim().to_owned(),
-            header => format!("{header}.{}", key.trim()),
+            "" | "factors" => key,
+            header => format!("{header}.{key}"),
         };
         if key != wanted && !of_a_server(&key) {
             continue;
@@ -169,10 +177,10 @@ mod tests {
     #[test]
     fn an_option_is_found_where_the_plan_sets_it() {
         let plan = "[server]\nworkers = 2\n[load]\nrate = \"5k\"\n  pace = \"x\"\n[factors]\n\
-                    load.connections = [5, \"many\"]\n[servers.own]\nworkers = \"all\"\n";
+                    \"load.connections\" = [5, \"many\"]\n[servers.own]\nworkers = \"all\"\n";
         assert_eq!(place(plan, "load", "pace", Some("x")), Some((5, 11)));
         assert_eq!(place(plan, "load", "rate", None), Some((4, 1)));
-        assert_eq!(place(plan, "load", "connections", Some("many")), Some((7, 25)));
+        assert_eq!(place(plan, "load", "connections", Some("many")), Some((7, 27)));
         assert_eq!(place(plan, "server", "workers", Some("all")), Some((9, 12)));
         assert_eq!(place(plan, "load", "timeout", None), None);
     }

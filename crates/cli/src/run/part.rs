@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use pitot_lab::{Guardian, Part, RunLock, RunState, Setting, check_part, run_part};
-use pitot_results::{Failure, printable};
+use pitot_lab::{Guardian, OtherRun, Part, RunLock, RunState, Setting, check_part, run_part};
+use pitot_results::{Failure, printable, stderr};
 
 use crate::catalog::catalog;
 
@@ -44,7 +44,18 @@ pub(super) fn run(
     let part = read(part)?;
     // What is in a guest or a sandbox runs on behalf of a run that has the lock.
     let lock = match waits {
-        true => RunLock::wait(&part.name, stop, &mut say_waiting).ok_or_else(stopped)?,
+        true => {
+            let mut waited = false;
+            let mut say = |other: &OtherRun| {
+                waited = true;
+                say_waiting(other);
+            };
+            let lock = RunLock::wait(&part.name, stop, &mut say).ok_or_else(stopped)?;
+            if waited {
+                stderr::line("the other run has ended");
+            }
+            lock
+        }
         false => RunLock::take(&part.name),
     };
     let setting = Setting {

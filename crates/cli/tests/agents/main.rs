@@ -155,13 +155,31 @@ fn an_agent_that_is_another_program_than_the_lab_is_not_used() {
 fn commands_of_a_dry_run_say_where_each_is_typed() {
     let dir = tempfile::tempdir().unwrap();
     let host = |name: &str, address: &str| {
-        format!("[hosts.{name}]\nagent = [\"x\"]\naddress = \"{address}\"\ncpus = \"0\"\n")
+        let agent = format!("[\"ssh\", \"{name}\", \"/opt/{name}/pitot\", \"agent\"]");
+        format!("[hosts.{name}]\nagent = {agent}\naddress = \"{address}\"\ncpus = \"0\"\n")
     };
+    let this_machine = format!("# on this machine\n{} load", env!("CARGO_BIN_EXE_pitot"));
     let hosts = host("a", "10.0.0.1") + &host("b", "10.0.0.2") + &host("c", "10.0.0.3");
     for (load, wanted) in [
-        ("host = \"b\"", &["# on a\n", "--listen 10.0.0.1:18080", "# on b\n", "http://10.0.0.1:18080/"][..]),
-        ("hosts = [\"b\", \"c\"]", &["# on a\n", "--share 1/2 # on b\n", "--share 2/2 # on c\n"]),
-        ("", &["# on a\n", "# on this machine\n"]),
+        (
+            "host = \"b\"",
+            &[
+                "# on a\n/opt/a/pitot serve",
+                "--listen 10.0.0.1:18080",
+                "# on b\n/opt/b/pitot load http://10.0.0.1:18080/",
+            ][..],
+        ),
+        (
+            "hosts = [\"b\", \"c\"]",
+            &[
+                "# on a\n",
+                "| /opt/b/pitot load",
+                "--share 1/2 # on b\n",
+                "| /opt/c/pitot load",
+                "--share 2/2 # on c\n",
+            ],
+        ),
+        ("", &["# on a\n/opt/a/pitot serve", &this_machine]),
     ] {
         let plan = format!(
             "repetitions = 1\n{hosts}[server]\nprotocol = \"http\"\nhost = \"a\"\n[load]\nconnections = 2\n{load}\n\

@@ -1,5 +1,6 @@
 //! What the bus loses is made anew, what a host lacks others do, and a machine carries out one job at a time.
 
+use std::io::Write;
 use std::process::Stdio;
 
 use pitot_lab::{Run, RunState};
@@ -133,5 +134,33 @@ fn two_agents_of_one_machine_carry_out_one_job_at_a_time() {
         assert!(one.end <= other.start || other.end <= one.start, "{one:?} {other:?}");
     }
     drop(agents);
+    bus.assert_nothing_is_left();
+}
+
+#[needs("nats-server")]
+#[test]
+fn an_agent_that_waits_for_another_run_says_so_and_so_does_the_lab() {
+    let bus = Bus::start("");
+    // The lock of another run, which this test holds.
+    let mut other = std::fs::File::create(bus.path("pitot.run-lock")).unwrap();
+    writeln!(other, "{} another-plan", std::process::id()).unwrap();
+    other.lock().unwrap();
+    let agent = bus.waiting_agent("x");
+    let plan = bus.small_plan("repetitions = 1\nwarmup = \"50ms\"\nduration = \"100ms\"");
+    let said = std::fs::File::create(bus.path("lab.log")).unwrap();
+    let mut lab = Process(bus.run(&plan).stdout(Stdio::null()).stderr(said).spawn().unwrap());
+    let waits =
+        format!("waiting for another run of Pitot to end (process {}, `another-plan`)", std::process::id());
+    for log in ["x", "lab"] {
+        wait_for("it says what it waits for", || {
+            assert!(lab.0.try_wait().unwrap().is_none(), "{}", bus.log("lab"));
+            bus.log(log).contains(&waits)
+        });
+    }
+    assert!(bus.log("lab").contains("the agent `x` has "), "{}", bus.log("lab"));
+    drop(other);
+    assert_eq!(lab.0.wait().unwrap().code(), Some(0), "{}", bus.log("lab"));
+    assert!(bus.log("x").contains(" goes on"), "{}", bus.log("x"));
+    drop(agent);
     bus.assert_nothing_is_left();
 }

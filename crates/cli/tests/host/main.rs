@@ -369,6 +369,33 @@ fn a_machine_that_was_made_wrong_in_ten_ways_has_all_ten_named_and_mended() {
     });
 }
 
+#[needs("user-namespaces")]
+#[test]
+fn what_check_offers_of_every_rule_is_what_apply_takes() {
+    in_namespaces("what_check_offers_of_every_rule_is_what_apply_takes", |place| {
+        // Of the namespace, so that there is something to offer on any machine.
+        set_by_hand("net.ipv4.tcp_sack", "0");
+        set_by_hand("net.ipv4.tcp_timestamps", "0");
+        let (checked, _) = place.json(&["check"]);
+        let mut offered = 0;
+        for rule in checked["rules"].as_array().unwrap().iter().filter(|rule| rule["mend"].is_string()) {
+            let name = rule["rule"].as_str().unwrap();
+            if rule["can_apply"] == true {
+                offered += 1;
+                let settings = rule["settings"].as_array().unwrap();
+                let is_ours = |setting: &Value| setting["key"].as_str().unwrap().starts_with("net.");
+                assert!(!settings.is_empty() && settings.iter().all(is_ours), "read-only: {rule:#}");
+                let applied = place.run(&["apply", name]);
+                assert_eq!(applied.status.code(), Some(0), "{name}: {}", stderr(&applied));
+                assert_eq!(place.json(&["undo"]).1, 0, "{name}");
+            } else {
+                assert!(rule["settings"].as_array().unwrap().is_empty(), "{rule:#}");
+            }
+        }
+        assert!(offered >= 2, "{checked:#}");
+    });
+}
+
 #[test]
 fn a_check_needs_no_rights_and_shows_every_rule() {
     let dir = tempfile::tempdir().unwrap();

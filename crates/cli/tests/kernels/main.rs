@@ -79,13 +79,15 @@ fn a_plan_with_kernels_is_checked_before_a_guest_is_started() {
         text(&output)
     );
     let (code, said) = of("[\"gvisor\", \"a\"]", "[kernels.a]\nkernel = \"6.12\"\n", &["--dry-run"]);
-    assert!(code == Some(0) && said.contains("the suite `sandbox` compares it"), "{said}");
+    assert!(code == Some(2) && said.contains("the suite `sandbox` compares it"), "{said}");
     let (code, said) = of("[\"host\", \"gvisor\"]", "", &["--dry-run"]);
-    assert!(code == Some(0) && !said.contains("skipped"), "{said}");
+    assert!(code == Some(2) && !said.contains("skipped"), "{said}");
+    assert!(said.contains("# cell 1") && said.contains("pitot kernel install gvisor"), "{said}");
     let (code, said) = of("[\"a\"]", "[kernels.a]\nkernel = \"gvisor\"\nappend = \"quiet\"\n", &[]);
     assert!(code == Some(2) && said.contains("has no boot parameters"), "{said}");
     let (code, said) = of("[\"host\", \"a\"]", "[kernels.a]\nkernel = \"6.12\"\n", &["--dry-run"]);
-    assert!(code == Some(0) && said.contains("# skipped: host, loop+epoll-et"), "{said}");
+    assert!(code == Some(2) && said.contains("# skipped: host, loop+epoll-et"), "{said}");
+    assert!(said.contains("no kernel `6.12`") || said.contains("not installed"), "{said}");
     for line in ["# in a guest of 6.12\n", "# gVisor: "] {
         assert!(said.contains(line), "{said}");
     }

@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use super::judge::{at_least, fine, one_of, unknown, wrong};
-use super::rule::{Evidence, Rule, Use, Verdict};
+use super::rule::{Evidence, Rule, Threshold, Use, Verdict};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -13,6 +13,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "It bounds the queue of each listener. A connection that finds it full is dropped, and tried again after a second.",
         source: "listen(2); Documentation/admin-guide/sysctl/net.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Default,
         can_apply: true,
         judge: |f| at_least(f, "net.core.somaxconn", 4096),
     },
@@ -24,6 +25,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "Connections that are half open, for each listener: beyond it SYNs are dropped, or answered with cookies.",
         source: "tcp(7); Documentation/networking/ip-sysctl.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: true,
         judge: |f| at_least(f, "net.ipv4.tcp_max_syn_backlog", 1024),
     },
@@ -35,6 +37,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "With 1, a flood of SYNs does not shut others out; 0 drops, and 2 costs every connection its options.",
         source: "Documentation/networking/ip-sysctl.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Default,
         can_apply: true,
         judge: |f| one_of(f, "net.ipv4.tcp_syncookies", &["1"]),
     },
@@ -46,6 +49,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "With 1 a client that finds the queue full for a moment is reset, rather than trying again.",
         source: "Documentation/networking/ip-sysctl.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Default,
         can_apply: true,
         judge: |f| one_of(f, "net.ipv4.tcp_abort_on_overflow", &["0"]),
     },
@@ -56,7 +60,8 @@ pub(super) const RULES: &[Rule] = &[
         wanted: "at most 5",
         why: "A connection that is half open stays so for 63 s with the default of 5, and longer with more.",
         source: "Documentation/networking/ip-sysctl.rst",
-        evidence: Evidence::Folklore,
+        evidence: Evidence::Documented,
+        threshold: Threshold::Default,
         can_apply: true,
         judge: |f| super::judge::at_most(f, "net.ipv4.tcp_synack_retries", 5),
     },
@@ -68,6 +73,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "A server accepts more slowly than connections come, or its queue is too short for a burst.",
         source: "nstat(8); Documentation/networking/snmp_counter.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: true,
         judge: overflows,
     },
@@ -79,6 +85,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "Packets that wait for a CPU, also those of the loopback, are dropped beyond net.core.netdev_max_backlog.",
         source: "Documentation/admin-guide/sysctl/net.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: true,
         judge: dropped,
     },
@@ -90,6 +97,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "A CPU that takes packets leaves off after net.core.netdev_budget packets or netdev_budget_usecs, with more waiting.",
         source: "Documentation/admin-guide/sysctl/net.rst; Documentation/networking/scaling.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: true,
         judge: squeezed,
     },

@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use super::judge::{at_least, each_at_least, fine, one_of, unknown, wrong};
-use super::rule::{Evidence, Rule, Use, Verdict};
+use super::rule::{Evidence, Rule, Threshold, Use, Verdict};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -13,6 +13,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "Receive buffers: least, at first, most. The window cannot grow beyond the third, and a small one makes large transfers wait for each other side.",
         source: "tcp(7); Documentation/networking/ip-sysctl.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: true,
         judge: |f| each_at_least(f, "net.ipv4.tcp_rmem", &[4096, 65_536, 4_194_304]),
     },
@@ -23,7 +24,8 @@ pub(super) const RULES: &[Rule] = &[
         wanted: "at least 4096 16384 4194304",
         why: "Send buffers: least, at first, most. A reply that does not fit takes further system calls and round trips.",
         source: "tcp(7); Documentation/networking/ip-sysctl.rst",
-        evidence: Evidence::FigureAdvised,
+        evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: true,
         judge: |f| each_at_least(f, "net.ipv4.tcp_wmem", &[4096, 16_384, 4_194_304]),
     },
@@ -35,6 +37,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "The kernel sizes receive buffers by need; without it they stay as they are at first.",
         source: "tcp(7)",
         evidence: Evidence::Documented,
+        threshold: Threshold::Default,
         can_apply: true,
         judge: |f| one_of(f, "net.ipv4.tcp_moderate_rcvbuf", &["1"]),
     },
@@ -46,6 +49,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "Pages for the data of all TCP connections: beyond the third figure connections are reset.",
         source: "tcp(7); docs/million.md",
         evidence: Evidence::Measured,
+        threshold: Threshold::Experience,
         can_apply: true,
         judge: tcp_mem,
     },
@@ -57,6 +61,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "The most that a program may ask for with SO_RCVBUF; UDP and QUIC need it, TCP sizes its own.",
         source: "socket(7)",
         evidence: Evidence::Documented,
+        threshold: Threshold::Default,
         can_apply: true,
         judge: |f| at_least(f, "net.core.rmem_max", 212_992),
     },
@@ -67,7 +72,8 @@ pub(super) const RULES: &[Rule] = &[
         wanted: "at least 212992",
         why: "The most that a program may ask for with SO_SNDBUF.",
         source: "socket(7)",
-        evidence: Evidence::FigureAdvised,
+        evidence: Evidence::Documented,
+        threshold: Threshold::Default,
         can_apply: true,
         judge: |f| at_least(f, "net.core.wmem_max", 212_992),
     },
@@ -79,6 +85,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "Ancillary data of a socket: zero-copy sends fail for want of it (ENOBUFS).",
         source: "socket(7); Documentation/networking/msg_zerocopy.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: true,
         judge: |f| at_least(f, "net.core.optmem_max", 20_480),
     },

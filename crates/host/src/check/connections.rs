@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use super::judge::{at_least, at_most, fine, one_of, unknown, wrong};
-use super::rule::{Evidence, Rule, Use, Verdict};
+use super::rule::{Evidence, Rule, Threshold, Use, Verdict};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -13,6 +13,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "Each connection from one address to one port takes one of these; with none left connect fails (EADDRNOTAVAIL).",
         source: "ip(7); Documentation/networking/ip-sysctl.rst; docs/million.md",
         evidence: Evidence::Measured,
+        threshold: Threshold::Experience,
         can_apply: true,
         judge: ports,
     },
@@ -20,12 +21,13 @@ pub(super) const RULES: &[Rule] = &[
         name: "tw-reuse",
         looks_at: "net.ipv4.tcp_tw_reuse",
         uses: &[Use::Http, Use::Mail, Use::Load],
-        wanted: "1",
-        why: "Without it a port in TIME-WAIT is of no use for a minute: 28,000 ports are 470 new connections a second. 2 does it on the loopback alone. The kernel's documentation warns: not to be changed without advice of technical experts.",
+        wanted: "2 or 1",
+        why: "Without it a port in TIME-WAIT is of no use for a minute: 28,000 ports are 470 new connections a second. 2, the default, does it on the loopback alone. 1 does it everywhere, and the kernel's documentation warns: it should not be changed without advice or request of technical experts.",
         source: "Documentation/networking/ip-sysctl.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Default,
         can_apply: true,
-        judge: |f| one_of(f, "net.ipv4.tcp_tw_reuse", &["1"]).consider(),
+        judge: |f| one_of(f, "net.ipv4.tcp_tw_reuse", &["2", "1"]).consider(),
     },
     Rule {
         name: "tw-buckets",
@@ -34,7 +36,8 @@ pub(super) const RULES: &[Rule] = &[
         wanted: "at least 4096",
         why: "Beyond it TIME-WAIT is cut short, and late segments can reach another connection (RFC 1337).",
         source: "Documentation/networking/ip-sysctl.rst",
-        evidence: Evidence::FigureAdvised,
+        evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: true,
         judge: |f| at_least(f, "net.ipv4.tcp_max_tw_buckets", 4096),
     },
@@ -46,6 +49,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "Connections that the other side never ends stay for so many seconds; the default is 60.",
         source: "Documentation/networking/ip-sysctl.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Default,
         can_apply: true,
         judge: |f| at_most(f, "net.ipv4.tcp_fin_timeout", 60),
     },
@@ -56,7 +60,8 @@ pub(super) const RULES: &[Rule] = &[
         wanted: "at least 4096",
         why: "Connections that no process has any more, but have data to send, are reset beyond it.",
         source: "Documentation/networking/ip-sysctl.rst",
-        evidence: Evidence::FigureAdvised,
+        evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: true,
         judge: |f| at_least(f, "net.ipv4.tcp_max_orphans", 4096),
     },
@@ -67,7 +72,8 @@ pub(super) const RULES: &[Rule] = &[
         wanted: "at most 600",
         why: "With keep-alive on, a peer that is gone is noticed after so many seconds; load balancers forget idle connections sooner than after the default of two hours.",
         source: "tcp(7)",
-        evidence: Evidence::FigureAdvised,
+        evidence: Evidence::Documented,
+        threshold: Threshold::Advised,
         can_apply: true,
         judge: |f| at_most(f, "net.ipv4.tcp_keepalive_time", 600).consider(),
     },
@@ -79,6 +85,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "With 0 a run starts with what an earlier one learnt of the path (round-trip time, threshold of slow start), so that runs depend on each other.",
         source: "Documentation/networking/ip-sysctl.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: true,
         judge: |f| one_of(f, "net.ipv4.tcp_no_metrics_save", &["1"]).consider(),
     },

@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use super::judge::{absent, fine, one_of, unknown, wrong, wrong_by_hand};
-use super::rule::{Evidence, Rule, Use, Verdict};
+use super::rule::{Evidence, Rule, Threshold, Use, Verdict};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -13,6 +13,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "A CPU that is slow until it is seen to be busy makes the first requests after a pause slow, and CPU time per request depend on the load.",
         source: "Documentation/admin-guide/pm/cpufreq.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: true,
         judge: governor,
     },
@@ -24,6 +25,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "With performance the processor itself does not trade speed for power.",
         source: "Documentation/admin-guide/pm/intel_pstate.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: true,
         judge: |f| preference(f).consider(),
     },
@@ -35,6 +37,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "A CPU that sleeps deeply takes so long to wake for a packet.",
         source: "Documentation/admin-guide/pm/cpuidle.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: true,
         judge: idle,
     },
@@ -46,6 +49,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "With turbo the speed depends on heat and on how many CPUs are busy; for comparisons it is quieter without, for service it is faster with.",
         source: "Documentation/admin-guide/pm/intel_pstate.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: true,
         judge: turbo,
     },
@@ -57,6 +61,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "Two threads of a core share it: a load on one slows a server on the other. Pin them to different cores, or switch it off for a comparison.",
         source: "Documentation/admin-guide/hw-vuln/core-scheduling.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: true,
         judge: smt,
     },
@@ -68,6 +73,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "A CPU that nothing else uses gives the quietest figures; with none, the scheduler puts other work beside a measurement.",
         source: "Documentation/admin-guide/kernel-parameters.txt, isolcpus; cgroup-v2.rst, cpuset",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: false,
         judge: isolated,
     },
@@ -79,6 +85,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "taskset, a control group or a unit of systemd may have bound it to a part of them.",
         source: "sched_setaffinity(2)",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: false,
         judge: allowed,
     },
@@ -90,6 +97,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "Others on the same hardware slow this machine for moments at a time; only interleaved slices give figures that can be compared.",
         source: "proc_stat(5); docs/method-slices.md",
         evidence: Evidence::Measured,
+        threshold: Threshold::Experience,
         can_apply: false,
         judge: steal,
     },

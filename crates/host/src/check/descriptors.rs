@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use super::judge::{at_least, fine, unknown, wrong_by_hand};
-use super::rule::{Evidence, Rule, Use, Verdict};
+use super::rule::{Evidence, Rule, Threshold, Use, Verdict};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -13,6 +13,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "A connection is a descriptor: one that has no more accepts no more (EMFILE), and the hard limit is as far as a server can raise its own.",
         source: "getrlimit(2); docs/million.md",
         evidence: Evidence::Measured,
+        threshold: Threshold::Experience,
         can_apply: false,
         judge: |f| {
             limit(
@@ -31,6 +32,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "Programs that do not raise it themselves have no more than this, often 1024; those of Pitot do.",
         source: "getrlimit(2)",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: false,
         judge: |f| {
             limit(
@@ -50,6 +52,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "All open files of the machine together: beyond it nothing can be opened (ENFILE).",
         source: "Documentation/admin-guide/sysctl/fs.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: true,
         judge: |f| at_least(f, "fs.file-max", 1_000_000),
     },
@@ -61,6 +64,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "The hard limit on descriptors of a process cannot be raised above it.",
         source: "Documentation/admin-guide/sysctl/fs.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Default,
         can_apply: true,
         judge: |f| at_least(f, "fs.nr_open", 1_048_576),
     },
@@ -72,6 +76,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "Servers with a process or a thread for each connection stop at it (EAGAIN from fork or clone).",
         source: "getrlimit(2); fork(2)",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: false,
         judge: |f| {
             limit(f, "limits.processes.soft", 4096, "`ulimit -u 65536`, or LimitNPROC in the unit of systemd")
@@ -85,6 +90,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "All threads of the machine together.",
         source: "Documentation/admin-guide/sysctl/kernel.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: true,
         judge: |f| at_least(f, "kernel.threads-max", 16_384),
     },
@@ -96,6 +102,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "Each thread has a number of its own below it.",
         source: "Documentation/admin-guide/sysctl/kernel.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Default,
         can_apply: true,
         judge: |f| at_least(f, "kernel.pid_max", 32_768),
     },
@@ -107,6 +114,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "A thread takes two mappings for its stack: about half as many threads as this can be had in one process.",
         source: "Documentation/admin-guide/sysctl/vm.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Default,
         can_apply: true,
         judge: |f| at_least(f, "vm.max_map_count", 65_530),
     },
@@ -118,6 +126,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "Each descriptor that is watched with epoll counts (ENOSPC).",
         source: "epoll(7)",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: true,
         judge: |f| at_least(f, "fs.epoll.max_user_watches", 100_000),
     },
@@ -129,6 +138,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "Requests of native AIO of all processes together: io_setup fails beyond it (EAGAIN).",
         source: "Documentation/admin-guide/sysctl/fs.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Default,
         can_apply: true,
         judge: |f| at_least(f, "fs.aio-max-nr", 65_536),
     },

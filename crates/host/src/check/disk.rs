@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use super::judge::{at_least, each, fine, one_of, unknown, wrong, wrong_by_hand};
-use super::rule::{Evidence, Rule, Use, Verdict};
+use super::rule::{Evidence, Rule, Threshold, Use, Verdict};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -13,6 +13,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "A fast device needs no order from the kernel, which costs CPU; a rotating one does.",
         source: "Documentation/block/switching-sched.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: true,
         judge: |f| each(f, "disks", NO_DISK, |disk| scheduler(f, disk)),
     },
@@ -24,6 +25,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "Files that are read from the start are fetched so far ahead; with 0 each read waits for the disk.",
         source: "Documentation/ABI/stable/sysfs-block",
         evidence: Evidence::Documented,
+        threshold: Threshold::Default,
         can_apply: true,
         judge: |f| each(f, "disks", NO_DISK, |disk| read_ahead(f, disk)),
     },
@@ -34,7 +36,8 @@ pub(super) const RULES: &[Rule] = &[
         wanted: "at most 4096 MiB",
         why: "Writers are stopped when so much waits to be written: on a large machine a percentage is gigabytes, and one fsync waits for all of them.",
         source: "Documentation/admin-guide/sysctl/vm.rst",
-        evidence: Evidence::FigureAdvised,
+        evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: true,
         judge: dirty,
     },
@@ -45,7 +48,8 @@ pub(super) const RULES: &[Rule] = &[
         wanted: "at most 1024 MiB",
         why: "Writing begins in the background when so much waits: late means in bursts.",
         source: "Documentation/admin-guide/sysctl/vm.rst",
-        evidence: Evidence::FigureAdvised,
+        evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: true,
         judge: background,
     },
@@ -57,6 +61,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "What has waited so long is written; more means larger bursts, and more that a crash loses.",
         source: "Documentation/admin-guide/sysctl/vm.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Default,
         can_apply: true,
         judge: |f| super::judge::at_most(f, "vm.dirty_expire_centisecs", 3000).consider(),
     },
@@ -68,6 +73,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "With strictatime each read of a file is a write of its inode.",
         source: "mount(8)",
         evidence: Evidence::Documented,
+        threshold: Threshold::Default,
         can_apply: false,
         judge: atime,
     },
@@ -79,6 +85,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "Above 100 the kernel forgets directory entries and inodes before file contents: many small files are looked up on the disk again.",
         source: "Documentation/admin-guide/sysctl/vm.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Default,
         can_apply: true,
         judge: |f| super::judge::at_most(f, "vm.vfs_cache_pressure", 100),
     },

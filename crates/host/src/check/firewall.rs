@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use super::judge::{absent, at_most, fine, unknown, wrong};
-use super::rule::{Evidence, Rule, Use, Verdict};
+use super::rule::{Evidence, Rule, Threshold, Use, Verdict};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -13,6 +13,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "A firewall that tracks connections drops packets of those for which its table has no room.",
         source: "Documentation/networking/nf_conntrack-sysctl.rst; docs/million.md",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: true,
         judge: table,
     },
@@ -24,6 +25,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "More than eight entries in each bucket make every packet slow.",
         source: "Documentation/networking/nf_conntrack-sysctl.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: true,
         judge: buckets,
     },
@@ -35,6 +37,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "Entries of connections that are over stay so long; short connections fill the table with them.",
         source: "Documentation/networking/nf_conntrack-sysctl.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Default,
         can_apply: true,
         judge: |f| {
             if tracks(f) {

@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use super::judge::{fine, unknown, wrong_by_hand};
-use super::rule::{Evidence, Rule, Use, Verdict};
+use super::rule::{Evidence, Rule, Threshold, Use, Verdict};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -13,6 +13,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "A process that has used its quota stands still until the next period of 100 ms: the worst latencies of containers.",
         source: "Documentation/admin-guide/cgroup-v2.rst; Documentation/scheduler/sched-bwc.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: false,
         judge: quota,
     },
@@ -24,6 +25,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "They count from the start of the group.",
         source: "Documentation/scheduler/sched-bwc.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: false,
         judge: throttled,
     },
@@ -35,6 +37,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "Servers with a process or a thread for each connection stop at it (EAGAIN from fork or clone), whatever the limits of the user are.",
         source: "Documentation/admin-guide/cgroup-v2.rst; systemd.resource-control(5), TasksMax",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: false,
         judge: pids,
     },
@@ -46,6 +49,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "At the limit the group swaps or its processes are killed, however much memory the machine has free. Buffers of sockets count.",
         source: "Documentation/admin-guide/cgroup-v2.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: false,
         judge: memory,
     },

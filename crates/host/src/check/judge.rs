@@ -25,6 +25,11 @@ pub(super) fn wrong(found: impl ToString, wanted: impl ToString, settings: &[(&s
     Verdict::Wrong { found: found.to_string(), wanted: wanted.to_string(), mend: Mend { settings, by_hand } }
 }
 
+/// One setting that mends something.
+pub(super) fn mend_by(key: &str, value: &str) -> Mend {
+    Mend { settings: vec![(key.to_owned(), value.to_owned())], by_hand: command(key, value) }
+}
+
 /// What is wrong, and what a person can do.
 pub(super) fn wrong_by_hand(found: impl ToString, wanted: impl ToString, hand: impl Into<String>) -> Verdict {
     let mend = Mend { settings: Vec::new(), by_hand: hand.into() };

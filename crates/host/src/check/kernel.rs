@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use super::judge::{absent, fine, one_of, unknown, wrong, wrong_by_hand};
-use super::rule::{Evidence, Rule, Use, Verdict};
+use super::rule::{Evidence, Rule, Threshold, Use, Verdict};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -13,6 +13,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "Reading the time from a device takes a microsecond and a system call, from the processor some 20 ns. Servers read it for every request.",
         source: "Documentation/timers/timekeeping.rst; vdso(7)",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: true,
         judge: clock,
     },
@@ -24,6 +25,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "Logs, certificates and mail carry the time; nothing keeps this one in step.",
         source: "adjtimex(2)",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: false,
         judge: synchronised,
     },
@@ -35,6 +37,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "With 2 nobody can use io_uring, with 1 only those with CAP_SYS_ADMIN or of its group; distributions and containers switch it off.",
         source: "Documentation/admin-guide/sysctl/kernel.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: true,
         judge: uring,
     },
@@ -46,6 +49,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "Some make each system call slower. To switch them off is a decision about security, and not one of tuning; name them when you compare machines.",
         source: "Documentation/admin-guide/hw-vuln/index.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: false,
         judge: mitigations,
     },
@@ -57,6 +61,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "Full preemption lowers the worst latencies and costs some throughput; none does the opposite.",
         source: "kernel/Kconfig.preempt",
         evidence: Evidence::Documented,
+        threshold: Threshold::Documented("kernel/Kconfig.preempt"),
         can_apply: false,
         judge: preemption,
     },
@@ -68,6 +73,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "TLS waits at the start for a generator that is not ready; once it is, it never is not (since Linux 5.18).",
         source: "random(4)",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: false,
         judge: entropy,
     },
@@ -79,6 +85,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "It takes one hardware counter of each CPU, and interrupts it now and then.",
         source: "Documentation/admin-guide/sysctl/kernel.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: true,
         judge: |f| watchdog(f).consider(),
     },
@@ -90,6 +97,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "A load and a server from two terminals share the CPU by terminals, and not by threads.",
         source: "sched(7)",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: true,
         judge: |f| autogroup(f).consider(),
     },
@@ -101,6 +109,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "Filters of sockets and of seccomp are interpreted without it, for every packet and every system call.",
         source: "Documentation/admin-guide/sysctl/net.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: true,
         judge: |f| one_of(f, "net.core.bpf_jit_enable", &["1", "2"]),
     },

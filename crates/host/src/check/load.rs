@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use super::judge::{fine, unknown, wrong, wrong_by_hand};
-use super::rule::{Evidence, Rule, Use, Verdict};
+use super::rule::{Evidence, Rule, Threshold, Use, Verdict};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -13,6 +13,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "On one CPU server and load take it from each other: throughput is that of both together.",
         source: "sched(7)",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: false,
         judge: cpus,
     },
@@ -24,6 +25,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "Other work takes CPU time from the measurement; noise comes in bursts.",
         source: "docs/method-slices.md",
         evidence: Evidence::Measured,
+        threshold: Threshold::Experience,
         can_apply: false,
         judge: quiet,
     },
@@ -35,6 +37,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "Without more, spread the load over several source addresses (`--source 127.0.0.0/24`).",
         source: "ip(7); docs/million.md",
         evidence: Evidence::Measured,
+        threshold: Threshold::Experience,
         can_apply: true,
         judge: ports,
     },
@@ -46,6 +49,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "Each connection of the load is one; with fewer it takes several processes (`--processes`).",
         source: "getrlimit(2); docs/million.md",
         evidence: Evidence::Measured,
+        threshold: Threshold::Experience,
         can_apply: false,
         judge: descriptors,
     },

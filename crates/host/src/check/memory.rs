@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use super::judge::{absent, at_least, at_most, fine, one_of, unknown, wrong, wrong_by_hand};
-use super::rule::{Evidence, Rule, Use, Verdict};
+use super::rule::{Evidence, Rule, Threshold, Use, Verdict};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -13,6 +13,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "With always, a cache that forks copies 2 MiB for a byte that changes, and memory grows; madvise gives them to those who ask.",
         source: "Documentation/admin-guide/mm/transhuge.rst; Redis, latency",
         evidence: Evidence::Documented,
+        threshold: Threshold::Documented("Redis, latency"),
         can_apply: true,
         judge: |f| one_of(f, "thp.enabled", &["madvise", "never"]),
     },
@@ -24,6 +25,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "With always a page fault waits until memory is compacted.",
         source: "Documentation/admin-guide/mm/transhuge.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: true,
         judge: |f| one_of(f, "thp.defrag", &["madvise", "defer+madvise", "defer", "never"]),
     },
@@ -35,6 +37,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "Pages are unmapped to see who uses them; on machines with several nodes that adds page faults. Bind processes to a node instead.",
         source: "Documentation/admin-guide/sysctl/kernel.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Documented("Documentation/admin-guide/sysctl/kernel.rst"),
         can_apply: true,
         judge: numa,
     },
@@ -46,6 +49,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "With 1 a node frees its own page cache rather than using free memory of another.",
         source: "Documentation/admin-guide/sysctl/vm.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Documented("Documentation/admin-guide/sysctl/vm.rst"),
         can_apply: true,
         judge: |f| one_of(f, "vm.zone_reclaim_mode", &["0"]),
     },
@@ -57,6 +61,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "What is swapped out takes a thousand times as long to read.",
         source: "Documentation/admin-guide/sysctl/vm.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: false,
         judge: swap,
     },
@@ -67,7 +72,8 @@ pub(super) const RULES: &[Rule] = &[
         wanted: "at most 10",
         why: "A low figure keeps the memory of processes and gives up page cache first; where there is no swap it does not matter.",
         source: "Documentation/admin-guide/sysctl/vm.rst",
-        evidence: Evidence::Folklore,
+        evidence: Evidence::Documented,
+        threshold: Threshold::Advised,
         can_apply: true,
         judge: swappiness,
     },
@@ -79,6 +85,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "Redis forks to save itself, and with 0 or 2 a large one can be refused the fork. A cache that does not fork, such as memcached, needs nothing.",
         source: "Redis, administration; Documentation/admin-guide/sysctl/vm.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Documented("Redis, administration"),
         can_apply: true,
         judge: |f| one_of(f, "vm.overcommit_memory", &["1"]).consider(),
     },
@@ -90,6 +97,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "A machine without it swaps or kills processes.",
         source: "Documentation/filesystems/proc.rst, MemAvailable",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: false,
         judge: available,
     },
@@ -100,7 +108,8 @@ pub(super) const RULES: &[Rule] = &[
         wanted: "half of what the kernel chooses, or 65536",
         why: "Packets are received into memory that must be free at once.",
         source: "Documentation/admin-guide/sysctl/vm.rst",
-        evidence: Evidence::Folklore,
+        evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: true,
         judge: |f| min_free(f).consider(),
     },
@@ -112,6 +121,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "A kernel thread compares pages all the time, and writing to a merged one takes a page fault.",
         source: "Documentation/admin-guide/mm/ksm.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Default,
         can_apply: false,
         judge: ksm,
     },

@@ -23,7 +23,7 @@ mod steering;
 mod tcp;
 
 pub use facts::Facts;
-pub use rule::{Evidence, Judgement, Mend, Rule, Use, Verdict};
+pub use rule::{Evidence, Judgement, Mend, Rule, Threshold, Use, Verdict};
 
 /// The tables of rules by topic, in the order in which they are shown.
 pub static TOPICS: &[(&str, &[Rule])] = &[

@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use super::judge::{absent, each, fine, unknown, wrong, wrong_by_hand};
-use super::rule::{Evidence, Rule, Verdict};
+use super::rule::{Evidence, Rule, Threshold, Verdict};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -13,6 +13,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "The packets of a queue are taken by one CPU at a time: with one queue for many CPUs that one is the limit. Linux was best with 2+2 queues in 2009, found by trying.",
         source: "Documentation/networking/scaling.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Documented("Documentation/networking/scaling.rst"),
         can_apply: true,
         judge: |f| each(f, "nics", NO_NIC, |nic| queues(f, nic)),
     },
@@ -24,6 +25,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "A burst that does not fit into the ring is dropped by the device, unseen by the kernel.",
         source: "ethtool(8)",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: true,
         judge: |f| each(f, "nics", NO_NIC, |nic| rings(f, nic)),
     },
@@ -35,6 +37,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "The ring was full, or there was no memory.",
         source: "Documentation/networking/statistics.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: false,
         judge: |f| each(f, "nics", NO_NIC, |nic| drops(f, nic)),
     },
@@ -46,6 +49,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "An interrupt for every packet costs CPU; one that waits long costs latency. Adaptive coalescing does both by need.",
         source: "ethtool(8)",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: true,
         judge: |f| each(f, "nics", NO_NIC, |nic| coalescing(f, nic)),
     },
@@ -57,6 +61,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "Without them each segment of 1448 bytes goes through the whole stack by itself.",
         source: "Documentation/networking/segmentation-offloads.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: true,
         judge: |f| each(f, "nics", NO_NIC, |nic| offloads(f, nic)),
     },
@@ -68,6 +73,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "Half duplex, or a tenth of the speed, is a cable or a negotiation that failed.",
         source: "ethtool(8)",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: false,
         judge: |f| each(f, "nics", NO_NIC, |nic| duplex(f, nic)),
     },
@@ -78,7 +84,8 @@ pub(super) const RULES: &[Rule] = &[
         wanted: "at least 500",
         why: "Where fair queueing is not used a short queue drops bursts.",
         source: "ip-link(8)",
-        evidence: Evidence::Folklore,
+        evidence: Evidence::Documented,
+        threshold: Threshold::Advised,
         can_apply: true,
         judge: |f| each(f, "nics", NO_NIC, |nic| tx_queue(f, nic)),
     },

@@ -17,8 +17,10 @@ pub struct Rule {
     pub why: &'static str,
     /// Where that is written.
     pub source: &'static str,
-    /// How sure that is.
+    /// How sure that is: what the parameter does.
     pub evidence: Evidence,
+    /// Where the figure or the word that is wanted is from, which the source of the parameter need not name.
+    pub threshold: Threshold,
     /// Whether `pitot host apply` can mend it, where there is something to set.
     pub can_apply: bool,
     /// What it says of a machine.
@@ -59,7 +61,7 @@ impl Use {
     ];
 }
 
-/// How sure a rule is.
+/// How sure it is what a parameter does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Evidence {
@@ -67,10 +69,6 @@ pub enum Evidence {
     Measured,
     /// Written by those who made it.
     Documented,
-    /// What the parameter does is written by those who made it; the figure is often advised, and no source proves it.
-    FigureAdvised,
-    /// Often advised, and plausible; try it.
-    Folklore,
 }
 
 impl Evidence {
@@ -79,9 +77,50 @@ impl Evidence {
         match self {
             Evidence::Measured => "measured here",
             Evidence::Documented => "documented",
-            Evidence::FigureAdvised => "documented, but for the figure, which is advice",
-            Evidence::Folklore => "folklore",
         }
+    }
+}
+
+/// Where the value that a rule wants is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Threshold {
+    /// This source advises it.
+    Documented(&'static str),
+    /// It is the default of current kernels.
+    Default,
+    /// No source names it: those who made Pitot chose it by experience.
+    Experience,
+    /// It is often advised, and no source proves it.
+    Advised,
+}
+
+impl Threshold {
+    /// The word for programs.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Threshold::Documented(_) => "documented",
+            Threshold::Default => "default",
+            Threshold::Experience => "experience",
+            Threshold::Advised => "folklore",
+        }
+    }
+
+    /// For people, with the source.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Threshold::Documented(source) => source,
+            Threshold::Default => "the default of current kernels",
+            Threshold::Experience => "our own experience",
+            Threshold::Advised => "folklore, often advised and proved by no source",
+        }
+    }
+}
+
+impl Rule {
+    /// The sources of the parameter and of the threshold, each by itself.
+    pub fn sources(&self) -> String {
+        let Rule { evidence, source, threshold, .. } = self;
+        format!("parameter: {}, {source}; threshold: {}", evidence.words(), threshold.words())
     }
 }
 
@@ -159,6 +198,13 @@ impl Verdict {
         match self {
             Verdict::Wrong { found, wanted, mend } => Verdict::Consider { found, wanted, mend },
             other => other,
+        }
+    }
+
+    pub(crate) fn mend_mut(&mut self) -> Option<&mut Mend> {
+        match self {
+            Verdict::Wrong { mend, .. } | Verdict::Consider { mend, .. } => Some(mend),
+            _ => None,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use super::judge::{absent, each, fine, unknown, wrong};
-use super::rule::{Evidence, Mend, Rule, Verdict};
+use super::rule::{Evidence, Mend, Rule, Threshold, Verdict};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -13,6 +13,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "All queues on one CPU are one queue. irqbalance spreads them, or nic.NAME.irq-cpus does.",
         source: "Documentation/core-api/irq/irq-affinity.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: true,
         judge: |f| each(f, "nics", NO_NIC, |nic| interrupts(f, nic)),
     },
@@ -24,6 +25,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "Where a NIC has fewer queues than there are CPUs, RPS spreads the work after the interrupt; on one CPU, and with as many queues, it only costs.",
         source: "Documentation/networking/scaling.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Documented("Documentation/networking/scaling.rst"),
         can_apply: true,
         judge: |f| each(f, "nics", NO_NIC, |nic| rps(f, nic)),
     },
@@ -35,6 +37,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "Each CPU has send queues of its own, without locks between CPUs.",
         source: "Documentation/networking/scaling.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Documented("Documentation/networking/scaling.rst"),
         can_apply: true,
         judge: |f| each(f, "nics", NO_NIC, |nic| xps(f, nic)),
     },
@@ -46,6 +49,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "With RPS, packets go to the CPU whose thread reads the connection, where the table has room.",
         source: "Documentation/networking/scaling.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Documented("Documentation/networking/scaling.rst"),
         can_apply: true,
         judge: rfs,
     },

@@ -1,8 +1,8 @@
 //! How TCP behaves.
 
 use super::facts::Facts;
-use super::judge::{fine, one_of, unknown, wrong};
-use super::rule::{Evidence, Rule, Use, Verdict};
+use super::judge::{fine, mend_by, one_of, unknown, wrong};
+use super::rule::{Evidence, Mend, Rule, Threshold, Use, Verdict};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -13,6 +13,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "CUBIC is the default and fits most; BBR can be better over paths that lose. Others are for special cases.",
         source: "RFC 9438; Documentation/networking/ip-sysctl.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Default,
         can_apply: true,
         judge: |f| one_of(f, "net.ipv4.tcp_congestion_control", &["cubic", "bbr"]),
     },
@@ -24,8 +25,9 @@ pub(super) const RULES: &[Rule] = &[
         why: "Fair queueing keeps a large transfer from delaying small ones; it takes effect for interfaces that come up later.",
         source: "Documentation/admin-guide/sysctl/net.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Experience,
         can_apply: true,
-        judge: |f| one_of(f, "net.core.default_qdisc", &["fq_codel", "fq", "cake"]).consider(),
+        judge: |f| qdisc(f).consider(),
     },
     Rule {
         name: "timestamps",
@@ -35,6 +37,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "They measure round trips, guard against old segments, and let TIME-WAIT be reused. 0 saves 12 bytes a segment, as was done in 2009.",
         source: "RFC 7323; Documentation/networking/ip-sysctl.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Default,
         can_apply: true,
         judge: |f| one_of(f, "net.ipv4.tcp_timestamps", &["1", "2"]),
     },
@@ -46,6 +49,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "Without it one lost segment can cost a whole window.",
         source: "RFC 2018",
         evidence: Evidence::Documented,
+        threshold: Threshold::Default,
         can_apply: true,
         judge: |f| one_of(f, "net.ipv4.tcp_sack", &["1"]),
     },
@@ -57,6 +61,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "It tells the sender that it sent something twice for nothing.",
         source: "RFC 2883",
         evidence: Evidence::Documented,
+        threshold: Threshold::Default,
         can_apply: true,
         judge: |f| one_of(f, "net.ipv4.tcp_dsack", &["1"]),
     },
@@ -68,6 +73,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "Without it a window is at most 64 KiB: 5 Mbit/s over 100 ms.",
         source: "RFC 7323",
         evidence: Evidence::Documented,
+        threshold: Threshold::Default,
         can_apply: true,
         judge: |f| one_of(f, "net.ipv4.tcp_window_scaling", &["1"]),
     },
@@ -78,7 +84,8 @@ pub(super) const RULES: &[Rule] = &[
         wanted: "0",
         why: "With 1 a kept connection starts anew with a small window after a pause, so that its next large reply takes more round trips. RFC 5681, section 4.1, recommends 1 all the same, as the path may have changed: 0 is often advised for servers.",
         source: "Documentation/networking/ip-sysctl.rst, of the parameter; RFC 5681 section 4.1, against it",
-        evidence: Evidence::Folklore,
+        evidence: Evidence::Documented,
+        threshold: Threshold::Advised,
         can_apply: true,
         judge: |f| one_of(f, "net.ipv4.tcp_slow_start_after_idle", &["0"]).consider(),
     },
@@ -90,6 +97,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "The socket is looked up once for each packet rather than twice; only routers gain by 0.",
         source: "Documentation/networking/ip-sysctl.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Default,
         can_apply: true,
         judge: |f| one_of(f, "net.ipv4.tcp_early_demux", &["1"]),
     },
@@ -101,6 +109,7 @@ pub(super) const RULES: &[Rule] = &[
         why: "Small writes in a row leave as one segment while another waits in the queue of the device.",
         source: "Documentation/networking/ip-sysctl.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Default,
         can_apply: true,
         judge: |f| one_of(f, "net.ipv4.tcp_autocorking", &["1"]),
     },
@@ -112,10 +121,28 @@ pub(super) const RULES: &[Rule] = &[
         why: "A thread that reads polls the device for so many microseconds before it sleeps: a little less latency for a CPU that is never idle.",
         source: "Documentation/admin-guide/sysctl/net.rst; Documentation/networking/napi.rst",
         evidence: Evidence::Documented,
+        threshold: Threshold::Documented("Documentation/admin-guide/sysctl/net.rst, busy_poll"),
         can_apply: true,
         judge: busy_poll,
     },
 ];
+
+/// The first discipline that the kernel has; the first of all where nobody knows what it has.
+fn qdisc(facts: &Facts) -> Verdict {
+    let key = "net.core.default_qdisc";
+    let mut verdict = one_of(facts, key, &["fq_codel", "fq", "cake"]);
+    if let (Verdict::Wrong { mend, .. }, Some(_)) = (&mut verdict, facts.word("qdiscs")) {
+        let known = facts.list("qdiscs");
+        *mend = match known.iter().find(|name| **name != "none") {
+            Some(name) => mend_by(key, name),
+            None => Mend {
+                settings: Vec::new(),
+                by_hand: "this kernel has none of them: use one with CONFIG_NET_SCH_FQ_CODEL".into(),
+            },
+        };
+    }
+    verdict
+}
 
 fn busy_poll(facts: &Facts) -> Verdict {
     let (Some(read), Some(poll)) = (facts.number("net.core.busy_read"), facts.number("net.core.busy_poll"))

@@ -366,6 +366,21 @@ fn each_rule_finds_its_fault_and_says_how_to_mend_it() {
 }
 
 #[test]
+fn a_queueing_discipline_is_offered_that_the_kernel_has() {
+    let mend = |known: &[(&str, &str)]| {
+        let verdict = rule("qdisc")
+            .unwrap()
+            .judge(&with(&[&[("net.core.default_qdisc", "pfifo_fast")], known].concat()));
+        verdict.mend().unwrap().clone()
+    };
+    let value = |mend: &Mend| mend.settings.first().map(|(_, value)| value.clone());
+    assert_eq!(value(&mend(&[])).as_deref(), Some("fq_codel"), "nobody knows what it has");
+    assert_eq!(value(&mend(&[("qdiscs", "fq cake")])).as_deref(), Some("fq"));
+    let none = mend(&[("qdiscs", "none")]);
+    assert!(none.settings.is_empty() && none.by_hand.contains("CONFIG_NET_SCH_FQ_CODEL"), "{none:?}");
+}
+
+#[test]
 fn ten_faults_at_once_are_all_named_and_nothing_else() {
     let faults = [
         "somaxconn",
@@ -475,18 +490,17 @@ fn tables() -> [(&'static str, String); 3] {
     let mut of_rules = String::new();
     for (topic, rules) in TOPICS {
         of_rules += &format!("### {}{}\n\n", topic[..1].to_uppercase(), &topic[1..]);
-        of_rules += "| rule | for | looks at | wanted | why | source | how sure | Pitot can |\n";
-        of_rules += "|---|---|---|---|---|---|---|---|\n";
+        of_rules += "| rule | for | looks at | wanted | why | sources | Pitot can |\n";
+        of_rules += "|---|---|---|---|---|---|---|\n";
         for rule in *rules {
             of_rules += &format!(
-                "| `{}` | {} | {} | {} | {} | {} | {} | {} |\n",
+                "| `{}` | {} | {} | {} | {} | {} | {} |\n",
                 rule.name,
                 uses(rule),
                 rule.looks_at,
                 rule.wanted,
                 rule.why,
-                rule.source,
-                rule.evidence.words(),
+                rule.sources(),
                 if rule.can_apply { "yes" } else { "no" }
             );
         }
@@ -543,11 +557,18 @@ fn the_tables_of_the_guide_are_those_of_the_code() {
 fn advice_is_not_passed_off_as_documentation() {
     let rule = |name: &str| rules().find(|rule| rule.name == name).unwrap();
     for name in ["keepalive-time", "dirty-limits", "dirty-background", "tcp-wmem", "wmem-max"] {
-        assert_eq!(rule(name).evidence, Evidence::FigureAdvised, "{name}");
+        let rule = rule(name);
+        assert_eq!(rule.evidence, Evidence::Documented, "{name}: what it does is documented");
+        assert!(!matches!(rule.threshold, Threshold::Documented(_)), "{name}: its figure is not");
     }
-    assert_eq!(rule("slow-start-after-idle").evidence, Evidence::Folklore);
-    assert!(rule("slow-start-after-idle").why.contains("recommends 1"));
-    assert!(rule("tw-reuse").why.contains("without advice of technical experts"));
+    let slow_start = rule("slow-start-after-idle");
+    assert!(slow_start.threshold == Threshold::Advised && slow_start.why.contains("recommends 1"));
+    assert!(slow_start.sources().ends_with("threshold: folklore, often advised and proved by no source"));
+    assert!(rule("tw-reuse").why.contains("without advice or request of technical experts"));
+    for (found, word) in [("0", "consider"), ("1", "fine"), ("2", "fine")] {
+        let facts = with(&[("net.ipv4.tcp_tw_reuse", found)]);
+        assert_eq!(rule("tw-reuse").judge(&facts).word(), word, "{found}");
+    }
     // A cache that does not fork is not told that its machine is wrong.
     let facts = with(&[("vm.overcommit_memory", "0")]);
     assert!(matches!(rule("overcommit").judge(&facts), Verdict::Consider { .. }));

@@ -56,6 +56,29 @@ pub enum Applied {
 /// # Errors
 /// If a right is missing, or something that is required is not there.
 pub fn check(machine: &Machine, wanted: &[Wanted]) -> Result<(), Failure> {
+    let lacking = look(machine, wanted)?;
+    let Some((key, why)) = lacking.first() else { return Ok(()) };
+    let others = match lacking.len() - 1 {
+        0 => String::new(),
+        1 => " (nor can 1 other)".to_owned(),
+        n => format!(" (nor can {n} others)"),
+    };
+    Err(Failure::misuse(
+        format!("{key} cannot be changed by this user{others}: {why}"),
+        "run it as root; `pitot host check` needs no rights",
+    ))
+}
+
+/// Looks whether all that is wanted can be set by a user with every right, and changes nothing.
+///
+/// # Errors
+/// What stands against it, whoever the user is.
+pub fn check_for_root(machine: &Machine, wanted: &[Wanted]) -> Result<(), Failure> {
+    look(machine, wanted).map(drop)
+}
+
+/// What of the wanted this user has no right to change, with the reason.
+fn look(machine: &Machine, wanted: &[Wanted]) -> Result<Vec<(String, String)>, Failure> {
     let mut lacking: Vec<(String, String)> = Vec::new();
     for want in wanted {
         let key = &want.change.key;
@@ -95,16 +118,7 @@ pub fn check(machine: &Machine, wanted: &[Wanted]) -> Result<(), Failure> {
             lacking.push((key.clone(), lack(setting, key, &e)));
         }
     }
-    let Some((key, why)) = lacking.first() else { return Ok(()) };
-    let others = match lacking.len() - 1 {
-        0 => String::new(),
-        1 => " (nor can 1 other)".to_owned(),
-        n => format!(" (nor can {n} others)"),
-    };
-    Err(Failure::misuse(
-        format!("{key} cannot be changed by this user{others}: {why}"),
-        "run it as root; `pitot host check` needs no rights",
-    ))
+    Ok(lacking)
 }
 
 fn lack(setting: &Setting, key: &str, e: &std::io::Error) -> String {

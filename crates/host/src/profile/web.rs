@@ -38,7 +38,7 @@ pub(super) const PROFILE: Profile = Profile {
         set(
             "net.ipv4.tcp_tw_reuse",
             "1",
-            "Ports in TIME-WAIT serve new outgoing connections after a second; the kernel's documentation wants it changed only by those who know why.",
+            "Ports in TIME-WAIT serve new outgoing connections. The kernel's documentation warns against it without advice of experts.",
         ),
         at_least("net.ipv4.tcp_max_tw_buckets", "2000000", "TIME-WAIT is not cut short."),
         at_least("net.core.netdev_max_backlog", "16384", "Bursts wait for a CPU rather than being dropped."),

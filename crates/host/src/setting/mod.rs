@@ -17,6 +17,7 @@ mod irq;
 mod nic;
 mod offload;
 mod ports;
+mod qdisc;
 mod queueing;
 mod steering;
 mod sysctl;
@@ -31,6 +32,7 @@ pub use boot::{at_every_boot, file_that_outlasts_boot};
 pub use entry::{Change, Setting};
 pub use filesystem::file_system_of;
 pub(crate) use irq::of_interface as interrupts_of;
+pub(crate) use qdisc::known as queueing_disciplines;
 pub use value::same;
 
 /// All kinds. A key belongs to the first that takes it.

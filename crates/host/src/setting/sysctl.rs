@@ -5,6 +5,7 @@ use std::io;
 use super::entry::{Change, Expanded, Setting};
 use super::file;
 use super::ports;
+use super::qdisc;
 use super::value::{not_as_many_numbers, same};
 use crate::machine::Machine;
 
@@ -91,9 +92,13 @@ const WORDS: &[&str] = &[
 
 const RESERVED_PORTS: &str = "net.ipv4.ip_local_reserved_ports";
 
-/// What is found as numbers is set to as many.
-fn refuses(_: &Machine, key: &str, found: &str, value: &str) -> Option<String> {
-    if WORDS.contains(&key) { None } else { not_as_many_numbers(found, value) }
+/// What is found as numbers is set to as many; a discipline is one that the kernel has.
+fn refuses(machine: &Machine, key: &str, found: &str, value: &str) -> Option<String> {
+    match key {
+        qdisc::KEY => qdisc::refuses(machine, value),
+        _ if WORDS.contains(&key) => None,
+        _ => not_as_many_numbers(found, value),
+    }
 }
 
 /// Two names for one thing in two units: to set one makes the other 0, and 0 cannot be written to all of them

@@ -232,17 +232,19 @@ impl Cell {
                 shell_line(&self.helper_argv(helper, address, at))
             ));
         }
-        let mut command = String::new();
-        if !self.takes.cpus {
-            command.push_str(&bind(self.cpus_of_load(at)));
-        }
-        command.push_str(&shell_line(&self.load_argv(plan, self.warmup_s(plan), at)));
+        let command = |at: &Placement| {
+            let bound = if self.takes.cpus { String::new() } else { bind(self.cpus_of_load(at)) };
+            bound + &shell_line(&self.load_argv(plan, self.warmup_s(plan), at))
+        };
         match &plan.load_hosts[..] {
-            [] | [_] => line.push_str(&command),
+            [] | [_] => line.push_str(&command(at)),
             hosts => {
                 // Started by hand each part begins at once; the lab says when.
-                let part = |(at, host): (usize, &String)| {
-                    format!("echo start 0 | {command} --share {}/{} # on {host}", at + 1, hosts.len())
+                let part = |(number, name): (usize, &String)| {
+                    let host = plan.host(Some(name));
+                    let at = host.map(|host| Placement { pitot: host.pitot().to_owned(), ..at.clone() });
+                    let command = at.as_ref().map(command).unwrap_or_default();
+                    format!("echo start 0 | {command} --share {}/{} # on {name}", number + 1, hosts.len())
                 };
                 line.push_str(&hosts.iter().enumerate().map(part).collect::<Vec<_>>().join("\n"));
             }

@@ -24,6 +24,14 @@ pub struct Host {
 }
 
 impl Host {
+    /// Pitot as a shell there calls it: by what starts its agent, where that tells it.
+    pub fn pitot(&self) -> &str {
+        match &self.agent[..] {
+            [.., program, agent] if agent == "agent" => program,
+            _ => "pitot",
+        }
+    }
+
     /// The CPUs of what is started there: those that the plan names for the side, or else those that it names for the host, which
     /// are all that it has.
     pub fn cpus_named(&self, of_side: Option<&str>) -> Vec<usize> {

@@ -27,7 +27,11 @@ impl Plan {
         let source = Source { name, text };
         let table = DeTable::parse(text).map_err(|e| {
             let what = e.message().lines().next().unwrap_or("it is not TOML").to_owned();
-            let cure = "plans are TOML; `pitot list plan-schema` describes their keys";
+            let cure = match what.contains("with a dotted key") {
+                // TOML reads server.workers as a key in `server`, which is a list beside it.
+                true => "write the dotted key in quotes: \"server.workers\" = [1, 2]",
+                false => "plans are TOML; `pitot list plan-schema` describes their keys",
+            };
             source.error(&e.span().unwrap_or(0..0), what, cure)
         })?;
         let root = Section::root(source, table.get_ref());
@@ -50,6 +54,7 @@ impl Plan {
             settings: Vec::new(),
             hosts: Vec::new(),
             factors: Vec::new(),
+            factor_spans: Vec::new(),
             metric: plan.metric.clone(),
         };
         keys::apply(keys::PLAN, &mut known, &root, &mut plan)?;
@@ -86,6 +91,11 @@ fn check_measure(plan: &Plan, root: &Section<'_>) -> Result<(), PlanError> {
         };
         let what = format!("`{key}` is for slices, and this plan is measured in fresh runs, {why}");
         let cure = format!("take `{key}` out, or write measure = \"slices\"");
+        return Err(root.source.error(&item.key_span, what, cure));
+    }
+    if let Some(item) = root.get("slices").filter(|_| plan.slices % 2 == 1) {
+        let what = format!("`slices = {}` is odd, and each round has two, in opposite orders", plan.slices);
+        let cure = format!("write slices = {} or {}", (plan.slices - 1).max(2), plan.slices + 1);
         return Err(root.source.error(&item.key_span, what, cure));
     }
     if root.get("generations").is_some()

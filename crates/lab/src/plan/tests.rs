@@ -577,6 +577,15 @@ fn mistakes_with_settings_of_the_host_are_reported_with_their_cure() {
     };
     let error = parse("[factors]\nhost.nothing = [1]");
     assert_eq!((error.line, error.what.as_str()), (4, "no setting of the host is called `nothing`"));
+    let error = parse("[factors]\nhost.\"fs.file-mx\" = [1]\n[baseline]\nhost.\"fs.file-max\" = 1");
+    assert_eq!(
+        (error.line, error.cure.as_str()),
+        (4, "did you mean `host.fs.file-max`?"),
+        "the factor is wrong"
+    );
+    let error = parse("[factors]\nhost.\"fs.file-max\" = [1]\n[baseline]\nhost.\"fs.file-mx\" = 1");
+    assert_eq!((error.line, error.what.as_str()), (6, "`host.fs.file-mx` is not a factor of this plan"));
+    assert_eq!(error.cure, "did you mean `host.fs.file-max`? (line 4 has the factor)");
     let error = parse("[factors]\nsettings = [\"tuned\"]");
     assert_eq!(error.what, "`tuned` is not a table of `settings`");
     let error = parse("[settings.found]\n\"net.core.somaxconn\" = 1\n[factors]\nsettings = [\"found\"]");

@@ -3,7 +3,7 @@
 use pitot_results::word_distance;
 
 /// The word of `known` that is nearest to `word`, if any is near enough to be what was meant.
-pub(super) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+pub(in crate::plan) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let plain = word.to_lowercase().replace('_', "-");
     known
         .iter()

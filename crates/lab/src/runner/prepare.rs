@@ -7,8 +7,8 @@ use pitot_results::Failure;
 
 use crate::catalog::Catalog;
 use crate::plan::{
-    CANNOT_SERVE, Cell, CellServer, GVISOR_KERNEL, HOST_KERNEL, HostLimits, Measure, OWN, Placement, Plan,
-    Program, REPLICATE_FACTOR, RESOLVER, SERVER_FACTOR, ServerSpec, SkipRecord, expand, label,
+    CANNOT_SERVE, Cell, CellServer, GVISOR_KERNEL, HOST_KERNEL, Host, HostLimits, Measure, OWN, Placement,
+    Plan, Program, REPLICATE_FACTOR, RESOLVER, SERVER_FACTOR, ServerSpec, SkipRecord, expand, label,
 };
 use crate::runfile::masked::levels;
 use crate::statistics::MEDIAN_REPETITIONS_MIN;
@@ -469,7 +469,9 @@ impl Prepared {
     /// The commands of all cells.
     pub fn commands(&self, pitot: &str) -> Vec<ShownCell> {
         let show = |(number, cell): (usize, &Cell)| {
-            let at = self.shown_placement(pitot, number);
+            let [of_server, of_load] = self.programs(pitot, cell);
+            let at = self.shown_placement(of_server, number);
+            let at_load = Placement { pitot: of_load.to_owned(), ..at.clone() };
             let [server, load] = self.places(cell);
             let placed = |place: Option<String>, line: String| match place {
                 Some(place) if !line.is_empty() => format!("# {place}\n{line}"),
@@ -478,10 +480,27 @@ impl Prepared {
             ShownCell {
                 label: cell.label(),
                 server: placed(server, cell.server_line(&at)),
-                load: placed(load, cell.load_line(&self.plan, &at)),
+                load: placed(load, cell.load_line(&self.plan, &at_load)),
             }
         };
         self.cells.iter().enumerate().map(show).collect()
+    }
+
+    /// Pitot as it is called where the commands of a cell are run, server and load; `pitot` on this machine.
+    fn programs<'a>(&'a self, pitot: &'a str, cell: &Cell) -> [&'a str; 2] {
+        let plan = &self.plan;
+        if let Some(kernel) = plan.kernel_of(&cell.factors) {
+            // In a guest and in a sandbox it is in PATH.
+            let program = if kernel.kernel == HOST_KERNEL { pitot } else { OWN };
+            return [program, program];
+        }
+        let on = |host: Option<&str>| plan.host(host).map_or(pitot, Host::pitot);
+        let server = on(plan.server_host.as_deref());
+        let load = match plan.load_hosts.first() {
+            _ if cell.server == CellServer::None => server,
+            host => on(host.map(String::as_str)),
+        };
+        [server, load]
     }
 
     /// Where the commands of a cell are run, server and load, if that is not this machine as it is.

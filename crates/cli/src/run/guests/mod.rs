@@ -125,6 +125,35 @@ pub(super) fn where_gvisor_is(plan: &Plan) -> Option<String> {
     })
 }
 
+/// Whether the kernels of a plan are installed here, and what guests need, as a run of it looks for them.
+///
+/// # Errors
+/// What is not here, with how to install it.
+pub(super) fn check_kernels(prepared: &Prepared) -> Result<(), Failure> {
+    if !prepared.plan.is_in_guests() {
+        return Ok(());
+    }
+    let kernels = kernels_of(prepared)?;
+    if kernels.iter().any(|(_, place)| place.is_guest()) {
+        pitot_kernel::qemu()?;
+    }
+    Ok(())
+}
+
+/// The kernels that the cells of a plan name, and where each is.
+fn kernels_of(prepared: &Prepared) -> Result<Vec<(KernelUse, Place)>, Failure> {
+    let store = store();
+    let mut kernels: Vec<(KernelUse, Place)> = Vec::new();
+    for cell in &prepared.cells {
+        let Some(kernel) = prepared.plan.kernel_of(&cell.factors) else { continue };
+        if !kernels.iter().any(|(known, _)| known.name == kernel.name) {
+            let place = Place::find(&kernel, &store)?;
+            kernels.push((kernel, place));
+        }
+    }
+    Ok(kernels)
+}
+
 /// Words with which a shell begins that are no programs, or that it knows itself.
 const OF_SHELLS: [&str; 18] = [
     "exec", "cd", "echo", "export", "set", "trap", "ulimit", "umask", "test", "read", "eval", "if", "for",
@@ -190,16 +219,11 @@ struct Guests {
 impl Guests {
     /// Looks for all that the kernels of a plan need, and makes their files.
     fn of(prepared: &Prepared, pitot: &str, dir: &Path) -> Result<Guests, Failure> {
-        let store = store();
-        let mut kernels: Vec<(KernelUse, Place)> = Vec::new();
+        let kernels = kernels_of(prepared)?;
         let mut image = Image::new(Path::new(pitot));
         for cell in &prepared.cells {
             let Some(kernel) = prepared.plan.kernel_of(&cell.factors) else { continue };
             let is_here = kernel.kernel == HOST_KERNEL;
-            if !kernels.iter().any(|(known, _)| known.name == kernel.name) {
-                let place = Place::find(&kernel, &store)?;
-                kernels.push((kernel, place));
-            }
             if let (CellServer::External(program), false) = (&cell.server, is_here) {
                 for name in programs_of(program) {
                     image.program(name)?;

@@ -26,6 +26,7 @@ impl Facts {
         groups::collect(&mut facts, machine);
         disks(&mut facts, machine);
         facts.add("kernel.build", machine.read("/proc/version"));
+        facts.add("qdiscs", setting::queueing_disciplines(machine).map(|known| known.join(" ")));
         facts.add("kernel.preempt", preemption(machine));
         facts.add("clocksource", machine.read(&format!("{CLOCK}/current_clocksource")));
         facts.add("clocksources", machine.read(&format!("{CLOCK}/available_clocksource")));

@@ -1,6 +1,7 @@
 //! Factors and their levels.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use crate::plan::host::SETTINGS_FACTOR;
 use crate::plan::levels::{Factor, KERNEL_FACTOR, REPLICATE_FACTOR, SERVER_FACTOR};
@@ -11,10 +12,14 @@ use crate::plan::value::Value;
 use super::known::Known;
 use super::{host, kernels, targets};
 
-/// Reads the factors.
-pub(super) fn factors(known: &Known<'_>, item: &Item<'_>) -> Result<Vec<Factor>, PlanError> {
+/// Reads the factors; returned besides is where their names stand.
+pub(super) fn factors(
+    known: &Known<'_>,
+    item: &Item<'_>,
+) -> Result<(Vec<Factor>, Vec<Range<usize>>), PlanError> {
     let section = item.section("`factors`")?;
     let mut factors: Vec<Factor> = Vec::new();
+    let mut spans = Vec::new();
     for item in section.flat_items() {
         let elements = item.list()?;
         if elements.is_empty() {
@@ -33,12 +38,13 @@ pub(super) fn factors(known: &Known<'_>, item: &Item<'_>) -> Result<Vec<Factor>,
             levels.push(value);
         }
         factors.push(Factor { name: item.key.clone(), levels });
+        spans.push(item.key_span.clone());
     }
     if factors.is_empty() {
         let cure = "name at least one, such as server = [\"loop+epoll-et\"]";
         return Err(section.source.error(&section.span, "`factors` is empty", cure));
     }
-    Ok(factors)
+    Ok((factors, spans))
 }
 
 fn check_level(

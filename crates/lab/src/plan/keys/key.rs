@@ -166,7 +166,7 @@ impl<T> Kind<T> {
             Kind::CpusOrAll(set) => set(target, values::cpu_list_or_all(item)?),
             Kind::Levels(strict, set) => {
                 let section = item.section(format!("`{}`", item.key))?;
-                set(target, levels(&section, &[], &known.factors, *strict)?);
+                set(target, levels(&section, &[], known, *strict)?);
             }
             Kind::Files(set) => set(target, values::files(item)?),
             Kind::Ready(set) => set(target, values::ready(item)?),

@@ -1,5 +1,7 @@
 //! What is known while a plan is read: the catalog, and what the keys before this one have declared.
 
+use std::ops::Range;
+
 use crate::catalog::{Catalog, ProgramWord};
 use crate::plan::host::SettingSet;
 use crate::plan::levels::Factor;
@@ -18,6 +20,8 @@ pub(in crate::plan) struct Known<'a> {
     /// Names of hosts that the plan describes.
     pub(in crate::plan) hosts: Vec<String>,
     pub(in crate::plan) factors: Vec<Factor>,
+    /// Where the names of the factors stand, in their order.
+    pub(in crate::plan) factor_spans: Vec<Range<usize>>,
     /// The plan's metric.
     pub(in crate::plan) metric: String,
 }

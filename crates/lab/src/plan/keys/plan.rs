@@ -90,7 +90,7 @@ pub(in crate::plan) static PLAN: &[Key<Plan>] = &[
     },
     Key {
         name: "slices",
-        kind: Kind::Count { least: 2, most: 1000, set: |p, n| p.slices = n as u32 + n as u32 % 2 },
+        kind: Kind::Count { least: 2, most: 1000, set: |p, n| p.slices = n as u32 },
         presence: Presence::Optional,
         doc: "Slices of each cell in a generation, an even number: each round has two, in opposite orders. 8 if it is \
               left out.",
@@ -236,7 +236,7 @@ pub(in crate::plan) static PLAN: &[Key<Plan>] = &[
     Key {
         name: "factors",
         kind: Kind::Structure(Shape::Factors, |known, item, p| {
-            p.factors = factors::factors(known, item)?;
+            (p.factors, known.factor_spans) = factors::factors(known, item)?;
             known.factors.clone_from(&p.factors);
             p.servers.extend(targets::named(known, &p.factors));
             // The metric is read by now, or has its default.

@@ -72,7 +72,7 @@ pub(super) fn exclusions(known: &mut Known<'_>, item: &Item<'_>) -> Result<Vec<E
     for one in item.list()? {
         let section = one.section("an exclusion")?;
         let others: Vec<&str> = EXCLUSION.iter().map(|key| key.name).collect();
-        let levels = levels(&section, &others, &known.factors, Strict::All)?;
+        let levels = levels(&section, &others, known, Strict::All)?;
         let mut exclusion = Exclusion { levels, ..Exclusion::default() };
         apply(EXCLUSION, known, &section, &mut exclusion)?;
         all.push(exclusion);
@@ -98,7 +98,7 @@ fn values(known: &mut Known<'_>, item: &Item<'_>) -> Result<Vec<PublishedValue>,
     for one in item.list()? {
         let section = one.section("a published value")?;
         let others: Vec<&str> = PUBLISHED_VALUE.iter().map(|key| key.name).collect();
-        let levels = levels(&section, &others, &known.factors, Strict::Words)?;
+        let levels = levels(&section, &others, known, Strict::Words)?;
         let mut value = PublishedValue { levels, ..PublishedValue::default() };
         apply(PUBLISHED_VALUE, known, &section, &mut value)?;
         all.push(value);
