@@ -23,6 +23,7 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     url_options: &[],
     has_methods: false,
     logs_in: false,
+    has_commands: false,
     example: "blob://127.0.0.1:8080/1024",
     build,
 };

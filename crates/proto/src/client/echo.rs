@@ -29,6 +29,7 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     url_options: &[],
     has_methods: false,
     logs_in: false,
+    has_commands: false,
     example: "echo://127.0.0.1:7007/64",
     build,
 };

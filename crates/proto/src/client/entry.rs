@@ -45,6 +45,8 @@ pub struct ClientEntry {
     pub has_methods: bool,
     /// A URL may hold the name and the password of a user.
     pub logs_in: bool,
+    /// A request may be a command or a query that the user writes, which is its body.
+    pub has_commands: bool,
     /// A URL to show.
     pub example: &'static str,
     /// Builds the requests, or says in one line what is wrong with the URL or the options.

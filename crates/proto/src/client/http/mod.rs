@@ -42,6 +42,7 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     url_options: &[],
     has_methods: true,
     logs_in: true,
+    has_commands: false,
     example: "http://127.0.0.1:8080/bytes/1024",
     build: of_version,
 };

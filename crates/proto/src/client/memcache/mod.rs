@@ -29,6 +29,7 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     url_options: URL_OPTIONS,
     has_methods: false,
     logs_in: false,
+    has_commands: false,
     example: "memcache://127.0.0.1:11211/?keys=100k&get=0.9",
     build,
 };
@@ -38,7 +39,7 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
 /// # Errors
 /// As [`Workload::new`].
 fn build(_: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, String> {
-    Ok(Box::new(Memcache { workload: Workload::new("memcache", options)? }))
+    Ok(Box::new(Memcache { workload: Workload::new("memcache", options, |path| path)? }))
 }
 
 struct Memcache {

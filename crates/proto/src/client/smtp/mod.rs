@@ -37,6 +37,7 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     url_options: URL_OPTIONS,
     has_methods: false,
     logs_in: false,
+    has_commands: false,
     example: "smtp://127.0.0.1:2525/?recipients=5&size=1KiB",
     build,
 };

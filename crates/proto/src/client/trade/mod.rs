@@ -29,6 +29,7 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     url_options: options::URL_OPTIONS,
     has_methods: false,
     logs_in: false,
+    has_commands: false,
     example: "trade://127.0.0.1:8080",
     build: conn::build,
 };
