@@ -17,6 +17,7 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     tls: None,
     requests_per_connection_max: Some(1),
     url_options: &[],
+    has_statuses: false,
     has_methods: false,
     logs_in: false,
     has_commands: false,

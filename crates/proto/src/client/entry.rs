@@ -41,6 +41,8 @@ pub struct ClientEntry {
     pub requests_per_connection_max: Option<u64>,
     /// The options in the query of its URLs; empty if the query is the server's.
     pub url_options: &'static [UrlOption],
+    /// Replies have a status, as those of HTTP have.
+    pub has_statuses: bool,
     /// Requests have a method, which is `POST` for one with a body if none is named.
     pub has_methods: bool,
     /// A URL may hold the name and the password of a user.

@@ -30,6 +30,7 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     tls: None,
     requests_per_connection_max: None,
     url_options: options::URL_OPTIONS,
+    has_statuses: false,
     has_methods: false,
     logs_in: true,
     has_commands: true,

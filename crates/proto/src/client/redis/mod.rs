@@ -38,6 +38,7 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     tls: Some(TlsScheme { scheme: "rediss", port: Some(6379) }),
     requests_per_connection_max: None,
     url_options: URL_OPTIONS,
+    has_statuses: false,
     has_methods: false,
     logs_in: true,
     has_commands: true,

@@ -35,6 +35,7 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     tls: Some(TlsScheme { scheme: "smtps", port: Some(465) }),
     requests_per_connection_max: None,
     url_options: URL_OPTIONS,
+    has_statuses: false,
     has_methods: false,
     logs_in: false,
     has_commands: false,

@@ -27,6 +27,7 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     tls: None,
     requests_per_connection_max: None,
     url_options: options::URL_OPTIONS,
+    has_statuses: true,
     has_methods: false,
     logs_in: false,
     has_commands: false,
