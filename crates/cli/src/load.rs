@@ -233,9 +233,10 @@ pub(crate) struct Load {
     #[arg(long, value_name = "CONDITIONS", help_heading = "Result")]
     abort_on: Vec<String>,
     /// Exit with code 1 if one of the conditions holds at the end of the run: 'p95 > 5ms, errors > 0.1%'. Figures are min,
-    /// any percentile, max, mean, errors, missed and rate; those of times may be of 'connect', 'handshake' (full TLS
-    /// handshakes), 'resumption' (resumed ones) or 'page' (--browser): 'handshake p99 > 50ms'. Percentages of errors are of the requests that were due or
-    /// begun. May be given several times.
+    /// any percentile, max, mean, errors, missed, rate and 'status 5xx' (or 503, or 500-503); those of times may be of 'first-byte'
+    /// (from sending a request to the first byte of its reply), 'gap' (between the pieces of a reply), 'connect', 'handshake' (full TLS
+    /// handshakes), 'resumption' (resumed ones) or 'page' (--browser): 'handshake p99 > 50ms'. Percentages of errors are of the requests
+    /// that were due or begun, those of a status of the replies. May be given several times.
     #[arg(long, value_name = "CONDITIONS", help_heading = "Result")]
     fail_if: Vec<String>,
     /// Also print the number of samples behind each percentile, the distribution of response times, and connection counts.

@@ -1,9 +1,12 @@
-//! Conditions on a result: `p99 < 5ms`, `handshake p95 < 20ms`, `errors <= 0.1%`, `rate >= 10k`.
+//! Conditions on a result: `p99 < 5ms`, `handshake p95 < 20ms`, `errors <= 0.1%`, `status 5xx < 1%`, `rate >= 10k`.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use pitot_meter::{Histogram, Nanos, units};
 use pitot_results::load::error_share;
+
+use crate::status_ranges::statuses;
 
 /// A figure, a relation and a limit.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +31,10 @@ enum Metric {
     Missed,
     /// Arrivals missed as a share of those due.
     MissedShare,
+    /// Replies with a status from the first to the last.
+    Status(u16, u16),
+    /// The same as a share of all replies.
+    StatusShare(u16, u16),
 }
 
 /// Times that conditions refer to.
@@ -43,15 +50,21 @@ pub(crate) enum Times {
     Resumption,
     /// Pages with all that belongs to them.
     Page,
+    /// From the moment at which a request was sent to the first byte of its reply.
+    FirstByte,
+    /// Gaps within replies, between one piece and the next.
+    Gap,
 }
 
 /// The words for times in conditions; the word for response times may be left out.
-const TIMES: [(&str, Times); 5] = [
+const TIMES: [(&str, Times); 7] = [
     ("response", Times::Response),
     ("connect", Times::Connect),
     ("handshake", Times::Handshake),
     ("resumption", Times::Resumption),
     ("page", Times::Page),
+    ("first-byte", Times::FirstByte),
+    ("gap", Times::Gap),
 ];
 
 /// What of a distribution.
@@ -102,8 +115,8 @@ pub enum ConditionError {
     /// An unknown figure.
     #[error(
         "`{0}` is not a figure of a result (they are min, p50, p75, p90, p95, p99, p99.9, p99.99 or any other percentile, \
-         max, mean, errors, missed, rate; and `connect`, `handshake`, `resumption` or `page` before one of times, as in \
-         `handshake p99`)"
+         max, mean, errors, missed, rate, status 5xx, status 503; and `first-byte`, `gap`, `connect`, `handshake`, `resumption` \
+         or `page` before one of times, as in `handshake p99`)"
     )]
     Metric(String),
     /// A limit that does not suit the figure.
@@ -124,6 +137,12 @@ pub struct Figures<'a> {
     pub resumption: Option<&'a Histogram>,
     /// Pages, where users read them.
     pub page: Option<&'a Histogram>,
+    /// From sending a request to the first byte of its reply.
+    pub first_byte: Option<&'a Histogram>,
+    /// Gaps within replies.
+    pub gap: Option<&'a Histogram>,
+    /// Complete replies by their status.
+    pub statuses: Option<&'a BTreeMap<u16, u64>>,
     /// Requests begun.
     pub attempted: u64,
     /// Errors of all phases.
@@ -143,8 +162,16 @@ impl<'a> Figures<'a> {
             Times::Handshake => self.handshake,
             Times::Resumption => self.resumption,
             Times::Page => self.page,
+            Times::FirstByte => self.first_byte,
+            Times::Gap => self.gap,
         };
         times.filter(|times| times.count() > 0)
+    }
+
+    /// Replies with a status from the first to the last, and all that have one.
+    fn replies(&self, first: u16, last: u16) -> Option<(u64, u64)> {
+        let statuses = self.statuses?;
+        Some((statuses.range(first..=last).map(|(_, count)| count).sum(), statuses.values().sum()))
     }
 }
 
@@ -180,15 +207,19 @@ impl Condition {
             "errors" => Metric::Errors,
             "missed" if share.is_some() => Metric::MissedShare,
             "missed" => Metric::Missed,
-            _ => time(figure).ok_or_else(|| ConditionError::Metric(figure.to_owned()))?,
+            _ => status(figure, share.is_some())
+                .or_else(|| time(figure))
+                .ok_or_else(|| ConditionError::Metric(figure.to_owned()))?,
         };
         let bad = |why: String| ConditionError::Limit(text.to_owned(), why);
         let limit = match (metric, share) {
-            (Metric::ErrorShare | Metric::MissedShare, Some(percent)) => match percent.parse::<f64>() {
-                Ok(percent) if (0.0..=100.0).contains(&percent) => percent / 100.0,
-                _ => return Err(bad(format!("`{percent}` is not a percentage"))),
-            },
-            (Metric::Errors | Metric::Missed, _) => {
+            (Metric::ErrorShare | Metric::MissedShare | Metric::StatusShare(..), Some(percent)) => {
+                match percent.parse::<f64>() {
+                    Ok(percent) if (0.0..=100.0).contains(&percent) => percent / 100.0,
+                    _ => return Err(bad(format!("`{percent}` is not a percentage"))),
+                }
+            }
+            (Metric::Errors | Metric::Missed | Metric::Status(..), _) => {
                 units::count(limit).map(|n| n as f64).map_err(|e| bad(e.to_string()))?
             }
             (Metric::Rate, _) => units::rate(limit).map_err(|e| bad(e.to_string()))?,
@@ -207,6 +238,10 @@ impl Condition {
             Metric::ErrorShare => error_share(figures.errors, figures.attempted + figures.missed),
             Metric::MissedShare => share(figures.missed, figures.missed + figures.attempted),
             Metric::Rate => Some(figures.rate),
+            Metric::Status(first, last) => figures.replies(first, last).map(|(part, _)| part as f64),
+            Metric::StatusShare(first, last) => {
+                figures.replies(first, last).and_then(|(part, whole)| share(part, whole))
+            }
         }
     }
 
@@ -223,12 +258,23 @@ impl Condition {
 
     /// Whether it sets a lower limit to what grows with the load: `p99 > 5ms` asks for a slow server.
     pub(crate) fn wants_more_of_a_cost(&self) -> bool {
-        self.metric != Metric::Rate && matches!(self.relation, Relation::Above | Relation::AtLeast)
+        let is_cost = match self.metric {
+            Metric::Rate => false,
+            // More replies that say that all is well are better.
+            Metric::Status(first, _) | Metric::StatusShare(first, _) => first >= 400,
+            _ => true,
+        };
+        is_cost && matches!(self.relation, Relation::Above | Relation::AtLeast)
     }
 
     /// Whether it is about replies, errors, missed arrivals or the rate: figures that are known while a load goes on.
     pub fn is_of_replies(&self) -> bool {
-        self.times().is_none_or(|times| times == Times::Response)
+        self.times().is_none_or(|times| times == Times::Response) && !self.is_of_statuses()
+    }
+
+    /// Whether it is about the statuses of replies.
+    pub(crate) fn is_of_statuses(&self) -> bool {
+        matches!(self.metric, Metric::Status(..) | Metric::StatusShare(..))
     }
 
     /// The times that it is about, if it is about times.
@@ -247,11 +293,16 @@ impl Condition {
     /// The figure as it is now, for a message: `p99 is 7.20 ms`.
     pub fn describe(&self, figures: &Figures<'_>) -> String {
         let figure = self.text.split(['<', '>']).next().unwrap_or_default().trim();
-        let Some(value) = self.value(figures) else { return format!("{figure} is not known") };
+        let Some(value) = self.value(figures) else {
+            let why = if self.times() == Some(Times::Gap) { ": each reply came in one piece" } else { "" };
+            return format!("{figure} is not known{why}");
+        };
         let shown = match self.metric {
             Metric::Time(..) => Nanos(value as u64).to_string(),
-            Metric::ErrorShare | Metric::MissedShare => format!("{:.3}%", value * 100.0),
-            Metric::Errors | Metric::Missed => format!("{value}"),
+            Metric::ErrorShare | Metric::MissedShare | Metric::StatusShare(..) => {
+                format!("{:.3}%", value * 100.0)
+            }
+            Metric::Errors | Metric::Missed | Metric::Status(..) => format!("{value}"),
             Metric::Rate => format!("{value:.1} rps"),
         };
         format!("{figure} is {shown}")
@@ -275,6 +326,18 @@ fn time(figure: &str) -> Option<Metric> {
     }
 }
 
+/// `status 5xx`, `status 503`, `status 500-503`.
+fn status(figure: &str, is_share: bool) -> Option<Metric> {
+    let (word, which) = figure.split_once(char::is_whitespace)?;
+    let ranges = Some(which.trim()).filter(|_| word == "status").and_then(|which| statuses(which).ok())?;
+    let [range] = &*ranges else { return None };
+    let (first, last) = (*range.start(), *range.end());
+    if first > last {
+        return None;
+    }
+    Some(if is_share { Metric::StatusShare(first, last) } else { Metric::Status(first, last) })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -286,6 +349,9 @@ mod tests {
             handshake: None,
             resumption: None,
             page: None,
+            first_byte: None,
+            gap: None,
+            statuses: None,
             attempted: 0,
             errors: 0,
             missed: 0,
@@ -300,7 +366,12 @@ mod tests {
         }
         let mut handshake = Histogram::new();
         handshake.record(Nanos::from_millis(7));
+        let mut gap = Histogram::new();
+        (1..=100).for_each(|ms| gap.record(Nanos::from_millis(ms)));
         let figures = Figures {
+            first_byte: Some(&handshake),
+            gap: Some(&gap),
+            statuses: Some(&BTreeMap::from([(200, 970), (404, 10), (500, 5), (503, 15)])),
             connect: Some(&Histogram::new()),
             handshake: Some(&handshake),
             attempted: 1000,
@@ -332,6 +403,17 @@ mod tests {
             ("handshake  max<5ms", false),
             ("connect p99 < 5ms", false),
             ("resumption min < 5s", false),
+            ("first-byte p99 > 6ms", true),
+            ("first-byte max > 8ms", false),
+            ("gap p95 > 90ms", true),
+            ("gap p95 < 90ms", false),
+            ("status 5xx > 1%", true),
+            ("status 5xx > 2%", false),
+            ("status 503 >= 15", true),
+            ("status 503 > 1.5%", false),
+            ("status 400-599 >= 3%", true),
+            ("status 301 > 0", false),
+            ("status 2xx < 98%", true),
         ] {
             assert_eq!(met(text), expected, "{text}");
         }
@@ -341,7 +423,14 @@ mod tests {
     fn nothing_is_met_or_missed_before_there_is_something_to_judge() {
         let response = Histogram::new();
         let figures = of(&response);
-        for text in ["p99 < 5ms", "page p99 < 5ms", "errors > 1%"] {
+        for text in [
+            "p99 < 5ms",
+            "page p99 < 5ms",
+            "gap max < 1s",
+            "errors > 1%",
+            "status 5xx > 1%",
+            "status 200 > 5",
+        ] {
             let condition = Condition::parse(text).unwrap();
             assert!(condition.met(&figures, true) && !condition.met(&figures, false));
         }
@@ -362,15 +451,22 @@ mod tests {
             "errors < 200%",
             "rate > x",
             "< 5",
+            "status > 1%",
+            "status 6000 > 1%",
+            "status 503-500 > 1%",
+            "status 5xx > 5ms",
+            "status 5xx p99 > 1",
+            "first-byte > 5ms",
+            "gap errors > 1",
         ] {
             assert!(Condition::parse(text).is_err(), "{text}");
         }
         // What the message offers is taken.
         let offered = Condition::parse("q99 < 5ms").unwrap_err().to_string();
         let offered = offered.split("they are ").nth(1).unwrap().split(';').next().unwrap();
-        for figure in offered.split(", ").map(|figure| figure.split(' ').next().unwrap()) {
+        for figure in offered.split(", ").map(|figure| figure.split(" or ").next().unwrap()) {
             let limit = match figure {
-                "errors" | "missed" => "1%",
+                "errors" | "missed" | "status 5xx" | "status 503" => "1%",
                 "rate" => "10rps",
                 _ => "5ms",
             };

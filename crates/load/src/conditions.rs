@@ -18,7 +18,12 @@ impl Conditions {
     ///
     /// # Errors
     /// If one of them makes no sense, or is about times that the run will not have.
-    pub(crate) fn new(options: &Options, pace: &Pace, is_tls: bool) -> Result<Conditions, Failure> {
+    pub(crate) fn new(
+        options: &Options,
+        pace: &Pace,
+        is_tls: bool,
+        has_statuses: bool,
+    ) -> Result<Conditions, Failure> {
         let all = Conditions {
             abort_on: conditions(&options.abort_on, "--abort-on")?,
             fail_if: conditions(&options.fail_if, "--fail-if")?,
@@ -37,6 +42,9 @@ impl Conditions {
         let resumed = is_tls && options.tls.resume != Some(false);
         for condition in all.fail_if.iter().chain(searched) {
             let missing = match condition.times() {
+                None if condition.is_of_statuses() && !has_statuses => {
+                    ("the statuses of replies", "name a reply that is wrong by errors, as in 'errors > 1%'")
+                }
                 Some(Times::Handshake) if !is_tls => ("a TLS handshake", "use an https:// URL"),
                 Some(Times::Resumption) if !resumed => {
                     ("a resumed TLS session", "use an https:// URL, and leave --tls-resume off out")
@@ -73,7 +81,8 @@ mod tests {
     fn read(url: &str, change: impl FnOnce(&mut Options)) -> Result<Conditions, Failure> {
         let mut options = Options::new(url);
         change(&mut options);
-        Conditions::new(&options, &Pace::Closed { think: Nanos::ZERO }, url.starts_with("https"))
+        let pace = Pace::Closed { think: Nanos::ZERO };
+        Conditions::new(&options, &pace, url.starts_with("https"), url.starts_with("http"))
     }
 
     #[test]
@@ -97,5 +106,11 @@ mod tests {
         assert!(read("https://h/", full).is_err());
         let early = read("https://h/", |o| o.abort_on = vec!["connect p99 > 5ms".into()]).unwrap_err();
         assert!(early.cure.contains("--fail-if"), "{early:?}");
+        let status = |o: &mut Options| o.fail_if = vec!["status 5xx > 1%".into()];
+        assert!(read("http://h/", status).is_ok());
+        assert!(read("redis://h/", status).unwrap_err().what.contains("the statuses of replies"));
+        for late in ["status 5xx > 1%", "first-byte p99 > 5ms", "gap max > 1s"] {
+            assert!(read("http://h/", |o| o.abort_on = vec![late.into()]).is_err(), "{late}");
+        }
     }
 }

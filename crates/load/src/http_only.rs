@@ -1,6 +1,6 @@
 //! Options that only requests of HTTP heed: whoever gives one to another protocol expects something of it.
 
-use pitot_proto::client::{ClientEntry, Url};
+use pitot_proto::client::{CLIENTS, ClientEntry, Url};
 use pitot_results::Failure;
 
 use crate::options::Options;
@@ -10,7 +10,10 @@ pub(crate) fn check(options: &Options, url: &Url, client: &ClientEntry) -> Resul
     let given = [
         ("--method", options.method.is_some()),
         ("-H", !options.headers.is_empty()),
-        ("--body-file", options.content.body_file.is_some() && !matches!(client.scheme, "smtp" | "postgres")),
+        (
+            "--body-file",
+            options.content.body_file.is_some() && !(client.has_commands || client.scheme == "smtp"),
+        ),
         ("--form", !options.content.form.is_empty()),
         ("--basic-auth", options.content.basic_auth.is_some()),
         ("--user-agent", options.content.user_agent.is_some()),
@@ -23,6 +26,18 @@ pub(crate) fn check(options: &Options, url: &Url, client: &ClientEntry) -> Resul
             format!("{option} is an option for http:// and has no effect on {}://", client.scheme),
             "leave it out; pitot load --help has the options of each scheme",
         ));
+    }
+    if !options.content.commands.is_empty() {
+        let of_others = || CLIENTS.iter().filter(|c| c.has_commands).map(|c| format!("{}://", c.scheme));
+        if !client.has_commands {
+            return Err(Failure::misuse(
+                format!("--command has no effect on {}://", client.scheme),
+                format!("it is for {}; leave it out", of_others().collect::<Vec<_>>().join(" and ")),
+            ));
+        }
+        if options.content.commands.iter().any(|command| command.trim().is_empty()) {
+            return Err(Failure::misuse("--command is empty", "write it like --command 'INCR hits'"));
+        }
     }
     if let Some(method) = options.method.as_deref().filter(|m| m.bytes().all(|b| b.is_ascii_digit())) {
         return Err(Failure::misuse(
@@ -57,10 +72,9 @@ mod tests {
 
     #[test]
     fn what_only_http_heeds_is_refused_elsewhere() {
-        let changes: [fn(&mut Options); 9] = [
+        let changes: [fn(&mut Options); 8] = [
             |o| o.method = Some("GET".into()),
             |o| o.headers = vec!["a: b".into()],
-            |o| o.content.body_file = Some("/dev/null".into()),
             |o| o.content.form = vec!["a=b".into()],
             |o| o.content.basic_auth = Some("a:b".into()),
             |o| o.content.user_agent = Some("x".into()),
@@ -91,8 +105,25 @@ mod tests {
     fn only_some_protocols_log_in() {
         let options = Options::new("");
         assert!(check(&options, &url("http://me@h"), find("http").unwrap()).is_ok());
-        assert!(check(&options, &url("redis://:p@h"), find("redis").unwrap()).is_err());
+        assert!(check(&options, &url("memcache://:p@h"), find("memcache").unwrap()).is_err());
+        assert!(check(&options, &url("redis://:p@h"), find("redis").unwrap()).is_ok());
         assert!(check(&options, &url("postgres://me:p@h"), find("postgres").unwrap()).is_ok());
+    }
+
+    #[test]
+    fn commands_are_for_protocols_that_have_them() {
+        let mut options = Options::new("");
+        options.content.commands = vec!["INCR hits".into()];
+        assert!(check(&options, &url("redis://h"), find("redis").unwrap()).is_ok());
+        let refused = check(&options, &url("http://h"), find("http").unwrap()).unwrap_err();
+        assert!(refused.cure.contains("postgres:// and redis://"), "{refused:?}");
+        options.content.commands = vec![" ".into()];
+        assert!(check(&options, &url("redis://h"), find("redis").unwrap()).is_err());
+        options.content = crate::ContentOptions { body_file: Some("/dev/null".into()), ..Default::default() };
+        for scheme in ["smtp", "postgres", "redis", "http"] {
+            assert!(check(&options, &url("http://h"), find(scheme).unwrap()).is_ok(), "{scheme}");
+        }
+        assert!(check(&options, &url("memcache://h"), find("memcache").unwrap()).is_err());
     }
 
     #[test]

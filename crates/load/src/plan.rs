@@ -124,7 +124,7 @@ impl Plan {
                 "add --think, or leave it out",
             ));
         }
-        let conditions = Conditions::new(options, &pace, target.tls.is_some())?;
+        let conditions = Conditions::new(options, &pace, target.tls.is_some(), client.has_statuses)?;
         Ok(Plan {
             asked,
             receipts,

@@ -25,7 +25,7 @@ pub(crate) fn preload(run: &PreparedRun, watch: &mut dyn Watch) -> Result<bool, 
     let failed = |what: String| {
         Failure::run(
             format!("the server could not be prepared: {what}"),
-            "check that it is running and takes writes, or give it more time with --timeout",
+            "check that it is running, that the URL names a user who may write, and give it more time with --timeout",
         )
     };
     let io = |e: std::io::Error| failed(e.to_string());

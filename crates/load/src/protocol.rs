@@ -19,6 +19,7 @@ use crate::requests::{self, Requests};
 use crate::status_ranges::statuses;
 use pitot_results::Failure;
 use pitot_results::receipts::Receipts;
+use pitot_results::secrets::mask;
 use pitot_tls::client::TlsProtocol;
 use serde_json::Value;
 
@@ -35,8 +36,9 @@ pub(crate) struct Target {
 
 /// Takes a target apart.
 pub(crate) fn target(text: &str) -> Result<Target, Failure> {
-    let url = Url::parse(text)
-        .map_err(|e| Failure::misuse(format!("`{text}` is not a target: {e}"), e.cure(text)))?;
+    let url = Url::parse(text).map_err(|e| {
+        Failure::misuse(format!("`{}` is not a target: {e}", mask(text)), e.cure(&mask(text)))
+    })?;
     let over_tls = || find_tls(&url.scheme).map(|client| (client, client.tls));
     let (client, tls) = find(&url.scheme)
         .map(|client| (client, None))
@@ -45,7 +47,7 @@ pub(crate) fn target(text: &str) -> Result<Target, Failure> {
     match url.port.or(tls.map_or(client.port, |tls| tls.port)) {
         Some(port) => Ok(Target { url, client, tls, port }),
         None => Err(Failure::misuse(
-            format!("`{text}` names no port, and {} has no default port", client.scheme),
+            format!("`{}` names no port, and {} has no default port", mask(text), client.scheme),
             format!("write it like {}", client.example),
         )),
     }
@@ -190,6 +192,19 @@ fn with_place(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_wrong_with_a_target_is_said_without_its_password() {
+        for url in [
+            "redis://me:s3cret@1.2.3/",
+            "http://me:s3cret@h/a b",
+            "redis://me:s3cret@::1:6379/",
+            "blob://me:s3cret@h/",
+        ] {
+            let refused = target(url).err().unwrap();
+            assert!(!format!("{refused:?}").contains("s3cret"), "{refused:?}");
+        }
+    }
 
     #[test]
     fn the_host_that_is_asked_for_takes_the_place_of_the_urls() {

@@ -108,6 +108,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     program("postfix", "apt-get install postfix"),
     program("postgres", "apt-get install postgresql"),
     program("python3", "apt-get install python3"),
+    program("redis-server", "apt-get install redis-server"),
     Requirement { name: "root", cure: "run as root", probe: Probe::Kernel(is_root) },
     // It takes go minutes to build.
     Requirement {

@@ -14,6 +14,10 @@ pub(super) struct Content {
     /// parts (multipart/form-data), else URL-encoded; a value that begins with @ itself has two.
     #[arg(long, value_name = "FIELD", help_heading = "Requests")]
     form: Vec<String>,
+    /// Command to send to redis://, as redis-cli takes it ('LPUSH list {rand:1..100}'), or query of postgres://; may be given several
+    /// times, and --choice says which is next.
+    #[arg(long = "command", value_name = "COMMAND", help_heading = "Requests")]
+    commands: Vec<String>,
     /// Name and password, sent as an Authorization header; the URL may hold them too: http://USER:PASSWORD@host/
     #[arg(long, value_name = "USER:PASSWORD", help_heading = "Requests")]
     basic_auth: Option<String>,
@@ -27,6 +31,7 @@ impl Content {
         ContentOptions {
             body_file: self.body_file.clone(),
             form: self.form.clone(),
+            commands: self.commands.clone(),
             basic_auth: self.basic_auth.clone(),
             user_agent: self.user_agent.clone(),
         }

@@ -35,7 +35,7 @@ fn one(text: &str) -> Result<Alarm, String> {
         .map_err(|e| format!("{e}; write leak, drift, hang, or a condition like 'errors > 1%'"))?;
     match condition.is_of_replies() {
         true => Ok(Alarm::Condition(condition)),
-        false => Err("a soak knows figures of replies, and errors, missed and rate".to_owned()),
+        false => Err("a soak knows response times, errors, missed and rate".to_owned()),
     }
 }
 
@@ -98,6 +98,9 @@ fn figures<'a>(load: &Load, response: &'a Histogram) -> Figures<'a> {
         handshake: None,
         resumption: None,
         page: None,
+        first_byte: None,
+        gap: None,
+        statuses: None,
         attempted: totals.completed + without_reply.map(|kind| kind.count).sum::<u64>(),
         errors: totals.errors,
         missed: totals.missed,

@@ -70,7 +70,7 @@ fn table() -> Table {
             assert_eq!(row.len(), head.len(), "{row:?}");
             let command = row.last().unwrap().strip_prefix('`').and_then(|cell| cell.strip_suffix('`'));
             let mut words = words(command.unwrap_or_else(|| panic!("{}: not one piece of code", row[0])));
-            if !words.iter().any(|word| word.starts_with("http")) {
+            if !words.iter().any(|word| word.contains("://")) {
                 words.insert(0, "http://127.0.0.1:8080/".into());
             }
             (row[0].clone(), words)
@@ -161,7 +161,7 @@ fn every_row_of_the_table_is_carried_out() {
     });
 }
 
-/// HTTP/2 with several streams is tried with servers that have it (tests/http2); of all other rows one in `ROWS_AT_A_TIME` is
+/// HTTP/2 with several streams is tried with servers that have it (tests/http2), and other protocols by their own tests; of all other rows one in `ROWS_AT_A_TIME` is
 /// carried out here, from the `first` on.
 fn carry_out_rows(first: usize) {
     let table = table();
@@ -181,7 +181,9 @@ fn carry_out_rows(first: usize) {
         fs::write(path, text.replace(":8080", &format!(":{port}"))).unwrap();
     }
     let ends = ["-d", "-n", "--stages", "--search", "--wsess", "--wsesslog", "--replay"];
-    let rows = table.rows.iter().filter(|(what, _)| !what.starts_with("HTTP/2"));
+    let is_other = |word: &String| word.starts_with("redis:") || word.starts_with("postgres:");
+    let rows =
+        table.rows.iter().filter(|(what, words)| !what.starts_with("HTTP/2") && !words.iter().any(is_other));
     for (what, words) in rows.skip(first).step_by(ROWS_AT_A_TIME) {
         let is_secure = words.iter().any(|word| word.starts_with("https"));
         let is_unix = words.iter().any(|word| word == "--unix");

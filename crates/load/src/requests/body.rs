@@ -16,6 +16,7 @@ pub(super) struct Body {
 /// The options that name a body, in the order of the help.
 pub(super) fn given(options: &Options) -> impl Iterator<Item = &'static str> {
     let given = [
+        ("--command", !options.content.commands.is_empty()),
         ("--body", options.body.is_some()),
         ("--body-file", options.content.body_file.is_some()),
         ("--form", !options.content.form.is_empty()),

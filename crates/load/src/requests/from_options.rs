@@ -220,18 +220,24 @@ fn listed(options: &Options, url: &Url, client: &ClientEntry) -> Result<Vec<Requ
     };
     let content_type = content_type.filter(|_| !given("content-type"));
     let headers: Vec<_> = content_type.map(|kind| ("Content-Type".to_owned(), kind)).into_iter().collect();
+    let bodies: Vec<Vec<u8>> = match &*options.content.commands {
+        [] => vec![body],
+        commands => commands.iter().map(|command| command.as_bytes().to_vec()).collect(),
+    };
     let mut specs = Vec::new();
     // The requests that a range stands for share the weight.
     let mut add = |pattern: &str, weight: f64| -> Result<(), Failure> {
         let paths = choice::paths(pattern)?;
         let weight = weight / paths.len() as f64;
-        specs.extend(paths.into_iter().map(|path| RequestSpec {
-            method: method.to_owned(),
-            path,
-            headers: headers.clone(),
-            weight,
-            body: body.clone(),
-        }));
+        for path in paths {
+            specs.extend(bodies.iter().map(|body| RequestSpec {
+                method: method.to_owned(),
+                path: path.clone(),
+                headers: headers.clone(),
+                weight,
+                body: body.clone(),
+            }));
+        }
         Ok(())
     };
     if options.paths.is_empty() {

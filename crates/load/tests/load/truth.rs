@@ -163,6 +163,32 @@ fn what_the_server_refuses_is_shown_in_its_own_words() {
 }
 
 #[test]
+fn conditions_are_on_first_bytes_gaps_and_statuses_too() {
+    let server = Server::start(Script::default());
+    let mut options = options(server.url(), "epoll");
+    options.requests = Some(10);
+    options.fail_if =
+        ["status 200 >= 10, status 2xx < 100%", "first-byte min > 1us, first-byte p99 > 1h", "gap max > 1s"]
+            .map(Into::into)
+            .into();
+    let report = report(&options);
+    let failed: Vec<(&str, bool)> =
+        report.result.gates.iter().map(|gate| (&*gate.fail_if, gate.failed)).collect();
+    let wanted = [
+        ("status 200 >= 10", true),
+        ("status 2xx < 100%", false),
+        ("first-byte min > 1us", true),
+        ("first-byte p99 > 1h", false),
+        // Not known, and so not shown to be kept.
+        ("gap max > 1s", true),
+    ];
+    assert_eq!(failed, wanted, "{:?}", report.result.gates);
+    assert_eq!(report.result.gates[0].figure, "status 200 is 10");
+    assert!(report.result.gates[4].figure.ends_with("each reply came in one piece"));
+    assert!(!report.is_success());
+}
+
+#[test]
 fn a_server_that_is_not_there_ends_the_run_at_once() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     with_each_engine(|engine| {

@@ -17,8 +17,10 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     tls: None,
     requests_per_connection_max: Some(1),
     url_options: &[],
+    has_statuses: false,
     has_methods: false,
     logs_in: false,
+    has_commands: false,
     example: "busy://127.0.0.1:8080",
     build,
 };

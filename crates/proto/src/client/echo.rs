@@ -27,8 +27,10 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     tls: None,
     requests_per_connection_max: None,
     url_options: &[],
+    has_statuses: false,
     has_methods: false,
     logs_in: false,
+    has_commands: false,
     example: "echo://127.0.0.1:7007/64",
     build,
 };

@@ -41,10 +41,14 @@ pub struct ClientEntry {
     pub requests_per_connection_max: Option<u64>,
     /// The options in the query of its URLs; empty if the query is the server's.
     pub url_options: &'static [UrlOption],
+    /// Replies have a status, as those of HTTP have.
+    pub has_statuses: bool,
     /// Requests have a method, which is `POST` for one with a body if none is named.
     pub has_methods: bool,
     /// A URL may hold the name and the password of a user.
     pub logs_in: bool,
+    /// A request may be a command or a query that the user writes, which is its body.
+    pub has_commands: bool,
     /// A URL to show.
     pub example: &'static str,
     /// Builds the requests, or says in one line what is wrong with the URL or the options.

@@ -88,6 +88,29 @@ fn percent_encoded(word: &str) -> String {
     word[..path].to_owned() + &word[path..].bytes().map(encode).collect::<String>()
 }
 
+/// A text whose `%20` and the like are put back (RFC 3986 section 2.1).
+///
+/// # Errors
+/// One line, if a `%` is no encoding. The text may be a secret, so that it is not shown.
+pub(super) fn percent_decoded(text: &str) -> Result<Vec<u8>, &'static str> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, more @ ..] = rest {
+        rest = more;
+        if *first != b'%' {
+            bytes.push(*first);
+            continue;
+        }
+        let digit = |at: usize| char::from(*more.get(at)?).to_digit(16);
+        let (Some(high), Some(low)) = (digit(0), digit(1)) else {
+            return Err("has a % that is not followed by two hexadecimal digits: write %25");
+        };
+        bytes.push((high * 16 + low) as u8);
+        rest = &more[2..];
+    }
+    Ok(bytes)
+}
+
 /// Whether the last label of a host is a number, as in no name. The system's resolver takes `1.2.3` for 1.2.0.3, and
 /// `0x7f1` and `2130706433` for addresses too (inet_aton(3)), so that traffic would go where nobody meant it to.
 pub fn ends_in_number(host: &str) -> bool {

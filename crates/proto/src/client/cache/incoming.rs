@@ -26,6 +26,11 @@ impl Incoming {
         Incoming { value, len, at: 0 }
     }
 
+    /// A value of which only the length is known.
+    pub(in crate::client) fn of_length(len: u64) -> Incoming {
+        Incoming { value: Value::UNKNOWN, len, at: 0 }
+    }
+
     /// All of it is here.
     pub(in crate::client) fn is_done(&self) -> bool {
         self.at == self.len.saturating_add(2)

@@ -81,6 +81,9 @@ impl Keyspace {
 }
 
 impl Value {
+    /// One that nothing is compared with.
+    pub(in crate::client) const UNKNOWN: Value = Value { len: 0, start: 0 };
+
     /// Gives the bytes from `at` on, `len` of them, in pieces.
     pub(in crate::client) fn pieces(self, at: u64, len: usize) -> impl Iterator<Item = &'static [u8]> {
         let mut start = ((self.start as u64 + at) % PATTERN.len() as u64) as usize;

@@ -46,11 +46,15 @@ pub(super) struct Workload {
 }
 
 impl Workload {
-    /// The workload of a URL of that scheme.
+    /// The workload of a URL of that scheme. `path` says which part of a path is the cache's: all of it but a database.
     ///
     /// # Errors
     /// A query that is not understood; options that mean nothing here.
-    pub(super) fn new(scheme: &str, options: &ClientOptions) -> Result<Arc<Workload>, String> {
+    pub(super) fn new(
+        scheme: &str,
+        options: &ClientOptions,
+        path: impl FnOnce(&str) -> &str,
+    ) -> Result<Arc<Workload>, String> {
         let [request] = &*options.requests else {
             return Err(format!(
                 "{scheme} takes its mix of requests from the URL's query, not from several paths"
@@ -61,7 +65,7 @@ impl Workload {
                 "{scheme} has no methods, bodies and headers: its options follow a `?` in the URL"
             ));
         }
-        let parsed = Options::parse(&request.path)?;
+        let parsed = Options::parse(path(&request.path))?;
         let popularity = match parsed.zipf {
             None => Popularity::Uniform,
             Some(exponent) => Popularity::Zipf(Zipf::new(parsed.keys, exponent)),

@@ -40,8 +40,10 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     tls: Some(TlsScheme { scheme: "https", port: Some(443) }),
     requests_per_connection_max: None,
     url_options: &[],
+    has_statuses: true,
     has_methods: true,
     logs_in: true,
+    has_commands: false,
     example: "http://127.0.0.1:8080/bytes/1024",
     build: of_version,
 };

@@ -27,8 +27,10 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     tls: Some(TlsScheme { scheme: "memcaches", port: Some(11211) }),
     requests_per_connection_max: None,
     url_options: URL_OPTIONS,
+    has_statuses: false,
     has_methods: false,
     logs_in: false,
+    has_commands: false,
     example: "memcache://127.0.0.1:11211/?keys=100k&get=0.9",
     build,
 };
@@ -38,7 +40,7 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
 /// # Errors
 /// As [`Workload::new`].
 fn build(_: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, String> {
-    Ok(Box::new(Memcache { workload: Workload::new("memcache", options)? }))
+    Ok(Box::new(Memcache { workload: Workload::new("memcache", options, |path| path)? }))
 }
 
 struct Memcache {

@@ -1,6 +1,7 @@
 //! The options in the query of a `postgres://` URL.
 
 use crate::client::entry::UrlOption;
+use crate::client::url::percent_decoded;
 
 /// The most parameters of a query (`Bind` counts them in 16 bits).
 const PARAMETERS_MAX: usize = 1000;
@@ -141,23 +142,7 @@ fn range(text: &str) -> Option<Range> {
 /// # Errors
 /// What is not an encoding of UTF-8, or a zero, which the protocol ends its strings with.
 pub(super) fn decoded(text: &str) -> Result<String, String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, more @ ..] = rest {
-        rest = more;
-        if *first != b'%' {
-            bytes.push(*first);
-            continue;
-        }
-        let digit = |at: usize| char::from(*more.get(at)?).to_digit(16);
-        let (Some(high), Some(low)) = (digit(0), digit(1)) else {
-            return Err(format!(
-                "`{text}` has a % that is not followed by two hexadecimal digits: write %25"
-            ));
-        };
-        bytes.push((high * 16 + low) as u8);
-        rest = &more[2..];
-    }
+    let bytes = percent_decoded(text).map_err(|why| format!("`{text}` {why}"))?;
     if bytes.contains(&0) {
         return Err(format!("`{text}` holds a byte of zero, which PostgreSQL takes for an end"));
     }

@@ -39,7 +39,16 @@ pub(super) fn write_request(workload: &Workload, tag: Tag, out: &mut Outgoing) {
     }
 }
 
-fn write_bulk(bytes: &[u8], out: &mut impl FnMut(&[u8])) {
+/// Writes a command: an array of bulk strings.
+pub(super) fn write_array(words: &[&[u8]], mut out: impl FnMut(&[u8])) {
+    out(b"*");
+    out(Digits::of(words.len() as u64).as_slice());
+    out(b"\r\n");
+    words.iter().for_each(|word| write_bulk(word, &mut out));
+}
+
+/// Writes a bulk string.
+pub(super) fn write_bulk(bytes: &[u8], out: &mut impl FnMut(&[u8])) {
     out(b"$");
     out(Digits::of(bytes.len() as u64).as_slice());
     out(b"\r\n");

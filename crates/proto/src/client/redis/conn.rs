@@ -2,20 +2,19 @@
 
 use std::sync::Arc;
 
-use memchr::memchr;
-
 use super::commands::write_request;
+use super::login::{Greeting, Login, line};
+use super::refusal;
 use crate::client::cache::{Counts, Incoming, Workload, is_set};
 use crate::client::exchange::{Draw, Fault, Opening, Progress, Received, Reply, Tag, Verdict};
 use crate::client::outgoing::Outgoing;
 use crate::client::protocol::ClientConn;
 use crate::memcache::unsigned;
 
-/// The longest line of a reply: an error, which may be wordy.
-const LINE_BYTES_MAX: usize = 1024;
-
 pub(super) struct RedisConn {
     workload: Arc<Workload>,
+    login: Login,
+    greeting: Greeting,
     part: Part,
     /// Keys of the present reply that are answered.
     answered: u64,
@@ -36,16 +35,26 @@ enum Part {
 }
 
 impl RedisConn {
-    pub(super) fn new(workload: Arc<Workload>) -> RedisConn {
-        let counts = Counts::default();
-        RedisConn { workload, part: Part::Start, answered: 0, hits: 0, verdict: Verdict::Right, counts }
+    pub(super) fn new(workload: Arc<Workload>, login: Login) -> RedisConn {
+        RedisConn {
+            workload,
+            login,
+            greeting: Greeting::default(),
+            part: Part::Start,
+            answered: 0,
+            hits: 0,
+            verdict: Verdict::Right,
+            counts: Counts::default(),
+        }
     }
 }
 
 impl ClientConn for RedisConn {
-    fn open(&mut self, _: &mut Outgoing) -> Opening {
+    fn open(&mut self, out: &mut Outgoing) -> Opening {
         (self.part, self.answered, self.hits, self.verdict) = (Part::Start, 0, 0, Verdict::Right);
-        Opening::Ready
+        let (greeting, opening) = self.login.open(out);
+        self.greeting = greeting;
+        opening
     }
 
     fn request(&mut self, draw: Draw, out: &mut Outgoing) -> Tag {
@@ -55,22 +64,23 @@ impl ClientConn for RedisConn {
     }
 
     fn receive(&mut self, tag: Option<Tag>, input: &[u8], _: &mut Outgoing) -> Result<Received, Fault> {
+        if !self.greeting.is_over() {
+            return self.greeting.receive(input, &self.workload.said);
+        }
+        // Behind a greeting there may be nothing more.
+        if input.is_empty() {
+            return Ok(Received { consumed: 0, progress: Progress::More });
+        }
         let Some(tag) = tag else { return Err(Fault::Unasked) };
         let mut consumed = 0;
         loop {
             let rest = &input[consumed..];
             let is_last = match self.part {
                 Part::Start | Part::Array => {
-                    let view = &rest[..rest.len().min(LINE_BYTES_MAX)];
-                    let Some(end) = memchr(b'\n', view) else {
-                        return if view.len() < LINE_BYTES_MAX {
-                            Ok(Received { consumed, progress: Progress::More })
-                        } else {
-                            Err(Fault::TooLarge)
-                        };
+                    let Some((line, used)) = line(rest)? else {
+                        return Ok(Received { consumed, progress: Progress::More });
                     };
-                    let line = view[..end].strip_suffix(b"\r").ok_or(Fault::Malformed)?;
-                    consumed += end + 1;
+                    consumed += used;
                     self.line(tag, line)?
                 }
                 Part::Block(mut block) => {
@@ -108,12 +118,7 @@ impl RedisConn {
             b'+' if is_set && rest == b"OK" => Ok(true),
             b'-' if !in_array => {
                 self.workload.said.hear(rest);
-                self.worsen(Verdict::Refused(match rest.split(|&b| b == b' ').next() {
-                    Some(b"OOM") => "oom",
-                    Some(b"NOAUTH") => "noauth",
-                    Some(b"LOADING") => "loading",
-                    _ => "error",
-                }));
+                self.worsen(Verdict::Refused(refusal::name(rest)));
                 Ok(true)
             }
             b'*' if !is_set && !in_array && multiget > 1 && unsigned(rest) == Some(multiget) => {

@@ -4,18 +4,22 @@ use std::sync::Arc;
 
 use memchr::memchr;
 
+use super::LINE_BYTES_MAX;
 use super::commands::write_set;
+use super::login::Login;
 use crate::client::cache::Workload;
 use crate::client::protocol::Preload;
 
 /// Bytes of one batch, all of whose writes are answered before the next.
 const BATCH_BYTES: usize = 256 * 1024;
-/// The longest answer.
-const LINE_BYTES_MAX: usize = 1024;
 
 /// Fills the cache, batch by batch.
 pub(super) struct Fill {
     workload: Arc<Workload>,
+    /// What is said before the first write; none once it is said.
+    login: Option<Login>,
+    /// Its replies are awaited.
+    logs_in: bool,
     next: u64,
     input: Vec<u8>,
     /// Writes that are not answered.
@@ -23,13 +27,19 @@ pub(super) struct Fill {
 }
 
 impl Fill {
-    pub(super) fn new(workload: Arc<Workload>) -> Fill {
-        Fill { workload, next: 0, input: Vec::new(), unanswered: 0 }
+    pub(super) fn new(workload: Arc<Workload>, login: Login) -> Fill {
+        let login = Some(login).filter(|login| login.replies() > 0);
+        Fill { workload, login, logs_in: false, next: 0, input: Vec::new(), unanswered: 0 }
     }
 }
 
 impl Preload for Fill {
     fn step(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<bool, String> {
+        if let Some(login) = self.login.take() {
+            out.extend_from_slice(login.bytes());
+            (self.logs_in, self.unanswered) = (true, u64::from(login.replies()));
+            return Ok(false);
+        }
         self.input.extend_from_slice(input);
         let mut at = 0;
         while self.unanswered > 0 {
@@ -43,12 +53,14 @@ impl Preload for Fill {
             };
             if rest[0] != b'+' {
                 let line = String::from_utf8_lossy(&rest[..end.min(LINE_BYTES_MAX)]).trim_end().to_owned();
-                return Err(format!("the server refuses to be filled: `{line}`"));
+                let what = if self.logs_in { "the login" } else { "to be filled" };
+                return Err(format!("the server refuses {what}: `{line}`"));
             }
             at += end + 1;
             self.unanswered -= 1;
         }
         self.input.drain(..at);
+        self.logs_in = false;
         if self.next == self.workload.keys.count {
             return Ok(true);
         }

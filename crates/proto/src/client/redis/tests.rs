@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 
 use super::*;
-use crate::client::exchange::{Draw, Fault, Progress, Tag, Verdict};
+use crate::client::exchange::{Draw, Fault, Opening, Progress, Tag, Verdict};
 use crate::client::outgoing::Outgoing;
 use crate::client::protocol::RequestSpec;
 use crate::client::stream::Stream;
@@ -134,7 +134,7 @@ fn wrong_replies_are_told_apart() {
         (&one, "$4\r\nabcd\r\n", Ok(Some(Verdict::Length))),
         (&one, "$-1\r\n", Ok(Some(Verdict::Right))),
         (&one, "-OOM command not allowed\r\n", refused("oom")),
-        (&one, "-WRONGTYPE\r\n", refused("error")),
+        (&one, "-WRONGTYPE\r\n", refused("wrongtype")),
         (&one, "$x\r\n", Err(Fault::Malformed)),
         (&one, "$5\r\n12345xx", Err(Fault::Malformed)),
         (&one, "$18446744073709551615\r\nabc", Ok(None)),
@@ -169,4 +169,149 @@ fn a_server_that_will_not_be_filled_is_told_in_its_own_words() {
     assert_eq!(fill.step(b"", &mut out), Ok(false));
     assert_eq!(fill.step(b"+OK\r\n+OK\r\n-OOM com", &mut out), Ok(false));
     assert!(fill.step(b"mand not allowed\r\n", &mut out).unwrap_err().contains("OOM command not allowed"));
+}
+
+fn built(url: &str, path: &str, commands: &[&str]) -> Result<Box<dyn ClientProtocol>, String> {
+    let spec = |body: &str| RequestSpec { path: path.into(), body: body.into(), ..RequestSpec::default() };
+    let requests =
+        if commands.is_empty() { vec![spec("")] } else { commands.iter().map(|body| spec(body)).collect() };
+    build(&Url::parse(url).unwrap(), &ClientOptions { requests, in_turn: true, ..ClientOptions::default() })
+}
+
+/// What is sent before the first request, and whether a reply to it is awaited.
+fn greeting(client: &dyn ClientProtocol) -> (String, Opening) {
+    let mut out = Outgoing::new();
+    let opening = client.connect().open(&mut out);
+    (String::from_utf8(out.payload().as_slice().to_vec()).unwrap().replace("\r\n", " "), opening)
+}
+
+#[test]
+fn a_connection_logs_in_and_selects_its_database_before_the_first_request() {
+    for (url, path, wanted) in [
+        ("redis://h", "/", ""),
+        ("redis://h", "/?keys=10", ""),
+        ("redis://h/2", "/2", "*2 $6 SELECT $1 2 "),
+        ("redis://:p%40ss@h", "", "*2 $4 AUTH $4 p@ss "),
+        ("redis://ann:s:p@h", "/15?keys=10", "*3 $4 AUTH $3 ann $3 s:p *2 $6 SELECT $2 15 "),
+    ] {
+        for commands in [&[][..], &["PING"]] {
+            let path = if commands.is_empty() { path } else { path.split('?').next().unwrap() };
+            let (sent, opening) = greeting(&*built(url, path, commands).unwrap());
+            assert_eq!(sent, wanted);
+            let awaited = if wanted.is_empty() { Opening::Ready } else { Opening::Greeting };
+            assert_eq!(opening, awaited, "{url}");
+        }
+    }
+    for commands in [&[][..], &["PING"]] {
+        let client = built("redis://ann:p@h", "/1", commands).unwrap();
+        let (mut conn, mut out) = (client.connect(), Outgoing::new());
+        conn.open(&mut out);
+        let half = conn.receive(None, b"+OK\r\n+O", &mut out).unwrap();
+        assert_eq!((half.consumed, half.progress), (5, Progress::More));
+        assert_eq!(conn.receive(None, b"+OK\r\n", &mut out).unwrap().progress, Progress::Ready);
+        assert_eq!(conn.receive(None, b"", &mut out).unwrap().progress, Progress::More);
+        assert_eq!(conn.receive(None, b"+OK\r\n", &mut out), Err(Fault::Unasked));
+        conn.open(&mut out);
+        let refused = b"-WRONGPASS invalid username-password pair or user is disabled.\r\n-NOAUTH no\r\n";
+        assert_eq!(conn.receive(None, refused, &mut out), Err(Fault::Named("wrongpass")));
+        let said = client.server_said().unwrap();
+        assert_eq!(said, "WRONGPASS invalid username-password pair or user is disabled.");
+        conn.open(&mut out);
+        assert_eq!(conn.receive(None, b"HTTP/1.1 400\r\n", &mut out), Err(Fault::Malformed));
+    }
+}
+
+#[test]
+fn a_login_that_is_none_is_refused_without_its_password() {
+    for (url, path, word) in [
+        ("redis://s3cret@h", "/", "redis://:PASSWORD@host/"),
+        ("redis://ann:@h", "/", "without a password"),
+        ("redis://ann:s3cret%zz@h", "/", "hexadecimal"),
+        ("redis://ann:s3cret@h", "/a", "not the number of a database"),
+        ("redis://ann:s3cret@h", "/1234567890", "not the number of a database"),
+        ("redis://ann:s3cret@h", "/1?what=1", "none of keys"),
+    ] {
+        let error = built(url, path, &[]).err().unwrap();
+        assert!(error.contains(word) && !error.contains("s3cret") && !error.contains('\n'), "{error}");
+    }
+}
+
+#[test]
+fn the_keys_are_written_behind_the_login() {
+    let client = built("redis://ann:p@h", "/3?keys=2&value=1", &[]).unwrap();
+    let (mut fill, mut out) = (client.preload().unwrap(), Vec::new());
+    assert_eq!(fill.step(b"", &mut out), Ok(false));
+    assert!(out.starts_with(b"*3\r\n$4\r\nAUTH") && out.ends_with(b"SELECT\r\n$1\r\n3\r\n"));
+    out.clear();
+    assert_eq!((fill.step(b"+OK\r\n", &mut out), out.len()), (Ok(false), 0));
+    assert_eq!(fill.step(b"+OK\r\n", &mut out), Ok(false));
+    assert!(out.starts_with(b"*3\r\n$3\r\nSET"));
+    assert_eq!(fill.step(b"+OK\r\n+OK\r\n", &mut Vec::new()), Ok(true));
+    let mut refused = client.preload().unwrap();
+    assert_eq!(refused.step(b"", &mut out), Ok(false));
+    let error = refused.step(b"-WRONGPASS invalid\r\n", &mut out).unwrap_err();
+    assert_eq!(error, "the server refuses the login: `-WRONGPASS invalid`");
+}
+
+#[test]
+fn commands_are_sent_as_they_are_written_with_their_numbers() {
+    let client = built("redis://h", "/", &["lpush 'a b' \"c \\\"d\\n\" \"\" {seq:1}", "PING"]).unwrap();
+    let (mut conn, mut out) = (client.connect(), Outgoing::new());
+    assert_eq!(
+        (conn.request(Draw { random: 1, index: 8 }, &mut out), client.request_bytes_max()),
+        (Tag(0), None)
+    );
+    let sent = String::from_utf8(out.payload().as_slice().to_vec()).unwrap();
+    assert_eq!(sent, "*5\r\n$5\r\nlpush\r\n$3\r\na b\r\n$5\r\nc \"d\n\r\n$0\r\n\r\n$1\r\n9\r\n");
+    out.clear();
+    assert_eq!(conn.request(Draw { random: 1, index: 9 }, &mut out), Tag(1));
+    assert_eq!(out.payload().as_slice(), b"*1\r\n$4\r\nPING\r\n");
+    assert_eq!(built("redis://h", "/", &["PING"]).unwrap().request_bytes_max(), Some(14));
+    for (command, word) in [
+        ("auth s3cret", "the user and the password stand in the URL"),
+        ("SUBSCRIBE a", "no reply that ends"),
+        ("client reply off", "no reply could be told"),
+        ("GET 'a", "closes its quotes"),
+        ("GET {rand:2..1}", "{rand:2..1}"),
+        (" ", "is empty"),
+    ] {
+        let error = built("redis://h", "/", &[command]).err().unwrap();
+        assert!(error.contains(word) && !error.contains("s3cret"), "{error}");
+    }
+    assert!(built("redis://h", "/?keys=10", &["PING"]).err().unwrap().contains("leave one of them out"));
+}
+
+#[test]
+fn a_reply_of_any_kind_is_taken_wherever_it_is_split() {
+    let client = built("redis://h", "/", &["EVAL x"]).unwrap();
+    let refused = |name| Ok(Some(Verdict::Refused(name)));
+    let right = Ok(Some(Verdict::Right));
+    for (text, wanted, nil) in [
+        ("+QUEUED\r\n", right, 0),
+        (":-12\r\n", right, 0),
+        ("$5\r\n+\r\n-x\r\n", right, 0),
+        ("$0\r\n\r\n", right, 0),
+        ("$-1\r\n", right, 1),
+        ("*-1\r\n", right, 1),
+        ("*0\r\n", right, 0),
+        ("*3\r\n:1\r\n*2\r\n$1\r\na\r\n*0\r\n$-1\r\n", right, 0),
+        ("-WRONGTYPE Operation\r\n", refused("wrongtype"), 0),
+        ("*2\r\n+OK\r\n-ERR value is not an integer\r\n", refused("error"), 0),
+        (":x\r\n", Err(Fault::Malformed), 0),
+        ("%1\r\n", Err(Fault::Malformed), 0),
+        ("$1\r\nabc\r\n", Err(Fault::Malformed), 0),
+        ("*2\r\n*18446744073709551615\r\n", Err(Fault::TooLarge), 0),
+    ] {
+        let pieces: Vec<&[u8]> = text.as_bytes().chunks(1).collect();
+        for pieces in [&[text.as_bytes()][..], &pieces] {
+            let mut conn = client.connect();
+            conn.open(&mut Outgoing::new());
+            let tag = conn.request(Draw { random: 0, index: 0 }, &mut Outgoing::new());
+            assert_eq!(judge(&mut *conn, tag, pieces), wanted, "{text:?}");
+            if wanted.is_ok() {
+                assert_eq!((judge(&mut *conn, tag, pieces), conn.counts()), (wanted, vec![("nil", 2 * nil)]));
+            }
+        }
+    }
+    assert_eq!(client.server_said().as_deref(), Some("WRONGTYPE Operation"));
 }

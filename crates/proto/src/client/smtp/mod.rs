@@ -35,8 +35,10 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     tls: Some(TlsScheme { scheme: "smtps", port: Some(465) }),
     requests_per_connection_max: None,
     url_options: URL_OPTIONS,
+    has_statuses: false,
     has_methods: false,
     logs_in: false,
+    has_commands: false,
     example: "smtp://127.0.0.1:2525/?recipients=5&size=1KiB",
     build,
 };

@@ -27,8 +27,10 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     tls: None,
     requests_per_connection_max: None,
     url_options: options::URL_OPTIONS,
+    has_statuses: true,
     has_methods: false,
     logs_in: false,
+    has_commands: false,
     example: "trade://127.0.0.1:8080",
     build: conn::build,
 };

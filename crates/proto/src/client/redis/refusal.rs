@@ -1,0 +1,27 @@
+/// The names under which errors are counted, by the first word of what the server says. Any other is `error`.
+const NAMES: &[(&str, &str)] = &[
+    ("ASK", "ask"),
+    ("BUSY", "busy"),
+    ("CLUSTERDOWN", "clusterdown"),
+    ("CROSSSLOT", "crossslot"),
+    ("EXECABORT", "execabort"),
+    ("LOADING", "loading"),
+    ("MASTERDOWN", "masterdown"),
+    ("MISCONF", "misconf"),
+    ("MOVED", "moved"),
+    ("NOAUTH", "noauth"),
+    ("NOPERM", "noperm"),
+    ("NOREPLICAS", "noreplicas"),
+    ("NOSCRIPT", "noscript"),
+    ("OOM", "oom"),
+    ("READONLY", "readonly"),
+    ("TRYAGAIN", "tryagain"),
+    ("WRONGPASS", "wrongpass"),
+    ("WRONGTYPE", "wrongtype"),
+];
+
+/// The name of an error.
+pub(super) fn name(said: &[u8]) -> &'static str {
+    let word = said.split(|&b| b == b' ').next().unwrap_or_default();
+    NAMES.iter().find(|(code, _)| code.as_bytes() == word).map_or("error", |(_, name)| name)
+}
