@@ -317,11 +317,11 @@ fn fresh_runs(prepared: &mut Prepared, run: &mut UnderWay<'_>) -> Result<RunStat
     Ok(RunState::Complete)
 }
 
-/// That the time of a run was over before it could decide: a sentence.
+/// That too little fitted into the time of a run to decide: a sentence.
 pub(super) fn too_slow(within_s: f64, had: u32, unit: &str, least: usize, needed_s: f64) -> String {
     let had = counted(u64::from(had), unit, &format!("{unit}s"));
     format!(
-        "The {within_s:.0} s of the run were over after {had}, as this machine is slower than foreseen: {least} {unit}s take \
+        "Only {had} fitted into the {within_s:.0} s of the run, as this machine is slower than foreseen: {least} {unit}s take \
          about {needed_s:.0} s."
     )
 }

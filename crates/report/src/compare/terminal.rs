@@ -44,8 +44,11 @@ pub(super) fn render(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) -> St
             paragraph(&mut out, "  ", &labels.join("; "));
         }
     }
-    heading(&mut out, "Caveats");
-    for caution in cautions(c) {
+    let cautions = cautions(c);
+    if !cautions.is_empty() {
+        heading(&mut out, "Caveats");
+    }
+    for caution in cautions {
         item(&mut out, "- ", &caution);
     }
     if !gates.is_empty() {
