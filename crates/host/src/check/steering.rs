@@ -1,5 +1,7 @@
 //! Which CPUs take the packets.
 
+use pitot_meter::units;
+
 use super::facts::Facts;
 use super::judge::{absent, each, fine, unknown, wrong};
 use super::rule::{Evidence, Mend, Rule, Threshold, Verdict};
@@ -89,7 +91,7 @@ fn rps(facts: &Facts, nic: &str) -> Verdict {
     let all = format!("0-{}", cpus - 1);
     wrong(
         found,
-        format!("{all}, as there are {queues} queues for {cpus} CPUs"),
+        format!("{all}, as it has {} for {cpus} CPUs", units::counted(queues, "queue", "queues")),
         &[(&format!("nic.{nic}.rps-cpus"), &all)],
     )
     .consider()

@@ -31,7 +31,8 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Verdict {
     let (figures, names) = weigh(evidence);
     let noise = noise(&figures, &names, evidence.writes_files);
     let client = &evidence.load.client;
-    let others_cpu_share = figures.others_cpu_share.max(figures.load_others_cpu_share);
+    let beside_server = figures.others_cpu_share + figures.unknown_cpu_share.max(0.0);
+    let others_cpu_share = beside_server.max(figures.load_others_cpu_share);
     let sides = Sides::of(figures.client_cpu_share, evidence.used, others_cpu_share);
     let (kind, reason) = if let Some(reason) = sides.held_up(&evidence.looks) {
         (VerdictKind::NetworkBound, reason)
@@ -76,7 +77,7 @@ struct Sides {
     server_cpu_share: f64,
     /// CPUs that the server used, on average. A server of many threads may be limited by one of them.
     server_cpus: f64,
-    /// What other processes used of the CPUs of the side that they use more of: replies wait for a client that waits for its CPU.
+    /// What else used of the CPUs of the side where it is more, known or not: replies wait for a client that waits for its CPU.
     others_cpu_share: f64,
 }
 
@@ -323,6 +324,12 @@ mod tests {
                 looks: Looks::seen(sending),
             })
         };
+        // The same replies wait where something that was never sampled has taken the CPU from both.
+        let taken = Resources {
+            server_cpus_busy_s: 0.4 + 0.8 * used().window_s * f64::from(used().server_cpus),
+            ..idle.clone()
+        };
+        assert_ne!(fresh(&taken, Some(95)).kind, VerdictKind::NetworkBound);
         let slice = Slice { duration_ns: 2_000_000_000, requests: 1926, ..Slice::default() };
         let sliced = |used: &Resources, sending| judge_slices(&[slice], used, 0.0, &Looks::seen(sending));
         for of in [&fresh as &dyn Fn(&Resources, Option<u64>) -> Verdict, &sliced] {

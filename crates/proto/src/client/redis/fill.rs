@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use memchr::memchr;
 
-use super::LINE_BYTES_MAX;
 use super::commands::write_set;
 use super::login::Login;
+use super::refusal::LINE_BYTES_MAX;
 use crate::client::cache::Workload;
 use crate::client::protocol::Preload;
 

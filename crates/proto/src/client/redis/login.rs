@@ -2,9 +2,8 @@
 
 use memchr::memchr;
 
-use super::LINE_BYTES_MAX;
 use super::commands::write_array;
-use super::refusal;
+use super::refusal::{self, LINE_BYTES_MAX};
 use crate::client::exchange::{Fault, Opening, Progress, Received};
 use crate::client::outgoing::Outgoing;
 use crate::client::said::Said;

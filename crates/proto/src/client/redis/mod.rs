@@ -22,9 +22,6 @@ use crate::client::entry::{ClientEntry, TlsScheme};
 use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload};
 use crate::client::url::Url;
 
-/// The longest line of a reply: an error, which may be wordy.
-const LINE_BYTES_MAX: usize = 1024;
-
 /// The entry of the registry.
 pub(super) const ENTRY: ClientEntry = ClientEntry {
     scheme: "redis",

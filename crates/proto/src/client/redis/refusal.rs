@@ -1,3 +1,6 @@
+/// The longest line of a reply: an error, which may be wordy.
+pub(super) const LINE_BYTES_MAX: usize = 1024;
+
 /// The names under which errors are counted, by the first word of what the server says. Any other is `error`.
 const NAMES: &[(&str, &str)] = &[
     ("ASK", "ask"),
