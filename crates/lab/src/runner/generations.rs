@@ -78,8 +78,9 @@ fn is_wanted(
     generation_s: f64,
 ) -> bool {
     let foreseen = prepared.plan.generations.unwrap_or(0);
+    let each_s = begin.elapsed().as_secs_f64() / f64::from(generation.max(1));
     if let Some(at_most_s) = prepared.plan.until_decided_s {
-        let fits = || begin.elapsed().as_secs_f64() + generation_s <= at_most_s;
+        let fits = || begin.elapsed().as_secs_f64() + each_s.max(generation_s) <= at_most_s;
         return generation < UNTIL_DECIDED_MIN || (fits() && undecided(prepared, &run.records) > 0);
     }
     let Some(within_s) = prepared.within_s else { return generation < foreseen };
@@ -87,7 +88,6 @@ fn is_wanted(
         return generation < foreseen;
     }
     // Where the machine is faster than foreseen, the time is filled.
-    let each_s = begin.elapsed().as_secs_f64() / f64::from(generation);
     let end_s = run.begin.elapsed().as_secs_f64() + each_s;
     generation < foreseen * 2 && end_s <= within_s - prepared.fresh_s(within_s)
 }
