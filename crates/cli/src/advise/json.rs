@@ -105,6 +105,7 @@ fn one(answer: &Answer) -> Value {
         "samples_needed": answer.needed,
         "control": answer.control.map(against),
         "isolation_costs": answer.isolation_cost().map(against),
+        "hardly_loaded": answer.hardly_loaded().is_some(),
     })
 }
 
@@ -116,6 +117,7 @@ fn standing(standing: &Standing) -> Value {
         "cpu_ns_per_request": standing.cpu_ns,
         "latency_p99_ns": standing.p99_ns,
         "memory_bytes_per_connection": standing.memory_bytes,
+        "cpus_used": standing.cpus_used(),
         "samples": standing.samples,
         "behind": standing.behind.map(against),
     })

@@ -158,6 +158,9 @@ fn table(answer: &Answer) -> String {
         let mut kept = is_kept.iter();
         row.retain(|_| kept.next() == Some(&true));
     }
+    for cell in rows.iter_mut().skip(1).flatten().filter(|cell| *cell == "-") {
+        *cell = "unknown".into();
+    }
     let widths: Vec<usize> = (0..rows[0].len())
         .map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0))
         .collect();
@@ -216,6 +219,13 @@ fn more(answer: &Answer) -> &'static str {
 fn answered(page: &mut Page, answer: &Answer, case: &Case) {
     let (build, cpus) = (answer.build, case.cpus);
     page.line("  ", &format!("Build {}: {}.", build.name, build.build));
+    if let Some(most) = answer.hardly_loaded() {
+        page.item(&format!(
+            "Read with care: the servers were hardly loaded, and none used more than {most:.2} of a CPU. Their requests per \
+             second say how soon replies came, or how fast a disk or the load is, and not what a server can do: ask again with \
+             more connections for that."
+        ));
+    }
     match build.workers.map(|of| of(case)) {
         None => page.item("It has a worker for each connection."),
         Some(1) => {}
@@ -272,8 +282,7 @@ fn answered(page: &mut Page, answer: &Answer, case: &Case) {
          candidates, and above 5%{control}."
     ));
     // On a quiet machine that is nearly all of them, or one, for a single loop.
-    if let (Some(rps), Some(cpu_ns)) = (answer.best().throughput_rps, answer.best().cpu_ns) {
-        let used = rps * cpu_ns / 1e9;
+    if let Some(used) = answer.best().cpus_used() {
         page.item(&format!(
             "The best one used {used:.2} of the {cpus} CPU{} of the servers.",
             if cpus == 1 { "" } else { "s" }

@@ -3,10 +3,8 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+use crate::{FOUR, PITOT, Told, assert_outage, text};
 use pitot_needs::needs;
-use serde_json::Value;
-
-use crate::{FOUR, NEAR_S, PITOT, pitot, text, until_right};
 
 /// Runs Pitot in a network namespace of its own, in which it may make rules; at the end the tables that are left are printed.
 fn in_a_namespace(dir: &Path, arguments: &str) -> Output {
@@ -22,7 +20,7 @@ fn in_a_namespace(dir: &Path, arguments: &str) -> Output {
 }
 
 /// Runs a plan of four architectures whose packets are lost, in such a namespace.
-fn run(servers: &str, fault: &str) -> (Value, tempfile::TempDir) {
+fn run(servers: &str, fault: &str) -> Told {
     let dir = tempfile::tempdir().unwrap();
     let plan = format!(
         "repetitions = 1\nduration = \"3s\"\nwarmup = \"100ms\"\n[[faults]]\nkind = \"loss\"\nat = \"800ms\"\n{fault}\n\
@@ -33,26 +31,23 @@ fn run(servers: &str, fault: &str) -> (Value, tempfile::TempDir) {
     let output = in_a_namespace(dir.path(), "run plan.toml -o run.pitot");
     assert!(output.status.success(), "{}", text(&output));
     assert!(!text(&output).contains("table inet pitot_loss"), "{}", text(&output));
-    let report = pitot(dir.path(), &["report", "run.pitot", "--format", "json"]);
-    (serde_json::from_slice(&report.stdout).unwrap(), dir)
+    Told::of(dir)
 }
 
 #[needs("ip", "nft", "user-namespaces")]
 #[test]
 fn lost_packets_are_sent_again_and_the_rule_is_gone_afterwards() {
-    let (report, dir) = run(FOUR, "share = \"20%\"\nfor = \"1s\"");
-    let faults = report["faults"].as_array().unwrap();
-    assert_eq!(faults.len(), 4, "{report:#}");
-    for fault in faults {
+    let told = run(FOUR, "share = \"20%\"\nfor = \"1s\"");
+    for fault in told.faults(4) {
         assert_eq!((&fault["made"], &fault["server_died"]), (&true.into(), &false.into()), "{fault:#}");
         // Nothing is lost for good: TCP sends it again.
         assert_eq!(fault["errors"].to_string(), "[]", "{fault:#}");
-        let [during, before] =
-            ["during_rps", "before_rps"].map(|name| fault["service"][name].as_f64().unwrap());
-        assert!(during < before / 2.0, "{fault:#}");
+        let rate = |name: &str| fault["service"][name].as_f64();
+        let is_less =
+            rate("during_rps").zip(rate("before_rps")).is_none_or(|(during, before)| during < before / 2.0);
+        assert!(is_less, "{fault:#}");
     }
-    let run = pitot_lab::Run::open(&dir.path().join("run.pitot")).unwrap();
-    for cell in &run.cells {
+    for cell in &told.run.cells {
         let resources = cell.repetitions[0].resources.as_ref().unwrap();
         assert!(resources.tcp_retransmits > 0, "{}", cell.label());
     }
@@ -65,14 +60,10 @@ const SENT_AGAIN_S: f64 = 0.2;
 #[needs("ip", "nft", "user-namespaces")]
 #[test]
 fn service_is_back_when_tcp_sends_again_what_was_lost() {
-    let is_right = |fault: &Value| {
-        let first_reply = fault["service"]["first_reply_s"].as_f64();
-        first_reply.is_some_and(|first_reply| (first_reply - SENT_AGAIN_S).abs() <= NEAR_S)
-    };
     // It is over before anything is sent again.
-    let (faults, _dir) =
-        until_right(FOUR, &is_right, &mut |servers| run(servers, "share = \"100%\"\nfor = \"100ms\""));
-    assert_eq!(faults.len(), 4);
+    for fault in run(FOUR, "share = \"100%\"\nfor = \"100ms\"").faults(4) {
+        assert_outage(fault, SENT_AGAIN_S);
+    }
 }
 
 #[needs("ip", "nft", "user-namespaces")]

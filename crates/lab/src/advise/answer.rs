@@ -1,6 +1,7 @@
 //! What a run of contenders says: which is best, by how much, and how sure that is.
 
 use pitot_results::VerdictKind;
+use pitot_results::under_way::is_idle;
 
 use super::case::Case;
 use super::contenders::{CONTENDERS, Contender, REFERENCE, may_be_advised};
@@ -46,12 +47,19 @@ pub struct Standing {
     pub cpu_ns: Option<f64>,
     /// 99th percentile of the response time, nanoseconds.
     pub p99_ns: Option<f64>,
-    /// Memory for each connection, bytes.
+    /// Memory for each connection, bytes. None where it is too little to be measured.
     pub memory_bytes: Option<f64>,
     /// By which factor the best one is better; none for itself.
     pub behind: Option<Against>,
     /// Repetitions or generations.
     pub samples: usize,
+}
+
+impl Standing {
+    /// How many CPUs it used, on average.
+    pub fn cpus_used(&self) -> Option<f64> {
+        Some(self.throughput_rps? * self.cpu_ns? / 1e9)
+    }
 }
 
 /// How much better one is than another.
@@ -108,7 +116,7 @@ impl Answer {
                 throughput_rps: figure(cell, THROUGHPUT),
                 cpu_ns: figure(cell, CPU),
                 p99_ns: figure(cell, P99),
-                memory_bytes: figure(cell, MEMORY),
+                memory_bytes: figure(cell, MEMORY).filter(|bytes| *bytes > 0.0),
                 behind: to_best.map(|comparison| Against::of(comparison, metric.better)),
                 samples: cell.figures(metric).len(),
             }
@@ -141,6 +149,14 @@ impl Answer {
     /// A contender's standing.
     pub fn standing(&self, name: &str) -> Option<&Standing> {
         self.standings.iter().find(|s| s.contender.name == name)
+    }
+
+    /// The most CPUs that any of the servers used, where that is so little that none was busy: a rate then says how soon replies
+    /// came, and not what a server can do. None if one was busy, or nobody knows.
+    pub fn hardly_loaded(&self) -> Option<f64> {
+        let used = self.standings.iter().map(Standing::cpus_used).collect::<Option<Vec<f64>>>()?;
+        let most = used.into_iter().reduce(f64::max)?;
+        is_idle(most).then_some(most)
     }
 
     /// Those that may be advised and are level with the best, the best included.
@@ -337,6 +353,19 @@ pub(super) mod tests {
         assert!(behind.is_declared && (behind.factor - 1.5).abs() < 0.02, "{behind:?}");
         let (low, high) = behind.interval.unwrap();
         assert!(low <= behind.factor && behind.factor <= high && low > 1.4);
+    }
+
+    #[test]
+    fn servers_that_were_hardly_loaded_are_known_by_that_and_no_memory_is_none() {
+        let hardly = |cpu_us: f64| {
+            let run = run(&[("loop+epoll-et", None, 1000.0, cpu_us), ("loop+uring", None, 1500.0, 90.0)]);
+            let answer = Answer::of(&run, &plain(50, 50), None).unwrap();
+            assert!(answer.standings.iter().all(|standing| standing.memory_bytes.is_none()));
+            answer.hardly_loaded()
+        };
+        let most = hardly(50.0).unwrap();
+        assert!((most - 0.135).abs() < 0.005, "{most}");
+        assert_eq!(hardly(900.0), None, "one of them was busy");
     }
 
     #[test]

@@ -359,9 +359,17 @@ impl Prepared {
     /// If the time is too short for a decision, or is not known before.
     pub fn fit(&mut self, within_s: f64) -> Result<(), Failure> {
         if self.plan.is_in_guests() {
+            let least_s = (self.block_s() * MEDIAN_REPETITIONS_MIN as f64).ceil();
             return Err(Failure::misuse(
-                "how long a plan that varies the kernel takes is not known before its guests have started",
-                "leave --within out and set --repetitions",
+                format!(
+                    "how long a plan that varies the kernel takes is not known before its guests have started: \
+                     {MEDIAN_REPETITIONS_MIN} repetitions of {} take at least {least_s:.0} s, the starts of guests besides, and \
+                     far longer where their processor is emulated",
+                    counted(self.cells.len() as u64, "cell", "cells")
+                ),
+                format!(
+                    "leave --within out and give --repetitions {MEDIAN_REPETITIONS_MIN}, the fewest with an interval"
+                ),
             ));
         }
         let (trial_s, repetitions) = (trial_s(&self.cells), self.plan.repetitions);
