@@ -32,6 +32,7 @@ mod renamed;
 mod report;
 mod run;
 mod runs;
+mod screen;
 mod serve;
 mod serve_disk;
 mod serve_dns;
