@@ -21,6 +21,7 @@ use pitot_results::Failure;
 
 use crate::list::Format;
 use crate::output::{default_output, print};
+use crate::screen::Color;
 use asked::Active;
 use files::FileStore;
 use measure::{Bench, Measured};
@@ -172,7 +173,7 @@ impl Advise {
 
     fn print(&self, advice: &Advice<'_>) -> Result<(), Failure> {
         let text = match self.format {
-            Format::Text => page::text(advice),
+            Format::Text => page::text(advice, Color::AUTO.screen().width),
             Format::Json => format!("{:#}\n", json::json(advice)),
         };
         print(&text)

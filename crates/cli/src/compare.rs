@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use pitot_report::{Format, Gate, GateOutcome, compare, compare_within, render_comparison};
+use pitot_report::{Format, Gate, GateOutcome, compare, compare_within, draw_comparison, render_comparison};
 use pitot_results::{Failure, stderr};
 
 use crate::confine::Reader;
-use crate::output::{each, is_stdout, print};
+use crate::output::{self, each, is_stdout, print};
 use crate::report::{add_to_job_summary, job_summary, open, write_to};
+use crate::screen::Color;
 
 /// The exit code where no gate is met and one is undecided. 1 is a gate that is met, or a failure; 2 is misuse.
 const UNDECIDED: u8 = 3;
@@ -54,11 +55,13 @@ pub(crate) struct Compare {
     /// met decides the exit code, else one that is undecided.
     #[arg(long, value_name = "EXPR")]
     fail_if: Vec<String>,
+    #[command(flatten)]
+    color: Color,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum CompareFormat {
-    /// Text of at most 100 columns.
+    /// Text as wide as the terminal; of 80 columns where there is none and COLUMNS is not set.
     Terminal,
     /// Markdown, for an issue or a wiki.
     Md,
@@ -108,9 +111,13 @@ impl Compare {
         let page =
             (format == Format::Html && self.output.is_none()).then(|| page_path(&self.a, self.b.as_deref()));
         let path = self.output.as_deref().or(page.as_deref());
-        let text = render_comparison(&comparison, &judged, format);
+        let is_shown = format == Format::Terminal && path.is_none_or(is_stdout);
+        let write = || match is_shown {
+            true => output::draw(&draw_comparison(&comparison, &judged, self.color.screen())),
+            false => write_to(path, &render_comparison(&comparison, &judged, format)),
+        };
         let written = each([
-            write_to(path, &text).and_then(|()| match &page {
+            write().and_then(|()| match &page {
                 Some(page) => print(&format!("{}\n", page.display())),
                 None => Ok(()),
             }),

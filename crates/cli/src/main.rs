@@ -33,6 +33,7 @@ mod renamed;
 mod report;
 mod run;
 mod runs;
+mod screen;
 mod serve;
 mod serve_disk;
 mod serve_dns;

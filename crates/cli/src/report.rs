@@ -8,13 +8,14 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use pitot_lab::Run;
-use pitot_report::{Format, render};
+use pitot_report::{Format, draw, render};
 use pitot_results::Failure;
 use pitot_soak::{Soak, is_soak};
 
 use crate::confine::Reader;
 use crate::floor::{RequestArg, floor_of_run};
-use crate::output::{each, is_stdout, print};
+use crate::output::{self, each, is_stdout, print};
+use crate::screen::Color;
 
 /// Report the results of a run.
 ///
@@ -44,11 +45,13 @@ pub(crate) struct Report {
     /// What the servers were asked for.
     #[arg(long, value_enum, default_value = "keep-alive", requires = "floor")]
     request: RequestArg,
+    #[command(flatten)]
+    color: Color,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ReportFormat {
-    /// Text of at most 100 columns.
+    /// Text as wide as the terminal; of 80 columns where there is none and COLUMNS is not set.
     Terminal,
     /// One self-contained page with charts.
     Html,
@@ -80,20 +83,25 @@ impl Report {
             run.withhold_private_facts();
         }
         let Some(format) = self.format else {
-            return match self.output {
-                None => summary_and_page(&run).map(|()| ExitCode::SUCCESS),
-                Some(path) => {
-                    write_to(Some(&path), &render(&run, by_name(&path))).map(|()| ExitCode::SUCCESS)
-                }
+            return match &self.output {
+                None => summary_and_page(&run, self.color).map(|()| ExitCode::SUCCESS),
+                Some(path) => self.write(&run, by_name(path)),
             };
         };
-        let format = format.format();
+        self.write(&run, format.format())
+    }
+
+    /// Writes the report of a run in one format.
+    fn write(&self, run: &Run, format: Format) -> Result<ExitCode, Failure> {
+        if format == Format::Terminal && self.is_shown() {
+            return output::draw(&draw(run, self.color.screen())).map(|()| ExitCode::SUCCESS);
+        }
         let default = (format == Format::Html).then(|| page_path(&run.path));
         let path = self.output.clone().or(default);
         each([
-            self.write_and_name(path.as_deref(), &render(&run, format)),
+            self.write_and_name(path.as_deref(), &render(run, format)),
             match format {
-                Format::Github => add_to_job_summary(&render(&run, Format::Markdown)),
+                Format::Github => add_to_job_summary(&render(run, Format::Markdown)),
                 _ => Ok(()),
             },
         ])?;
@@ -108,6 +116,11 @@ impl Report {
         let written = std::iter::once(outputs).chain(summary.as_deref());
         let reader = written.fold(Reader::default().reads_database(&self.file), Reader::writes);
         self.floor.iter().fold(reader, |reader, path| reader.reads(path))
+    }
+
+    /// Whether text goes to standard output.
+    fn is_shown(&self) -> bool {
+        self.output.as_deref().is_none_or(is_stdout)
     }
 
     /// Writes the report, and prints the name of a file that the user did not name.
@@ -131,9 +144,14 @@ impl Report {
         }
         let Some(format) = self.format.map(ReportFormat::format).or(self.output.as_deref().map(by_name))
         else {
-            return soak_summary_and_page(&self.file).map(|_| ExitCode::SUCCESS);
+            return soak_summary_and_page(&self.file, self.full, self.color).map(|_| ExitCode::SUCCESS);
         };
-        let Some(text) = pitot_report::soak::render(&open_soak(&self.file)?, format) else {
+        let soak = open_soak(&self.file, self.full)?;
+        if format == Format::Terminal && self.is_shown() {
+            let drawn = pitot_report::soak::draw(&soak, self.color.screen());
+            return output::draw(&drawn).map(|()| ExitCode::SUCCESS);
+        }
+        let Some(text) = pitot_report::soak::render(&soak, format) else {
             return Err(Failure::misuse(
                 "this is the file of a soak, which has no report of that format",
                 "use terminal, html, md or json",
@@ -160,29 +178,33 @@ impl ReportFormat {
     }
 }
 
-fn open_soak(path: &Path) -> Result<Soak, Failure> {
-    Soak::look(path).map_err(|e| {
+fn open_soak(path: &Path, full: bool) -> Result<Soak, Failure> {
+    let mut soak = Soak::look(path).map_err(|e| {
         Failure::misuse(format!("{}: {e}", path.display()), "name the file of a soak (`pitot soak -o FILE`)")
-    })
+    })?;
+    if !full {
+        soak.info.machine.withhold_private_facts();
+    }
+    Ok(soak)
 }
 
 /// Prints the summary of a soak and writes its page next to its file.
-pub(crate) fn soak_summary_and_page(path: &Path) -> Result<Soak, Failure> {
-    let soak = open_soak(path)?;
-    let render = |format| pitot_report::soak::render(&soak, format).unwrap_or_default();
+pub(crate) fn soak_summary_and_page(path: &Path, full: bool, color: Color) -> Result<Soak, Failure> {
+    let soak = open_soak(path, full)?;
+    let html = pitot_report::soak::render(&soak, Format::Html).unwrap_or_default();
     let page = page_path(path);
     each([
-        print(&render(Format::Terminal)),
-        write_page(&page, &render(Format::Html), "The full report, with charts"),
+        output::draw(&pitot_report::soak::draw(&soak, color.screen())),
+        write_page(&page, &html, "The full report, with charts"),
     ])?;
     Ok(soak)
 }
 
 /// Prints the summary of a run and writes its page next to the run file.
-pub(crate) fn summary_and_page(run: &Run) -> Result<(), Failure> {
+pub(crate) fn summary_and_page(run: &Run, color: Color) -> Result<(), Failure> {
     let page = page_path(&run.path);
     each([
-        print(&render(run, Format::Terminal)),
+        output::draw(&draw(run, color.screen())),
         write_page(&page, &render(run, Format::Html), "The full report, with charts and commands"),
     ])
 }

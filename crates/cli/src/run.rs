@@ -33,6 +33,7 @@ use crate::failure::nearest;
 use crate::fault;
 use crate::output::{default_output, print, print_line};
 use crate::report;
+use crate::screen::Color;
 use amount::Amount;
 use progress::Display;
 
@@ -374,7 +375,7 @@ impl Run {
         if run.cells.iter().any(|c| !c.repetitions.is_empty()) {
             let mut shown = run.clone();
             shown.withhold_private_facts();
-            report::summary_and_page(&shown)?;
+            report::summary_and_page(&shown, Color::AUTO)?;
         }
         if outcome.state != RunState::Complete {
             return Err(Failure::run(

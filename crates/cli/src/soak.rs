@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand, ValueEnum};
-use pitot_host::{CpuSplit, split_cpus};
+use pitot_host::{CpuSplit, Fingerprint, split_cpus};
 use pitot_lab::Ground;
 use pitot_lab::database::check_owner;
 use pitot_meter::{Nanos, units};
@@ -25,6 +25,7 @@ use pitot_sys::user::User;
 
 use crate::output::default_output;
 use crate::run;
+use crate::screen::Color;
 use crate::value;
 use alarms::Alarm;
 use orders::Target;
@@ -243,7 +244,7 @@ impl Soak {
             }
             ran?
         };
-        let soak = crate::report::soak_summary_and_page(&output)?;
+        let soak = crate::report::soak_summary_and_page(&output, false, Color::AUTO)?;
         let lost = soak.loads.iter().map(|load| load.totals.lost).sum();
         match state {
             State::Complete if lost > 0 => Err(Failure::run(
@@ -279,6 +280,7 @@ impl Soak {
             interval_s: self.interval.unwrap_or(INTERVAL_S),
             notes: target.notes(),
             published: target.published(),
+            machine: Fingerprint::collect(),
         })
     }
 

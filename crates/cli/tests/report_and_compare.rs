@@ -35,6 +35,30 @@ fn a_report_prints_a_summary_and_writes_its_page_next_to_the_file() {
 }
 
 #[test]
+fn text_is_as_wide_as_columns_says_and_coloured_only_where_that_is_asked_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = run_file(directory.path(), "a.pitot", &SMALL);
+    let shown = |columns: Option<&str>, more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pitot"));
+        command.args(["report", "--format", "terminal"]).arg(&file).args(more);
+        command.env_remove("COLUMNS").env_remove("NO_COLOR");
+        columns.map(|columns| command.env("COLUMNS", columns));
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stdout).to_owned()
+    };
+    let widest = |shown: &str| shown.lines().map(|line| line.chars().count()).max().unwrap();
+    let piped = shown(None, &[]);
+    assert!((70..=80).contains(&widest(&piped)) && !piped.contains('\x1b'), "{piped}");
+    let wide = shown(Some("110"), &[]);
+    assert!((81..=110).contains(&widest(&wide)), "{wide}");
+    let coloured = shown(None, &["--color", "always"]);
+    assert!(coloured.contains("\x1b[1mloop+epoll-et handled the most"), "{coloured}");
+    let plain = ["\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[0m"];
+    assert_eq!(plain.iter().fold(coloured, |text, code| text.replace(code, "")), piped);
+}
+
+#[test]
 fn a_format_goes_to_the_standard_output_or_to_the_file_that_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let file = run_file(directory.path(), "a.pitot", &SMALL);

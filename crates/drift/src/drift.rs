@@ -10,8 +10,8 @@ use crate::holm::holm;
 use crate::mann_kendall::{Correction, mann_kendall};
 use crate::slope::{TheilSen, median};
 
-/// Bins below which nothing is said.
-const LEAST_BINS: usize = 12;
+/// Intervals below which nothing is said.
+pub const INTERVALS_MIN: usize = 12;
 /// A slope is an alarm at this share of the level. Changes are sought first, at one of a hundred runs: what they find in noise
 /// takes some of the level, and a slope behind a change that is none is steeper than any that is simulated (Bonferroni).
 const LEFT_FOR_SLOPES: f64 = 0.8;
@@ -112,7 +112,7 @@ impl fmt::Display for TooFew {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "no trend of {} can be told: {} intervals, {LEAST_BINS} are needed",
+            "no trend of {} can be told: {} intervals, {INTERVALS_MIN} are needed",
             self.figure, self.intervals
         )
     }
@@ -124,7 +124,7 @@ impl std::error::Error for TooFew {}
 pub fn drift(series: &Series<'_>, question: &Question) -> Result<Drift, TooFew> {
     let grid = grid(series.points);
     let too_few = || TooFew { figure: series.figure.to_owned(), intervals: grid.places.len() };
-    if grid.places.len() < LEAST_BINS {
+    if grid.places.len() < INTERVALS_MIN {
         return Err(too_few());
     }
     let hours: Vec<f64> = grid.seconds.iter().map(|s| (s - grid.seconds[0]) / 3_600.0).collect();
@@ -185,7 +185,24 @@ pub fn drifts(series: &[Series<'_>], question: &Question) -> Vec<Result<Drift, T
     drifts
 }
 
+/// What a series of so many seconds did not show is told for an hour, and from then on for a day: a bound for a time many
+/// times as long as the series says nothing.
+const DAY_FROM_S: f64 = 6.0 * 3600.0;
+
 impl Drift {
+    /// The hours for which what was not seen is told, and their name.
+    pub(crate) fn told_for(&self) -> (f64, &'static str) {
+        if self.seconds < DAY_FROM_S { (1.0, "an hour") } else { (24.0, "a day") }
+    }
+
+    /// Whether the series is too short, or too noisy for its length, to say that there is no drift: in the time that the answer
+    /// tells of (an hour; a day, of six hours or more) the figure could have grown by its own median and by more than the
+    /// tolerance, and would not have been seen. What drifts, or moved within the tolerance, was seen.
+    pub fn is_too_short(&self) -> bool {
+        let enough = (self.median.abs() / self.told_for().0).max(self.tolerance_per_hour);
+        self.p_adjusted >= self.level && !self.declared && self.detectable_per_hour > enough
+    }
+
     /// Decides, from what was computed.
     fn judge(&mut self) {
         self.declared = self.p_adjusted < self.level && self.slope_per_hour.abs() > self.tolerance_per_hour;

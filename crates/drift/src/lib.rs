@@ -54,7 +54,7 @@ mod sentence;
 mod slope;
 
 pub use change::{Change, Kind};
-pub use drift::{Course, Drift, Question, Series, Tolerance, TooFew, drift, drifts};
+pub use drift::{Course, Drift, INTERVALS_MIN, Question, Series, Tolerance, TooFew, drift, drifts};
 pub use grid::BINS;
 pub use holm::holm;
 pub use mann_kendall::{Correction, MannKendall, mann_kendall};

@@ -3,10 +3,6 @@
 use crate::change::{Change, Kind};
 use crate::drift::Drift;
 
-/// What a series of so many seconds did not show is told for an hour, and from then on for a day: a bound for a time many
-/// times as long as the series says nothing.
-const DAY_FROM_S: f64 = 6.0 * 3600.0;
-
 impl Drift {
     /// The answer in one sentence. `amount` writes an amount of the figure with its unit; it is never given a
     /// negative one.
@@ -16,6 +12,7 @@ impl Drift {
     /// no drift of p99 above 3 ms a day seen        (an hour, of less than six hours)
     /// memory has grown 8 MiB an hour slower since 0:10:00; since then no drift above 40 KiB a day seen
     /// rate stepped down by 100/s at 0:05:00; since then no drift above 12/s a day seen
+    /// too short to tell whether p99 drifts         (see [`Drift::is_too_short`])
     /// ```
     pub fn sentence(&self, amount: impl Fn(f64) -> String) -> String {
         let figure = &self.figure;
@@ -32,7 +29,7 @@ impl Drift {
                 amount(24.0 * slope),
             );
         }
-        let (hours, span) = if self.seconds < DAY_FROM_S { (1.0, "an hour") } else { (24.0, "a day") };
+        let (hours, span) = self.told_for();
         if self.p_adjusted < self.level {
             return format!(
                 "{figure} {} {} {span}, within the tolerance of {} {span}",
@@ -41,12 +38,21 @@ impl Drift {
                 amount(hours * self.tolerance_per_hour),
             );
         }
-        let seen = format!("above {} {span} seen", amount(hours * self.detectable_per_hour));
+        let unseen = match self.is_too_short() {
+            true => None,
+            false => Some(format!("above {} {span} seen", amount(hours * self.detectable_per_hour))),
+        };
         // A series that hardly moves has bends that no digit shows.
         let shows = |change: &&Change| amount(change.size.abs()) != amount(0.0);
-        match self.changes.iter().rfind(shows) {
-            Some(last) => format!("{figure} {}; since then no drift {seen}", last.words(&amount)),
-            None => format!("no drift of {figure} {seen}"),
+        match (self.changes.iter().rfind(shows), unseen) {
+            (Some(last), Some(seen)) => {
+                format!("{figure} {}; since then no drift {seen}", last.words(&amount))
+            }
+            (Some(last), None) => {
+                format!("{figure} {}; too short to tell of a drift since then", last.words(&amount))
+            }
+            (None, Some(seen)) => format!("no drift of {figure} {seen}"),
+            (None, None) => format!("too short to tell whether {figure} drifts"),
         }
     }
 
@@ -98,6 +104,39 @@ mod tests {
 
     fn kib(amount: f64) -> String {
         format!("{amount:.0} KiB")
+    }
+
+    #[test]
+    fn a_series_that_would_hide_a_doubling_is_too_short_to_tell() {
+        // Two minutes of a figure that jumps about.
+        let jumps = |i: u32| 100.0 + f64::from((i * 7_919) % 11) * 20.0;
+        let asked = |points: &[(f64, f64)], tolerance| {
+            let question = Question { tolerance, ..Question::default() };
+            drift(&Series { figure: "p99", points }, &question).unwrap()
+        };
+        let points: Vec<_> = (0..60).map(|i| (f64::from(i) * 2.0, jumps(i))).collect();
+        let short = asked(&points, Tolerance::SharePerHour(0.05));
+        assert!(short.is_too_short() && short.detectable_per_hour > short.median, "{short:?}");
+        assert_eq!(short.sentence_in_shares(), "too short to tell whether p99 drifts");
+        // What the tolerance asks for is answered, however short.
+        let lenient = asked(&points, Tolerance::SharePerHour(100.0));
+        assert!(!lenient.is_too_short());
+        assert!(lenient.sentence_in_shares().starts_with("no drift of p99 above "));
+        // A figure that hardly moves is answered after two minutes.
+        let steady: Vec<_> = points.iter().map(|(at_s, value)| (*at_s, 1e6 + value)).collect();
+        assert!(!asked(&steady, Tolerance::PerHour(0.0)).is_too_short());
+        // The same noise over four days is told for a day, in which a doubling would have been seen.
+        let long: Vec<_> = points.iter().map(|(at_s, value)| (at_s * 3_000.0, *value)).collect();
+        let long = asked(&long, Tolerance::SharePerHour(0.05));
+        assert!(!long.is_too_short(), "{}", long.sentence_in_shares());
+        let stepped: Vec<_> =
+            points.iter().map(|(at_s, v)| (*at_s, if *at_s < 60.0 { *v } else { v + 5_000.0 })).collect();
+        let said = asked(&stepped, Tolerance::SharePerHour(0.05)).sentence_in_shares();
+        assert!(
+            said.starts_with("p99 stepped up by ")
+                && said.ends_with("; too short to tell of a drift since then"),
+            "{said}"
+        );
     }
 
     #[test]

@@ -36,7 +36,20 @@ pub struct HostChange {
     pub after: Option<String>,
 }
 
+/// Facts that a report leaves out unless it is asked for them, so that it can be passed on.
+const PRIVATE: [&str; 2] = ["host name", "kernel command line"];
+
 impl Fingerprint {
+    /// Whether a fact of that name is left out of reports that are passed on.
+    pub fn is_private(name: &str) -> bool {
+        PRIVATE.contains(&name)
+    }
+
+    /// Takes away what a report that is passed on leaves out.
+    pub fn withhold_private_facts(&mut self) {
+        self.facts.retain(|fact| !Fingerprint::is_private(&fact.name));
+    }
+
     /// The value of a fact.
     pub fn get(&self, group: &str, name: &str) -> Option<&str> {
         self.facts.iter().find(|f| f.group == group && f.name == name).map(|f| f.value.as_str())

@@ -20,16 +20,51 @@ pub(crate) fn measured(run: &Run) -> usize {
     run.cells.iter().map(|c| c.repetitions.len()).max().unwrap_or(0)
 }
 
-/// `10 generations of 8 slices`.
+/// Whether the run has less than its plan asks for. One that goes on until it has decided asks for no number.
+fn is_partial(run: &Run) -> bool {
+    run.plan.until_decided_s.is_none() && (run.info.state != RunState::Complete || !run.is_complete())
+}
+
+/// How many repetitions the figures come from, of how many that were planned if that is less: `6`, `7 of 30`, `3 to 4 of 8`.
+fn amount<'r>(run: &'r Run, cells: impl Iterator<Item = &'r CellRecord> + Clone) -> Option<(String, usize)> {
+    let done = cells.clone().map(|c| c.repetitions.len());
+    let (least, most) = (done.clone().min()?, done.max()?);
+    let planned = cells.map(|c| run.repetitions_of(c) as usize).max()?;
+    if !is_partial(run) || least >= planned {
+        return Some((most.to_string(), most));
+    }
+    let done = if least == most { most.to_string() } else { format!("{least} to {most}") };
+    Some((format!("{done} of {planned}"), planned))
+}
+
+/// The same of all cells, with its unit: `7 of 30 generations`.
+pub(crate) fn amount_words(run: &Run) -> String {
+    let (words, count) = amount(run, run.cells.iter()).unwrap_or_else(|| ("0".to_owned(), 0));
+    format!("{words} {}{}", unit_of_run(run), s(count))
+}
+
+/// `10 generations of 8 slices`; `7 of 10 generations of 8 slices` of a run that is not complete.
 pub(crate) fn generations_words(run: &Run) -> String {
-    let (generations, slices) = (generations(run), run.plan.slices as usize);
-    format!("{generations} generation{} of {slices} slice{}", s(generations), s(slices))
+    let planned = generations(run);
+    let (words, count) = amount(run, sliced(run)).unwrap_or_else(|| (planned.to_string(), planned));
+    let slices = run.plan.slices as usize;
+    format!("{words} generation{} of {slices} slice{}", s(count), s(slices))
+}
+
+/// `8 repetitions`, or `7 of 8 repetitions`, of the cells that were measured in fresh runs.
+pub(crate) fn repetitions_words(run: &Run) -> String {
+    let planned = run.plan.repetitions as usize;
+    let fresh = run.cells.iter().filter(|c| c.measure == Measure::Fresh);
+    let (words, count) = match is_partial(run) {
+        true => amount(run, fresh).unwrap_or_else(|| (planned.to_string(), planned)),
+        false => (planned.to_string(), planned),
+    };
+    format!("{words} repetition{}", s(count))
 }
 
 /// The size of a run: `16 cells × 10 generations of 8 slices`, `2 cells × 8 repetitions`, or both.
 pub(crate) fn size(run: &Run) -> String {
     let cells = |count: usize| format!("{count} cell{}", s(count));
-    let repetitions = run.plan.repetitions as usize;
     let sliced = sliced(run).count();
     let fresh = run.cells.len() - sliced;
     let mut parts = Vec::new();
@@ -37,7 +72,7 @@ pub(crate) fn size(run: &Run) -> String {
         parts.push(format!("{} × {}", cells(sliced), generations_words(run)));
     }
     if fresh > 0 || sliced == 0 {
-        parts.push(format!("{} × {repetitions} repetition{}", cells(fresh), s(repetitions)));
+        parts.push(format!("{} × {}", cells(fresh), repetitions_words(run)));
     }
     parts.join(", ")
 }
@@ -79,6 +114,6 @@ pub(crate) fn slice_s(run: &Run) -> Option<f64> {
 }
 
 /// The cells that are measured in slices.
-pub(crate) fn sliced(run: &Run) -> impl Iterator<Item = &CellRecord> {
+pub(crate) fn sliced(run: &Run) -> impl Iterator<Item = &CellRecord> + Clone {
     run.cells.iter().filter(|c| c.measure == Measure::Slices)
 }

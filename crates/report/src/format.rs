@@ -3,7 +3,7 @@
 /// The forms of a report and of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Plain text of at most 100 columns.
+    /// Plain text of 80 columns ([`crate::Screen::PLAIN`]).
     Terminal,
     /// One self-contained page.
     Html,

@@ -24,7 +24,6 @@ pub(crate) fn render(a: &Analysis<'_>, questions: &[Question<'_>]) -> String {
         asked => format!("{asked}: {}", unmarked(&answers[index].headline)),
     };
     let trust = trust(a);
-    let plain = |sentences: &[String]| sentences.iter().map(|s| unmarked(s)).collect::<Vec<_>>();
     let skips: Vec<Value> =
         run.skips.iter().map(|s| json!({"factors": s.factors, "reason": s.reason})).collect();
     let mut object = json!({
@@ -80,7 +79,6 @@ pub(crate) fn render(a: &Analysis<'_>, questions: &[Question<'_>]) -> String {
 
 /// The parts of a run that asks more than one thing: what each asks and found.
 fn parts(questions: &[Question<'_>], answers: &[Answer]) -> Vec<Value> {
-    let plain = |sentences: &[String]| sentences.iter().map(|s| unmarked(s)).collect::<Vec<_>>();
     let part = |(question, answer): (&Question<'_>, &Answer)| {
         json!({
             "asked": question.asked,
@@ -243,4 +241,9 @@ fn published_values(a: &Analysis<'_>) -> Vec<Value> {
         }
     }
     values
+}
+
+/// Sentences without the marks of names.
+pub(crate) fn plain(sentences: &[String]) -> Vec<String> {
+    sentences.iter().map(|sentence| unmarked(sentence)).collect()
 }

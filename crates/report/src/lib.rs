@@ -45,18 +45,42 @@ mod warm_up;
 
 pub use analysis::{Analysis, Cell, LoadAxis, Part, Series, Standing, parts};
 pub use axis::{Axis, Scale};
-pub use compare::{Gate, GateOutcome, RunComparison, compare, compare_within, render_comparison};
+pub use compare::{
+    Gate, GateOutcome, RunComparison, compare, compare_within, draw_comparison, render_comparison,
+};
 pub use findings::{Answer, Tile, answer, findings};
 pub use format::Format;
+pub use terminal::Screen;
 pub use tried::{Effect, Tried, tried};
 pub use trust::{Grade, Trust, trust};
 
 use pitot_lab::Run;
-use pitot_results::visible;
+use pitot_results::{Drawn, visible};
+
+/// The report of a run in lines of a screen. What others worded is made visible in it, and no code but those of a screen that
+/// has colours is obeyed.
+pub fn draw(run: &Run, screen: Screen) -> Drawn {
+    asked(run, |whole, questions| terminal::render(whole, questions, screen))
+}
 
 /// The report of a run. What a terminal or a viewer would obey in place of showing it is made visible, in every format:
 /// titles, labels and output of programs are others'.
 pub fn render(run: &Run, format: Format) -> String {
+    let text = asked(run, |whole, questions| match format {
+        Format::Terminal => terminal::render(whole, questions, Screen::PLAIN).to_string(),
+        Format::Html => html::render(whole, questions),
+        Format::Markdown => markdown::render(whole, questions),
+        Format::Csv => csv::render(whole),
+        Format::CsvSlices => csv_slices::render(run),
+        Format::Json => json::render(whole, questions),
+        Format::Github => github::render(whole, questions),
+        Format::Junit => junit::render(whole),
+    });
+    visible(&text).into_owned()
+}
+
+/// Analyses a run and what it was asked, for `report`.
+fn asked<T>(run: &Run, report: impl FnOnce(&Analysis<'_>, &[Question<'_>]) -> T) -> T {
     let whole = Analysis::of(run);
     let parts = parts(run);
     let analyses: Vec<Analysis<'_>> = parts.iter().map(|part| Analysis::of(&part.run)).collect();
@@ -65,17 +89,7 @@ pub fn render(run: &Run, format: Format) -> String {
     if questions.is_empty() {
         questions.push(Question { asked: "", analysis: &whole });
     }
-    let text = match format {
-        Format::Terminal => terminal::render(&whole, &questions),
-        Format::Html => html::render(&whole, &questions),
-        Format::Markdown => markdown::render(&whole, &questions),
-        Format::Csv => csv::render(&whole),
-        Format::CsvSlices => csv_slices::render(run),
-        Format::Json => json::render(&whole, &questions),
-        Format::Github => github::render(&whole, &questions),
-        Format::Junit => junit::render(&whole),
-    };
-    visible(&text).into_owned()
+    report(&whole, &questions)
 }
 
 /// What a run was asked: one question, or one for each of its [parts](Part).

@@ -1,22 +1,27 @@
 //! How the figures were made, in sentences; and the facts at the head of a report.
 
-use crate::amount::{generations, generations_words, size, slice_s, unit_of_run};
+use crate::amount::{generations, generations_words, repetitions_words, size, slice_s, unit_of_run};
 use crate::analysis::{Analysis, factor_title};
 use crate::number::{percent, span};
 use crate::text::s;
+use pitot_host::Fingerprint;
 use pitot_lab::statistics::{MEDIAN_REPETITIONS_MIN, Statistic, generations_needed, repetitions_needed};
 use pitot_lab::{Measure, Order};
 
 /// The facts at the head of a report: what, where, when.
 pub(crate) fn facts(a: &Analysis<'_>) -> Vec<(&'static str, String)> {
-    let run = a.run;
-    let mut facts = vec![("measured", date(&run.info.started_at))];
-    let machine =
+    facts_of(&a.run.info.started_at, &a.run.host_before, size(a.run))
+}
+
+/// When, on what machine, and how much.
+pub(crate) fn facts_of(started_at: &str, machine: &Fingerprint, size: String) -> Vec<(&'static str, String)> {
+    let mut facts = vec![("measured", date(started_at))];
+    let of_machine =
         [("CPU", "cpu", "model name"), ("kernel", "system", "kernel"), ("on", "system", "virtualisation")];
-    for (title, group, name) in machine {
-        facts.extend(run.host_before.get(group, name).map(|value| (title, value.to_owned())));
+    for (title, group, name) in of_machine {
+        facts.extend(machine.get(group, name).map(|value| (title, value.to_owned())));
     }
-    facts.push(("size", size(run)));
+    facts.push(("size", size));
     facts
 }
 
@@ -44,7 +49,7 @@ pub(crate) fn method_sentences(a: &Analysis<'_>) -> Vec<String> {
     sentences.push(format!(
         "A **difference is declared** only if the test rejects, at 5% after Holm's correction for all comparisons of the \
          metric, that it is no larger than the tolerance of {}. Otherwise the difference is reported as not \
-         significant, or the cells as equivalent if the whole interval lies within the tolerance.",
+         shown to exceed it, or the cells as equivalent if the whole interval lies within the tolerance.",
         percent(plan.tolerance)
     ));
     sentences.extend(too_few_repetitions(a));
@@ -134,9 +139,9 @@ fn of_fresh_runs(a: &Analysis<'_>) -> [String; 2] {
     let plan = &a.run.plan;
     [
         format!(
-            "Each of the {} repetitions of a cell{} started a **fresh server process**, warmed it up for {} and measured \
+            "Each of the {} of a cell{} started a **fresh server process**, warmed it up for {} and measured \
              for {}.",
-            plan.repetitions,
+            repetitions_words(a.run),
             if a.run.is_sliced() { " that is measured in fresh runs" } else { "" },
             span(plan.warmup_s),
             span(plan.duration_s)

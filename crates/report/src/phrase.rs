@@ -79,7 +79,10 @@ pub(crate) fn versus(
             let have = c.repetitions;
             format!(" (too few to tell: {have} {unit}{}, {needed} needed)", s(have))
         }
-        Decision::Suggested => " (not significant after correction for the number of comparisons)".to_owned(),
+        Decision::Suggested => {
+            let exceeds = shown_to_exceed(tolerance);
+            format!(" (not {exceeds}, after correction for the number of comparisons)")
+        }
         _ => String::new(),
     };
     if DIFFERENCE_RATIOS.contains(&c.ratio) {
@@ -108,7 +111,7 @@ pub(crate) fn versus(
 pub(crate) fn shown_to_exceed(tolerance: f64) -> String {
     match tolerance > 0.0 {
         true => format!("shown to exceed the tolerance of {}", number::percent(tolerance)),
-        false => "significant".to_owned(),
+        false => "shown".to_owned(),
     }
 }
 
@@ -244,6 +247,17 @@ mod tests {
         let said = versus(("a", "b"), THROUGHPUT, &c, 0.05, "repetition");
         assert!(said.contains("is not shown to exceed the tolerance of 5%: ratio 1.06"), "{said}");
         assert_eq!(decision(&c, THROUGHPUT, "repetition"), "undecided");
+    }
+
+    #[test]
+    fn what_many_comparisons_leave_open_is_told_as_not_shown() {
+        let c = Comparison { decision: Decision::Suggested, ..comparison(1.1, 8) };
+        assert!(c.interval.unwrap().low > 1.0, "{c:?}");
+        let said = versus(("a", "b"), THROUGHPUT, &c, 0.05, "repetition");
+        let doubt =
+            "(not shown to exceed the tolerance of 5%, after correction for the number of comparisons)";
+        assert!(said.ends_with(doubt) && !said.contains("significant"), "{said}");
+        assert_eq!(shown_to_exceed(0.0), "shown");
     }
 
     #[test]

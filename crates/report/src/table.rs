@@ -1,11 +1,10 @@
 //! The table of results: the same rows and columns for the terminal, for Markdown and for HTML.
 
-use crate::amount::{measured, unit_of_run};
+use crate::amount::{amount_words, measured, unit_of_run};
 use crate::analysis::{Analysis, Cell, Standing};
 use crate::method::coverage;
 use crate::number::{figure_of, percent, spread};
 use crate::phrase::{Tone, ratio, tone};
-use crate::text::s;
 use pitot_lab::metric;
 use pitot_lab::statistics::{Comparison, Decision, MEDIAN_REPETITIONS_MIN};
 use pitot_lab::{METRICS, Metric, VerdictKind};
@@ -180,10 +179,10 @@ fn legend(a: &Analysis<'_>) -> String {
         None => format!("( ) range of the {unit}s"),
     };
     format!(
-        "★ best figure, ≈ not shown to be worse by more than {}; {} of {repetitions} {unit}{}; {brackets}.",
+        "★ best figure, ≈ not shown to be worse by more than {}; {} of {}; {brackets}.",
         percent(a.run.plan.tolerance),
         a.run.plan.statistic,
-        s(repetitions)
+        amount_words(a.run)
     )
 }
 

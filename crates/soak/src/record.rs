@@ -1,5 +1,6 @@
 //! What a soak is, as plain data.
 
+use pitot_host::Fingerprint;
 use pitot_lab::fault::Effect;
 use pitot_results::receipts::Kept;
 use serde::{Deserialize, Serialize};
@@ -54,6 +55,8 @@ pub struct Info {
     pub notes: Vec<String>,
     /// Figures that others published, in a line each.
     pub published: Vec<String>,
+    /// The machine when it began.
+    pub machine: Fingerprint,
 }
 
 impl Info {

@@ -10,13 +10,12 @@ use pitot_meter::units::grouped;
 use super::{Advice, Tried};
 use crate::run::minutes;
 
-/// Columns of a line.
-const WIDTH: usize = 110;
 /// Rules of the host that are shown in full.
 const RULES_MAX: usize = 6;
 
-pub(super) fn text(advice: &Advice<'_>) -> String {
-    let mut page = Page(String::new());
+/// The advice in lines of `width` columns.
+pub(super) fn text(advice: &Advice<'_>, width: usize) -> String {
+    let mut page = Page { text: String::new(), width };
     page.line("", &advice.case.in_words());
     let (servers, load) = &advice.cpus;
     page.line("", &format!("servers on CPU {servers}, load on CPU {load}, loopback"));
@@ -35,7 +34,7 @@ pub(super) fn text(advice: &Advice<'_>) -> String {
                 "  ",
                 &format!("{} in {}: {}", measured.times, minutes(measured.seconds), measured.path.display()),
             );
-            page.0 += &table(answer);
+            page.text += &table(answer);
             for (cell, reason) in &answer.failed {
                 page.item(&format!("{cell} could not be measured: {reason}"));
             }
@@ -50,15 +49,18 @@ pub(super) fn text(advice: &Advice<'_>) -> String {
     }
     page.title("Host rules that matter for it");
     host(&mut page, advice);
-    page.0
+    page.text
 }
 
 /// Text that grows by paragraphs.
-struct Page(String);
+struct Page {
+    text: String,
+    width: usize,
+}
 
 impl Page {
     fn title(&mut self, title: &str) {
-        let _ = writeln!(self.0, "\n{title}");
+        let _ = writeln!(self.text, "\n{title}");
     }
 
     fn item(&mut self, text: &str) {
@@ -73,8 +75,8 @@ impl Page {
         let mut line = first.to_owned();
         let mut is_empty = true;
         for word in text.split_whitespace() {
-            if !is_empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
-                let _ = writeln!(self.0, "{}", line.trim_end());
+            if !is_empty && line.chars().count() + 1 + word.chars().count() > self.width {
+                let _ = writeln!(self.text, "{}", line.trim_end());
                 line = others.to_owned();
                 is_empty = true;
             }
@@ -84,7 +86,7 @@ impl Page {
             line.push_str(word);
             is_empty = false;
         }
-        let _ = writeln!(self.0, "{}", line.trim_end());
+        let _ = writeln!(self.text, "{}", line.trim_end());
     }
 }
 
@@ -99,7 +101,7 @@ fn planned(page: &mut Page, advice: &Advice<'_>) {
     left_out(page, advice);
     page.title(&format!("Would be run, in about {}", minutes(advice.estimate_s)));
     for line in advice.plan.lines() {
-        page.0 += &format!("  {line}\n").replace("  \n", "\n");
+        page.text += &format!("  {line}\n").replace("  \n", "\n");
     }
     page.title("Then, to see what would change the answer, the best of them with");
     for (probe, _) in &advice.probes {

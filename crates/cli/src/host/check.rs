@@ -1,17 +1,18 @@
 //! `pitot host check`.
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use pitot_host::check::{Facts, Judgement, TOPICS, Use, Verdict};
 use pitot_host::{Machine, offer};
 use pitot_meter::units;
+use pitot_report::Screen;
 use pitot_results::{Drawn, Failure};
 use serde_json::{Value, json};
 
 use super::Format;
 use crate::output::draw;
+use crate::screen::Color;
 
 /// Look whether this machine is set up for servers and load: what is set, what is wanted and why, and how to mend it.
 ///
@@ -28,6 +29,8 @@ pub(super) struct Check {
     /// The output format.
     #[arg(long, default_value = "text")]
     format: Format,
+    #[command(flatten)]
+    color: Color,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -64,8 +67,8 @@ impl Check {
         let is_wrong = judgements.iter().any(|j| matches!(j.verdict, Verdict::Wrong { .. }));
         draw(&match self.format {
             Format::Text => {
-                let color = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-                Page { wanted, all: self.all, color }.text(&judgements)
+                let Screen { width, is_coloured: color } = self.color.screen();
+                Page { wanted, all: self.all, color, width }.text(&judgements)
             }
             Format::Json => Drawn::default().text(format_args!("{:#}\n", to_json(&judgements, wanted))),
         })?;
@@ -83,10 +86,10 @@ struct Page {
     wanted: Option<Use>,
     all: bool,
     color: bool,
+    /// Columns of the text.
+    width: usize,
 }
 
-/// Columns of the text.
-const WIDTH: usize = 110;
 /// Columns before what a rule says.
 const INDENT: usize = 11;
 
@@ -136,7 +139,7 @@ impl Page {
             return text;
         }
         let why = format!("{}. {} ({})", rule.looks_at, rule.why, rule.sources());
-        text.text(wrapped(&why)).text(wrapped(&match judgement.verdict.mend() {
+        text.text(self.wrapped(&why)).text(self.wrapped(&match judgement.verdict.mend() {
             Some(mend) if mend.settings.is_empty() => format!("mend by hand: {}", mend.by_hand),
             Some(_) => format!("mend: pitot host apply {}", rule.name),
             None if rule.can_apply => "Pitot can set it".into(),
@@ -145,7 +148,7 @@ impl Page {
     }
 
     fn labelled(&self, label: &str, color: &str, says: &str) -> Drawn {
-        let lines = wrapped(says);
+        let lines = self.wrapped(says);
         // The label has the place of the first line's indent.
         let label = self.paint(color, &format!("{label:<width$}", width = INDENT - 2));
         Drawn::new("  ").then(&label).text(&lines[INDENT..])
@@ -174,30 +177,31 @@ impl Page {
         text
     }
 
+    /// Lines of some words, indented.
+    fn wrapped(&self, text: &str) -> String {
+        let indent = " ".repeat(INDENT);
+        let mut lines = String::new();
+        let mut line = indent.clone();
+        let length = |text: &str| text.chars().count();
+        for word in text.split(' ') {
+            if length(&line) + 1 + length(word) > self.width && line.len() > INDENT {
+                lines += &format!("{}\n", line.trim_end());
+                line.clone_from(&indent);
+            }
+            if line.len() > INDENT {
+                line.push(' ');
+            }
+            line += word;
+        }
+        format!("{lines}{}\n", line.trim_end())
+    }
+
     fn paint(&self, color: &str, text: &str) -> Drawn {
         match self.color {
             true => Drawn::new(format_args!("\x1b[{color}m")).text(text).code("\x1b[0m"),
             false => Drawn::default().text(text),
         }
     }
-}
-
-/// Lines of some words, indented.
-fn wrapped(text: &str) -> String {
-    let indent = " ".repeat(INDENT);
-    let mut lines = String::new();
-    let mut line = indent.clone();
-    for word in text.split(' ') {
-        if line.len() + 1 + word.len() > WIDTH && line.len() > INDENT {
-            lines += &format!("{}\n", line.trim_end());
-            line.clone_from(&indent);
-        }
-        if line.len() > INDENT {
-            line.push(' ');
-        }
-        line += word;
-    }
-    format!("{lines}{}\n", line.trim_end())
 }
 
 fn to_json(judgements: &[Judgement], wanted: Option<Use>) -> Value {

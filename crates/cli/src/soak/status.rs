@@ -8,6 +8,8 @@ use pitot_results::Failure;
 use pitot_soak::Soak;
 
 use super::alarms::{self, Alarm};
+use crate::output;
+use crate::screen::Color;
 
 /// Show how far a soak has come, on one screen: rates, failures by kind, what drifts, and the time that is left.
 #[derive(Debug, Args)]
@@ -21,6 +23,8 @@ pub(super) struct Status {
     /// Exit with code 1 if one of these holds so far: leak, drift, hang, or a condition on a load's figures, as with `pitot soak`.
     #[arg(long, value_name = "ALARMS", value_parser = alarms::parse)]
     fail_if: Vec<Vec<Alarm>>,
+    #[command(flatten)]
+    color: Color,
 }
 
 impl Status {
@@ -31,11 +35,13 @@ impl Status {
                 "name the file of a soak (`pitot soak -o FILE`)",
             )
         })?;
-        let text: String = match self.drifts {
-            true => pitot_report::soak::declared(&soak).iter().map(|line| format!("{line}\n")).collect(),
-            false => pitot_report::soak::status(&soak),
-        };
-        crate::output::print(&text)?;
+        match self.drifts {
+            true => {
+                let lines = pitot_report::soak::declared(&soak);
+                output::print(&lines.iter().map(|line| format!("{line}\n")).collect::<String>())?;
+            }
+            false => output::draw(&pitot_report::soak::status(&soak, self.color.screen()))?,
+        }
         alarms::check(&soak, &self.fail_if.concat(), &self.file)?;
         Ok(ExitCode::SUCCESS)
     }

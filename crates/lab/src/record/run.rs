@@ -8,9 +8,6 @@ use crate::plan::{Levels, Measure, Plan, SkipRecord};
 use pitot_host::{Fingerprint, HostChange};
 use pitot_results::floor::FloorRequest;
 
-/// Facts about the machine that identify it or its owner.
-const PRIVATE_FACTS: [&str; 2] = ["host name", "kernel command line"];
-
 /// A whole run.
 #[derive(Clone, Debug)]
 pub struct Run {
@@ -78,9 +75,9 @@ impl Run {
             .iter_mut()
             .flat_map(|host| std::iter::once(&mut host.facts).chain(&mut host.facts_after));
         for print in std::iter::once(&mut self.host_before).chain(&mut self.host_after).chain(of_hosts) {
-            print.facts.retain(|fact| !PRIVATE_FACTS.contains(&fact.name.as_str()));
+            print.withhold_private_facts();
         }
-        self.host_changes.retain(|change| !PRIVATE_FACTS.contains(&change.name.as_str()));
+        self.host_changes.retain(|change| !Fingerprint::is_private(&change.name));
     }
 
     /// The baseline that `cell` is to be compared with: the cell that has the plan's baseline levels and agrees with

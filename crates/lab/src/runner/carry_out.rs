@@ -21,6 +21,7 @@ use super::prepare::{Prepared, nominal_s};
 use super::printed::Asked;
 use super::repetition::{self, GivenUp, Shared};
 use super::schedule::{Turn, schedule};
+use super::slices::SLICE_S;
 
 /// What a run needs besides its plan.
 #[derive(Clone, Copy)]
@@ -130,7 +131,11 @@ impl Prepared {
         self.check_time(&tried.ready_s, begin.elapsed().as_secs_f64())?;
         let other_hosts = machine.hosts();
         let own = self.plan.side_here().map(|does| HostRecord::own(does, &host));
-        self.warnings.extend(hosts::sentences(own, &other_hosts));
+        let shortest_s = match self.plan.measure {
+            Measure::Slices => self.plan.slice_s.unwrap_or(SLICE_S.0),
+            Measure::Fresh => self.plan.duration_s,
+        };
+        self.warnings.extend(hosts::sentences(own, &other_hosts, shortest_s));
         let new_cells = new_cells(&self, setting.pitot);
         let mut writer = RunWriter::create(
             output,

@@ -462,7 +462,7 @@ fn fresh_runs_are_fitted_to_a_time_and_end_with_it() {
     assert!(run.cells.iter().all(|cell| cell.repetitions.len() == 1));
     let warning = run.info.warnings.last().unwrap();
     assert!(
-        warning.contains("over after 1 repetition") && warning.contains("6 repetitions take"),
+        warning.contains("Only 1 repetition fitted into") && warning.contains("6 repetitions take"),
         "{warning}"
     );
 }

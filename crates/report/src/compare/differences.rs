@@ -82,7 +82,7 @@ fn commands(changes: &mut Changes, a: &Run, b: &Run) {
 }
 
 /// What two commands do not share: both without the words at which they begin and end alike. Where `pitot` lies is no
-/// difference. An option's name stays with its value.
+/// difference. The word before stays, so that `-t 8` is no bare `8`, unless what differs begins with an option.
 fn different_words(a: &str, b: &str) -> (Option<String>, Option<String>) {
     let words = |command: &str| -> Vec<String> {
         let plain = |word: &str| if word.ends_with("/pitot") { "pitot".to_owned() } else { word.to_owned() };
@@ -91,7 +91,8 @@ fn different_words(a: &str, b: &str) -> (Option<String>, Option<String>) {
     let (a, b) = (words(a), words(b));
     let shorter = a.len().min(b.len());
     let mut head = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
-    if head > 0 && head < shorter && a[head - 1].starts_with("--") {
+    let names_itself = |words: &[String]| words[head].starts_with('-');
+    if head > 0 && head < shorter && !(names_itself(&a) && names_itself(&b)) {
         head -= 1;
     }
     let tail = a.iter().rev().zip(b.iter().rev()).take_while(|(x, y)| x == y).count().min(shorter - head);
@@ -127,4 +128,21 @@ pub(super) fn same_server((a, of_a): (&Run, &CellRecord), (b, of_b): (&Run, &Cel
     };
     different_words(&of_a.server_command, &of_b.server_command) == (None, None)
         && version(a, of_a) == version(b, of_b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_differs_of_two_commands_has_the_word_before_it() {
+        let of = |a, b| different_words(a, b);
+        let words = |a: &str, b: &str| (Some(a.to_owned()), Some(b.to_owned()));
+        assert_eq!(of("srv -t 0 -p 80", "srv -t 8 -p 80"), words("-t 0", "-t 8"));
+        assert_eq!(of("/a/pitot serve --cpus 0", "/b/pitot serve --cpus 1"), words("--cpus 0", "--cpus 1"));
+        assert_eq!(of("srv 0 x", "srv 8 x"), words("srv 0", "srv 8"));
+        assert_eq!(of("srv --fast", "srv --slow"), words("--fast", "--slow"));
+        assert_eq!(of("srv", "srv --slow"), (None, Some("--slow".to_owned())));
+        assert_eq!(of("srv -t 8", "srv -t 8"), (None, None));
+    }
 }

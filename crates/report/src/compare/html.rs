@@ -55,7 +55,8 @@ fn answer(html: &mut String, c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)
         escape(&headline(c))
     );
     for table in &c.metrics {
-        let compared: Vec<&Comparison> = table.rows.iter().filter_map(|r| r.comparison.as_ref()).collect();
+        let rows = c.pairs.iter().zip(&table.rows).filter(|(pair, _)| !pair.is_reference);
+        let compared: Vec<&Comparison> = rows.filter_map(|(_, row)| row.comparison.as_ref()).collect();
         let count = |wanted| compared.iter().filter(|x| tone(x, table.metric) == Some(wanted)).count();
         let (better, worse) = (count(Tone::Better), count(Tone::Worse));
         let _ = write!(

@@ -16,8 +16,9 @@ pub use comparison::{CellPair, MetricRow, MetricTable, RunComparison};
 pub use gate::{CellOutcome, Gate, GateCell, GateError, GateOutcome};
 
 use crate::format::Format;
+use crate::terminal::Screen;
 use pitot_lab::{Metric, Run};
-use pitot_results::visible;
+use pitot_results::{Drawn, visible};
 
 /// Compares `b` with `a`, in the usual metrics and those that `gates` name.
 pub fn compare<'r>(a: &'r Run, b: &'r Run, gates: &[Gate]) -> RunComparison<'r> {
@@ -31,6 +32,15 @@ pub fn compare_within<'r>(run: &'r Run, gates: &[Gate]) -> RunComparison<'r> {
     comparison::compare_within(run, &metrics)
 }
 
+/// The comparison in lines of a screen.
+pub fn draw_comparison(
+    comparison: &RunComparison<'_>,
+    gates: &[(Gate, GateOutcome)],
+    screen: Screen,
+) -> Drawn {
+    terminal::render(comparison, gates, screen)
+}
+
 /// The comparison in one of the forms of a report; CSV has none.
 pub fn render_comparison(
     comparison: &RunComparison<'_>,
@@ -38,7 +48,7 @@ pub fn render_comparison(
     format: Format,
 ) -> String {
     let text = match format {
-        Format::Terminal => terminal::render(comparison, gates),
+        Format::Terminal => return draw_comparison(comparison, gates, Screen::PLAIN).to_string(),
         Format::Markdown | Format::Csv | Format::CsvSlices => markdown::render(comparison, gates),
         Format::Html => html::render(comparison, gates),
         Format::Json => json::render(comparison, gates),

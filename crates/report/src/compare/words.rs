@@ -45,13 +45,20 @@ pub(super) fn headline(c: &RunComparison<'_>) -> String {
     });
     let few = few.max();
     let mut parts = Vec::new();
-    for (cells, what) in [(worse, "worse"), (better, "better")] {
+    for (cells, wanted) in [(worse, Tone::Worse), (better, Tone::Better)] {
         if cells > 0 {
-            parts.push(format!("{what} in {cells} of {total} cell{}", s(total)));
+            let most = furthest(c, table, &|x| tone(x, table.metric) == Some(wanted));
+            let most = most.map_or_else(String::new, |(label, x)| {
+                let most = if cells > 1 { "most " } else { "" };
+                format!(" ({most}{label}: {})", ratio(x))
+            });
+            parts.push(format!("{} in {cells} of {total} cell{}{most}", wanted.name(), s(total)));
         }
     }
     let changed = if parts.is_empty() {
-        format!("no change of {noun} in {total} cell{} is {}", s(total), shown_to_exceed(c.tolerance))
+        let most = furthest(c, table, &|x| x.decision != Decision::NoReference);
+        let most = most.map_or_else(String::new, |(label, x)| format!(" (most {label}: {})", ratio(x)));
+        format!("no change of {noun} in {total} cell{} is {}{most}", s(total), shown_to_exceed(c.tolerance))
     } else {
         format!("{noun} got {}", parts.join(", "))
     };
@@ -65,6 +72,18 @@ pub(super) fn headline(c: &RunComparison<'_>) -> String {
         (n, None) => format!("; {n} could not be decided"),
     };
     sentence(&format!("{changed}{open}"))
+}
+
+/// The cell whose ratio is furthest from 1 of those that are `wanted`, with it.
+fn furthest<'c>(
+    c: &'c RunComparison<'_>,
+    table: &'c MetricTable,
+    wanted: &dyn Fn(&Comparison) -> bool,
+) -> Option<(&'c str, &'c Comparison)> {
+    let rows = c.pairs.iter().zip(&table.rows).filter(|(pair, _)| !pair.is_reference);
+    let compared = rows.filter_map(|(pair, row)| Some((pair.label.as_str(), row.comparison.as_ref()?)));
+    let distance = |x: &Comparison| x.ratio.ln().abs();
+    compared.filter(|(_, x)| wanted(x)).max_by(|(_, x), (_, y)| distance(x).total_cmp(&distance(y)))
 }
 
 /// What a reader has to know before the figures.

@@ -22,14 +22,23 @@ const VERDICTS: [(VerdictKind, &str); 6] = [
 ];
 
 pub(super) fn header(a: &Analysis<'_>, title: &str, contents: &[(&str, &str)]) -> String {
-    let run = a.run;
+    page_header(title, &a.run.plan.question, &facts(a), contents)
+}
+
+/// The head of a page: its title, what was asked, facts, and where to find what.
+pub(crate) fn page_header(
+    title: &str,
+    question: &str,
+    facts: &[(&str, String)],
+    contents: &[(&str, &str)],
+) -> String {
     let mut html = format!("<header>{BRAND}<h1>{}</h1>", escape(title));
-    if !run.plan.question.is_empty() {
-        let _ = write!(html, "<p class=\"question\">{}</p>", escape(&run.plan.question));
+    if !question.is_empty() {
+        let _ = write!(html, "<p class=\"question\">{}</p>", escape(question));
     }
     html.push_str("<ul class=\"facts\">");
-    for (name, value) in facts(a) {
-        let _ = write!(html, "<li>{} <b>{}</b></li>", escape(name), escape(&value));
+    for (name, value) in facts {
+        let _ = write!(html, "<li>{} <b>{}</b></li>", escape(name), escape(value));
     }
     html.push_str("</ul><nav aria-label=\"Contents\">");
     for (id, name) in contents {
@@ -40,14 +49,30 @@ pub(super) fn header(a: &Analysis<'_>, title: &str, contents: &[(&str, &str)]) -
 }
 
 pub(super) fn answer_card(a: &Analysis<'_>, questions: &[Question<'_>], trust: &Trust) -> String {
-    let kicker = if questions.len() == 1 { "The answer" } else { "The answers" };
-    let mut html = format!("<div class=\"answer\"><div class=\"card\"><p class=\"kicker\">{kicker}</p>");
     let answers: Vec<Answer> = questions.iter().map(|question| answer(question.analysis)).collect();
-    for (question, answer) in questions.iter().zip(&answers) {
-        if !question.asked.is_empty() {
-            let _ = write!(html, "<h3>{}</h3>", escape(question.asked));
+    let asked = questions.iter().zip(&answers).map(|(question, answer)| (question.asked, answer));
+    let tiles = match (questions, &answers[..]) {
+        ([only], [answer]) => tiles(only.analysis, answer),
+        _ => String::new(),
+    };
+    answers_and_trust(&asked.collect::<Vec<_>>(), trust, &tally(a), &tiles)
+}
+
+/// The answers, each with what was asked, beside whether they can be trusted; `below` either of them.
+pub(crate) fn answers_and_trust(
+    answers: &[(&str, &Answer)],
+    trust: &Trust,
+    tally: &str,
+    below: &str,
+) -> String {
+    let is_one = answers.len() == 1;
+    let kicker = if is_one { "The answer" } else { "The answers" };
+    let mut html = format!("<div class=\"answer\"><div class=\"card\"><p class=\"kicker\">{kicker}</p>");
+    for (asked, answer) in answers {
+        if !asked.is_empty() {
+            let _ = write!(html, "<h3>{}</h3>", escape(asked));
         }
-        let class = if questions.len() == 1 { "verdict-line" } else { "verdict-line one-of-several" };
+        let class = if is_one { "verdict-line" } else { "verdict-line one-of-several" };
         let _ = write!(html, "<p class=\"{class}\">{}</p><ul class=\"plain\">", marked(&answer.headline));
         for detail in &answer.details {
             let _ = write!(html, "<li>{}</li>", marked(detail));
@@ -55,10 +80,8 @@ pub(super) fn answer_card(a: &Analysis<'_>, questions: &[Question<'_>], trust: &
         html.push_str("</ul>");
     }
     html.push_str("</div>");
-    html.push_str(&trust_card(a, trust));
-    if let ([only], [answer]) = (questions, &answers[..]) {
-        html.push_str(&tiles(only.analysis, answer));
-    }
+    html.push_str(&trust_card(trust, tally));
+    html.push_str(below);
     html.push_str("</div>");
     html
 }
@@ -89,7 +112,7 @@ fn tiles(a: &Analysis<'_>, answer: &Answer) -> String {
     html
 }
 
-fn trust_card(a: &Analysis<'_>, trust: &Trust) -> String {
+fn trust_card(trust: &Trust, tally: &str) -> String {
     let mut html = format!(
         "<div class=\"card trust {}\"><p class=\"kicker\">Can it be trusted?</p><p class=\"grade\">{}</p><ul class=\"plain\">",
         trust.grade.name(),
@@ -98,7 +121,13 @@ fn trust_card(a: &Analysis<'_>, trust: &Trust) -> String {
     for reason in trust.reasons.iter().chain(&trust.notes) {
         let _ = write!(html, "<li>{}</li>", marked(reason));
     }
-    html.push_str("</ul><div class=\"tally\" aria-hidden=\"true\">");
+    let _ = write!(html, "</ul>{tally}</div>");
+    html
+}
+
+/// How many cells have which verdict, as a bar and in words.
+fn tally(a: &Analysis<'_>) -> String {
+    let mut html = String::from("<div class=\"tally\" aria-hidden=\"true\">");
     let mut words = Vec::new();
     for (kind, colour) in VERDICTS {
         let cells = a.cells.iter().filter(|c| c.verdict.kind == kind).count();
@@ -107,7 +136,7 @@ fn trust_card(a: &Analysis<'_>, trust: &Trust) -> String {
             words.push(format!("{cells} {}", kind.name()));
         }
     }
-    let _ = write!(html, "</div><p class=\"tally-words\">Cells: {}</p></div>", words.join(", "));
+    let _ = write!(html, "</div><p class=\"tally-words\">Cells: {}</p>", words.join(", "));
     html
 }
 

@@ -4,6 +4,7 @@ use super::changes::changes_table;
 use super::hosts::hosts;
 use crate::analysis::Analysis;
 use crate::escape::escape;
+use pitot_host::Fingerprint;
 use std::fmt::Write as _;
 
 pub(super) fn environment(a: &Analysis<'_>) -> String {
@@ -29,8 +30,15 @@ pub(super) fn environment(a: &Analysis<'_>) -> String {
         html.push_str(&changes_table(&run.host_changes, "before", "after"));
     }
     html.push_str(&hosts(&run.hosts_side_by_side()));
-    html.push_str("<h3>The machine</h3>");
-    for (group, facts) in run.host_before.groups() {
+    html.push_str(&machine(&run.host_before));
+    html.push_str("</section>");
+    html
+}
+
+/// The facts of a machine, group by group.
+pub(crate) fn machine(facts: &Fingerprint) -> String {
+    let mut html = String::from("<h3>The machine</h3>");
+    for (group, facts) in facts.groups() {
         let _ = write!(
             html,
             "<details><summary>{} ({})</summary><dl class=\"pairs\">",
@@ -42,6 +50,5 @@ pub(super) fn environment(a: &Analysis<'_>) -> String {
         }
         html.push_str("</dl></details>");
     }
-    html.push_str("</section>");
     html
 }

@@ -1,7 +1,7 @@
 //! A figure as HTML: the choice, the legend, the drawings, and its values as a table.
 
 use crate::escape::escape;
-use crate::scene::{Anchor, Figure, Ink, Pane, Scene, Size};
+use crate::scene::{Anchor, Figure, Ink, Mark, Pane, Scene, Size};
 use crate::svg::{self, Page};
 use serde_json::json;
 use std::fmt::Write as _;
@@ -23,7 +23,7 @@ pub(crate) fn render(figure: &Figure) -> String {
         );
         html.push_str("</div><div class=\"scenes\">");
         for scene in &pane.scenes {
-            html.push_str(&render_scene(scene));
+            html.push_str(&render_scene(scene, &pane.legend));
         }
         let _ = write!(html, "</div>{}</div>", data(pane));
     }
@@ -109,7 +109,30 @@ fn sign(ink: Ink) -> String {
     )
 }
 
-fn render_scene(scene: &Scene) -> String {
+/// The names of a scene's lines that the legend of the pane has not: where the drawing has no room for them at the lines.
+fn line_names(scene: &Scene, legend: &[(Ink, String)]) -> String {
+    let lines = scene.marks.iter().filter_map(|mark| match mark {
+        Mark::Line { ink, label, dashed, .. } if !label.is_empty() => Some((*ink, label, *dashed)),
+        _ => None,
+    });
+    let mut keys = String::new();
+    for (ink, label, dashed) in lines.filter(|(ink, ..)| legend.iter().all(|(known, _)| known != ink)) {
+        let (class, dashed) = (svg::ink(ink).0, if dashed { " dashed" } else { "" });
+        let _ = write!(
+            keys,
+            "<span class=\"key {class}\"><svg viewBox=\"0 0 22 12\" aria-hidden=\"true\"><g class=\"line{dashed}\"><polyline \
+             points=\"0,6 22,6\"/></g></svg>{}</span>",
+            escape(label)
+        );
+    }
+    match (keys.is_empty(), svg::names_lines(scene, Page::Wide)) {
+        (true, _) => String::new(),
+        (false, true) => format!("<div class=\"legend narrow\">{keys}</div>"),
+        (false, false) => format!("<div class=\"legend\">{keys}</div>"),
+    }
+}
+
+fn render_scene(scene: &Scene, legend: &[(Ink, String)]) -> String {
     let size = if scene.size == Size::Half { "half" } else { "full" };
     let tips: Vec<_> = scene
         .stops
@@ -126,10 +149,11 @@ fn render_scene(scene: &Scene) -> String {
         })
         .collect();
     format!(
-        "<div class=\"scene {size}\" data-tips=\"{}\"><p class=\"scene-title\">{}<span>{}</span></p>{}{}</div>",
+        "<div class=\"scene {size}\" data-tips=\"{}\"><p class=\"scene-title\">{}<span>{}</span></p>{}{}{}</div>",
         escape(&json!(tips).to_string()),
         escape(&scene.title),
         escape(&scene.hint),
+        line_names(scene, legend),
         svg::draw(scene, Page::Wide),
         svg::draw(scene, Page::Phone)
     )
@@ -178,4 +202,44 @@ fn data(pane: &Pane) -> String {
     }
     html.push_str("</details>");
     html
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::axis::Axis;
+
+    fn scene(names: &[&str]) -> Scene {
+        let line = |(index, name): (usize, &&str)| Mark::Line {
+            ink: Ink::Part(index % 3),
+            points: vec![(0.0, 1.0), (1.0, 2.0)],
+            label: (*name).to_owned(),
+            dots: false,
+            dashed: index >= 3,
+        };
+        let axis = || Axis::from_zero("", 2.0, |v| v.to_string());
+        Scene {
+            title: "Memory".into(),
+            hint: String::new(),
+            x: axis(),
+            y: axis(),
+            marks: names.iter().enumerate().map(line).collect(),
+            stops: Vec::new(),
+            size: Size::Half,
+        }
+    }
+
+    #[test]
+    fn lines_without_room_for_their_names_have_a_legend() {
+        // On a narrow page none has its name at its end.
+        let few = line_names(&scene(&["RSS", "PSS <b>"]), &[]);
+        assert!(few.starts_with("<div class=\"legend narrow\">") && few.contains("PSS &lt;b&gt;"), "{few}");
+        // Four are too many for half of a wide page too.
+        let many = line_names(&scene(&["a", "b", "c", "d"]), &[]);
+        assert!(many.starts_with("<div class=\"legend\">") && many.contains("line dashed"), "{many}");
+        assert_eq!(line_names(&scene(&[""]), &[]), "");
+        // What the pane's legend has already is not said twice.
+        let known = [(Ink::Part(0), "RSS".to_owned())];
+        assert_eq!(line_names(&scene(&["RSS"]), &known), "");
+    }
 }

@@ -17,7 +17,9 @@ mod results;
 mod text;
 mod verdict;
 
+pub(crate) use answer::{answers_and_trust, page_header};
 pub(crate) use changes::changes_table;
+pub(crate) use environment::machine;
 pub(crate) use faults::faults_section;
 pub(crate) use figure::render as render_figure;
 pub(crate) use page::{BRAND, page};

@@ -56,6 +56,16 @@ impl<'a> Analysis<'a> {
         Analysis { soak, subjects, machine, machine_drifts }
     }
 
+    /// What is said of the figures of servers.
+    pub(super) fn judged(&self) -> impl Iterator<Item = &Judged> {
+        self.subjects.iter().flat_map(|subject| &subject.drifts)
+    }
+
+    /// Those of which it was long enough to tell.
+    pub(super) fn sure(&self) -> impl Iterator<Item = &Judged> {
+        self.judged().filter(|judged| !judged.is_too_short())
+    }
+
     /// Seconds under load so far. The last interval may hold what was told late of the one before.
     pub(super) fn loaded_s(&self) -> f64 {
         (self.soak.reached_s() - self.soak.gaps_s()).max(0.0).min(self.soak.info.asked_s)

@@ -136,7 +136,7 @@ fn mark(event: &Event, subject: i64, reached_s: f64) -> Option<Mark> {
         | EventKind::HangNoReplies => "hang",
         EventKind::Kernel => "kernel",
         EventKind::ClockStep => "clock",
-        EventKind::Neighbours => "others",
+        EventKind::Neighbours => "other processes",
         EventKind::FaultFailed => "fault failed",
         EventKind::Lost => "lost",
         EventKind::KeptUnreadable | EventKind::KernelUnreadable => return None,

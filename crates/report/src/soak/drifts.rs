@@ -96,6 +96,16 @@ impl Judged {
         self.drift.declared && self.figure.leaks && self.drift.slope_per_hour > 0.0
     }
 
+    /// Whether there is too little of it to say that it does not drift.
+    pub(super) fn is_too_short(&self) -> bool {
+        self.drift.is_too_short()
+    }
+
+    /// The figure, with its load where there are several.
+    pub(super) fn name(&self) -> String {
+        self.drift.figure.clone()
+    }
+
     /// What goes before the sentence of one that drifts.
     pub(super) fn mark(&self) -> &'static str {
         if self.is_leak() { "leak? " } else { "drift: " }
@@ -158,6 +168,7 @@ impl Judged {
             "tolerance_per_hour": drift.tolerance_per_hour,
             "detectable_per_hour": drift.detectable_per_hour,
             "course": match drift.course {
+                Course::Steady | Course::Settled(_) if self.is_too_short() => "too-short",
                 Course::Steady => "steady",
                 Course::Drifts => "drifts",
                 Course::Settled(_) => "settled",
@@ -209,6 +220,21 @@ mod tests {
         assert!(said.starts_with("no drift of private memory above "), "{said}");
         let json = judged[1].json(Some("loop"));
         assert_eq!((&json["declared"], &json["unit"]), (&Value::from(true), &Value::from("bytes")));
+    }
+
+    #[test]
+    fn two_minutes_of_a_restless_figure_are_too_short_in_words_and_in_json() {
+        let jumps = |at_s: f64| 1e5 * (1.0 + f64::from((at_s * 10.0) as u32 * 7_919 % 11));
+        let points = |value: &dyn Fn(f64) -> f64| {
+            (0..60).map(|n| (f64::from(n) * 2.0, value(f64::from(n)))).collect::<Vec<_>>()
+        };
+        let restless = Series { points: points(&jumps), ..series("response-p99", |_| 0.0) };
+        let steady = Series { points: points(&|_| 5e6), ..series("memory-private", |_| 0.0) };
+        let judged = judge(&[restless, steady]);
+        assert!(judged[0].is_too_short() && !judged[1].is_too_short());
+        assert_eq!(judged[0].sentence(), "too short to tell whether p99 drifts");
+        assert_eq!(judged[0].json(None)["course"], "too-short");
+        assert_eq!(judged[1].json(None)["course"], "steady");
     }
 
     #[test]

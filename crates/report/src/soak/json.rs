@@ -3,12 +3,17 @@
 use serde_json::{Value, json};
 
 use super::analysis::{Analysis, LoadFigures, SubjectFigures};
+use super::answer::answer;
 use super::faults;
 use super::series::Series;
+use super::trust::trust;
+use crate::json::plain;
+use crate::text::unmarked;
 
 /// Fields may be added; these keep their meaning.
 pub(super) fn render(a: &Analysis<'_>) -> String {
     let info = &a.soak.info;
+    let (answer, trust) = (answer(a), trust(a));
     let object = json!({
         "schema": "pitot-soak/1",
         "soak": {
@@ -24,6 +29,14 @@ pub(super) fn render(a: &Analysis<'_>) -> String {
             "notes": info.notes,
             "published": info.published,
         },
+        "answer": unmarked(&answer.headline),
+        "details": plain(&answer.details),
+        "trust": {
+            "grade": trust.grade.name(),
+            "reasons": plain(&trust.reasons),
+            "notes": plain(&trust.notes),
+        },
+        "host": info.machine,
         "servers": a.subjects.iter().map(server).collect::<Vec<_>>(),
         "machine": a.machine.iter().map(series).collect::<Vec<_>>(),
         "drifts": drifts(a),

@@ -1,6 +1,7 @@
 //! The report of a soak: what its loads did, what its servers used over time, what happened, and what drifts.
 
 mod analysis;
+mod answer;
 mod charts;
 mod drifts;
 mod faults;
@@ -9,14 +10,16 @@ mod json;
 mod published;
 mod series;
 mod text;
+mod trust;
 mod untouched;
 
 use pitot_lab::Published;
-use pitot_results::visible;
+use pitot_results::{Drawn, visible};
 use pitot_soak::Soak;
 
 use crate::escape::markdown_code;
 use crate::format::Format;
+use crate::terminal::Screen;
 use analysis::Analysis;
 
 /// The report of a soak, also while it runs. The formats for continuous integration are those of runs, and have no
@@ -24,13 +27,20 @@ use analysis::Analysis;
 pub fn render(soak: &Soak, format: Format) -> Option<String> {
     let analysis = Analysis::of(soak);
     let text = match format {
-        Format::Terminal => text::render(&analysis),
-        Format::Markdown => markdown_code("", text::render(&analysis).trim_start()),
+        Format::Terminal => text::render(&analysis, Screen::PLAIN).to_string(),
+        Format::Markdown => {
+            markdown_code("", text::render(&analysis, Screen::PLAIN).to_string().trim_start())
+        }
         Format::Html => html::render(&analysis),
         Format::Json => json::render(&analysis),
         Format::Csv | Format::CsvSlices | Format::Github | Format::Junit => return None,
     };
     Some(visible(&text).into_owned())
+}
+
+/// The report of a soak in lines of a screen.
+pub fn draw(soak: &Soak, screen: Screen) -> Drawn {
+    text::render(&Analysis::of(soak), screen)
 }
 
 /// What drifts so far, a sentence each with its server.
@@ -58,6 +68,6 @@ pub fn published(tables: &[Published]) -> Vec<String> {
 }
 
 /// How far a soak has come, on one screen.
-pub fn status(soak: &Soak) -> String {
-    text::status(&Analysis::of(soak))
+pub fn status(soak: &Soak, screen: Screen) -> Drawn {
+    text::status(&Analysis::of(soak), screen)
 }

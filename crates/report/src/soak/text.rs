@@ -5,15 +5,18 @@ use std::fmt::Write as _;
 use pitot_lab::Unit as ShownUnit;
 use pitot_lab::receipts::Kept;
 use pitot_meter::units::{counted, grouped, span};
+use pitot_results::Drawn;
 use pitot_soak::record::{EventKind, State};
 
 use super::Drifting;
 use super::analysis::{Analysis, LoadFigures, SubjectFigures};
+use super::answer::answer;
 use super::drifts::Judged;
 use super::faults;
 use super::series::{Series, shown};
+use super::trust::trust;
 use crate::number::figure;
-use crate::terminal::{faults_table, heading, item};
+use crate::terminal::{Page, Screen, Style, faults_table, grade_style};
 
 /// Events on the screen of a status, the latest.
 const STATUS_EVENTS_MAX: usize = 8;
@@ -31,9 +34,15 @@ const SUMMARY: [&str; 7] = [
 /// The same of the lab itself.
 const LAB: [&str; 2] = ["memory-lab", "memory-loads"];
 
-pub(super) fn render(a: &Analysis<'_>) -> String {
-    let mut out = String::new();
+pub(super) fn render(a: &Analysis<'_>, screen: Screen) -> Drawn {
+    let mut out = Page::new(screen);
     head(&mut out, a);
+    let (answer, trust) = (answer(a), trust(a));
+    out.line(None, "");
+    out.styled(Style::Bold, &answer.headline);
+    answer.details.iter().for_each(|detail| out.paragraph("  ", detail));
+    out.line(None, "");
+    out.styled(grade_style(trust.grade), &trust.in_short());
     for subject in &a.subjects {
         server(&mut out, subject);
         drifts(&mut out, &subject.drifts, true);
@@ -46,17 +55,22 @@ pub(super) fn render(a: &Analysis<'_>) -> String {
     faults_table(&mut out, &faults::rows(a), faults::LEGEND);
     events(&mut out, a, usize::MAX);
     published(&mut out, a);
-    let _ = writeln!(out, "\nTo repeat it: pitot soak {}", as_typed(&a.soak.info.arguments));
-    out
+    if trust.reasons.len() > 1 {
+        out.heading(trust.grade.title());
+        trust.reasons.iter().chain(&trust.notes).for_each(|reason| out.item("- ", reason));
+    }
+    out.line(None, "");
+    out.paragraph("", &format!("To repeat it: pitot soak {}", as_typed(&a.soak.info.arguments)));
+    out.finish()
 }
 
 /// What others published, and what is to be known of the method.
-fn published(out: &mut String, a: &Analysis<'_>) {
+fn published(out: &mut Page, a: &Analysis<'_>) {
     let info = &a.soak.info;
     for (title, lines) in [("Published", &info.published), ("Notes", &info.notes)] {
         if !lines.is_empty() {
             let _ = writeln!(out, "\n{title}");
-            lines.iter().for_each(|line| item(out, "  ", line));
+            lines.iter().for_each(|line| out.item("  ", line));
         }
     }
 }
@@ -91,8 +105,8 @@ fn as_typed(words: &[String]) -> String {
     typed.collect::<Vec<_>>().join(" ")
 }
 
-pub(super) fn status(a: &Analysis<'_>) -> String {
-    let mut out = String::new();
+pub(super) fn status(a: &Analysis<'_>, screen: Screen) -> Drawn {
+    let mut out = Page::new(screen);
     head(&mut out, a);
     for subject in &a.subjects {
         let _ = writeln!(out, "\n{}", subject.subject.name);
@@ -118,12 +132,12 @@ pub(super) fn status(a: &Analysis<'_>) -> String {
     }
     recent_fault(&mut out, a);
     events(&mut out, a, STATUS_EVENTS_MAX);
-    out
+    out.finish()
 }
 
-fn head(out: &mut String, a: &Analysis<'_>) {
+fn head(out: &mut Page, a: &Analysis<'_>) {
     let info = &a.soak.info;
-    heading(out, &format!("Soak: {}", info.title));
+    out.heading(&format!("Soak: {}", info.title));
     let state = match a.soak.state {
         State::Complete => "complete",
         State::Stopped => "stopped",
@@ -141,7 +155,7 @@ fn head(out: &mut String, a: &Analysis<'_>) {
     let _ = writeln!(out, "{line}");
 }
 
-fn server(out: &mut String, subject: &SubjectFigures<'_>) {
+fn server(out: &mut Page, subject: &SubjectFigures<'_>) {
     let _ = writeln!(out, "\n{}", subject.subject.name);
     endings(out, subject);
     for load in &subject.loads {
@@ -169,7 +183,7 @@ fn server(out: &mut String, subject: &SubjectFigures<'_>) {
 }
 
 /// How often the server ended and was started again, if it did.
-fn endings(out: &mut String, subject: &SubjectFigures<'_>) {
+fn endings(out: &mut Page, subject: &SubjectFigures<'_>) {
     let endings = subject.subject.endings;
     if endings.deaths > 0 {
         let _ = writeln!(
@@ -182,7 +196,7 @@ fn endings(out: &mut String, subject: &SubjectFigures<'_>) {
 }
 
 /// Pages served, and failures by kind.
-fn counts(load: &LoadFigures<'_>) -> String {
+pub(super) fn counts(load: &LoadFigures<'_>) -> String {
     let totals = &load.load.totals;
     let mut line = format!("{} replies ({})", grouped(totals.completed), shown_rate(load.rate()));
     if totals.missed > 0 {
@@ -226,11 +240,11 @@ fn shown_rate(rate: f64) -> String {
 }
 
 /// What the server used at first and at last.
-fn changes(out: &mut String, subject: &SubjectFigures<'_>) {
+fn changes(out: &mut Page, subject: &SubjectFigures<'_>) {
     changes_of(out, &subject.series, &SUMMARY);
 }
 
-fn changes_of(out: &mut String, all: &[Series], names: &[&str]) {
+fn changes_of(out: &mut Page, all: &[Series], names: &[&str]) {
     let find = |name: &&str| all.iter().find(|series| series.figure.name == *name);
     for series in names.iter().filter_map(find) {
         if let (Some(first), Some(last)) = (series.first(), series.last()) {
@@ -248,7 +262,7 @@ fn changes_of(out: &mut String, all: &[Series], names: &[&str]) {
 }
 
 /// A sentence for each figure: those that drift first, those that changed, and with `all` those in which nothing was seen.
-fn drifts(out: &mut String, judged: &[Judged], all: bool) {
+fn drifts(out: &mut Page, judged: &[Judged], all: bool) {
     if judged.is_empty() {
         return;
     }
@@ -256,14 +270,18 @@ fn drifts(out: &mut String, judged: &[Judged], all: bool) {
     let (changed, steady): (Vec<&Judged>, Vec<&Judged>) =
         rest.into_iter().partition(|judged| judged.has_changed());
     for judged in &drift {
-        item(out, "  ", &format!("{}{}", judged.mark(), judged.sentence()));
+        let style = if judged.is_leak() { Style::Bad } else { Style::Care };
+        out.item_in(Some(style), "  ", &format!("{}{}", judged.mark(), judged.sentence()));
     }
     if all {
-        changed.iter().chain(&steady).for_each(|judged| item(out, "  ", &judged.sentence()));
+        changed.iter().chain(&steady).for_each(|judged| out.item("  ", &judged.sentence()));
     } else {
-        let still = changed.len() + steady.len();
+        let rest = || changed.iter().chain(&steady);
+        let unsure = rest().filter(|judged| judged.is_too_short()).count();
         let other = if drift.is_empty() { "" } else { "other " };
-        let _ = writeln!(out, "  no drift of {still} {other}figures seen");
+        let mut parts = vec![format!("no drift of {} {other}figures seen", rest().count() - unsure)];
+        parts.extend((unsure > 0).then(|| format!("too short to tell of {unsure}")));
+        let _ = writeln!(out, "  {}", parts.join(", "));
     }
 }
 
@@ -273,7 +291,7 @@ pub(super) fn value(series: &Series, value: f64) -> String {
 }
 
 /// How many faults there were, and the one that goes on.
-fn recent_fault(out: &mut String, a: &Analysis<'_>) {
+fn recent_fault(out: &mut Page, a: &Analysis<'_>) {
     let faults = &a.soak.faults;
     if faults.is_empty() {
         return;
@@ -285,7 +303,7 @@ fn recent_fault(out: &mut String, a: &Analysis<'_>) {
     let _ = writeln!(out, "\n{} faults so far{now}", faults.len());
 }
 
-fn events(out: &mut String, a: &Analysis<'_>, max: usize) {
+fn events(out: &mut Page, a: &Analysis<'_>, max: usize) {
     let events = &a.soak.events;
     if events.is_empty() {
         return;
@@ -300,7 +318,7 @@ fn events(out: &mut String, a: &Analysis<'_>, max: usize) {
             Some(until_s) if event.kind != EventKind::Gap => format!(" (for {})", span(until_s - event.at_s)),
             _ => String::new(),
         };
-        item(out, "  ", &format!("{:>10}  {}{length}", span(event.at_s), event.sentence));
+        out.item("  ", &format!("{:>10}  {}{length}", span(event.at_s), event.sentence));
         if max == usize::MAX {
             for line in event.evidence.lines() {
                 let _ = writeln!(out, "              {line}");

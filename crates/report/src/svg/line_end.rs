@@ -14,6 +14,11 @@ pub(super) struct LineEnd<'a> {
     pub(super) name: &'a str,
 }
 
+/// Whether the lines of a scene have their names at their ends on that page.
+pub(crate) fn names_lines(scene: &Scene, page: Page) -> bool {
+    labelled(scene, page).next().is_some()
+}
+
 /// The lines that have a name at their end: none on a phone, and few in half a page, where there is no room.
 pub(super) fn labelled(scene: &Scene, page: Page) -> impl Iterator<Item = LineEnd<'_>> {
     let lines = scene.marks.iter().filter_map(|mark| match mark {

@@ -53,23 +53,30 @@ impl Plane<'_> {
 /// The stretches of a scene, which lie below everything else.
 pub(super) fn stretches(svg: &mut String, scene: &Scene, frame: &Frame) {
     let plane = Plane { scene, frame };
+    let (mut areas, mut names) = (String::new(), String::new());
     for mark in &scene.marks {
         let Mark::Stretch { from, to, label, fault } = mark else { continue };
         let (x1, x2) = (plane.x(*from), plane.x(*to));
         // The name of a fault stands below that of what it lies in, and a moment is a line.
         let (class, down, width) = if *fault { (" fault", 26.0, 2.0) } else { ("", 12.0, 0.0) };
         let _ = write!(
-            svg,
-            "<rect class=\"stretch{class}\" x=\"{x1:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"/>\
-             <text class=\"stretch{class}\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+            areas,
+            "<rect class=\"stretch{class}\" x=\"{x1:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"/>",
             frame.top,
             (x2 - x1).max(width),
-            frame.plot_height(),
+            frame.plot_height()
+        );
+        let _ = write!(
+            names,
+            "<text class=\"stretch{class}\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
             f64::midpoint(x1, x2),
             frame.top + down,
             escape(label)
         );
     }
+    // No name is covered by what is shaded inside its stretch.
+    svg.push_str(&areas);
+    svg.push_str(&names);
 }
 
 /// Any mark but a stretch.

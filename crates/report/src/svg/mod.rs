@@ -14,6 +14,7 @@ mod page;
 mod stops;
 
 pub(crate) use ink::{SERIES_COLOURS, dot, ink};
+pub(crate) use line_end::names_lines;
 pub(crate) use page::Page;
 
 use crate::escape::escape;

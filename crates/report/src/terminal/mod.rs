@@ -1,10 +1,11 @@
-//! Plain text of at most 100 columns.
+//! Text in the lines of a terminal, with its colours where it has some.
 
 mod faults;
 mod report;
+mod screen;
 mod table;
-mod wrap;
 
 pub(crate) use faults::faults_table;
-pub(crate) use report::render;
-pub(crate) use wrap::{WIDTH, heading, item, paragraph};
+pub(crate) use report::{grade_style, render};
+pub use screen::Screen;
+pub(crate) use screen::{Page, Style};

@@ -1,32 +1,33 @@
 //! The table of results, with as many columns and intervals as fit.
 
-use super::wrap::{WIDTH, paragraph};
+use super::screen::{Page, Style};
 use crate::analysis::Analysis;
 use crate::table::{Mark, Results, Row};
+use pitot_lab::VerdictKind;
 use std::fmt::Write as _;
+use std::ops::Range;
 
 /// A server's name is cut to this where the table would not fit otherwise.
 const NAME_MIN: usize = 16;
 
-/// The columns of the table that are shown, and how many of them with their intervals.
+/// The columns of the table that are shown, and which of them with their intervals.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Layout {
     columns: Vec<usize>,
-    notes: usize,
+    notes: Range<usize>,
 }
 
 impl Layout {
-    /// The layouts from the richest to the poorest: first the intervals of later columns go, then the columns that
-    /// matter least.
+    /// The layouts from the richest to the poorest: first the intervals of later columns go, then that of the figure itself,
+    /// which has the noise of the machine in it as a ratio has not, then the columns that matter least.
     fn all(table: &Results) -> Vec<Layout> {
         let mut columns: Vec<usize> = (0..table.columns.len()).collect();
         let mut layouts = Vec::new();
         while !columns.is_empty() {
-            layouts.extend(
-                (columns.len().min(2)..=columns.len())
-                    .rev()
-                    .map(|notes| Layout { columns: columns.clone(), notes }),
-            );
+            let ratio = columns.iter().position(|i| table.columns[*i].is_ratio).filter(|_| columns.len() > 2);
+            let notes = (columns.len().min(2)..=columns.len()).rev().map(|notes| 0..notes);
+            let notes = notes.chain(ratio.map(|ratio| ratio..ratio + 1));
+            layouts.extend(notes.map(|notes| Layout { columns: columns.clone(), notes }));
             let least = columns.iter().copied().max_by_key(|i| table.columns[*i].rank);
             columns.retain(|i| Some(*i) != least);
         }
@@ -34,38 +35,62 @@ impl Layout {
     }
 }
 
-pub(super) fn results(out: &mut String, a: &Analysis<'_>) {
+/// A line of the table, and its verdict at the end.
+struct Line {
+    text: String,
+    verdict: String,
+    /// Of the verdict; of the text, where there is none.
+    style: Option<Style>,
+}
+
+impl Line {
+    /// A line without a verdict.
+    fn of(text: String, style: Option<Style>) -> Line {
+        Line { text, verdict: String::new(), style }
+    }
+
+    fn length(&self) -> usize {
+        self.text.chars().count() + self.verdict.chars().count()
+    }
+}
+
+pub(super) fn results(out: &mut Page, a: &Analysis<'_>) {
     let table = Results::of(a);
-    let layouts = Layout::all(&table);
-    let fits = |lines: &Vec<String>| lines.iter().all(|line| line.chars().count() <= WIDTH);
+    let (layouts, width) = (Layout::all(&table), out.width());
+    let fits = |lines: &Vec<Line>| lines.iter().all(|line| line.length() <= width);
     // Whole names are worth more than a third column.
     let with_whole_names = layouts
         .iter()
         .filter(|layout| layout.columns.len() >= table.columns.len().min(2))
-        .map(|layout| lay_out(&table, layout, usize::MAX))
+        .map(|layout| lay_out(&table, layout, usize::MAX, width))
         .find(fits);
     let with_cut_names = || {
-        let mut all = layouts.iter().map(|layout| lay_out(&table, layout, NAME_MIN));
-        all.find(fits).or_else(|| layouts.last().map(|layout| lay_out(&table, layout, NAME_MIN)))
+        let mut all = layouts.iter().map(|layout| lay_out(&table, layout, NAME_MIN, width));
+        all.find(fits).or_else(|| layouts.last().map(|layout| lay_out(&table, layout, NAME_MIN, width)))
     };
     let lines = with_whole_names.or_else(with_cut_names).unwrap_or_default();
-    for line in &lines {
-        let _ = writeln!(out, "{}", line.trim_end());
+    for Line { text, verdict, style } in &lines {
+        if verdict.is_empty() {
+            out.line(*style, text.trim_end());
+        } else {
+            out.painted(None, text);
+            out.line(*style, verdict);
+        }
     }
     let ratio = table.columns.iter().find(|column| column.is_ratio);
-    match ratio.filter(|ratio| lines.first().is_some_and(|head| !head.contains(&ratio.hint))) {
-        Some(ratio) => paragraph(out, "", &format!("{} The ratio is {}.", table.legend, ratio.hint)),
-        None => paragraph(out, "", &table.legend),
+    match ratio.filter(|ratio| lines.first().is_some_and(|head| !head.text.contains(&ratio.hint))) {
+        Some(ratio) => out.paragraph("", &format!("{} The ratio is {}.", table.legend, ratio.hint)),
+        None => out.paragraph("", &table.legend),
     }
 }
 
 /// The lines of the table, in which names longer than `name_max` are cut where a line would be too long otherwise.
-fn lay_out(table: &Results, layout: &Layout, name_max: usize) -> Vec<String> {
+fn lay_out(table: &Results, layout: &Layout, name_max: usize, line_width: usize) -> Vec<Line> {
     let rows = || table.groups.iter().flat_map(|g| &g.rows);
     let cell = |index: usize, row: &Row| -> String {
         let entry = &row.entries[layout.columns[index]];
         let best = if entry.best && index > 0 { "*" } else { "" };
-        let note = if index < layout.notes { entry.note.as_str() } else { "" };
+        let note = if layout.notes.contains(&index) { entry.note.as_str() } else { "" };
         format!("{}{best} {note}", entry.text).trim_end().to_owned()
     };
     let widest = |index: usize| rows().map(|r| cell(index, r).chars().count()).max().unwrap_or(0);
@@ -81,16 +106,16 @@ fn lay_out(table: &Results, layout: &Layout, name_max: usize) -> Vec<String> {
     let verdict = rows().map(|r| r.verdict_words().len()).max().unwrap_or(0).max("verdict".len());
     let others: usize = widths.iter().map(|w| w + 2).sum::<usize>() + verdict + 4;
     let longest = rows().map(|r| r.name.chars().count()).max().unwrap_or(0).max(table.corner.chars().count());
-    let name_width = longest.min(WIDTH.saturating_sub(others).max(name_max));
+    let name_width = longest.min(line_width.saturating_sub(others).max(name_max));
     let mut line = format!("  {:<name_width$}", table.corner);
     for (index, width) in widths.iter().enumerate() {
         let _ = write!(line, "  {:>width$}", head(index));
     }
     line.push_str("  verdict");
-    let mut lines = vec![line];
+    let mut lines = vec![Line::of(line, Some(Style::Bold))];
     for group in &table.groups {
         if !group.heading.is_empty() {
-            lines.push(group.heading.clone());
+            lines.push(Line::of(group.heading.clone(), None));
         }
         let names: Vec<&str> = group.rows.iter().map(|row| row.name.as_str()).collect();
         let names = shortened_apart(&names, name_width);
@@ -106,7 +131,7 @@ fn row_line(
     name_width: usize,
     widths: &[usize],
     cell: &dyn Fn(usize, &Row) -> String,
-) -> String {
+) -> Line {
     let mark = match row.mark {
         Mark::Best => "★",
         Mark::Level => "≈",
@@ -116,8 +141,13 @@ fn row_line(
     for (i, width) in widths.iter().enumerate() {
         let _ = write!(line, "  {:>width$}", cell(i, row));
     }
-    let _ = write!(line, "  {}", row.verdict_words());
-    line
+    line.push_str("  ");
+    let style = match row.verdict {
+        VerdictKind::Valid if row.failures.is_empty() => None,
+        VerdictKind::Failed => Some(Style::Bad),
+        _ => Some(Style::Care),
+    };
+    Line { text: line, verdict: row.verdict_words(), style }
 }
 
 /// A name of at most `width` characters. It is cut in the middle, since names that start alike differ at the end.

@@ -187,40 +187,47 @@ impl Machine for Hosts<'_> {
     }
 }
 
-/// What the reader of a report should know of the hosts: their clocks, and in what they differ from each other and from the lab's
-/// own machine, if that has a side.
-pub(super) fn sentences(own: Option<HostRecord>, hosts: &[HostRecord]) -> Vec<String> {
-    let one = |host: &HostRecord| {
+/// The part of a measurement that a clock's error may be: a thousandth, which is far below every tolerance that a plan has.
+const CLOCK_ERROR_MAX: f64 = 0.001;
+
+/// What the reader of a report should know of the hosts, the gravest first: clocks too uncertain for measurements as short as
+/// `shortest_s`, and in what hosts differ from each other and from the lab's own machine, if that has a side.
+///
+/// How far a clock is from the lab's cannot matter: every moment is brought into the lab's time by it. What is left is its error,
+/// by which the CPU time of a server is read before or after the time of the load that it is set against. As a part of that
+/// time it changes the result; below a thousandth of it nobody need read of it. The table of hosts has every clock.
+pub(super) fn sentences(own: Option<HostRecord>, hosts: &[HostRecord], shortest_s: f64) -> Vec<String> {
+    let is_uncertain = |host: &&HostRecord| host.clock_error_ns as f64 / 1e9 > CLOCK_ERROR_MAX * shortest_s;
+    let clock = |host: &HostRecord| {
+        let error_s = host.clock_error_ns as f64 / 1e9;
         format!(
-            "The {} ran on the host `{}`. Its clock was {:+.3} ms from the lab's, to within {:.3} ms, and a question to \
-             its agent took {:.3} ms.",
-            host.does,
+            "The clock of the host `{}` is known to within {:.3} ms, which is {:.1}% of a measurement of {shortest_s} s: its CPU \
+             time is that uncertain. Measure for longer, or put the hosts nearer to each other.",
             host.name,
-            host.clock_offset_ns as f64 / 1e6,
-            host.clock_error_ns as f64 / 1e6,
-            host.round_trip_ns as f64 / 1e6,
+            error_s * 1e3,
+            100.0 * error_s / shortest_s
         )
     };
-    let mut all: Vec<String> = hosts.iter().map(one).collect();
+    let mut all: Vec<String> = hosts.iter().filter(is_uncertain).map(clock).collect();
     let mut compared = own.iter().chain(hosts);
     if let (false, Some(first)) = (hosts.is_empty(), compared.next()) {
-        all.extend(compared.map(|other| difference(first, other)));
+        all.extend(compared.filter_map(|other| difference(first, other)));
     }
     all
 }
 
 /// In how much a host differs from the first; the report has a table of all facts in which hosts differ.
-fn difference(first: &HostRecord, other: &HostRecord) -> String {
+fn difference(first: &HostRecord, other: &HostRecord) -> Option<String> {
     let rows = side_by_side(&[&first.facts, &other.facts]);
     let both = match first.is_own {
         true => format!("The lab's machine and the host `{}`", other.name),
         false => format!("The hosts `{}` and `{}`", first.name, other.name),
     };
     match &rows[..] {
-        [] => format!("{both} are set alike."),
-        [one] => format!("{both} differ in one fact: {} {}.", one.group, one.name),
+        [] => None,
+        [one] => Some(format!("{both} differ in one fact: {} {}.", one.group, one.name)),
         [one, ..] => {
-            format!("{both} differ in {} facts, such as {} {}.", rows.len(), one.group, one.name)
+            Some(format!("{both} differ in {} facts, such as {} {}.", rows.len(), one.group, one.name))
         }
     }
 }
@@ -245,15 +252,34 @@ mod tests {
         };
         let hosts = [host("b", "performance"), host("c", "powersave")];
         let own = HostRecord::own("server", &print("performance"));
-        let said = sentences(Some(own.clone()), &hosts);
-        assert_eq!(
-            said[2..],
-            [
-                "The lab's machine and the host `b` are set alike.",
-                "The lab's machine and the host `c` differ in one fact: cpu governor.",
-            ]
-        );
-        assert_eq!(sentences(None, &hosts)[2..], ["The hosts `b` and `c` differ in one fact: cpu governor."]);
-        assert!(sentences(Some(own), &[]).is_empty() && sentences(None, &hosts[..1]).len() == 1);
+        let of_lab = "The lab's machine and the host `c` differ in one fact: cpu governor.";
+        assert_eq!(sentences(Some(own.clone()), &hosts, 1.0), [of_lab]);
+        let of_both = "The hosts `b` and `c` differ in one fact: cpu governor.";
+        assert_eq!(sentences(None, &hosts, 1.0), [of_both]);
+        assert!(sentences(Some(own), &[], 1.0).is_empty() && sentences(None, &hosts[..1], 1.0).is_empty());
+    }
+
+    #[test]
+    fn a_clock_is_named_first_and_only_where_its_error_can_change_a_result() {
+        let print = |governor: &str| {
+            let mut print = Fingerprint::default();
+            print.push("cpu", "governor", governor);
+            print
+        };
+        let host = |name: &str, governor: &str, offset_ns: i64, error_ns: u64| HostRecord {
+            name: name.into(),
+            facts: print(governor),
+            clock_offset_ns: offset_ns,
+            clock_error_ns: error_ns,
+            ..HostRecord::default()
+        };
+        // A microsecond of error, and an hour of offset, are nothing to a slice of 30 ms; a millisecond is.
+        let alike = [host("b", "a", 1_000, 1_000), host("c", "a", 3_600_000_000_000, 1_000)];
+        assert_eq!(sentences(None, &alike, 0.03), [""; 0]);
+        let far = [host("b", "a", 0, 1_000_000), host("c", "b", 0, 1_000)];
+        let said = sentences(None, &far, 0.03);
+        assert!(said[0].contains("`b` is known to within 1.000 ms, which is 3.3% of"), "{said:?}");
+        assert!(said.len() == 2 && said[1].contains("differ in one fact"), "{said:?}");
+        assert_eq!(sentences(None, &far, 10.0).len(), 1);
     }
 }

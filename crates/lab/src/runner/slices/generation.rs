@@ -15,7 +15,7 @@ use crate::runner::repetition::{Abort, Shared, left_behind};
 use crate::statistics::{Random, lead_in, round_order};
 
 /// The shortest slice that the pilot chooses, and the longest, seconds.
-const SLICE_S: (f64, f64) = (0.04, 0.4);
+pub(crate) const SLICE_S: (f64, f64) = (0.04, 0.4);
 /// Right replies that the slowest server is to give in a slice.
 const REPLIES_WANTED: f64 = 100.0;
 

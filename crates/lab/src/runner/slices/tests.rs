@@ -262,7 +262,10 @@ fn a_run_whose_time_is_over_ends_with_a_whole_generation_and_says_what_it_would_
     assert!(run.is_complete() && run.plan.generations == Some(1));
     assert!(run.cells.iter().all(|c| c.repetitions.len() == 1));
     let warning = run.info.warnings.last().unwrap();
-    assert!(warning.contains("over after 1 generation, as this machine is slower than"), "{warning}");
+    assert!(
+        warning.contains("Only 1 generation fitted into the 0 s of the run, as this machine is slower than"),
+        "{warning}"
+    );
     assert!(warning.contains("7 generations take about"), "{warning}");
 }
 

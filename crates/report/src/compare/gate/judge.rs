@@ -174,7 +174,10 @@ impl Bound {
 /// Why a change neither meets nor passes the gate, and what would decide it.
 fn why_undecided(c: &Comparison, bound: Bound, is_noisy: bool) -> String {
     let Some(interval) = c.interval.filter(|interval| !bound.is_met_by(*interval)) else {
-        return format!("has {} the value of A, which is not significant after correction", times(c));
+        return format!(
+            "has {} the value of A, which is not shown to be a difference, after correction",
+            times(c)
+        );
     };
     // The end of the interval that the limit lies towards; widths shrink with the square root of the repetitions.
     let end = if c.ratio > bound.value { interval.low } else { interval.high };

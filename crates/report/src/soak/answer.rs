@@ -1,0 +1,234 @@
+//! The answer of a soak: what became of its servers, the gravest first, and whether it was long enough to say so.
+
+use pitot_lab::receipts::Kept;
+use pitot_meter::units::{counted, grouped, span};
+
+use super::analysis::{Analysis, LoadFigures, SubjectFigures};
+use super::drifts::Judged;
+use super::text::counts;
+use crate::findings::Answer;
+use crate::text::{s, sentence};
+
+/// Figures that are named of those that are too few to tell; more are counted.
+const NAMED_MAX: usize = 6;
+
+pub(super) fn answer(a: &Analysis<'_>) -> Answer {
+    let findings: Vec<String> = lost(a)
+        .chain(unanswered(a))
+        .chain(ended(a))
+        .chain(hung(a))
+        .chain(drifting(a, true))
+        .chain(drifting(a, false))
+        .collect();
+    let mut findings = findings.iter().map(|finding| sentence(finding));
+    let (headline, more) = match findings.next() {
+        Some(first) => (first, unsure(a).map(|unsure| sentence(&unsure))),
+        None => (sentence(&nothing(a)), None),
+    };
+    Answer { headline, details: findings.chain(more).collect(), tiles: Vec::new() }
+}
+
+/// What each server answered, a sentence for each load.
+pub(super) fn served(a: &Analysis<'_>) -> Vec<String> {
+    a.subjects
+        .iter()
+        .flat_map(|subject| {
+            let several = subject.loads.len() > 1;
+            let of = move |load: &LoadFigures<'_>| match several {
+                true => format!(" ({})", load.load.name),
+                false => String::new(),
+            };
+            let name = &subject.subject.name;
+            subject
+                .loads
+                .iter()
+                .map(move |load| sentence(&format!("**{name}**{}: {}", of(load), counts(load))))
+        })
+        .collect()
+}
+
+/// Servers that did not keep what they had acknowledged.
+fn lost<'a>(a: &'a Analysis<'_>) -> impl Iterator<Item = String> + 'a {
+    let loads = a.subjects.iter().flat_map(|subject| subject.loads.iter().map(move |load| (subject, load)));
+    loads.filter(|(_, load)| load.load.totals.lost > 0).map(|(subject, load)| {
+        let totals = &load.load.totals;
+        let what = match totals.kept {
+            Some(Kept::Mail) => "mails",
+            Some(Kept::Uploads) => "uploads",
+            None => "requests",
+        };
+        let (lost, all) = (grouped(totals.lost), grouped(totals.acknowledged));
+        format!("**{}** lost {lost} of {all} {what} that it had acknowledged", subject.subject.name)
+    })
+}
+
+fn unanswered<'a>(a: &'a Analysis<'_>) -> impl Iterator<Item = String> + 'a {
+    let is_mute = |subject: &&SubjectFigures<'_>| {
+        !subject.loads.is_empty() && subject.loads.iter().all(|load| !load.load.totals.was_answered())
+    };
+    let mute = a.subjects.iter().filter(is_mute);
+    mute.map(|subject| format!("**{}** has answered nothing", subject.subject.name))
+}
+
+fn ended<'a>(a: &'a Analysis<'_>) -> impl Iterator<Item = String> + 'a {
+    let ended = a.subjects.iter().filter(|subject| subject.subject.endings.deaths > 0);
+    ended.map(|subject| {
+        let endings = subject.subject.endings;
+        let times = counted(endings.deaths, "time", "times");
+        let again = counted(endings.restarts, "time", "times");
+        format!("**{}** ended by itself {times}, and was started again {again}", subject.subject.name)
+    })
+}
+
+fn hung<'a>(a: &'a Analysis<'_>) -> impl Iterator<Item = String> + 'a {
+    a.subjects.iter().filter_map(|subject| {
+        let own = a.soak.events.iter().filter(|event| event.subject == Some(subject.subject.id));
+        let hangs = own.filter(|event| event.kind.is_hang()).count() as u64;
+        (hangs > 0).then(|| format!("**{}** hung {}", subject.subject.name, counted(hangs, "time", "times")))
+    })
+}
+
+/// The figures of servers that drift: those that are leaks, or the others.
+fn drifting<'a>(a: &'a Analysis<'_>, is_leak: bool) -> impl Iterator<Item = String> + 'a {
+    let word = if is_leak { "may leak" } else { "drifts" };
+    a.subjects.iter().flat_map(move |subject| {
+        let own =
+            subject.drifts.iter().filter(move |judged| judged.is_declared() && judged.is_leak() == is_leak);
+        own.map(move |judged| format!("**{}** {word}: {}", subject.subject.name, judged.sentence()))
+    })
+}
+
+/// What is said where nothing was found: that nothing was seen, or that it was too short to see anything.
+fn nothing(a: &Analysis<'_>) -> String {
+    let length = span(a.loaded_s());
+    if a.sure().next().is_none() {
+        let why = match unsure(a) {
+            Some(_) => "a drift that doubles a figure would not have been seen".to_owned(),
+            None => format!("no figure has the {} intervals that a trend takes", pitot_drift::INTERVALS_MIN),
+        };
+        return format!("too short to tell: in {length} {why}");
+    }
+    let unsure = unsure(a).map_or_else(String::new, |unsure| format!("; {unsure}"));
+    format!("no leak and no drift seen in {length}{unsure}")
+}
+
+/// The figures of which it is too short to tell; none if there are none.
+fn unsure(a: &Analysis<'_>) -> Option<String> {
+    let mut names: Vec<String> = Vec::new();
+    for name in a.judged().filter(|judged| judged.is_too_short()).map(Judged::name) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let what = match &names[..] {
+        [] => return None,
+        [one] => one.clone(),
+        [front @ .., last] if names.len() <= NAMED_MAX => format!("{} and {last}", front.join(", ")),
+        front => {
+            let more = front.len() - (NAMED_MAX - 1);
+            format!("{} and {more} other figure{}", front[..NAMED_MAX - 1].join(", "), s(more))
+        }
+    };
+    Some(format!("too short to tell of {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use pitot_lab::receipts::Kept as KeptKind;
+    use pitot_soak::Soak;
+    use pitot_soak::record::{Endings, Event, EventKind, Info, Load, Sample, State, Subject, Totals};
+
+    use super::*;
+    use crate::format::Format;
+
+    /// Ten minutes of a server whose private memory is as `memory` says.
+    fn soak(memory: impl Fn(f64) -> f64) -> Soak {
+        let sample = |n: u32| {
+            let (start_s, mean) = (f64::from(n) * 10.0, memory(f64::from(n)));
+            let figure = "memory-private".to_owned();
+            Sample { subject: 1, figure, start_s, length_s: 10.0, mean, min: mean, max: mean }
+        };
+        let totals = Totals { completed: 5_000, loaded_s: 600.0, ..Totals::default() };
+        Soak {
+            info: Info { title: "a".into(), asked_s: 600.0, ..Info::default() },
+            state: State::Complete,
+            subjects: vec![Subject { id: 1, name: "a".into(), ..Subject::default() }],
+            loads: vec![Load { id: 1, subject: 1, name: "load".into(), totals, ..Load::default() }],
+            samples: (0..60).map(sample).collect(),
+            ..Soak::default()
+        }
+    }
+
+    fn headline(soak: &Soak) -> String {
+        answer(&Analysis::of(soak)).headline
+    }
+
+    #[test]
+    fn what_is_steady_has_no_leak_and_no_drift() {
+        let said = headline(&soak(|_| 5e6));
+        assert!(said.starts_with("No leak and no drift seen in ") && !said.contains("too short"), "{said}");
+    }
+
+    #[test]
+    fn the_gravest_comes_first() {
+        let mut soak = soak(|n| 5e6 + 1e5 * n);
+        assert!(headline(&soak).starts_with("**a** may leak: private memory grew "), "{}", headline(&soak));
+        soak.events.push(Event {
+            at_s: 1.0,
+            until_s: Some(2.0),
+            subject: Some(1),
+            kind: EventKind::HangSilent,
+            sentence: String::new(),
+            evidence: String::new(),
+        });
+        assert_eq!(headline(&soak), "**a** hung 1 time.");
+        soak.subjects[0].endings = Endings { deaths: 2, restarts: 1 };
+        assert_eq!(headline(&soak), "**a** ended by itself 2 times, and was started again 1 time.");
+        let totals = &mut soak.loads[0].totals;
+        (totals.kept, totals.acknowledged, totals.lost) = (Some(KeptKind::Mail), 100, 3);
+        let answer = answer(&Analysis::of(&soak));
+        assert_eq!(answer.headline, "**a** lost 3 of 100 mails that it had acknowledged.");
+        assert_eq!(answer.details.len(), 3, "{answer:?}");
+    }
+
+    #[test]
+    fn a_soak_that_is_too_short_says_so_in_every_format() {
+        let mut soak = soak(|n| 1e6 * (1.0 + f64::from((n as u32 * 7_919) % 11)));
+        for (n, sample) in (0..).zip(&mut soak.samples) {
+            (sample.start_s, sample.length_s) = (f64::from(n), 1.0);
+        }
+        let said = "Too short to tell: in ";
+        assert!(headline(&soak).starts_with(said), "{}", headline(&soak));
+        let render = |format| crate::soak::render(&soak, format).unwrap();
+        let (text, page) = (render(Format::Terminal), render(Format::Html));
+        for of in [&text, &page, &render(Format::Json), &render(Format::Markdown)] {
+            assert!(
+                of.contains(said) && of.contains("too short to tell whether private memory drifts"),
+                "{of}"
+            );
+            assert!(!of.contains("times its median"), "{of}");
+        }
+        let json: serde_json::Value = serde_json::from_str(&render(Format::Json)).unwrap();
+        assert_eq!(
+            (&json["drifts"][0]["course"], &json["trust"]["grade"]),
+            (&"too-short".into(), &"bad".into())
+        );
+        // The verdict is first, then whether to trust it, then the evidence.
+        let at = |of: &str| page.find(of).unwrap_or_else(|| panic!("{of}: {page}"));
+        assert!(
+            at("verdict-line\">") < at("Can it be trusted?")
+                && at("Can it be trusted?") < at("id=\"results\"")
+        );
+    }
+
+    #[test]
+    fn the_page_has_the_machine_and_no_line_of_text_is_wider_than_80_columns() {
+        let mut soak = soak(|_| 5e6);
+        soak.info.machine.push("cpu", "model name", "Example <9000>");
+        let page = crate::soak::render(&soak, Format::Html).unwrap();
+        assert!(page.contains("<li>CPU <b>Example &lt;9000&gt;</b></li>"), "{page}");
+        assert!(page.contains("<h3>The machine</h3>") && page.contains("<dd>Example &lt;9000&gt;</dd>"));
+        let text = crate::soak::render(&soak, Format::Terminal).unwrap();
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+}

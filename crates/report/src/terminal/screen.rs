@@ -1,0 +1,209 @@
+//! What a report for a terminal is written to.
+
+use std::fmt;
+use std::mem::take;
+
+use pitot_results::Drawn;
+
+use crate::text::unmarked;
+
+/// What a text is shown on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Screen {
+    /// Columns of a line.
+    pub width: usize,
+    /// Whether it obeys codes of colour (ECMA-48, SGR).
+    pub is_coloured: bool,
+}
+
+impl Screen {
+    /// Where nothing is known of it, such as a file or a pipe: the width of the terminals of old, and no colour.
+    pub const PLAIN: Screen = Screen { width: 80, is_coloured: false };
+}
+
+/// How a piece of text stands out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// It matters more than what is around it.
+    Bold,
+    /// All is well.
+    Good,
+    /// To be looked at.
+    Care,
+    /// Something is wrong.
+    Bad,
+}
+
+impl Style {
+    /// Parameters of SGR, in the colours that every terminal has and its user has chosen.
+    fn code(self) -> &'static str {
+        match self {
+            Style::Bold => "1",
+            Style::Good => "32",
+            Style::Care => "33",
+            Style::Bad => "31",
+        }
+    }
+}
+
+/// A text in lines of a screen, whoever worded it: none of it is obeyed.
+pub(crate) struct Page {
+    drawn: Drawn,
+    screen: Screen,
+}
+
+impl Page {
+    pub(crate) fn new(screen: Screen) -> Page {
+        Page { drawn: Drawn::default(), screen }
+    }
+
+    /// Columns of a line.
+    pub(crate) fn width(&self) -> usize {
+        self.screen.width
+    }
+
+    pub(crate) fn finish(self) -> Drawn {
+        self.drawn
+    }
+
+    /// Adds a text that stands out, where there are colours.
+    pub(crate) fn painted(&mut self, style: Option<Style>, text: &str) {
+        let code = style.filter(|_| self.screen.is_coloured && !text.is_empty()).map(Style::code);
+        let drawn = take(&mut self.drawn);
+        self.drawn = match code {
+            Some(code) => drawn.code(format_args!("\x1b[{code}m")).text(text).code("\x1b[0m"),
+            None => drawn.text(text),
+        };
+    }
+
+    /// Adds a line.
+    pub(crate) fn line(&mut self, style: Option<Style>, text: &str) {
+        self.painted(style, text);
+        self.painted(None, "\n");
+    }
+
+    /// A line with an empty one before it.
+    pub(crate) fn heading(&mut self, text: &str) {
+        self.painted(None, "\n");
+        self.line(Some(Style::Bold), text);
+    }
+
+    /// A text wrapped behind an indent.
+    pub(crate) fn paragraph(&mut self, indent: &str, text: &str) {
+        self.wrapped(indent, indent, text, None);
+    }
+
+    /// The same, all of which stands out.
+    pub(crate) fn styled(&mut self, style: Style, text: &str) {
+        self.wrapped("", "", text, Some(style));
+    }
+
+    /// A text wrapped behind a bullet.
+    pub(crate) fn item(&mut self, bullet: &str, text: &str) {
+        self.item_in(None, bullet, text);
+    }
+
+    /// The same, which may stand out.
+    pub(crate) fn item_in(&mut self, style: Option<Style>, bullet: &str, text: &str) {
+        self.wrapped(bullet, &" ".repeat(bullet.chars().count()), text, style);
+    }
+
+    /// Lines of words, none of which is broken. What stands between `**` is bold, unless all of it has a style.
+    fn wrapped(&mut self, first: &str, rest: &str, text: &str, style: Option<Style>) {
+        let length = |text: &str| text.chars().count();
+        let mut line = Line::default();
+        line.push(None, first);
+        let (mut column, mut is_empty, mut is_bold) = (length(first), true, false);
+        for word in text.split_whitespace() {
+            let letters = length(&unmarked(word));
+            if !is_empty && letters > 0 {
+                if column + 1 + letters > self.width() {
+                    self.pieces(&take(&mut line));
+                    line.push(None, rest);
+                    column = length(rest);
+                } else {
+                    line.blank();
+                    column += 1;
+                }
+            }
+            for (number, part) in word.split("**").enumerate() {
+                is_bold ^= number > 0;
+                line.push(style.or(is_bold.then_some(Style::Bold)), part);
+            }
+            column += letters;
+            is_empty &= letters == 0;
+        }
+        self.pieces(&line);
+    }
+
+    /// Adds a line in pieces, without blanks at its end.
+    fn pieces(&mut self, line: &Line) {
+        let last = line.0.len().saturating_sub(1);
+        for (at, (style, text)) in line.0.iter().enumerate() {
+            self.painted(*style, if at == last { text.trim_end() } else { text });
+        }
+        self.painted(None, "\n");
+    }
+}
+
+/// Pieces of a line, each with how it stands out.
+#[derive(Default)]
+struct Line(Vec<(Option<Style>, String)>);
+
+impl Line {
+    fn push(&mut self, style: Option<Style>, text: &str) {
+        match self.0.last_mut() {
+            Some((last, before)) if *last == style => before.push_str(text),
+            _ if text.is_empty() => {}
+            _ => self.0.push((style, text.to_owned())),
+        }
+    }
+
+    /// Between two words: it belongs to the first of them.
+    fn blank(&mut self) {
+        if let Some((_, before)) = self.0.last_mut() {
+            before.push(' ');
+        }
+    }
+}
+
+impl fmt::Write for Page {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.painted(None, text);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wrapped(screen: Screen, text: &str) -> String {
+        let mut page = Page::new(screen);
+        page.item("- ", text);
+        page.finish().to_string()
+    }
+
+    #[test]
+    fn words_are_wrapped_at_the_width_and_never_broken() {
+        let narrow = Screen { width: 12, is_coloured: false };
+        assert_eq!(wrapped(narrow, "one **two** three four"), "- one two\n  three four\n");
+        assert_eq!(wrapped(narrow, "one longer-than-a-line x"), "- one\n  longer-than-a-line\n  x\n");
+        assert_eq!(wrapped(narrow, ""), "-\n");
+        assert_eq!(
+            wrapped(Screen { width: 30, ..narrow }, "one **two** three four"),
+            "- one two three four\n"
+        );
+    }
+
+    #[test]
+    fn colours_are_codes_of_ours_and_only_where_a_screen_has_them() {
+        let coloured = Screen { width: 40, is_coloured: true };
+        assert_eq!(wrapped(coloured, "a **b c** d"), "- a \x1b[1mb c \x1b[0md\n");
+        assert_eq!(wrapped(coloured, "a\x1b[31m"), "- a\\x1b[31m\n");
+        let mut page = Page::new(coloured);
+        page.styled(Style::Bad, "it leaks");
+        assert_eq!(page.finish().to_string(), "\x1b[31mit leaks\x1b[0m\n");
+        assert!(!wrapped(Screen::PLAIN, "a **b** d").contains('\x1b'));
+    }
+}
