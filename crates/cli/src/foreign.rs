@@ -119,7 +119,16 @@ const ADVICE: &[Advice] = &[
     ),
     ("load", &["-q", "-r", "--qps", "--rps"], "the rate is -R"),
     ("load", &["-z"], "the length of the run is -d"),
-    ("load", &["-u", "--user", "-a"], "name and password are --basic-auth USER:PASSWORD"),
+    (
+        "load",
+        &["-u", "--user", "-a"],
+        "name and password are --basic-auth USER:PASSWORD; those of Redis are part of the URL: redis://USER:PASSWORD@host/2",
+    ),
+    (
+        "load",
+        &["--select-db", "--dbnum"],
+        "the database of Redis is part of the URL: redis://127.0.0.1:6379/2",
+    ),
     ("load", &["--cacert"], "the authorities to trust are --tls-ca"),
     ("load", &["-E", "--cert", "--key"], "the client's certificate is --tls-cert, and its key --tls-key"),
     ("load", &["--u_latency"], "times from the sending on are the row `service` of every result"),

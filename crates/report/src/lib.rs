@@ -45,7 +45,10 @@ mod warm_up;
 
 pub use analysis::{Analysis, Cell, LoadAxis, Part, Series, Standing, parts};
 pub use axis::{Axis, Scale};
-pub use compare::{Gate, GateOutcome, RunComparison, compare, compare_within, render_comparison};
+pub use compare::{
+    Gate, GateOutcome, LoadComparison, LoadSide, RunComparison, compare, compare_within, render_comparison,
+    render_loads,
+};
 pub use findings::{Answer, Tile, answer, findings};
 pub use format::Format;
 pub use tried::{Effect, Tried, tried};
