@@ -1,11 +1,17 @@
 //! `pitot compare`.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use pitot_report::{Format, Gate, GateOutcome, compare, compare_within, draw_comparison, render_comparison};
-use pitot_results::{Failure, stderr};
+use pitot_report::{
+    Format, Gate, GateOutcome, LoadComparison, LoadSide, compare, compare_within, draw_comparison,
+    draw_loads, render_comparison, render_loads,
+};
+use pitot_results::load::LoadResult;
+use pitot_results::{Failure, Printed, stderr};
 
 use crate::confine::Reader;
 use crate::output::{self, each, is_stdout, print};
@@ -15,20 +21,23 @@ use crate::screen::Color;
 /// The exit code where no gate is met and one is undecided. 1 is a gate that is met, or a failure; 2 is misuse.
 const UNDECIDED: u8 = 3;
 
-/// Compare the servers of one run with its baseline, or two runs cell by cell, and judge what changed.
+/// Compare the servers of one run with its baseline, two runs cell by cell, or two results of `pitot load --json`, and judge what changed.
 ///
 /// One run that has measured two versions side by side tells them apart best. Of two runs each cell that both have is compared by
 /// its ratio to a reference: the plan's baseline, a server that is the same in both. Its 95% interval holds how far the reference
 /// lay apart between them; without a reference no interval and no difference is claimed. Differences in the environment come first.
 ///
+/// Two results of `pitot load --json` are shown side by side, with their ratios. They are single loads, so that no interval and no
+/// difference is claimed, and a change is undecided.
+///
 /// Exit codes: 0 if every gate of --fail-if was passed, or there is none; 1 if one was met, or the comparison could not be
 /// written; 2 for wrong use; 3 if no gate was met and one is undecided.
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
-    /// The first run; or the only one, whose cells are compared with its baseline.
+    /// The first run, or result of a load; or the only run, whose cells are compared with its baseline.
     #[arg(value_name = "A.pitot")]
     a: PathBuf,
-    /// The second run.
+    /// The second run, or result of a load.
     #[arg(value_name = "B.pitot")]
     b: Option<PathBuf>,
     /// Output format.
@@ -76,9 +85,68 @@ enum CompareFormat {
 }
 
 impl Compare {
+    /// The results of loads, if that is what is compared.
+    fn loads(&self) -> Result<Option<[LoadResult; 2]>, Failure> {
+        let Some(b) = &self.b else {
+            return match is_json(&self.a) {
+                true => Err(Failure::misuse(
+                    format!("{} is the result of one load, and has no baseline", self.a.display()),
+                    "name the result of a second load",
+                )),
+                false => Ok(None),
+            };
+        };
+        match (is_json(&self.a), is_json(b)) {
+            (false, false) => Ok(None),
+            (true, true) => Ok(Some([load_result(&self.a)?, load_result(b)?])),
+            (is_a, _) => {
+                let (load, run) = if is_a { (&self.a, b) } else { (b, &self.a) };
+                Err(Failure::misuse(
+                    format!("{} is the result of a load, and {} is not", load.display(), run.display()),
+                    "compare two results of pitot load --json, or two run files",
+                ))
+            }
+        }
+    }
+
+    fn compare_loads(self, gates: Vec<Gate>, a: &LoadResult, b: &LoadResult) -> Result<ExitCode, Failure> {
+        let format = match self.format {
+            CompareFormat::Terminal => Format::Terminal,
+            CompareFormat::Md => Format::Markdown,
+            CompareFormat::Json => Format::Json,
+            CompareFormat::Html | CompareFormat::Github | CompareFormat::Junit => {
+                return Err(Failure::misuse(
+                    "two loads are compared as text, Markdown or JSON alone",
+                    "write --format terminal, md or json",
+                ));
+            }
+        };
+        let names = [Some(&self.a), self.b.as_ref()]
+            .map(|path| path.map_or_else(String::new, |p| p.display().to_string()));
+        let [file_a, file_b] = &names;
+        let comparison =
+            LoadComparison::of(LoadSide { file: file_a, result: a }, LoadSide { file: file_b, result: b });
+        let judge = |gate: Gate| {
+            let outcome = gate.judge_loads(&comparison);
+            (gate, outcome)
+        };
+        let judged: Vec<(Gate, GateOutcome)> = gates.into_iter().map(judge).collect();
+        let path = self.output.as_deref();
+        let written = match format == Format::Terminal && path.is_none_or(is_stdout) {
+            true => output::draw(&draw_loads(&comparison, &judged, self.color.screen())),
+            false => write_to(path, &render_loads(&comparison, &judged, format)),
+        };
+        say(&judged);
+        written?;
+        Ok(exit_code(judged.iter().map(|(_, outcome)| outcome)))
+    }
+
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         let gates = self.fail_if.iter().map(|text| gate(text)).collect::<Result<Vec<_>, _>>()?;
         self.reader().confine();
+        if let Some([a, b]) = self.loads()? {
+            return self.compare_loads(gates, &a, &b);
+        }
         let (a, b) = (open(&self.a)?, self.b.as_deref().map(open).transpose()?);
         if b.is_none() && a.plan.baseline.is_none() {
             return Err(Failure::misuse(
@@ -128,9 +196,7 @@ impl Compare {
                 _ => Ok(()),
             },
         ]);
-        for (gate, outcome) in judged.iter().filter(|(_, outcome)| *outcome != GateOutcome::Passed) {
-            stderr::line(format_args!("pitot: {}", outcome.sentence(gate)));
-        }
+        say(&judged);
         written?;
         Ok(exit_code(judged.iter().map(|(_, outcome)| outcome)))
     }
@@ -145,6 +211,36 @@ impl Compare {
         let written = std::iter::once(output).chain(summary.as_deref());
         let runs = std::iter::once(&*self.a).chain(self.b.as_deref());
         written.fold(runs.fold(Reader::default(), Reader::reads_database), Reader::writes)
+    }
+}
+
+/// Says which gates were not passed.
+fn say(judged: &[(Gate, GateOutcome)]) {
+    for (gate, outcome) in judged.iter().filter(|(_, outcome)| *outcome != GateOutcome::Passed) {
+        stderr::line(format_args!("pitot: {}", outcome.sentence(gate)));
+    }
+}
+
+/// What an object of JSON begins with; a run file begins otherwise.
+fn is_json(path: &Path) -> bool {
+    let mut beginning = [0; 64];
+    let read = File::open(path).and_then(|mut file| file.read(&mut beginning));
+    // What cannot be read is reported where it is opened.
+    read.is_ok_and(|n| beginning[..n].trim_ascii_start().starts_with(b"{"))
+}
+
+fn load_result(path: &Path) -> Result<LoadResult, Failure> {
+    let wrong = |why: String| {
+        Failure::misuse(
+            format!("{} is no result of a load: {why}", path.display()),
+            "name what pitot load --json FILE has written",
+        )
+    };
+    let text = std::fs::read_to_string(path).map_err(|e| wrong(e.to_string()))?;
+    let result = LoadResult::parse(&text).map_err(|e| wrong(e.to_string()))?;
+    match result.printed {
+        Printed::Load => Ok(result),
+        _ => Err(wrong("another command has written it".into())),
     }
 }
 

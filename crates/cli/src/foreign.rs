@@ -122,9 +122,13 @@ const ADVICE: &[Advice] = &[
     (
         "load",
         &["-u", "--user", "-a"],
-        "name and password are --basic-auth USER:PASSWORD, and of Redis part of the URL: redis://USER:PASSWORD@127.0.0.1:6379/",
+        "name and password are --basic-auth USER:PASSWORD; those of Redis are part of the URL: redis://USER:PASSWORD@host/2",
     ),
-    ("load", &["--select-db", "--dbnum"], "the database is part of the URL: redis://127.0.0.1:6379/2"),
+    (
+        "load",
+        &["--select-db", "--dbnum"],
+        "the database of Redis is part of the URL: redis://127.0.0.1:6379/2",
+    ),
     ("load", &["--cacert"], "the authorities to trust are --tls-ca"),
     ("load", &["-E", "--cert", "--key"], "the client's certificate is --tls-cert, and its key --tls-key"),
     ("load", &["--u_latency"], "times from the sending on are the row `service` of every result"),

@@ -91,6 +91,17 @@ fn cure(result: &LoadResult) -> String {
         "protocol" if most.is_some_and(|e| e.kind == "switched-protocol") => {
             "it answered 101 and goes on in another protocol: leave out the header Upgrade, there is no WebSocket here".into()
         }
+        "protocol" if most.is_some_and(|e| e.kind == "no-password") => {
+            format!("it wants a password: write {scheme}://USER:PASSWORD@host/")
+        }
+        "protocol" if most.is_some_and(|e| e.kind == "login-method") => {
+            "it wants a way to log in that is not spoken here: let the user log in by scram-sha-256, md5 or a password \
+             (pg_hba.conf)"
+                .into()
+        }
+        "protocol" if most.is_some_and(|e| e.kind == "scram") => {
+            "it did not show that it knows the password itself: is it the server that you mean?".into()
+        }
         "protocol" => format!("it was reached and sent something else: does it speak {scheme} at this port?"),
         "handshake" => most
             .and_then(|e| pitot_load::explain(&e.kind))
@@ -106,5 +117,32 @@ fn cure(result: &LoadResult) -> String {
         }
         "connect" => "it was reached at first: see its log".into(),
         _ => "it was reached: give it more time to answer with -d".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pitot_results::load::ErrorRow;
+
+    use super::*;
+
+    fn of_kind(kind: &str, said: Option<&str>) -> String {
+        let error = ErrorRow { phase: "protocol".into(), kind: kind.into(), count: 3, first_at_s: 0.0 };
+        let mut result =
+            LoadResult { target: "postgres://h/".into(), errors: vec![error], ..LoadResult::default() };
+        result.connections.opened = 3;
+        result.server_said = said.map(str::to_owned);
+        cure(&result)
+    }
+
+    #[test]
+    fn a_login_that_fails_is_not_taken_for_another_protocol() {
+        assert!(of_kind("no-password", None).contains("postgres://USER:PASSWORD@host/"));
+        for (kind, word) in [("login-method", "pg_hba.conf"), ("scram", "knows the password")] {
+            assert!(of_kind(kind, None).contains(word), "{kind}");
+        }
+        let failed = "password authentication failed for user \"ann\"";
+        assert_eq!(of_kind("sqlstate-28P01", Some(failed)), format!("the server says: {failed}"));
+        assert!(of_kind("malformed", None).contains("does it speak postgres at this port?"));
     }
 }

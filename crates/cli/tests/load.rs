@@ -775,3 +775,41 @@ fn a_generator_whose_cpu_is_taken_away_does_not_call_itself_valid() {
     assert_eq!(result["client"]["verdict"], "noisy", "{}", result["client"]);
     assert!(result["latency_ns"]["schedule_lag"]["max"].as_u64() > Some(1_000_000));
 }
+
+#[test]
+fn two_results_are_compared_without_an_interval() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(Script::default());
+    let names = ["a.json", "b.json"].map(|name| directory.path().join(name).to_str().unwrap().to_owned());
+    for (file, connections) in names.iter().zip(["1", "2"]) {
+        let output = load(&[&server.url(), "-n", "50", "-c", connections, "--json", file]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    }
+    let compare = |arguments: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_pitot")).arg("compare").args(arguments).output().unwrap()
+    };
+    let [a, b] = &names;
+    let output = compare(&[a, b]);
+    let shown = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{shown}{}", text(&output.stderr));
+    assert!(shown.contains("right replies") && shown.contains("connections: 1 → 2"), "{shown}");
+    assert!(shown.contains("no interval"), "{shown}");
+    let page: Value = serde_json::from_slice(&compare(&[a, b, "--format", "json"]).stdout).unwrap();
+    assert_eq!((&page["schema"], &page["interval"]), (&"pitot-compare-loads/1".into(), &Value::Null));
+    let undecided = compare(&[a, b, "--fail-if", "throughput < -5%"]);
+    assert_eq!(undecided.status.code(), Some(3), "{}", text(&undecided.stderr));
+    let other = directory.path().join("other.json").to_str().unwrap().to_owned();
+    std::fs::write(&other, "{}").unwrap();
+    let run = directory.path().join("a.pitot").to_str().unwrap().to_owned();
+    std::fs::write(&run, "no database").unwrap();
+    for (arguments, word) in [
+        (&[a.as_str()][..], "name the result of a second load"),
+        (&[a, &other], "is no result of a load"),
+        (&[a, &run], "compare two results"),
+        (&[a, b, "--format", "html"], "--format terminal, md or json"),
+    ] {
+        let output = compare(arguments);
+        let error = text(&output.stderr);
+        assert!(output.status.code() == Some(2) && error.contains(word), "{error}");
+    }
+}

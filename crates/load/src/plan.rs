@@ -47,7 +47,7 @@ pub struct Plan {
     pub(crate) receipts: Option<Receipts>,
     /// The port of the URL, or its scheme's default.
     pub(crate) port: u16,
-    /// The scheme asks for TLS.
+    /// There is TLS.
     pub(crate) is_tls: bool,
     pub(crate) protocol: Arc<dyn ClientProtocol>,
     /// The sessions, if the requests are steps of such.
@@ -98,7 +98,7 @@ impl Plan {
         let target = protocol::target(&options.url)?;
         let client = target.client;
         let engine = named_engine(options)?;
-        let Built { protocol, requests_from, asked, receipts, recorded, sessions, count } =
+        let Built { protocol, requests_from, asked, receipts, recorded, sessions, count, is_tls } =
             protocol::build(options, &target)?;
         let options = &Options { requests: options.requests.or(count), ..options.clone() };
         let pacing = PaceOptions { recorded, ..options.pacing.clone() };
@@ -124,7 +124,7 @@ impl Plan {
                 "add --think, or leave it out",
             ));
         }
-        let conditions = Conditions::new(options, &pace, target.tls.is_some(), client.has_statuses)?;
+        let conditions = Conditions::new(options, &pace, is_tls, client.has_statuses)?;
         Ok(Plan {
             asked,
             receipts,
@@ -134,7 +134,7 @@ impl Plan {
                 false => mask(&Url::without_user_info(&options.url)).into_owned(),
             },
             port: target.port,
-            is_tls: target.tls.is_some(),
+            is_tls,
             url: target.url,
             protocol: protocol.into(),
             requests_from,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pitot_proto::client::{
     BLANK_RECEIPT, CLIENTS, ClientEntry, ClientOptions, ClientProtocol, NamedRequests, RECEIPT, RequestSpec,
-    TlsScheme, Url, find, find_tls,
+    SessionSpec, StartTls, TlsScheme, Url, find, find_tls,
 };
 
 use crate::asked;
@@ -15,12 +15,12 @@ use crate::http_version;
 use crate::options::Options;
 use crate::pace::Recorded;
 use crate::receipts;
-use crate::requests::{self, Requests};
+use crate::requests::{self, Positions, Requests};
 use crate::status_ranges::statuses;
 use pitot_results::Failure;
 use pitot_results::receipts::Receipts;
 use pitot_results::secrets::mask;
-use pitot_tls::client::TlsProtocol;
+use pitot_tls::client::{TlsOptions, TlsProtocol};
 use serde_json::Value;
 
 /// The target of a run.
@@ -80,7 +80,11 @@ fn asked_for(options: &Options, target: &Target) -> Result<Url, Failure> {
 /// An option of TLS for a target without it.
 fn tls_without_tls(target: &Target, option: &str) -> Failure {
     let scheme = target.client.scheme;
+    let has_sslmode = target.client.url_options.iter().any(|option| option.name == "sslmode");
     let cure = match target.client.tls {
+        None if has_sslmode => {
+            format!("write sslmode=require behind the ? of the URL, or leave {option} out")
+        }
         Some(tls) => format!("write {}:// for TLS, or leave {option} out", tls.scheme),
         None => format!("leave {option} out"),
     };
@@ -116,13 +120,15 @@ pub(crate) struct Built {
     pub(crate) sessions: Option<SessionPlan>,
     /// How many sessions or requests there are to be, where the options about them say so.
     pub(crate) count: Option<u64>,
+    /// The scheme, or the protocol by an option of its own, asks for TLS.
+    pub(crate) is_tls: bool,
 }
 
 /// Builds the protocol with all its requests. Files that the options name are read.
 pub(crate) fn build(options: &Options, target: &Target) -> Result<Built, Failure> {
     let url = &asked_for(options, target)?;
     http_only::check(options, url, target.client)?;
-    let Requests { mut specs, sessions, count, in_turn, order, recorded, from } =
+    let Requests { mut specs, sessions, count, in_turn, order, recorded, positions, from } =
         requests::requests(options, url, target.client)?;
     if !sessions.is_empty() && !target.client.has_methods {
         return Err(Failure::misuse(
@@ -151,7 +157,7 @@ pub(crate) fn build(options: &Options, target: &Target) -> Result<Built, Failure
     };
     let refused = |what| Failure::misuse(what, "see pitot load --help");
     let mut protocol = (target.client.build)(url, &client_options)
-        .map_err(|what| refused(with_place(what, &from, url, target.client, &client_options)))?;
+        .map_err(|what| refused(with_place(what, &from, &positions, url, target.client, &client_options)))?;
     if options.receipts {
         protocol = Box::new(NamedRequests::new(protocol).map_err(refused)?);
     }
@@ -159,34 +165,79 @@ pub(crate) fn build(options: &Options, target: &Target) -> Result<Built, Failure
     let sessions = protocol
         .sessions()
         .map(|info| SessionPlan { info, own_connection: !options.sessions.keep_connection });
-    let protocol: Box<dyn ClientProtocol> = match (target.tls, options.tls.first_set()) {
-        (Some(_), _) => Box::new(TlsProtocol::new(protocol, &options.tls, &url.host)?),
-        (None, None) => protocol,
-        (None, Some(option)) => return Err(tls_without_tls(target, option)),
+    let start = protocol.start_tls();
+    let is_tls = target.tls.is_some() || start.is_some();
+    let protocol: Box<dyn ClientProtocol> = match (is_tls, options.tls.first_set()) {
+        (true, _) => Box::new(TlsProtocol::new(protocol, &tls_options(options, start)?, &url.host)?),
+        (false, None) => protocol,
+        (false, Some(option)) => return Err(tls_without_tls(target, option)),
     };
     let asked = asked::asked(options, &url.path, !from.is_null(), &client_options);
-    Ok(Built { protocol, requests_from: from, asked, receipts, recorded, sessions, count })
+    Ok(Built { protocol, requests_from: from, asked, receipts, recorded, sessions, count, is_tls })
+}
+
+/// The options of TLS as the protocol wants them, which may not look at the certificate by itself.
+fn tls_options(options: &Options, start: Option<StartTls>) -> Result<TlsOptions, Failure> {
+    let mut tls = options.tls.clone();
+    match start {
+        Some(StartTls { verify: true, .. }) if tls.insecure => {
+            return Err(Failure::misuse(
+                "sslmode=verify-full looks at the server's certificate, and --insecure takes any",
+                "write sslmode=require, or leave --insecure out",
+            ));
+        }
+        // As libpq does it: authorities that are named are not named for nothing.
+        Some(StartTls { verify: false, .. }) => {
+            tls.insecure |= tls.authorities.is_none() && tls.revoked.is_none();
+        }
+        Some(_) | None => {}
+    }
+    Ok(tls)
 }
 
 /// What is wrong, and which request of a file it is about: the first that cannot be built on its own.
 fn with_place(
     what: String,
     from: &Value,
+    positions: &Positions,
     url: &Url,
     client: &ClientEntry,
     options: &ClientOptions,
 ) -> String {
     let Some(file) = from["file"].as_str() else { return what };
-    let alone = |spec: &RequestSpec| ClientOptions {
-        requests: vec![spec.clone()],
-        order: Arc::default(),
-        ..options.clone()
+    let is_wrong = |requests: &[RequestSpec], sessions: &[SessionSpec]| {
+        let alone = ClientOptions {
+            requests: requests.to_vec(),
+            sessions: sessions.to_vec(),
+            order: Arc::default(),
+            ..options.clone()
+        };
+        (client.build)(url, &alone).is_err()
     };
-    let wrong = options.requests.iter().position(|spec| (client.build)(url, &alone(spec)).is_err());
+    let wrong = match &*options.sessions {
+        [] => options.requests.iter().position(|spec| is_wrong(std::slice::from_ref(spec), &[])),
+        sessions => wrong_step(sessions, |session| is_wrong(&[], std::slice::from_ref(session))),
+    };
     match wrong {
-        Some(index) => format!("request {} of {file}: {what}", index + 1),
+        Some(index) => {
+            let place = positions.of(index).unwrap_or_else(|| format!("request {}", index + 1));
+            format!("{place} of {file}: {what}")
+        }
         None => format!("{file}: {what}"),
     }
+}
+
+/// The number of the first step, through all sessions, with which a session becomes one that cannot be built.
+fn wrong_step(sessions: &[SessionSpec], is_wrong: impl Fn(&SessionSpec) -> bool) -> Option<usize> {
+    let mut before = 0;
+    for session in sessions {
+        let up_to = |n: usize| SessionSpec { steps: session.steps[..=n].to_vec(), ..session.clone() };
+        if let Some(step) = (0..session.steps.len()).find(|&n| is_wrong(&up_to(n))) {
+            return Some(before + step);
+        }
+        before += session.steps.len();
+    }
+    None
 }
 
 #[cfg(test)]
@@ -204,6 +255,64 @@ mod tests {
             let refused = target(url).err().unwrap();
             assert!(!format!("{refused:?}").contains("s3cret"), "{refused:?}");
         }
+    }
+
+    #[test]
+    fn a_request_that_cannot_be_built_is_named_by_the_line_of_its_file() {
+        let good = "\"url\":\"http://h/\",\"method\"";
+        let har = |method: &str| format!("{{\"request\":{{{good}:\"{method}\"}}}}");
+        let elsewhere = "{\"request\":{\"method\":\"GET\",\"url\":\"http://other/\"}}";
+        for (text, place) in [
+            ("# two\nGET /a\n\nG(T /b\n".to_owned(), "line 4 of"),
+            (format!("{{{good}:\"GET\"}}\n{{{good}:\"G T\"}}"), "line 2 of"),
+            (
+                format!("{{\"log\":{{\"entries\":[{},{elsewhere},{}]}}}}", har("GET"), har("G T")),
+                "entry 3 of",
+            ),
+            ("[[request]]\nurl='/'\n\n[[request]]\nurl='/'\nmethod='G T'".to_owned(), "line 4 of"),
+            (
+                "[[session]]\n[[session.step]]\nurl='/'\n[[session.step]]\nurl='/{id}'\n".to_owned(),
+                "line 4 of",
+            ),
+            (
+                "[[request]]\nurl='/'\n[[request]]\nurl='/'\nmethod='G T'\n[[request]]\nurl='/'\nthink='1s'"
+                    .to_owned(),
+                "line 3 of",
+            ),
+        ] {
+            let mut file = tempfile::NamedTempFile::new().unwrap();
+            std::io::Write::write_all(&mut file, text.as_bytes()).unwrap();
+            let mut options = Options::new("http://h/");
+            options.requests_file = Some(file.path().to_owned());
+            let refused =
+                build(&options, &target("http://h/").unwrap()).err().unwrap_or_else(|| panic!("{text}"));
+            let named = format!("{place} {}: ", file.path().display());
+            assert!(refused.what.starts_with(&named), "{text}: {refused}");
+        }
+    }
+
+    #[test]
+    fn a_query_may_ask_for_tls() {
+        let of = |query: &str, change: fn(&mut Options)| {
+            let url = format!("postgres://127.0.0.1/db?{query}");
+            let mut options = Options::new(&url);
+            change(&mut options);
+            build(&options, &target(&url).unwrap())
+        };
+        for (query, is_tls) in [("", false), ("sslmode=disable", false), ("sslmode=require", true)] {
+            assert_eq!(of(query, |_| ()).unwrap().is_tls, is_tls, "{query}");
+        }
+        assert!(of("sslmode=require", |o| o.tls.insecure = true).is_ok());
+        let refused = of("sslmode=verify-full", |o| o.tls.insecure = true).err().unwrap();
+        assert!(refused.cure.contains("sslmode=require"), "{refused:?}");
+        let without = of("", |o| o.tls.insecure = true).err().unwrap();
+        assert!(without.cure.contains("sslmode=require"), "{without:?}");
+        let start = |verify| Some(StartTls { request: b"", yes: b'S', no: b'N', verify });
+        let mut options = Options::new("");
+        assert!(tls_options(&options, start(false)).unwrap().insecure);
+        assert!(!tls_options(&options, start(true)).unwrap().insecure);
+        options.tls.authorities = Some("ca.pem".into());
+        assert!(!tls_options(&options, start(false)).unwrap().insecure);
     }
 
     #[test]

@@ -46,7 +46,8 @@ mod warm_up;
 pub use analysis::{Analysis, Cell, LoadAxis, Part, Series, Standing, parts};
 pub use axis::{Axis, Scale};
 pub use compare::{
-    Gate, GateOutcome, RunComparison, compare, compare_within, draw_comparison, render_comparison,
+    Gate, GateOutcome, LoadComparison, LoadSide, RunComparison, compare, compare_within, draw_comparison,
+    draw_loads, render_comparison, render_loads,
 };
 pub use findings::{Answer, Tile, answer, findings};
 pub use format::Format;

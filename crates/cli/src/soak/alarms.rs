@@ -164,7 +164,8 @@ mod tests {
         for (text, said) in [
             ("leaks", "has no `<`"),
             ("errors > 200%", "is not a percentage"),
-            ("handshake p99 > 5ms", "a soak knows response times"),
+            ("handshake p99 > 5ms", "knows response times"),
+            ("status 5xx > 1%", "knows response times"),
             ("latency > 5ms", "is not a figure"),
         ] {
             let refused = parse(text).unwrap_err();

@@ -31,6 +31,15 @@ pub(crate) struct Cluster {
 
 impl Cluster {
     pub(crate) fn start() -> Cluster {
+        Cluster::start_on(None)
+    }
+
+    /// One that also listens on this port of loopback, for connections over TLS alone.
+    pub(crate) fn start_with_tls(port: u16) -> Cluster {
+        Cluster::start_on(Some(port))
+    }
+
+    fn start_on(port: Option<u16>) -> Cluster {
         let dir = tempfile::tempdir().unwrap();
         // PostgreSQL refuses root.
         let is_root = rustix::process::geteuid().is_root();
@@ -50,14 +59,34 @@ impl Cluster {
         let made =
             command("initdb").args(["-D", "data", "-U", "postgres", "-A", "trust", "--no-sync"]).status();
         assert!(made.unwrap().success(), "initdb failed");
-        std::fs::write(dir.path().join("data/pg_hba.conf"), HBA).unwrap();
+        let hba = format!("{HBA}hostssl all scram 127.0.0.1/32 scram-sha-256\n");
+        std::fs::write(dir.path().join("data/pg_hba.conf"), hba).unwrap();
+        if port.is_some() {
+            let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+            for (name, text) in
+                [("server.crt", made.cert.pem()), ("server.key", made.signing_key.serialize_pem())]
+            {
+                let file = dir.path().join("data").join(name);
+                std::fs::write(&file, text).unwrap();
+                std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
+                if let Some([user, group]) = owner {
+                    chown(&file, Some(user), Some(group)).unwrap();
+                }
+            }
+        }
         let roles = dir.path().join("roles.sql");
         std::fs::write(&roles, ROLES).unwrap();
         let mut single = command("postgres");
         single.args(["--single", "-j", "-F", "-D", "data", "postgres"]);
         assert!(single.stdin(std::fs::File::open(roles).unwrap()).status().unwrap().success());
         let mut postgres = command("postgres");
-        postgres.args(["-D", "data", "-F", "-c", "listen_addresses=", "-c", "max_connections=300"]);
+        postgres.args(["-D", "data", "-F", "-c", "max_connections=300"]);
+        match port {
+            Some(port) => {
+                postgres.args(["-c", "listen_addresses=127.0.0.1", "-c", "ssl=on", "-p", &port.to_string()])
+            }
+            None => postgres.args(["-c", "listen_addresses="]),
+        };
         postgres.args(["-c", "dynamic_shared_memory_type=mmap", "-k"]).arg(dir.path());
         let child = postgres.spawn().unwrap();
         let cluster = Cluster { child, dir };
@@ -72,6 +101,11 @@ impl Cluster {
             std::thread::sleep(Duration::from_millis(10));
         }
         cluster
+    }
+
+    /// The file of its certificate.
+    pub(crate) fn certificate(&self) -> String {
+        self.dir.path().join("data/server.crt").to_string_lossy().into_owned()
     }
 
     /// The socket on which it listens.

@@ -140,7 +140,7 @@ fn logins(cluster: &Cluster) {
 #[test]
 fn what_is_not_supported_is_refused_in_two_lines() {
     for (url, more, hint) in [
-        ("postgres://127.0.0.1:9/?sslmode=require", &[][..], "sslmode=disable"),
+        ("postgres://127.0.0.1:9/?sslmode=prefer", &[][..], "disable, require or verify-full"),
         ("postgres://127.0.0.1:9/?speed=1", &[], "there are query, protocol"),
         ("postgres://127.0.0.1:9/", &["--cookies"], "no effect on postgres://"),
         ("postgres://127.0.0.1:9/?query=A", &["--body", "B"], "leave one of them out"),
@@ -152,4 +152,40 @@ fn what_is_not_supported_is_refused_in_two_lines() {
         assert_eq!((output.status.code(), error.lines().count()), (Some(2), 2), "{url}: {error}");
         assert!(error.contains(hint), "{url}: {error}");
     }
+}
+
+#[needs("postgres")]
+#[test]
+fn queries_go_over_tls_where_the_url_asks_for_it() {
+    // PostgreSQL takes no port 0.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let cluster = Cluster::start_with_tls(port);
+    let authority = cluster.certificate();
+    let run = |sslmode: &str, more: &[&str]| {
+        let url =
+            format!("postgres://scram:secret@127.0.0.1:{port}/postgres?query=SELECT+1&value=1{sslmode}");
+        let output = load(&[&[&url, "-n", "50", "-c", "2", "--json", "-"], more].concat());
+        let result: Value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|e| panic!("{e}: {}", text(&output.stderr)));
+        (result, text(&output.stderr).to_owned())
+    };
+    let verified = ["--tls-ca", &authority, "--tls-version", "1.3"];
+    for (sslmode, more) in
+        [("&sslmode=require", &[][..]), ("&sslmode=require", &verified), ("&sslmode=verify-full", &verified)]
+    {
+        let (result, said) = run(sslmode, more);
+        assert_eq!(result["requests"]["ok"], 50, "{sslmode}: {said}");
+        assert_eq!(result["tls"]["handshakes"]["full"], 2, "{result}");
+        assert_eq!(result["tls"]["sessions"][0]["version"], "TLSv1_3", "{result}");
+    }
+    let (result, _) = run("&sslmode=verify-full", &[]);
+    assert_eq!(result["errors"][0]["phase"], "handshake", "{result}");
+    let (result, said) = run("", &[]);
+    assert_eq!((&result["requests"]["ok"], &result["tls"]), (&0.into(), &Value::Null));
+    assert!(said.contains("no pg_hba.conf entry"), "{said}");
+    // A server without TLS says so.
+    let plain = Cluster::start();
+    let output =
+        load(&["postgres://scram:secret@h/postgres?sslmode=require", "--unix", &plain.socket(), "-n", "5"]);
+    assert!(text(&output.stderr).contains("has none"), "{}", text(&output.stderr));
 }

@@ -109,8 +109,8 @@ fn a_bad_file_is_refused_with_its_name_and_line() {
         ("{\"log\":\n 1}", "har", "line 2 of"),
         ("nothing\n", "log", "none of its 1 line"),
         ("[[request]]\n", "toml", "line 1 of"),
-        ("/a\nG@T /b\n", "lines", "request 2 of"),
-        ("{\"method\": \"GET\", \"url\": \"/\", \"header\": {\"a b\": [\"c\"]}}\n", "vegeta", "request 1 of"),
+        ("/a\nG@T /b\n", "lines", "line 2 of"),
+        ("{\"method\": \"GET\", \"url\": \"/\", \"header\": {\"a b\": [\"c\"]}}\n", "vegeta", "line 1 of"),
     ] {
         let file = file(content);
         let text = refused(&[url, "--requests", &file.path, "--requests-format", format]);

@@ -10,7 +10,7 @@ use pitot_meter::units::counted;
 use pitot_proto::client::{RequestSpec, Url};
 
 use super::format::Format;
-use super::parsed::{Flaw, Parsed};
+use super::parsed::{Flaw, Parsed, Positions};
 use super::target::{Place, place};
 
 pub(super) const FORMAT: Format = Format {
@@ -138,8 +138,10 @@ fn parse(content: &[u8], target: &Url) -> Result<Parsed, Flaw> {
     let mut requests: Vec<RequestSpec> = Vec::new();
     // The time of each line, in seconds since 1970, and the number of its request.
     let mut lines: Vec<(u32, u32)> = Vec::new();
+    let mut positions = Positions::default();
     let (mut unread, mut elsewhere) = (0, 0);
-    for text in content.split(|&b| b == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
+    let all = (1..).zip(content.split(|&b| b == b'\n'));
+    for (at, text) in all.filter(|(_, line)| !line.trim_ascii().is_empty()) {
         let known = line(text).and_then(|line| Some((u32::try_from(line.time).ok()?, line)));
         let Some((time, Line { method, url, .. })) = known else {
             unread += 1;
@@ -154,6 +156,7 @@ fn parse(content: &[u8], target: &Url) -> Result<Parsed, Flaw> {
                 let number = u32::try_from(requests.len())
                     .map_err(|_| Flaw::of_file("it has too many different requests", "split it"))?;
                 requests.push(RequestSpec { method: method.to_owned(), path, ..RequestSpec::default() });
+                positions.numbers.push(at);
                 numbers.insert((method, url), number);
                 lines.push((time, number));
             }
@@ -177,6 +180,7 @@ fn parse(content: &[u8], target: &Url) -> Result<Parsed, Flaw> {
         order: lines.iter().map(|&(_, number)| number).collect(),
         seconds: lines.iter().map(|&(time, _)| time - first).collect(),
         requests,
+        positions,
         notes,
         ..Parsed::default()
     })

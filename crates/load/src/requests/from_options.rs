@@ -12,7 +12,7 @@ use super::content;
 use super::format::Format;
 use super::formats::FORMATS;
 use super::httperf::{self, Translated};
-use super::parsed::Parsed;
+use super::parsed::{Parsed, Positions};
 use crate::choice::{self, Choice};
 use crate::digest::digest_of;
 use crate::options::Options;
@@ -32,6 +32,8 @@ pub(crate) struct Requests {
     pub(crate) order: Arc<[u32]>,
     /// The times of a log that is replayed.
     pub(crate) recorded: Option<Recorded>,
+    /// Where each of them, or each step of each session, stands in its file.
+    pub(crate) positions: Positions,
     /// Where they come from, for the result; null if the command line names them.
     pub(crate) from: Value,
 }
@@ -177,6 +179,7 @@ fn listed_in(file: &Path, format: &str, sha256: &str, parsed: Parsed) -> Request
             "sessions": parsed.sessions.len(),
             "notes": parsed.notes,
         }),
+        positions: parsed.positions,
         specs: parsed.requests,
         sessions: parsed.sessions,
         count: None,

@@ -5,7 +5,7 @@ use pitot_proto::client::{RequestSpec, Url};
 use serde::Deserialize;
 
 use super::format::Format;
-use super::parsed::{Flaw, Parsed};
+use super::parsed::{Flaw, Parsed, Positions};
 use super::target::{Place, place};
 
 pub(super) const FORMAT: Format = Format {
@@ -86,10 +86,12 @@ fn parse(content: &[u8], target: &Url) -> Result<Parsed, Flaw> {
     })?;
     let all = archive.log.entries.len();
     let mut requests = Vec::new();
-    for Entry { request } in archive.log.entries {
+    let mut positions = Positions { are_entries: true, numbers: Vec::new() };
+    for (number, Entry { request }) in (1..).zip(archive.log.entries) {
         // An archive is of all that a page asked for, data: URLs too.
         if let Place::Target(path) = place(&encoded(&request.url), target) {
             requests.push(spec(request, path));
+            positions.numbers.push(number);
         }
     }
     let others = counted((all - requests.len()) as u64, "request", "requests");
@@ -102,7 +104,7 @@ fn parse(content: &[u8], target: &Url) -> Result<Parsed, Flaw> {
     }
     let left_out = all > requests.len();
     let notes = left_out.then(|| format!("{others} to others than {server} left out")).into_iter().collect();
-    Ok(Parsed { requests, notes, ..Parsed::default() })
+    Ok(Parsed { requests, positions, notes, ..Parsed::default() })
 }
 
 /// A URL whose blanks and letters beyond ASCII are encoded, as browsers do when they ask for it (URL standard).

@@ -4,7 +4,7 @@ use pitot_proto::client::{RequestSpec, Url};
 
 use super::content;
 use super::format::Format;
-use super::parsed::{Flaw, Parsed};
+use super::parsed::{Flaw, Parsed, Positions};
 use super::target::{Place, place};
 
 pub(super) const FORMAT: Format = Format {
@@ -19,17 +19,18 @@ const CURE: &str = "write METHOD PATH, followed by a body or @file if there is o
 fn parse(content: &[u8], target: &Url) -> Result<Parsed, Flaw> {
     let text = std::str::from_utf8(content)
         .map_err(|_| Flaw::of_file("it is not text", "write one request a line: GET /path"))?;
-    let mut requests = Vec::new();
+    let (mut requests, mut positions) = (Vec::new(), Positions::default());
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim();
         if !line.is_empty() && !line.starts_with('#') {
             requests.push(request(number, line, target)?);
+            positions.numbers.push(number);
         }
     }
     if requests.is_empty() {
         return Err(Flaw::of_file("it holds no request", "write one request a line: GET /path"));
     }
-    Ok(Parsed { requests, ..Parsed::default() })
+    Ok(Parsed { requests, positions, ..Parsed::default() })
 }
 
 fn request(number: usize, line: &str, target: &Url) -> Result<RequestSpec, Flaw> {

@@ -23,4 +23,4 @@ pub use format::Format;
 pub use formats::FORMATS;
 pub(crate) use from_options::{Requests, requests};
 pub use httperf::SessionOptions;
-pub use parsed::{Flaw, Parsed};
+pub use parsed::{Flaw, Parsed, Positions};

@@ -11,8 +11,27 @@ pub struct Parsed {
     pub order: Vec<u32>,
     /// Of a log: the time of each line, in seconds from the first one on; in order.
     pub seconds: Vec<u32>,
+    /// Where each request stands, or each step of each session, in their order; of a log its first line.
+    pub positions: Positions,
     /// What was left out, and what else a user should know, a clause each.
     pub notes: Vec<String>,
+}
+
+/// Where requests stand in their file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Positions {
+    /// The numbers are those of entries of an archive, and not of lines.
+    pub are_entries: bool,
+    /// From 1.
+    pub numbers: Vec<usize>,
+}
+
+impl Positions {
+    /// Where the request of that index stands, if it is known: `line 3`.
+    pub fn of(&self, index: usize) -> Option<String> {
+        let unit = if self.are_entries { "entry" } else { "line" };
+        self.numbers.get(index).map(|number| format!("{unit} {number}"))
+    }
 }
 
 /// What is wrong with a file of requests.

@@ -95,15 +95,23 @@ fn parse(content: &[u8], target: &Url) -> Result<Parsed, Flaw> {
         cure: CURE.into(),
     })?;
     let mut parsed = Parsed::default();
+    // Those of requests that become sessions come behind those of others that do.
+    let (mut lines, mut of_sessions) = (Vec::new(), Vec::new());
     for table in file.request {
         let line = line_of(table.span());
         let Request { method, url, headers, body, body_file, weight, think } = table.into_inner();
         let mut spec = request(line, (method, url, headers, body, body_file), target)?;
         spec.weight = weight.unwrap_or(1.0);
         match think {
-            None => parsed.requests.push(spec),
+            None => {
+                parsed.requests.push(spec);
+                lines.push(line);
+            }
             // Who thinks after a request has a session of one step.
-            Some(think) => parsed.sessions.push(alone(spec, duration(line, &think)?)),
+            Some(think) => {
+                parsed.sessions.push(alone(spec, duration(line, &think)?));
+                of_sessions.push(line);
+            }
         }
     }
     if !parsed.sessions.is_empty() {
@@ -122,16 +130,21 @@ fn parse(content: &[u8], target: &Url) -> Result<Parsed, Flaw> {
         if session.step.is_empty() {
             return Err(Flaw::of_line(line, "it has no step", "write a [[session.step]] with a url"));
         }
-        let mut steps = Vec::new();
+        let (mut steps, mut of_steps) = (Vec::new(), Vec::new());
         for table in session.step {
-            steps.push(step(line_of(table.span()), steps.len() + 1, table.into_inner(), target)?);
+            let line = line_of(table.span());
+            steps.push(step(line, steps.len() + 1, table.into_inner(), target)?);
+            of_steps.push(line);
         }
         parsed.sessions.push(SessionSpec {
             name: session.name.unwrap_or_else(|| number.to_string()),
             weight: session.weight.unwrap_or(1.0),
             steps,
         });
+        lines.extend(of_steps);
     }
+    of_sessions.extend(lines);
+    parsed.positions.numbers = of_sessions;
     if parsed.requests.is_empty() && parsed.sessions.is_empty() {
         return Err(Flaw::of_file("it holds no request", CURE));
     }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::format::{Format, first_line};
 use super::lines::elsewhere;
-use super::parsed::{Flaw, Parsed};
+use super::parsed::{Flaw, Parsed, Positions};
 use super::target::{Place, place};
 
 pub(super) const FORMAT: Format = Format {
@@ -33,17 +33,18 @@ struct Target {
 }
 
 fn parse(content: &[u8], target: &Url) -> Result<Parsed, Flaw> {
-    let mut requests = Vec::new();
+    let (mut requests, mut positions) = (Vec::new(), Positions::default());
     for (number, line) in (1..).zip(content.split(|&b| b == b'\n')) {
         let line = line.trim_ascii();
         if !line.is_empty() && !line.starts_with(b"#") {
             requests.push(request(number, line, target)?);
+            positions.numbers.push(number);
         }
     }
     if requests.is_empty() {
         return Err(Flaw::of_file("it holds no request", CURE));
     }
-    Ok(Parsed { requests, ..Parsed::default() })
+    Ok(Parsed { requests, positions, ..Parsed::default() })
 }
 
 fn request(number: usize, line: &[u8], target: &Url) -> Result<RequestSpec, Flaw> {

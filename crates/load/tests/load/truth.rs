@@ -407,3 +407,79 @@ fn a_set_of_paths_is_asked_for_by_zipfs_law() {
     assert!((300..480).contains(&count("/files/00 ")), "{}", count("/files/00 "));
     assert!((15..75).contains(&count("/files/09 ")), "{}", count("/files/09 "));
 }
+
+/// A server that greets each connection with bytes, and answers whatever comes with others; then it closes the connection.
+fn refuser(greeting: &[u8], answers: &[&[u8]]) -> String {
+    let greeting = greeting.to_vec();
+    let answers: Vec<Vec<u8>> = answers.iter().map(|answer| answer.to_vec()).collect();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let mut asked = [0; 4096];
+            let mut said = std::io::Write::write_all(&mut stream, &greeting).is_ok();
+            for answer in &answers {
+                said = said
+                    && matches!(std::io::Read::read(&mut stream, &mut asked), Ok(1..))
+                    && std::io::Write::write_all(&mut stream, answer).is_ok();
+            }
+            // What the client says last is taken, so that the connection ends in order.
+            while said && matches!(std::io::Read::read(&mut stream, &mut asked), Ok(1..)) {}
+        }
+    });
+    address
+}
+
+#[test]
+fn an_opening_that_is_refused_is_shown_in_the_servers_words() {
+    let wants_password = b"R\0\0\0\x08\0\0\0\x03";
+    let failed = b"E\0\0\0\x49SFATAL\0VFATAL\0C28P01\0Mpassword authentication failed for user \"ann\"\0\0";
+    let no_database =
+        b"R\0\0\0\x08\0\0\0\0E\0\0\0\x3aSFATAL\0VFATAL\0C3D000\0Mdatabase \"shop\" does not exist\0\0";
+    for (url, greeting, answers, words) in [
+        (
+            "postgres://ann:wr0ngpw@ADDRESS/shop",
+            &b""[..],
+            &[&wants_password[..], &failed[..]][..],
+            "password authentication failed for user \"ann\"",
+        ),
+        ("postgres://ann@ADDRESS/shop", b"", &[&no_database[..]], "database \"shop\" does not exist"),
+        (
+            "redis://ann:wr0ngpw@ADDRESS/?fill=no",
+            b"",
+            &[b"-WRONGPASS invalid username-password pair or user is disabled.\r\n"],
+            "WRONGPASS invalid username-password pair or user is disabled.",
+        ),
+        ("smtp://ADDRESS/", b"554 5.7.1 no service for you\r\n", &[], "554 5.7.1 no service for you"),
+        (
+            "smtp://ADDRESS/",
+            b"421-too many\r\n421 4.7.0 connections from you\r\n",
+            &[],
+            "421 4.7.0 connections from you",
+        ),
+        (
+            "smtp://ADDRESS/",
+            b"220 ready\r\n",
+            &[b"550 5.7.1 EHLO from you is refused\r\n", b"550 5.7.1 HELO from you is refused\r\n"],
+            "HELO from you is refused",
+        ),
+        (
+            "memcache://ADDRESS/?fill=no&keys=10",
+            b"",
+            &[b"SERVER_ERROR out of memory\r\n"],
+            "SERVER_ERROR out of memory",
+        ),
+    ] {
+        let mut options = options(url.replace("ADDRESS", &refuser(greeting, answers)), "epoll");
+        options.requests = Some(3);
+        options.duration = Some(Nanos::from_secs(20));
+        options.timeout = Nanos::from_secs(5);
+        let report = report(&options);
+        let said = report.result.server_said.clone().unwrap_or_default();
+        assert!(said.contains(words), "{url}: {said:?}: {:?}", report.result.errors);
+        let shown = pitot_load::output::summary(&report, pitot_load::output::Detail::default());
+        assert!(shown.contains(words) && !shown.contains("wr0ngpw"), "{shown}");
+        assert!(!serde_json::to_string(&report.result).unwrap().contains("wr0ngpw"), "{url}");
+        assert!(!report.is_success(), "{url}");
+    }
+}

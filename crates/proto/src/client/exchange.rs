@@ -68,6 +68,19 @@ pub struct Handshake {
     pub resumed: bool,
 }
 
+/// How a protocol that begins without TLS asks for it. The server answers with one byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StartTls {
+    /// What is sent first.
+    pub request: &'static [u8],
+    /// The answer behind which the handshake begins.
+    pub yes: u8,
+    /// The answer of a server without TLS.
+    pub no: u8,
+    /// The server's certificate is looked at.
+    pub verify: bool,
+}
+
 /// What a protocol asks for in the TLS extension ALPN (RFC 7301).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Alpn {

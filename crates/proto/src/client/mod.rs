@@ -37,7 +37,9 @@ mod visit;
 
 pub use acknowledged::{Acknowledged, BLANK_RECEIPT, Kept, RECEIPT};
 pub use entry::{ClientEntry, TlsScheme, UrlOption};
-pub use exchange::{Alpn, Draw, Fault, Handshake, Opening, Progress, Received, Reply, Tag, Verdict};
+pub use exchange::{
+    Alpn, Draw, Fault, Handshake, Opening, Progress, Received, Reply, StartTls, Tag, Verdict,
+};
 pub use outgoing::{Outgoing, Payload};
 pub use protocol::{
     ClientConn, ClientOptions, ClientProtocol, HttpVersion, Preload, RequestSpec, SessionInfo,

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use super::acknowledged::{Acknowledged, Kept};
-use super::exchange::{Alpn, Draw, Fault, Opening, Received, Reply, Tag};
+use super::exchange::{Alpn, Draw, Fault, Opening, Received, Reply, StartTls, Tag};
 use super::outgoing::Outgoing;
 use super::page::PageConn;
 use super::session::{SessionConn, SessionSpec};
@@ -42,6 +42,11 @@ pub trait ClientProtocol: Send + Sync {
 
     /// The first refusal of the server in its own words; `None` if there was none, or the protocol has no such words.
     fn server_said(&self) -> Option<String> {
+        None
+    }
+
+    /// How it asks for TLS, if it wants that and its connections begin without.
+    fn start_tls(&self) -> Option<StartTls> {
         None
     }
 

@@ -8,12 +8,14 @@ mod github;
 mod html;
 mod json;
 mod junit;
+mod loads;
 mod markdown;
 mod terminal;
 mod words;
 
 pub use comparison::{CellPair, MetricRow, MetricTable, RunComparison};
 pub use gate::{CellOutcome, Gate, GateCell, GateError, GateOutcome};
+pub use loads::{LoadComparison, LoadSide, draw_loads, render_loads};
 
 use crate::format::Format;
 use crate::terminal::Screen;

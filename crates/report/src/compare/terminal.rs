@@ -49,6 +49,12 @@ pub(super) fn render(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)], scree
     for caution in cautions {
         out.item("- ", &caution);
     }
+    tell_gates(&mut out, gates);
+    out.finish()
+}
+
+/// What became of the gates, if there are any.
+pub(super) fn tell_gates(out: &mut Page, gates: &[(Gate, GateOutcome)]) {
     if !gates.is_empty() {
         out.heading("Gates");
         for (gate, outcome) in gates {
@@ -60,7 +66,6 @@ pub(super) fn render(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)], scree
             out.item_in(Some(style), "- ", &outcome.sentence(gate));
         }
     }
-    out.finish()
 }
 
 /// What changed, in one line.

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use pitot_proto::client::page::PageConn;
 use pitot_proto::client::{
     Acknowledged, Alpn, ClientConn, Draw, Fault, Opening, Outgoing, Progress, Received, Reply, SessionConn,
-    Tag,
+    StartTls, Tag,
 };
 use rustls::ClientConfig;
 use rustls::client::UnbufferedClientConnection;
@@ -20,6 +20,7 @@ pub(super) struct TlsConn {
     certificate: Arc<OwnCertificate>,
     name: ServerName<'static>,
     alpn: Option<Alpn>,
+    start: Option<StartTls>,
     stage: Stage,
     session: Option<Box<Session>>,
     /// What the protocol writes before it is encrypted.
@@ -37,6 +38,8 @@ pub(super) struct TlsConn {
 /// How far a connection is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
+    /// The server has been asked for TLS and has not answered.
+    Asking,
     /// Keys are not agreed on.
     Handshake,
     /// They are, and the protocol has not been told.
@@ -54,6 +57,7 @@ impl TlsConn {
         certificate: Arc<OwnCertificate>,
         name: ServerName<'static>,
         alpn: Option<Alpn>,
+        start: Option<StartTls>,
     ) -> TlsConn {
         TlsConn {
             protocol,
@@ -61,6 +65,7 @@ impl TlsConn {
             certificate,
             name,
             alpn,
+            start,
             stage: Stage::Handshake,
             session: None,
             written: Outgoing::new(),
@@ -76,6 +81,34 @@ impl TlsConn {
     fn fault(&self, error: &rustls::Error) -> Fault {
         let word = fault::word(error, self.certificate.is_missing());
         if self.heard { Fault::Named(word) } else { Fault::Handshake(word) }
+    }
+
+    /// Begins the handshake.
+    fn begin(&mut self, out: &mut Outgoing) {
+        self.stage = Stage::Handshake;
+        let begun =
+            UnbufferedClientConnection::new(Arc::clone(&self.config), self.name.clone()).and_then(|tls| {
+                let mut session = Box::new(Session::new(tls));
+                session.begin(out).map(|()| session)
+            });
+        // It fails only where no random numbers are to be had; then there is no handshake, and its time runs out.
+        self.session = begun.ok();
+    }
+
+    /// Takes the answer of the server that was asked for TLS. Nothing may stand behind it, which anybody could have put there
+    /// (CVE-2021-23222).
+    fn asked(&mut self, input: &[u8], out: &mut Outgoing) -> Result<Received, Fault> {
+        let (Some(start), Some(&answer)) = (self.start, input.first()) else {
+            return Ok(Received { consumed: 0, progress: Progress::More });
+        };
+        match answer {
+            answer if answer == start.yes && input.len() == 1 => {
+                self.begin(out);
+                Ok(Received { consumed: 1, progress: Progress::More })
+            }
+            answer if answer == start.no => Err(Fault::Handshake("no-tls")),
+            _ => Err(Fault::Handshake("not-tls")),
+        }
     }
 
     /// Encrypts what the protocol has written.
@@ -204,20 +237,20 @@ impl TlsConn {
 
 impl ClientConn for TlsConn {
     fn open(&mut self, out: &mut Outgoing) -> Opening {
-        self.stage = Stage::Handshake;
         self.written.clear();
         self.rest = Vec::new();
         self.began = false;
         self.next = None;
         self.heard = false;
         self.certificate.reset();
-        let begun =
-            UnbufferedClientConnection::new(Arc::clone(&self.config), self.name.clone()).and_then(|tls| {
-                let mut session = Box::new(Session::new(tls));
-                session.begin(out).map(|()| session)
-            });
-        // It fails only where no random numbers are to be had; then there is no handshake, and its time runs out.
-        self.session = begun.ok();
+        self.session = None;
+        match self.start {
+            Some(start) => {
+                self.stage = Stage::Asking;
+                out.fixed(start.request);
+            }
+            None => self.begin(out),
+        }
         Opening::Greeting
     }
 
@@ -248,6 +281,9 @@ impl ClientConn for TlsConn {
         if let Some(progress) = self.next.take() {
             return Ok(Received { consumed: 0, progress });
         }
+        if self.stage == Stage::Asking {
+            return self.asked(input, out);
+        }
         let mut progress = Progress::More;
         if self.stage == Stage::Secured {
             progress = self.greet(out)?;
@@ -272,7 +308,7 @@ impl ClientConn for TlsConn {
     }
 
     fn is_shaking_hands(&self) -> bool {
-        self.stage == Stage::Handshake
+        matches!(self.stage, Stage::Asking | Stage::Handshake)
     }
 
     /// Without a word of the server that nothing more comes, anybody may have cut the connection.

@@ -64,6 +64,11 @@ static EXPLANATIONS: &[Explanation] = &[
         "the server answered in plain HTTP: there is no TLS at this port",
         "write http://, or name the port for https://",
     ),
+    e(
+        "no-tls",
+        "the server was asked for TLS and has none",
+        "turn it on in the server (ssl = on in postgresql.conf), or write sslmode=disable",
+    ),
     e("not-tls", "the server answered something that is not TLS", "name a port of the server that takes TLS"),
     e(
         "closed",

@@ -60,7 +60,14 @@ impl TlsProtocol {
 impl ClientProtocol for TlsProtocol {
     fn connect(&self) -> Box<dyn ClientConn> {
         let (config, certificate) = self.own_config();
-        Box::new(TlsConn::new(self.protocol.connect(), config, certificate, self.name.clone(), self.alpn))
+        Box::new(TlsConn::new(
+            self.protocol.connect(),
+            config,
+            certificate,
+            self.name.clone(),
+            self.alpn,
+            self.protocol.start_tls(),
+        ))
     }
 
     /// What is encrypted is built as it is sent.

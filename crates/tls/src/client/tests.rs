@@ -4,7 +4,8 @@ mod certificates;
 mod peer;
 
 use pitot_proto::client::{
-    ClientOptions, ClientProtocol, Draw, Fault, Handshake, Progress, RequestSpec, Tag, Url, Verdict,
+    ClientOptions, ClientProtocol, Draw, Fault, Handshake, Opening, Outgoing, Progress, RequestSpec, Tag,
+    Url, Verdict, find,
 };
 use rustls::version::{TLS12, TLS13};
 
@@ -314,3 +315,31 @@ fn options_that_contradict_each_other_are_refused_with_a_cure() {
 
 /// What decides which request comes next is of no account here.
 const DRAW: Draw = Draw { random: 0, index: 0 };
+
+#[test]
+fn a_protocol_that_begins_without_tls_asks_for_it_first() {
+    let url = Url::parse("postgres://localhost/db").unwrap();
+    let request = RequestSpec { path: "/db?sslmode=require".into(), ..RequestSpec::default() };
+    let options = ClientOptions { requests: vec![request], ..ClientOptions::default() };
+    let postgres = (find("postgres").unwrap().build)(&url, &options).unwrap();
+    let tls = TlsOptions { insecure: true, ..TlsOptions::default() };
+    let protocol = TlsProtocol::new(postgres, &tls, "localhost").unwrap();
+    let (mut conn, mut out) = (protocol.connect(), Outgoing::new());
+    let mut answered = |answer: &[u8]| {
+        out.clear();
+        assert_eq!(conn.open(&mut out), Opening::Greeting);
+        assert_eq!(out.payload().as_slice(), b"\0\0\0\x08\x04\xd2\x16\x2f");
+        assert!(conn.is_shaking_hands());
+        out.clear();
+        let received = conn.receive(None, answer, &mut out);
+        (received.map(|received| (received.consumed, received.progress)), out.payload().as_slice().to_vec())
+    };
+    assert_eq!(answered(b""), (Ok((0, Progress::More)), Vec::new()));
+    let (received, hello) = answered(b"S");
+    // A record of a handshake.
+    assert!(received == Ok((1, Progress::More)) && hello.starts_with(&[22, 3]), "{hello:?}");
+    assert_eq!(answered(b"N").0, Err(Fault::Handshake("no-tls")));
+    // What nobody has encrypted is not taken for what the server says behind the handshake.
+    assert_eq!(answered(b"SE\0\0\0").0, Err(Fault::Handshake("not-tls")));
+    assert_eq!(answered(b"E").0, Err(Fault::Handshake("not-tls")));
+}

@@ -4,16 +4,19 @@ use std::sync::Arc;
 
 use super::conn::PostgresConn;
 use super::login::Account;
-use super::options::{Options, Protocol, decoded};
+use super::options::{Options, Protocol, SslMode, decoded};
 use super::query::Query;
 use super::write;
 use crate::client::choice::RequestChoice;
+use crate::client::exchange::StartTls;
 use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload, RequestSpec};
 use crate::client::said::Said;
 use crate::client::url::Url;
 
 /// Whom a URL without a name logs in as.
 const USER: &str = "postgres";
+/// `SSLRequest`: its length and its code.
+const SSL_REQUEST: &[u8] = b"\0\0\0\x08\x04\xd2\x16\x2f";
 /// What is asked if nothing else is.
 const QUERY: &str = "SELECT 1";
 
@@ -26,6 +29,7 @@ pub(super) struct Postgres {
     /// What prepares all statements; nothing if they are not prepared.
     pub(super) prepare: &'static [u8],
     pub(super) is_simple: bool,
+    pub(super) sslmode: SslMode,
     pub(super) requests: Vec<Request>,
     pub(super) choice: RequestChoice,
     /// What the server refused first.
@@ -50,14 +54,14 @@ pub(super) fn build(url: &Url, options: &ClientOptions) -> Result<Box<dyn Client
     let parsed =
         options.requests.iter().map(|spec| Options::parse(&spec.path)).collect::<Result<Vec<_>, _>>()?;
     let Some(first) = parsed.first() else { return Err("there is no query to send".into()) };
-    if parsed.iter().any(|other| other.database != first.database || other.protocol != first.protocol) {
+    if parsed.iter().any(|other| other.connection() != first.connection()) {
         return Err(
-            "all queries of a run are sent on the same connections: give them the same database and protocol"
+            "all queries of a run are sent on the same connections: give them the same database, protocol and sslmode"
                 .into(),
         );
     }
     let database = first.database.clone().unwrap_or_else(|| account.user.clone());
-    let protocol = first.protocol;
+    let (protocol, sslmode) = (first.protocol, first.sslmode);
     let mut startup = Vec::new();
     write::startup(&mut startup, &account.user, &database);
     let (mut prepare, mut requests) = (Vec::new(), Vec::new());
@@ -83,6 +87,7 @@ pub(super) fn build(url: &Url, options: &ClientOptions) -> Result<Box<dyn Client
         startup: startup.leak(),
         prepare: prepare.leak(),
         is_simple: protocol == Protocol::Simple,
+        sslmode,
         requests,
         choice: RequestChoice::of(options)?,
     }))))
@@ -127,6 +132,15 @@ impl ClientProtocol for Run {
         let greeting = self.0.startup.len().max(self.0.prepare.len());
         let mut requests = self.0.requests.iter().map(|request| request.query.bytes());
         requests.try_fold(greeting, |max, bytes| Some(max.max(bytes?)))
+    }
+
+    fn start_tls(&self) -> Option<StartTls> {
+        let verify = match self.0.sslmode {
+            SslMode::Disable => return None,
+            SslMode::Require => false,
+            SslMode::VerifyFull => true,
+        };
+        Some(StartTls { request: SSL_REQUEST, yes: b'S', no: b'N', verify })
     }
 
     fn server_said(&self) -> Option<String> {

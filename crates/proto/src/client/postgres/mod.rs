@@ -25,7 +25,7 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     doc: "The path is the database, that of the user's name if there is none. The URL may hold the user (postgres by default) \
           and a password, for the methods trust, password, md5 and scram-sha-256. The query follows query=, where + stands \
           for a blank, or is the --command or the --body. A reply ends with ReadyForQuery; errors are counted by SQLSTATE, and rows too. \
-          There is no TLS: sslmode=require is refused.",
+          sslmode=require and verify-full ask for TLS (SSLRequest), to which the options of TLS apply.",
     port: Some(5432),
     tls: None,
     requests_per_connection_max: None,

@@ -29,7 +29,11 @@ pub(super) const URL_OPTIONS: &[UrlOption] = &[
         default: "",
         meaning: "the first column of each row of a right reply, as text",
     },
-    UrlOption { name: "sslmode", default: "disable", meaning: "disable: there is no TLS" },
+    UrlOption {
+        name: "sslmode",
+        default: "disable",
+        meaning: "disable (no TLS), require (any certificate, unless --tls-ca is given) or verify-full",
+    },
 ];
 
 /// How queries are sent.
@@ -41,6 +45,17 @@ pub(super) enum Protocol {
     Extended,
     /// Parsed when the connection is opened; then as `Bind`, `Describe`, `Execute` and `Sync`.
     Prepared,
+}
+
+/// Whether connections go over TLS, as libpq's `sslmode` has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SslMode {
+    /// Without it.
+    Disable,
+    /// With it, whatever the server's certificate.
+    Require,
+    /// With it, and with a certificate for the host of an authority that is trusted.
+    VerifyFull,
 }
 
 /// The numbers of which a parameter is one, both ends included.
@@ -61,6 +76,7 @@ pub(super) struct Options {
     pub(super) parameters: Vec<Range>,
     pub(super) rows: Option<u64>,
     pub(super) value: Option<String>,
+    pub(super) sslmode: SslMode,
 }
 
 impl Options {
@@ -81,11 +97,17 @@ impl Options {
             parameters: Vec::new(),
             rows: None,
             value: None,
+            sslmode: SslMode::Disable,
         };
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             options.set(pair)?;
         }
         Ok(options)
+    }
+
+    /// What all queries of a connection have in common.
+    pub(super) fn connection(&self) -> (Option<&str>, Protocol, SslMode) {
+        (self.database.as_deref(), self.protocol, self.sslmode)
     }
 
     fn set(&mut self, pair: &str) -> Result<(), String> {
@@ -113,11 +135,13 @@ impl Options {
             }
             "rows" => self.rows = Some(value.parse().map_err(|_| wrong("a number of rows"))?),
             "value" => self.value = Some(blanks()?),
-            "sslmode" if value == "disable" => {}
             "sslmode" => {
-                return Err(format!(
-                    "`{pair}` asks for TLS, which pitot load does not speak to PostgreSQL: write sslmode=disable, or leave it out"
-                ));
+                self.sslmode = match value {
+                    "disable" => SslMode::Disable,
+                    "require" => SslMode::Require,
+                    "verify-full" => SslMode::VerifyFull,
+                    _ => return Err(wrong("disable, require or verify-full")),
+                }
             }
             _ => {
                 let names: Vec<&str> = URL_OPTIONS.iter().map(|option| option.name).collect();
@@ -164,7 +188,7 @@ mod tests {
     #[test]
     fn a_query_is_read() {
         let options = Options::parse(
-            "/my%20db?query=SELECT+1%2B$1&protocol=prepared&param=1-100000&param=-5--1&param=7&rows=1&value=a+b",
+            "/my%20db?query=SELECT+1%2B$1&protocol=prepared&param=1-100000&param=-5--1&param=7&rows=1&value=a+b&sslmode=verify-full",
         );
         let range = |first, last| Range { first, last };
         let wanted = Options {
@@ -174,6 +198,7 @@ mod tests {
             parameters: vec![range(1, 100_000), range(-5, -1), range(7, 7)],
             rows: Some(1),
             value: Some("a b".into()),
+            sslmode: SslMode::VerifyFull,
         };
         assert_eq!(options, Ok(wanted));
     }
@@ -189,7 +214,7 @@ mod tests {
             ("/?param=-", "a range"),
             ("/?param=1-9223372036854775808", "a range"),
             ("/?rows=-1", "a number of rows"),
-            ("/?sslmode=require", "TLS"),
+            ("/?sslmode=prefer", "disable, require or verify-full"),
             ("/?query=%zz", "hexadecimal"),
             ("/?query=a%00b", "zero"),
             ("/%ff", "UTF-8"),

@@ -79,7 +79,8 @@ impl SmtpConn {
             self.transaction.said.hear(format!("{} {text}", line.code).as_bytes());
         }
         match self.awaited {
-            // There is no request to blame yet; a server that refuses counts as one that violates the protocol.
+            // There is no request to blame yet.
+            Awaited::Banner | Awaited::Helo if line.code >= 400 => Err(Fault::Named("refused")),
             Awaited::Banner if line.code != 220 => Err(Fault::Malformed),
             Awaited::Banner => {
                 out.fixed(EHLO);

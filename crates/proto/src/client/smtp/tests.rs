@@ -99,7 +99,7 @@ fn a_server_without_ehlo_is_greeted_with_helo() {
 #[test]
 fn what_nobody_asked_for_and_what_is_no_banner_is_a_fault() {
     assert_eq!(talk(&mut *greeted("/", PIPELINING), "250 more\r\n").1, Err(Fault::Unasked));
-    assert_eq!(talk(&mut *conn("/"), "554 go away\r\n").1, Err(Fault::Malformed));
+    assert_eq!(talk(&mut *conn("/"), "554 go away\r\n").1, Err(Fault::Named("refused")));
     assert_eq!(talk(&mut *conn("/"), "HTTP/1.1 400 Bad Request\r\n").1, Err(Fault::Malformed));
 }
 

@@ -3,6 +3,7 @@
 use super::condition::{Bound, Condition, Gate};
 use super::outcome::{CellOutcome, GateCell, GateOutcome};
 use crate::analysis::{Analysis, headline, values};
+use crate::compare::LoadComparison;
 use crate::compare::comparison::{CellPair, MetricRow, RunComparison, estimate};
 use crate::control::failed_controls;
 use crate::number::{figure_with_spread, percent};
@@ -30,6 +31,25 @@ impl Gate {
             None => "there is no cell to judge".to_owned(),
         };
         GateOutcome::of(&self.cells(comparison), nothing)
+    }
+
+    /// Whether the second of two single loads meets it. No interval is known of either, so that neither a change nor a limit can
+    /// be decided.
+    pub fn judge_loads(&self, loads: &LoadComparison<'_>) -> GateOutcome {
+        let verdict = loads.verdict();
+        let outcome = match self.condition {
+            Condition::Verdict(kind) if kind == verdict => CellOutcome::Met(format!("was {}", kind.name())),
+            Condition::Verdict(_) => CellOutcome::Passed,
+            _ if verdict == VerdictKind::Failed => CellOutcome::Met("failed".into()),
+            Condition::Change(..) => CellOutcome::Undecided(
+                "is a single load beside another, so that no interval can be claimed: measure both servers in one plan".into(),
+            ),
+            Condition::Limit(..) => CellOutcome::Undecided(
+                "is a single load without an interval: pitot load --fail-if judges what it saw".into(),
+            ),
+            Condition::Spread(_) => CellOutcome::TooFewRepetitions { have: 1, needed: 2 },
+        };
+        GateOutcome::of(&[GateCell { label: loads.label(), outcome }], String::new())
     }
 
     /// How each cell came out that the gate can speak of: those of both runs, those that the second run lacks, and, where
