@@ -327,7 +327,7 @@ mod tests {
         // The same replies wait where something that was never sampled has taken the CPU from both.
         let taken = Resources {
             server_cpus_busy_s: 0.4 + 0.8 * used().window_s * f64::from(used().server_cpus),
-            ..idle.clone()
+            ..idle
         };
         assert_ne!(fresh(&taken, Some(95)).kind, VerdictKind::NetworkBound);
         let slice = Slice { duration_ns: 2_000_000_000, requests: 1926, ..Slice::default() };
