@@ -311,6 +311,8 @@ server = ["noting"]
             let words: Vec<_> = line.split(|&b| b == 0).map(String::from_utf8_lossy).collect();
             if let [first, subcommand, ..] = &words[..]
                 && *first == program
+                // A child has the lab's words until it executes its own, and is the user's before that.
+                && (subcommand != "run" || process.pid == lab.id())
                 && let [uid, ..] = &status(process.pid, "Uid")[..]
             {
                 let users = seen.entry(subcommand.to_string()).or_default();
