@@ -122,8 +122,8 @@ impl Claim<'_> {
         }
     }
 
-    /// Tells here and on the bus what work waits for, once for each thing, and that it waits no longer. A bus that does not
-    /// answer is told the next time.
+    /// Tells here and on the bus what work waits for, once for each thing, and that it waits no longer. If the bus
+    /// does not answer, the next look says it.
     async fn say_what_it_waits_for(&mut self, waits: Option<String>) {
         let state = waits.clone().map_or(State::Claimed, State::Waiting);
         if state == self.entry.state {

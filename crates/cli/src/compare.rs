@@ -14,8 +14,8 @@ use pitot_results::load::LoadResult;
 use pitot_results::{Failure, Printed, stderr};
 
 use crate::confine::Reader;
-use crate::output::{self, each, is_stdout, print};
-use crate::report::{add_to_job_summary, job_summary, open, write_to};
+use crate::output::{self, each, print};
+use crate::report::{add_to_job_summary, is_drawn, open, write_to};
 use crate::screen::Color;
 
 /// The exit code where no gate is met and one is undecided. 1 is a gate that is met, or a failure; 2 is misuse.
@@ -85,8 +85,8 @@ enum CompareFormat {
 }
 
 impl Compare {
-    /// The results of loads, if that is what is compared.
-    fn loads(&self) -> Result<Option<[LoadResult; 2]>, Failure> {
+    /// The results of loads with their files, if that is what is compared.
+    fn loads(&self) -> Result<Option<[(String, LoadResult); 2]>, Failure> {
         let Some(b) = &self.b else {
             return match is_json(&self.a) {
                 true => Err(Failure::misuse(
@@ -109,7 +109,7 @@ impl Compare {
         }
     }
 
-    fn compare_loads(self, gates: Vec<Gate>, a: &LoadResult, b: &LoadResult) -> Result<ExitCode, Failure> {
+    fn compare_loads(self, gates: Vec<Gate>, loads: &[(String, LoadResult); 2]) -> Result<ExitCode, Failure> {
         let format = match self.format {
             CompareFormat::Terminal => Format::Terminal,
             CompareFormat::Md => Format::Markdown,
@@ -121,18 +121,15 @@ impl Compare {
                 ));
             }
         };
-        let names = [Some(&self.a), self.b.as_ref()]
-            .map(|path| path.map_or_else(String::new, |p| p.display().to_string()));
-        let [file_a, file_b] = &names;
-        let comparison =
-            LoadComparison::of(LoadSide { file: file_a, result: a }, LoadSide { file: file_b, result: b });
+        let [a, b] = loads.each_ref().map(|(file, result)| LoadSide { file, result });
+        let comparison = LoadComparison::of(a, b);
         let judge = |gate: Gate| {
             let outcome = gate.judge_loads(&comparison);
             (gate, outcome)
         };
         let judged: Vec<(Gate, GateOutcome)> = gates.into_iter().map(judge).collect();
         let path = self.output.as_deref();
-        let written = match format == Format::Terminal && path.is_none_or(is_stdout) {
+        let written = match is_drawn(format, path) {
             true => output::draw(&draw_loads(&comparison, &judged, self.color.screen())),
             false => write_to(path, &render_loads(&comparison, &judged, format)),
         };
@@ -144,8 +141,8 @@ impl Compare {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         let gates = self.fail_if.iter().map(|text| gate(text)).collect::<Result<Vec<_>, _>>()?;
         self.reader().confine();
-        if let Some([a, b]) = self.loads()? {
-            return self.compare_loads(gates, &a, &b);
+        if let Some(loads) = self.loads()? {
+            return self.compare_loads(gates, &loads);
         }
         let (a, b) = (open(&self.a)?, self.b.as_deref().map(open).transpose()?);
         if b.is_none() && a.plan.baseline.is_none() {
@@ -179,8 +176,7 @@ impl Compare {
         let page =
             (format == Format::Html && self.output.is_none()).then(|| page_path(&self.a, self.b.as_deref()));
         let path = self.output.as_deref().or(page.as_deref());
-        let is_shown = format == Format::Terminal && path.is_none_or(is_stdout);
-        let write = || match is_shown {
+        let write = || match is_drawn(format, path) {
             true => output::draw(&draw_comparison(&comparison, &judged, self.color.screen())),
             false => write_to(path, &render_comparison(&comparison, &judged, format)),
         };
@@ -200,17 +196,11 @@ impl Compare {
         written?;
         Ok(exit_code(judged.iter().map(|(_, outcome)| outcome)))
     }
-}
 
-impl Compare {
     /// The files that it opens.
     fn reader(&self) -> Reader {
-        let page = page_path(&self.a, self.b.as_deref());
-        let output = self.output.as_deref().filter(|path| !is_stdout(path)).unwrap_or(&page);
-        let summary = job_summary();
-        let written = std::iter::once(output).chain(summary.as_deref());
-        let runs = std::iter::once(&*self.a).chain(self.b.as_deref());
-        written.fold(runs.fold(Reader::default(), Reader::reads_database), Reader::writes)
+        let (a, b) = (&*self.a, self.b.as_deref());
+        Reader::of(std::iter::once(a).chain(b), self.output.as_deref(), &page_path(a, b))
     }
 }
 
@@ -229,7 +219,7 @@ fn is_json(path: &Path) -> bool {
     read.is_ok_and(|n| beginning[..n].trim_ascii_start().starts_with(b"{"))
 }
 
-fn load_result(path: &Path) -> Result<LoadResult, Failure> {
+fn load_result(path: &Path) -> Result<(String, LoadResult), Failure> {
     let wrong = |why: String| {
         Failure::misuse(
             format!("{} is no result of a load: {why}", path.display()),
@@ -239,7 +229,7 @@ fn load_result(path: &Path) -> Result<LoadResult, Failure> {
     let text = std::fs::read_to_string(path).map_err(|e| wrong(e.to_string()))?;
     let result = LoadResult::parse(&text).map_err(|e| wrong(e.to_string()))?;
     match result.printed {
-        Printed::Load => Ok(result),
+        Printed::Load => Ok((path.display().to_string(), result)),
         _ => Err(wrong("another command has written it".into())),
     }
 }

@@ -1,13 +1,14 @@
 //! Rights that commands give up before they parse what strangers wrote (docs/security.md).
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use pitot_results::{Failure, stderr};
-use pitot_sys::Unavailable;
+use pitot_results::Failure;
 use pitot_sys::landlock::{self, Allowed, Tcp};
 use pitot_sys::process::SingleThreaded;
 use rustix::fs::{Mode, OFlags, open};
+
+use crate::output::{is_stdout, job_summary};
 
 /// The files of a command that reads what others have measured. Where the kernel has Landlock they are all that it can open, and it
 /// can connect to nothing.
@@ -17,27 +18,30 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// A file, or a directory, that is read.
+    /// Of a command that reads databases and writes to `output`, or else to `page`, and to the summary of its job. SQLite has files
+    /// beside a database while it reads, in the directory where that really lies.
+    pub(crate) fn of<'p>(
+        databases: impl IntoIterator<Item = &'p Path>,
+        output: Option<&Path>,
+        page: &Path,
+    ) -> Reader {
+        let output = output.filter(|path| !is_stdout(path)).unwrap_or(page);
+        let summary = job_summary();
+        let mut reader = Reader::default();
+        // The command says of a database that it is not there.
+        for path in databases.into_iter().filter_map(|path| path.canonicalize().ok()) {
+            reader = reader.with(directory_of(&path), Allowed::Write);
+        }
+        for path in std::iter::once(output).chain(summary.as_deref()) {
+            // One that is there, or else the directory in which it is made.
+            reader = reader.with(if path.exists() { path } else { directory_of(path) }, Allowed::Write);
+        }
+        reader
+    }
+
+    /// With a file, or a directory, that is read besides.
     pub(crate) fn reads(self, path: &Path) -> Reader {
         self.with(path, Allowed::Read)
-    }
-
-    /// A database. SQLite has files beside it while it reads, in the directory where it really lies.
-    pub(crate) fn reads_database(self, path: &Path) -> Reader {
-        match path.canonicalize() {
-            Ok(path) => self.with(directory_of(&path), Allowed::Write),
-            // The command says that it is not there.
-            Err(_) => self,
-        }
-    }
-
-    /// An output: one that is there, or else the directory in which it is made.
-    pub(crate) fn writes(self, path: &Path) -> Reader {
-        if path.exists() {
-            self.with(path, Allowed::Write)
-        } else {
-            self.with(directory_of(path), Allowed::Write)
-        }
     }
 
     /// What cannot be opened needs no right: the command itself says why it cannot be used.
@@ -47,17 +51,16 @@ impl Reader {
         self
     }
 
+    fn rules(&self) -> Vec<(BorrowedFd<'_>, Allowed)> {
+        self.opened.iter().map(|(place, allowed)| (place.as_fd(), *allowed)).collect()
+    }
+
     /// Gives up all other rights, for good, if the kernel can take them. Must be called while the process has one thread.
     pub(crate) fn confine(self) {
         if let Some(proof) = SingleThreaded::check() {
             // Without Landlock it reads with the rights of its user, as docs/security.md says.
-            let _ = self.restrict(proof, Tcp::None);
+            let _ = landlock::confine(proof, &self.rules(), Tcp::None);
         }
-    }
-
-    fn restrict(&self, proof: SingleThreaded, tcp: Tcp) -> Result<u32, Unavailable> {
-        let rules: Vec<_> = self.opened.iter().map(|(place, allowed)| (place.as_fd(), *allowed)).collect();
-        landlock::confine(proof, &rules, tcp)
     }
 }
 
@@ -70,15 +73,5 @@ fn directory_of(path: &Path) -> &Path {
 /// # Errors
 /// What this kernel lacks, with a cure.
 pub(crate) fn load() -> Result<(), Failure> {
-    let several =
-        || Failure::run("rights must be given up before any thread is started", "please report this");
-    let proof = SingleThreaded::check().ok_or_else(several)?;
-    let version = Reader::default()
-        .reads(Path::new("/proc"))
-        .restrict(proof, Tcp::All)
-        .map_err(|missing| Failure::misuse(missing.to_string(), missing.cure))?;
-    stderr::line(format_args!(
-        "pitot: confined by Landlock, version {version} (docs/security.md says what that forbids)"
-    ));
-    Ok(())
+    pitot_serve::confine_to(&Reader::default().reads(Path::new("/proc")).rules(), Tcp::All)
 }

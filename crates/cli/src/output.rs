@@ -58,6 +58,11 @@ pub(crate) fn is_stdout(path: &Path) -> bool {
     path == Path::new("-")
 }
 
+/// The file to which each step of a job of GitHub Actions adds its summary, if this is one.
+pub(crate) fn job_summary() -> Option<PathBuf> {
+    std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
 /// Writes one JSON document and an end of line. A reader that has gone away is no failure.
 pub(crate) fn write_json(out: &mut dyn Write, json: serde_json::Result<String>) -> Result<(), Failure> {
     let written = json.map_err(io::Error::from).and_then(|json| whole(out, &format!("{}\n", visible(&json))));

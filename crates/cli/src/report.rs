@@ -14,7 +14,7 @@ use pitot_soak::{Soak, is_soak};
 
 use crate::confine::Reader;
 use crate::floor::{RequestArg, floor_of_run};
-use crate::output::{self, each, is_stdout, print};
+use crate::output::{self, each, is_stdout, job_summary, print};
 use crate::screen::Color;
 
 /// Report the results of a run.
@@ -93,7 +93,7 @@ impl Report {
 
     /// Writes the report of a run in one format.
     fn write(&self, run: &Run, format: Format) -> Result<ExitCode, Failure> {
-        if format == Format::Terminal && self.is_shown() {
+        if is_drawn(format, self.output.as_deref()) {
             return output::draw(&draw(run, self.color.screen())).map(|()| ExitCode::SUCCESS);
         }
         let default = (format == Format::Html).then(|| page_path(&run.path));
@@ -110,17 +110,8 @@ impl Report {
 
     /// The files that it opens.
     fn reader(&self) -> Reader {
-        let page = page_path(&self.file);
-        let outputs = self.output.as_deref().filter(|path| !is_stdout(path)).unwrap_or(&page);
-        let summary = job_summary();
-        let written = std::iter::once(outputs).chain(summary.as_deref());
-        let reader = written.fold(Reader::default().reads_database(&self.file), Reader::writes);
+        let reader = Reader::of([&*self.file], self.output.as_deref(), &page_path(&self.file));
         self.floor.iter().fold(reader, |reader, path| reader.reads(path))
-    }
-
-    /// Whether text goes to standard output.
-    fn is_shown(&self) -> bool {
-        self.output.as_deref().is_none_or(is_stdout)
     }
 
     /// Writes the report, and prints the name of a file that the user did not name.
@@ -147,7 +138,7 @@ impl Report {
             return soak_summary_and_page(&self.file, self.full, self.color).map(|_| ExitCode::SUCCESS);
         };
         let soak = open_soak(&self.file, self.full)?;
-        if format == Format::Terminal && self.is_shown() {
+        if is_drawn(format, self.output.as_deref()) {
             let drawn = pitot_report::soak::draw(&soak, self.color.screen());
             return output::draw(&drawn).map(|()| ExitCode::SUCCESS);
         }
@@ -220,6 +211,11 @@ pub(crate) fn open(path: &Path) -> Result<Run, Failure> {
     Ok(Run::open(path)?)
 }
 
+/// Whether a report is text on the standard output, which is drawn for its screen.
+pub(crate) fn is_drawn(format: Format, output: Option<&Path>) -> bool {
+    format == Format::Terminal && output.is_none_or(is_stdout)
+}
+
 /// Writes to a file, or to the standard output for none and for `-`.
 pub(crate) fn write_to(path: Option<&Path>, text: &str) -> Result<(), Failure> {
     match path.filter(|p| !is_stdout(p)) {
@@ -240,11 +236,6 @@ pub(crate) fn add_to_job_summary(markdown: &str) -> Result<(), Failure> {
             "let GITHUB_STEP_SUMMARY name a file that can be written, or unset it",
         )
     })
-}
-
-/// Where that summary is.
-pub(crate) fn job_summary() -> Option<PathBuf> {
-    std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
 /// The page next to a run file.

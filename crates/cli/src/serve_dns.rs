@@ -9,6 +9,7 @@ use clap::Args;
 use pitot_dns::{MailHost, Responder, Sockets, ZoneOptions};
 use pitot_meter::units;
 use pitot_results::Failure;
+use pitot_sys::landlock::Tcp;
 use pitot_sys::signal::{Signal, SignalFd};
 use pitot_sys::user::User;
 use serde_json::{Map, Value, json};
@@ -81,7 +82,7 @@ impl DnsArgs {
         let addr = sockets.addr().map_err(cannot_listen)?;
         crate::user::become_user(user)?;
         if confine {
-            pitot_serve::confine_to_open_files()?;
+            pitot_serve::confine_to(&[], Tcp::None)?;
         }
         let started = sockets.start(&responder, threads.unwrap_or(THREADS).max(1));
         started.map_err(|e| Failure::run(format!("cannot start a thread: {e}"), "raise ulimit -u"))?;

@@ -185,12 +185,12 @@ pub fn drifts(series: &[Series<'_>], question: &Question) -> Vec<Result<Drift, T
     drifts
 }
 
-/// What a series of so many seconds did not show is told for an hour, and from then on for a day: a bound for a time many
+/// What a series of so many seconds did not show is given by the hour, and of a longer one by the day: a bound for a time many
 /// times as long as the series says nothing.
 const DAY_FROM_S: f64 = 6.0 * 3600.0;
 
 impl Drift {
-    /// The hours for which what was not seen is told, and their name.
+    /// The hours for which the bound is given, and their name.
     pub(crate) fn told_for(&self) -> (f64, &'static str) {
         if self.seconds < DAY_FROM_S { (1.0, "an hour") } else { (24.0, "a day") }
     }

@@ -52,7 +52,7 @@ pub use mechanism::{Kind, MECHANISMS, Mechanism, find as find_mechanism};
 pub use model::{Listens, MODELS, Model, find as find_model};
 pub use pairs::{Pair, default_mechanism, pairs};
 pub use plan::ServePlan;
-pub use rights::{become_user, confine_to_open_files};
+pub use rights::{become_user, confine_to};
 pub use server::Server;
 pub use standard_input::serve_standard_input;
 pub use supervise::{Summary, run};

@@ -98,20 +98,20 @@ fn confine(plan: &ServePlan, server: &Server, proof: SingleThreaded) -> Result<(
     }
     // The socket is removed when the server stops.
     rules.extend(socket.iter().map(|directory| (directory.as_fd(), Allowed::Remove)));
-    restrict(proof, &rules)
+    restrict(proof, &rules, Tcp::None)
 }
 
-/// Confines this process to files that are open. Must be called while it has one thread.
+/// Confines this process to files that are open, to these, and to these connections, and says so. Must be called while it has one
+/// thread.
 ///
 /// # Errors
 /// What this kernel lacks, with a cure.
-pub fn confine_to_open_files() -> Result<(), Failure> {
-    let proof = SingleThreaded::check().ok_or_else(several_threads)?;
-    restrict(proof, &[])
+pub fn confine_to(rules: &[(BorrowedFd<'_>, Allowed)], tcp: Tcp) -> Result<(), Failure> {
+    restrict(SingleThreaded::check().ok_or_else(several_threads)?, rules, tcp)
 }
 
-fn restrict(proof: SingleThreaded, rules: &[(BorrowedFd<'_>, Allowed)]) -> Result<(), Failure> {
-    let version = landlock::confine(proof, rules, Tcp::None).map_err(unavailable)?;
+fn restrict(proof: SingleThreaded, rules: &[(BorrowedFd<'_>, Allowed)], tcp: Tcp) -> Result<(), Failure> {
+    let version = landlock::confine(proof, rules, tcp).map_err(unavailable)?;
     stderr::line(format_args!(
         "pitot: confined by Landlock, version {version} (docs/security.md says what that forbids)"
     ));

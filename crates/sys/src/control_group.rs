@@ -40,21 +40,36 @@ pub fn all_below(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// A hierarchy of control groups, or a part of one, that is mounted.
+struct Hierarchy<'m> {
+    /// The options of version 1, which name its controllers; none of version 2.
+    controllers: Option<&'m str>,
+    /// The group that is mounted, and where.
+    root: &'m str,
+    place: &'m str,
+}
+
+/// Those that the text of /proc/PID/mountinfo names.
+fn hierarchies(mounts: &str) -> impl Iterator<Item = Hierarchy<'_>> {
+    mounts.lines().filter_map(|line| {
+        // proc_pid_mountinfo(5): ID PARENT DEVICE ROOT MOUNTPOINT OPTIONS ... - TYPE SOURCE SUPEROPTIONS
+        let (place, system) = line.split_once(" - ")?;
+        let mut system = system.split(' ');
+        let controllers = match system.next()? {
+            "cgroup2" => None,
+            "cgroup" => Some(system.nth(1)?),
+            _ => return None,
+        };
+        let mut fields = place.split(' ').skip(3);
+        Some(Hierarchy { controllers, root: fields.next()?, place: fields.next()? })
+    })
+}
+
 /// The directories of the groups that have this name, such as `nginx.service`, in all hierarchies that the text of
 /// /proc/PID/mountinfo names, those of version 2 first.
 pub fn groups_named(mounts: &str, name: &str) -> Vec<PathBuf> {
-    let mut roots: Vec<(bool, &str)> = mounts
-        .lines()
-        .filter_map(|line| {
-            let (place, system) = line.split_once(" - ")?;
-            let is_old = match system.split(' ').next()? {
-                "cgroup2" => false,
-                "cgroup" => true,
-                _ => return None,
-            };
-            Some((is_old, place.split(' ').nth(4)?))
-        })
-        .collect();
+    let mut roots: Vec<(bool, &str)> =
+        hierarchies(mounts).map(|of| (of.controllers.is_some(), of.place)).collect();
     roots.sort();
     let all = roots.iter().flat_map(|(_, root)| all_below(Path::new(root)));
     all.filter(|dir| dir.file_name().is_some_and(|last| last == name)).collect()
@@ -64,17 +79,11 @@ pub fn groups_named(mounts: &str, name: &str) -> Vec<PathBuf> {
 /// in the hierarchy of a controller.
 pub fn of_process(mounts: &str, memberships: &str, controller: Option<&str>) -> Option<PathBuf> {
     let has = |list: &str| list.split(',').any(|word| Some(word) == controller);
-    // proc_pid_mountinfo(5): ID PARENT DEVICE ROOT MOUNTPOINT OPTIONS ... - TYPE SOURCE SUPEROPTIONS
-    let (root, mount) = mounts.lines().find_map(|line| {
-        let (place, system) = line.split_once(" - ")?;
-        let mut system = system.split(' ');
-        let fits = match controller {
-            None => system.next() == Some("cgroup2"),
-            Some(_) => system.next() == Some("cgroup") && has(system.nth(1)?),
-        };
-        let mut fields = place.split(' ').skip(3);
-        fits.then_some((fields.next()?, fields.next()?))
-    })?;
+    let fits = |of: &Hierarchy<'_>| match controller {
+        None => of.controllers.is_none(),
+        Some(_) => of.controllers.is_some_and(has),
+    };
+    let Hierarchy { root, place, .. } = hierarchies(mounts).find(fits)?;
     // cgroups(7): ID:CONTROLLERS:PATH
     let path = memberships.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':').skip(1);
@@ -83,7 +92,7 @@ pub fn of_process(mounts: &str, memberships: &str, controller: Option<&str>) -> 
         fits.then(|| fields.next()).flatten()
     })?;
     let below = if root == "/" { path } else { path.strip_prefix(root)? };
-    Some(Path::new(mount).join(below.trim_start_matches('/')))
+    Some(Path::new(place).join(below.trim_start_matches('/')))
 }
 
 #[cfg(test)]

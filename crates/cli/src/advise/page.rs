@@ -9,6 +9,7 @@ use pitot_meter::units::grouped;
 
 use super::{Advice, Tried};
 use crate::run::minutes;
+use crate::screen::wrapped;
 
 /// Rules of the host that are shown in full.
 const RULES_MAX: usize = 6;
@@ -64,29 +65,11 @@ impl Page {
     }
 
     fn item(&mut self, text: &str) {
-        self.wrapped("- ", "  ", text);
+        self.text += &wrapped("- ", "  ", text.split_whitespace(), self.width);
     }
 
     fn line(&mut self, indent: &str, text: &str) {
-        self.wrapped(indent, indent, text);
-    }
-
-    fn wrapped(&mut self, first: &str, others: &str, text: &str) {
-        let mut line = first.to_owned();
-        let mut is_empty = true;
-        for word in text.split_whitespace() {
-            if !is_empty && line.chars().count() + 1 + word.chars().count() > self.width {
-                let _ = writeln!(self.text, "{}", line.trim_end());
-                line = others.to_owned();
-                is_empty = true;
-            }
-            if !is_empty {
-                line.push(' ');
-            }
-            line.push_str(word);
-            is_empty = false;
-        }
-        let _ = writeln!(self.text, "{}", line.trim_end());
+        self.text += &wrapped(indent, indent, text.split_whitespace(), self.width);
     }
 }
 

@@ -151,10 +151,8 @@ impl Apply {
 
 /// The changes that make what can be set here be set again at every boot, and the keys of profiles for which there is no file.
 fn at_every_boot(machine: &Machine, wanted: &[Wanted]) -> Result<(Vec<Wanted>, Vec<String>), Failure> {
-    let is_here = |want: &&Wanted| {
-        setting::of(&want.change.key).is_some_and(|setting| setting.read(machine, &want.change.key).is_ok())
-    };
-    let here: Vec<&Wanted> = wanted.iter().filter(is_here).collect();
+    let here: Vec<&Wanted> =
+        wanted.iter().filter(|want| setting::is_here(machine, &want.change.key)).collect();
     let (files, impossible) = setting::at_every_boot(machine, here.iter().map(|want| &want.change));
     let asked = |key: &&&str| here.iter().any(|want| want.change.key == **key && want.is_required);
     if let Some(key) = impossible.iter().find(asked) {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::Format;
 use crate::output::draw;
-use crate::screen::Color;
+use crate::screen::{Color, wrapped};
 
 /// Look whether this machine is set up for servers and load: what is set, what is wanted and why, and how to mend it.
 ///
@@ -180,20 +180,7 @@ impl Page {
     /// Lines of some words, indented.
     fn wrapped(&self, text: &str) -> String {
         let indent = " ".repeat(INDENT);
-        let mut lines = String::new();
-        let mut line = indent.clone();
-        let length = |text: &str| text.chars().count();
-        for word in text.split(' ') {
-            if length(&line) + 1 + length(word) > self.width && line.len() > INDENT {
-                lines += &format!("{}\n", line.trim_end());
-                line.clone_from(&indent);
-            }
-            if line.len() > INDENT {
-                line.push(' ');
-            }
-            line += word;
-        }
-        format!("{lines}{}\n", line.trim_end())
+        wrapped(&indent, &indent, text.split(' '), self.width)
     }
 
     fn paint(&self, color: &str, text: &str) -> Drawn {

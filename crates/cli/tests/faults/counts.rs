@@ -109,7 +109,7 @@ pub(crate) fn agrees(fault: &Value, repetition: &Repetition) -> bool {
             assert!(!is_outage, "an outage of {after} steps: {fault:#}");
         }
         Some(_) => {
-            // It is told when the step is over in which the reply came.
+            // The moment is the end of the step in which the reply came.
             let reply = moment("first_reply_s").unwrap() - 1;
             assert!(counts.right(reply..reply + 1) > 0, "no reply came then: {fault:#}");
             let silent = reply - SILENT_MIN..reply;

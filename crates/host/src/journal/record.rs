@@ -1,8 +1,9 @@
 //! The lines of a journal, and what is left to undo after them.
 
-use crate::setting::file_that_outlasts_boot;
 use pitot_results::Failure;
 use serde::{Deserialize, Serialize};
+
+use crate::setting::file_that_outlasts_boot;
 
 /// What the first line begins with.
 const FIRST: &str = "{\"record\":\"journal\",";

@@ -1,4 +1,4 @@
-use super::entry::{Profile, at_least, set};
+use super::entry::{BURSTS, HALF_OPEN, Profile, at_least, set};
 
 pub(super) const PROFILE: Profile = Profile {
     name: "cache",
@@ -6,14 +6,14 @@ pub(super) const PROFILE: Profile = Profile {
     source: "Redis: latency and administration; Documentation/admin-guide/sysctl/vm.rst; docs/host.md",
     settings: &[
         at_least("net.core.somaxconn", "65535", "All clients of an application reconnect at once."),
-        at_least("net.ipv4.tcp_max_syn_backlog", "65535", "As many may be half open."),
+        HALF_OPEN,
         set("vm.overcommit_memory", "1", "A cache that forks to save itself is not refused."),
         set("vm.swappiness", "1", "A value that is swapped out takes a thousand times as long."),
         set("thp.enabled", "madvise", "A page that is copied after a fork is 4 KiB, not 2 MiB."),
         set("thp.defrag", "madvise", "No page fault waits for memory to be compacted."),
         set("kernel.numa_balancing", "0", "No page is unmapped to see who uses it."),
         set("net.ipv4.tcp_slow_start_after_idle", "0", "Clients are idle between requests."),
-        at_least("net.core.netdev_max_backlog", "16384", "Bursts wait for a CPU rather than being dropped."),
+        BURSTS,
         set("cpu.governor", "performance", "No request waits for a clock to speed up."),
     ],
     gone: &[],

@@ -73,6 +73,19 @@ pub(super) const fn at_least(key: &'static str, value: &'static str, why: &'stat
     ProfileSetting { key, value, at_least: true, why }
 }
 
+/// Of connections, beside a `net.core.somaxconn` of 65535.
+pub(super) const HALF_OPEN: ProfileSetting =
+    at_least("net.ipv4.tcp_max_syn_backlog", "65535", "As many may be half open.");
+/// Of packets, to a server.
+pub(super) const BURSTS: ProfileSetting =
+    at_least("net.core.netdev_max_backlog", "16384", "Bursts wait for a CPU rather than being dropped.");
+/// Before the range of ports is widened.
+pub(super) const PORTS_OF_SERVICES: ProfileSetting = set(
+    "net.ipv4.ip_local_reserved_ports",
+    "listening",
+    "No outgoing connection takes the port of a service that listens now.",
+);
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,4 +1,4 @@
-use super::entry::{Profile, at_least, set};
+use super::entry::{HALF_OPEN, Profile, at_least, set};
 
 pub(super) const PROFILE: Profile = Profile {
     name: "java",
@@ -31,7 +31,7 @@ pub(super) const PROFILE: Profile = Profile {
             "65535",
             "A listener's queue holds what arrives in a pause of the collector.",
         ),
-        at_least("net.ipv4.tcp_max_syn_backlog", "65535", "As many may be half open."),
+        HALF_OPEN,
         set("cpu.governor", "performance", "Compiler and collector do not wait for a clock to speed up."),
     ],
     gone: &[],

@@ -1,15 +1,11 @@
-use super::entry::{Profile, at_least, set};
+use super::entry::{PORTS_OF_SERVICES, Profile, at_least, set};
 
 pub(super) const PROFILE: Profile = Profile {
     name: "load-generator",
     summary: "the machine that makes load: many ports, and nothing that adds noise",
     source: "Documentation/networking/ip-sysctl.rst; docs/host.md",
     settings: &[
-        set(
-            "net.ipv4.ip_local_reserved_ports",
-            "listening",
-            "No outgoing connection takes the port of a service that listens now.",
-        ),
+        PORTS_OF_SERVICES,
         set(
             "net.ipv4.ip_local_port_range",
             "1024 65535",

@@ -1,4 +1,4 @@
-use super::entry::{Profile, at_least, set};
+use super::entry::{BURSTS, HALF_OPEN, PORTS_OF_SERVICES, Profile, at_least, set};
 
 pub(super) const PROFILE: Profile = Profile {
     name: "proxy",
@@ -10,13 +10,9 @@ pub(super) const PROFILE: Profile = Profile {
             "65535",
             "A listener's queue holds a burst of connections while the proxy is busy.",
         ),
-        at_least("net.ipv4.tcp_max_syn_backlog", "65535", "As many may be half open."),
+        HALF_OPEN,
         set("net.ipv4.tcp_syncookies", "1", "A flood of SYNs does not shut others out."),
-        set(
-            "net.ipv4.ip_local_reserved_ports",
-            "listening",
-            "No outgoing connection takes the port of a service that listens now.",
-        ),
+        PORTS_OF_SERVICES,
         set(
             "net.ipv4.ip_local_port_range",
             "1024 65535",
@@ -45,7 +41,7 @@ pub(super) const PROFILE: Profile = Profile {
         ),
         at_least("net.ipv4.tcp_wmem", "4096 65536 16777216", "Send buffers can, too."),
         set("net.ipv4.tcp_mtu_probing", "1", "A path that drops large segments without a word is found out."),
-        at_least("net.core.netdev_max_backlog", "16384", "Bursts wait for a CPU rather than being dropped."),
+        BURSTS,
         at_least("fs.nr_open", "1048576", "A process may have a descriptor for each of both connections."),
         set("vm.swappiness", "10", "Buffers of connections stay in memory."),
     ],

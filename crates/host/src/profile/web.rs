@@ -1,4 +1,4 @@
-use super::entry::{Profile, at_least, set};
+use super::entry::{BURSTS, HALF_OPEN, PORTS_OF_SERVICES, Profile, at_least, set};
 
 pub(super) const PROFILE: Profile = Profile {
     name: "web",
@@ -10,7 +10,7 @@ pub(super) const PROFILE: Profile = Profile {
             "65535",
             "A listener's queue holds a burst of connections while the server is busy.",
         ),
-        at_least("net.ipv4.tcp_max_syn_backlog", "65535", "As many may be half open."),
+        HALF_OPEN,
         set("net.ipv4.tcp_syncookies", "1", "A flood of SYNs does not shut others out."),
         set(
             "net.ipv4.tcp_abort_on_overflow",
@@ -29,11 +29,7 @@ pub(super) const PROFILE: Profile = Profile {
         ),
         at_least("net.ipv4.tcp_wmem", "4096 65536 16777216", "Send buffers can, too."),
         set("net.ipv4.tcp_moderate_rcvbuf", "1", "The kernel sizes them by need."),
-        set(
-            "net.ipv4.ip_local_reserved_ports",
-            "listening",
-            "No outgoing connection takes the port of a service that listens now.",
-        ),
+        PORTS_OF_SERVICES,
         set("net.ipv4.ip_local_port_range", "1024 65535", "A proxy has more ports towards its backends."),
         set(
             "net.ipv4.tcp_tw_reuse",
@@ -41,7 +37,7 @@ pub(super) const PROFILE: Profile = Profile {
             "Ports in TIME-WAIT serve new outgoing connections. The kernel's documentation warns against it without advice of experts.",
         ),
         at_least("net.ipv4.tcp_max_tw_buckets", "2000000", "TIME-WAIT is not cut short."),
-        at_least("net.core.netdev_max_backlog", "16384", "Bursts wait for a CPU rather than being dropped."),
+        BURSTS,
         set("thp.enabled", "madvise", "Huge pages for those who ask for them."),
         set("vm.swappiness", "10", "Memory of the server stays in memory."),
     ],

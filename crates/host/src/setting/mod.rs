@@ -58,6 +58,11 @@ pub fn of(key: &str) -> Option<&'static Setting> {
     SETTINGS.iter().find(|setting| (setting.owns)(key))
 }
 
+/// Whether a machine has the setting of a concrete key.
+pub fn is_here(machine: &Machine, key: &str) -> bool {
+    of(key).is_some_and(|setting| setting.read(machine, key).is_ok())
+}
+
 /// Whether `key` has the form of a setting that `key=value` could mean, on this machine or another.
 pub fn is_setting(machine: &Machine, key: &str, value: &str) -> bool {
     SETTINGS.iter().any(|setting| (setting.expand)(machine, key, value).is_some())

@@ -45,10 +45,8 @@ pub(super) fn settings(plan: &Plan, factor: &str, level: &str) -> Vec<(String, S
 /// Whether this machine has a setting of that key.
 pub(super) fn is_here(key: &str) -> bool {
     let machine = Machine::here();
-    let read = |change: &Change| {
-        pitot_host::setting::of(&change.key).is_some_and(|kind| kind.read(&machine, &change.key).is_ok())
-    };
-    expand(&machine, key, "").is_ok_and(|changes| changes.iter().any(read))
+    let is_one_here = |change: &Change| pitot_host::setting::is_here(&machine, &change.key);
+    expand(&machine, key, "").is_ok_and(|changes| changes.iter().any(is_one_here))
 }
 
 /// What settings change on this machine. The error is a sentence.

@@ -71,12 +71,11 @@ fn outcomes(gates: &[(Gate, GateOutcome)]) -> Vec<Value> {
     gates
         .iter()
         .map(|(gate, outcome)| {
-            let (word, reasons) = match outcome {
-                GateOutcome::Passed => ("passed", Vec::new()),
-                GateOutcome::Met(cells) => ("met", cells.clone()),
-                GateOutcome::Undecided(why) => ("undecided", why.clone()),
+            let reasons = match outcome {
+                GateOutcome::Passed => &[][..],
+                GateOutcome::Met(reasons) | GateOutcome::Undecided(reasons) => reasons,
             };
-            json!({"gate": gate.to_string(), "outcome": word, "reasons": reasons})
+            json!({"gate": gate.to_string(), "outcome": outcome.word(), "reasons": reasons})
         })
         .collect()
 }

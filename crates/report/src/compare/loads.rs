@@ -245,7 +245,7 @@ pub fn draw_loads(c: &LoadComparison<'_>, gates: &[(Gate, GateOutcome)], screen:
     let width = |i: usize| rows.iter().map(|(_, cells)| cells[i].chars().count()).max().unwrap_or(0).max(3);
     let [a, b, ratio] = [width(0), width(1), width(2)];
     let label = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    out.line(None, &format!("  {:label$}  {:>a$}  {:>b$}  {:>ratio$}", "", "A", "B", "B/A"));
+    let _ = writeln!(out, "  {:label$}  {:>a$}  {:>b$}  {:>ratio$}", "", "A", "B", "B/A");
     for (name, [of_a, of_b, times]) in &rows {
         let _ = writeln!(out, "  {name:label$}  {of_a:>a$}  {of_b:>b$}  {times:>ratio$}");
     }
@@ -291,12 +291,7 @@ fn json_of(c: &LoadComparison<'_>, gates: &[(Gate, GateOutcome)]) -> String {
         json!({ "name": row.name, "unit": row.unit.symbol(), "a": row.a, "b": row.b, "ratio": row.ratio() })
     });
     let outcomes = gates.iter().map(|(gate, outcome)| {
-        let word = match outcome {
-            GateOutcome::Passed => "passed",
-            GateOutcome::Met(_) => "met",
-            GateOutcome::Undecided(_) => "undecided",
-        };
-        json!({ "fail_if": gate.to_string(), "outcome": word, "sentence": outcome.sentence(gate) })
+        json!({ "fail_if": gate.to_string(), "outcome": outcome.word(), "sentence": outcome.sentence(gate) })
     });
     let object = json!({
         "schema": "pitot-compare-loads/1",

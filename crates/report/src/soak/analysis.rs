@@ -56,6 +56,13 @@ impl<'a> Analysis<'a> {
         Analysis { soak, subjects, machine, machine_drifts }
     }
 
+    /// The loads, each with the name of its server.
+    pub(super) fn loads(&self) -> impl Iterator<Item = (&str, &LoadFigures<'a>)> {
+        self.subjects
+            .iter()
+            .flat_map(|subject| subject.loads.iter().map(|load| (subject.subject.name.as_str(), load)))
+    }
+
     /// What is said of the figures of servers.
     pub(super) fn judged(&self) -> impl Iterator<Item = &Judged> {
         self.subjects.iter().flat_map(|subject| &subject.drifts)

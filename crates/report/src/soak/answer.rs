@@ -49,8 +49,7 @@ pub(super) fn served(a: &Analysis<'_>) -> Vec<String> {
 
 /// Servers that did not keep what they had acknowledged.
 fn lost<'a>(a: &'a Analysis<'_>) -> impl Iterator<Item = String> + 'a {
-    let loads = a.subjects.iter().flat_map(|subject| subject.loads.iter().map(move |load| (subject, load)));
-    loads.filter(|(_, load)| load.load.totals.lost > 0).map(|(subject, load)| {
+    a.loads().filter(|(_, load)| load.load.totals.lost > 0).map(|(name, load)| {
         let totals = &load.load.totals;
         let what = match totals.kept {
             Some(Kept::Mail) => "mails",
@@ -58,7 +57,7 @@ fn lost<'a>(a: &'a Analysis<'_>) -> impl Iterator<Item = String> + 'a {
             None => "requests",
         };
         let (lost, all) = (grouped(totals.lost), grouped(totals.acknowledged));
-        format!("**{}** lost {lost} of {all} {what} that it had acknowledged", subject.subject.name)
+        format!("**{name}** lost {lost} of {all} {what} that it had acknowledged")
     })
 }
 

@@ -1,16 +1,13 @@
 //! Whether a soak can be relied on: whether all of it was run, and what disturbed it.
 
 use pitot_meter::units::span;
+use pitot_results::MISSED_SHARE_MAX;
 use pitot_soak::record::{Event, EventKind, State};
 
-use super::analysis::Analysis;
+use super::analysis::{Analysis, LoadFigures};
 use crate::number::percent;
 use crate::text::sentence;
 use crate::trust::{Grade, Trust};
-
-/// Requests that were due and could not be sent, as a share of all that were due: more are not the load that was asked for. The
-/// verdict `rate-missed` of a run has the same limit.
-const MISSED_MAX: f64 = 0.01;
 
 /// Events that are no doing of the servers, gravest first.
 const DISTURBING: [EventKind; 8] = [
@@ -42,7 +39,8 @@ pub(super) fn trust(a: &Analysis<'_>) -> Trust {
         reasons
             .push("All of the time was run under load, and nothing else disturbed the servers.".to_owned());
     }
-    let (all, unsure) = (a.judged().count(), a.judged().filter(|judged| judged.is_too_short()).count());
+    let all = a.judged().count();
+    let unsure = all - a.sure().count();
     let notes = (unsure > 0 && !tells_nothing).then(|| {
         format!("Of {unsure} of {all} figures it is too short to tell whether they drift; the sentences below name them.")
     });
@@ -63,18 +61,15 @@ fn incomplete(a: &Analysis<'_>) -> Vec<String> {
 
 /// Loads that could not send what they were asked for.
 fn missed(a: &Analysis<'_>) -> Vec<String> {
-    let loads = a.subjects.iter().flat_map(|subject| subject.loads.iter().map(move |load| (subject, load)));
-    let share =
-        |(subject, load): (&super::analysis::SubjectFigures<'_>, &super::analysis::LoadFigures<'_>)| {
-            let totals = &load.load.totals;
-            let due = totals.completed as f64 + totals.errors as f64 + totals.missed as f64;
-            let missed = totals.missed as f64 / due.max(1.0);
-            (missed > MISSED_MAX).then(|| {
-                let name = &subject.subject.name;
-                format!("{} of the requests that were due to **{name}** could not be sent.", percent(missed))
-            })
-        };
-    loads.filter_map(share).collect()
+    let told = |(name, load): (&str, &LoadFigures<'_>)| {
+        let totals = &load.load.totals;
+        let due = totals.completed as f64 + totals.errors as f64 + totals.missed as f64;
+        let missed = totals.missed as f64 / due.max(1.0);
+        (missed > MISSED_SHARE_MAX).then(|| {
+            format!("{} of the requests that were due to **{name}** could not be sent.", percent(missed))
+        })
+    };
+    a.loads().filter_map(told).collect()
 }
 
 /// The sentence of the longest event of a kind, with how often such happened and for how long.

@@ -29,10 +29,16 @@ pub struct Watched {
     started: u64,
 }
 
+impl From<&Process> for Watched {
+    fn from(process: &Process) -> Watched {
+        Watched { pid: process.pid, started: process.stat.started }
+    }
+}
+
 impl Watched {
     /// The process that has that number now; none if there is none, or it has ended and was not waited for.
     pub fn of(pid: u32) -> Option<Watched> {
-        Process::read(pid).map(|process| Watched { pid, started: process.stat.started })
+        Process::read(pid).as_ref().map(Watched::from)
     }
 
     /// Whether it goes on.
@@ -103,7 +109,7 @@ fn first_of(members: &[Process]) -> Option<Watched> {
     let pids: HashSet<u32> = members.iter().map(|process| process.pid).collect();
     let roots = members.iter().filter(|process| !pids.contains(&process.stat.parent));
     let first = roots.min_by_key(|process| (process.stat.started, process.pid))?;
-    Some(Watched { pid: first.pid, started: first.stat.started })
+    Some(first.into())
 }
 
 /// How a load is started.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::commands::{write_array, write_bulk};
+use super::commands::{begin_array, write_array, write_bulk};
 use super::login::{Greeting, Login, line};
 use super::refusal;
 use crate::client::cache::Incoming;
@@ -12,7 +12,7 @@ use crate::client::outgoing::Outgoing;
 use crate::client::protocol::{ClientConn, ClientOptions};
 use crate::client::said::Said;
 use crate::client::session::{Template, Values};
-use crate::memcache::{Digits, unsigned};
+use crate::memcache::unsigned;
 
 /// Commands that are not for a run, and why.
 const REFUSED: &[(&str, &str)] = &[
@@ -216,9 +216,7 @@ impl ClientConn for CommandConn {
                 let values = Values::of(draw);
                 let mut draws = values.draws();
                 let out = out.buffer();
-                out.push(b'*');
-                out.extend_from_slice(Digits::of(words.len() as u64).as_slice());
-                out.extend_from_slice(b"\r\n");
+                begin_array(words.len() as u64, |piece| out.extend_from_slice(piece));
                 for word in words {
                     self.word.clear();
                     word.write(values, &mut draws, 0, &mut self.word);

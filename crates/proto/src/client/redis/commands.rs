@@ -28,9 +28,8 @@ pub(super) fn write_request(workload: &Workload, tag: Tag, out: &mut Outgoing) {
     if workload.multiget == 1 {
         out.bytes(b"*2\r\n$3\r\nGET\r\n");
     } else {
-        out.bytes(b"*");
-        out.bytes(Digits::of(workload.multiget + 1).as_slice());
-        out.bytes(b"\r\n$4\r\nMGET\r\n");
+        begin_array(workload.multiget + 1, |bytes| out.bytes(bytes));
+        out.bytes(b"$4\r\nMGET\r\n");
     }
     for index in 0..workload.multiget {
         write_bulk(workload.keys.key(workload.key_of(tag, index)).as_slice(), &mut |bytes: &[u8]| {
@@ -41,10 +40,15 @@ pub(super) fn write_request(workload: &Workload, tag: Tag, out: &mut Outgoing) {
 
 /// Writes a command: an array of bulk strings.
 pub(super) fn write_array(words: &[&[u8]], mut out: impl FnMut(&[u8])) {
-    out(b"*");
-    out(Digits::of(words.len() as u64).as_slice());
-    out(b"\r\n");
+    begin_array(words.len() as u64, &mut out);
     words.iter().for_each(|word| write_bulk(word, &mut out));
+}
+
+/// Begins an array of so many bulk strings.
+pub(super) fn begin_array(words: u64, mut out: impl FnMut(&[u8])) {
+    out(b"*");
+    out(Digits::of(words).as_slice());
+    out(b"\r\n");
 }
 
 /// Writes a bulk string.

@@ -45,6 +45,15 @@ pub enum GateOutcome {
 }
 
 impl GateOutcome {
+    /// In JSON.
+    pub(in crate::compare) fn word(&self) -> &'static str {
+        match self {
+            GateOutcome::Passed => "passed",
+            GateOutcome::Met(_) => "met",
+            GateOutcome::Undecided(_) => "undecided",
+        }
+    }
+
     /// What follows from the cells: one that meets the gate decides it, else one that is undecided.
     pub(super) fn of(cells: &[GateCell], nothing: String) -> GateOutcome {
         let mut met = Vec::new();
