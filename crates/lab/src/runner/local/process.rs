@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use pitot_sys::Mark;
 use pitot_sys::spawn;
@@ -20,6 +21,10 @@ use crate::runner::executor::{Command, Ending, Line, Output, Role};
 const KEPT_BYTES: usize = 256 * 1024;
 /// At most so many lines become events: those that may say that a server is ready.
 const EVENT_LINES_MAX: usize = 10_000;
+
+/// What a program has printed is read within this time of its end. What it has left behind may hold its streams for longer.
+const READ_WITHIN: Duration = Duration::from_millis(500);
+const LOOK_INTERVAL: Duration = Duration::from_millis(1);
 
 /// A longer line is taken as several: a program that prints without ever breaking the line must not fill the memory.
 const LINE_BYTES_MAX: u64 = 256 * 1024;
@@ -68,6 +73,8 @@ impl Tail {
 pub(super) struct Process {
     child: Child,
     ending: Option<Ending>,
+    /// When that was seen.
+    ended_at: Option<Instant>,
     /// Known once it has ended.
     lifetime: Option<Lifetime>,
     stdout: Arc<Tail>,
@@ -132,7 +139,7 @@ impl Process {
         if let Some(stream) = child.stderr.take() {
             follow(stream, command.role, None, Arc::clone(&stderr), events.clone());
         }
-        Ok(Process { child, ending: None, lifetime: None, stdout, stderr })
+        Ok(Process { child, ending: None, ended_at: None, lifetime: None, stdout, stderr })
     }
 
     /// Its process id, which is also its session's.
@@ -154,6 +161,7 @@ impl Process {
             // waits for one at a time, so the difference is the child's.
             let before = usage::of_ended_children();
             if let Ok(Some(status)) = self.child.try_wait() {
+                self.ended_at = Some(Instant::now());
                 self.lifetime = Some(difference(&before, &usage::of_ended_children()));
                 let signal = Ending::Signal(status.signal().unwrap_or_default());
                 self.ending = Some(status.code().map_or(signal, Ending::Code));
@@ -167,8 +175,12 @@ impl Process {
         self.lifetime
     }
 
-    /// The end of what it has printed.
+    /// The end of what it has printed. Of a program that has ended it is all: those who read its streams may be a moment behind.
     pub(super) fn output(&self) -> Output {
+        let is_read = || self.stdout.lock().closed && self.stderr.lock().closed;
+        while self.ended_at.is_some_and(|ended| ended.elapsed() < READ_WITHIN) && !is_read() {
+            std::thread::sleep(LOOK_INTERVAL);
+        }
         Output {
             stdout: self.stdout.text(),
             stderr: self.stderr.text(),
@@ -224,4 +236,40 @@ fn follow(
         tail.lock().closed = true;
         let _ = events.send(Event::Closed);
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runner::executor::Account;
+
+    #[test]
+    fn the_last_words_of_a_program_that_has_ended_are_all_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let (events, _lines) = std::sync::mpsc::channel();
+        // As much as a pipe takes, so that the program has ended while most of it is to be read.
+        let script = "i=0; while [ $i -lt 900 ]; do i=$((i+1)); echo \"line $i of many, each as long as this one is\"; done >&2; exit 3";
+        let command = Command {
+            role: Role::Server,
+            argv: ["sh", "-c", script].map(str::to_owned).to_vec(),
+            cwd: None,
+            env: Vec::new(),
+            cpus: Vec::new(),
+            account: Account::None,
+            converses: false,
+            cpu_is_counted: false,
+        };
+        for _ in 0..20 {
+            let how = Start { dir: dir.path(), mark: None, members: None, user: None };
+            let mut process = Process::start(&command, how, std::iter::empty(), &events).unwrap();
+            // Its reader is behind: it waits for this.
+            let stderr = Arc::clone(&process.stderr);
+            let behind = stderr.lock();
+            while process.ending().is_none() {
+                std::thread::yield_now();
+            }
+            drop(behind);
+            assert!(process.output().stderr.ends_with("line 900 of many, each as long as this one is\n"));
+        }
+    }
 }
