@@ -10,7 +10,7 @@ use pitot_lab::{Guardian, serve_agent};
 use pitot_results::Failure;
 use pitot_sys::user::User;
 
-use crate::run::own_path;
+use crate::runs::own_path;
 
 /// Carry out what a lab on another host asks for: start servers and loads, watch them, end them.
 ///

@@ -279,7 +279,8 @@ mod tests {
         for servers in 1..=6 {
             let all = ["loop", "thread", "fork", "prefork", "tokio", "hybrid"];
             let plan = plan(&comparison(&all[..servers]));
-            let prepared = pitot_lab::prepare(plan, String::new(), &catalog()).unwrap();
+            let prepared =
+                pitot_lab::prepare(plan, String::new(), &catalog(), pitot_lab::Where::Here).unwrap();
             let (seconds, generations) = (prepared.estimate_s(), prepared.plan.generations.unwrap());
             assert!(seconds < 55.0, "{servers}: {seconds}");
             assert!(generations >= 6, "fewer decide nothing");

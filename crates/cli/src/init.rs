@@ -13,7 +13,7 @@ use crate::catalog::catalog;
 use crate::comparison::{Comparison, Folder};
 use crate::failure::nearest;
 use crate::output::{print, print_line};
-use crate::run::changed_plan;
+use crate::plan_text::PlanText;
 
 /// Write a plan to go on from, with comments.
 ///
@@ -93,7 +93,7 @@ fn suite_text(name: &str, changes: &[String]) -> Result<String, Failure> {
             "`pitot list suites` names them; a plan of your own is copied with cp",
         ));
     }
-    let text = changed_plan(name, changes)?;
+    let text = PlanText::changed(name, changes)?.text;
     Plan::parse(&format!("{name}.toml"), &text, &catalog()?)?;
     Ok(text)
 }

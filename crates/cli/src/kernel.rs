@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::kernel_store::store;
 use crate::list::Format;
 use crate::output::{print, print_line};
-use crate::run::guardian;
+use crate::runs::guardian;
 
 /// Kernels that servers can be measured on, in guests or in gVisor's sandbox: list, install and remove them.
 ///

@@ -29,6 +29,7 @@ mod load_failure;
 mod load_urls;
 mod mail;
 mod output;
+mod plan_text;
 mod renamed;
 mod report;
 mod run;

@@ -200,6 +200,11 @@ pub(crate) fn summary_and_page(run: &Run, color: Color) -> Result<(), Failure> {
     ])
 }
 
+/// Writes the page of a run next to the run file, and prints nothing.
+pub(crate) fn page(run: &Run) -> Result<(), Failure> {
+    write_to(Some(&page_path(&run.path)), &render(run, Format::Html))
+}
+
 /// Writes a page and says where it is.
 fn write_page(page: &Path, text: &str, what: &str) -> Result<(), Failure> {
     write_to(Some(page), text)?;

@@ -1,40 +1,41 @@
 //! `pitot run`.
 
 mod amount;
+mod announce;
 pub(crate) mod check;
+mod events;
 mod faults;
 mod guests;
+mod on_bus;
 mod part;
 pub(crate) mod progress;
-mod scattered;
 mod self_check;
 mod summary;
 
 use std::fmt::Write as _;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 use pitot_lab::database::check_owner;
-use pitot_lab::statistics::MEDIAN_REPETITIONS_MIN;
 use pitot_lab::{
-    Catalog, Guardian, Measure, OtherRun, Outcome, Plan, Prepared, RunLock, RunState, SUITES, SelfCheck,
-    Setting, SkipRecord, VerdictKind, prepare, resume, suite, with_change,
+    Catalog, Event, Outcome, Place, Plan, Prepared, Run as RunFile, RunState, SelfCheck, SkipRecord,
+    VerdictKind, Where, Work, prepare,
 };
-use pitot_results::{Failure, stderr};
-use pitot_sys::signal::{Signal, SignalFd};
+use pitot_results::Failure;
 use pitot_sys::user::User;
 
 use crate::bus::BusOptions;
 use crate::catalog::catalog;
 use crate::comparison::{self, Comparison, Folder};
-use crate::failure::nearest;
-use crate::fault;
 use crate::output::{default_output, print, print_line};
+use crate::plan_text::PlanText;
 use crate::report;
+use crate::runs::{How, Runs, own_path};
 use crate::screen::Color;
 use amount::Amount;
+use announce::{announce, by_reason, extent, levels, note, shortened, shown};
+use events::Events;
 use progress::Display;
 
 /// Run a plan: start each server afresh, load it, monitor it, and record everything in one file.
@@ -103,8 +104,44 @@ pub(crate) struct Run {
     /// NAME:GROUP or UID:GID. Faults are made as root. For root (docs/security.md).
     #[arg(long, value_name = "USER", value_parser = crate::user::parse, conflicts_with_all = ["bus", "part", "dry_run"])]
     user: Option<User>,
+    /// Write what happens in the run to this file as it happens, a JSON object a line (docs/events.md). `-` is standard output, which
+    /// then has nothing else.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["dry_run", "part"])]
+    events: Option<PathBuf>,
     #[command(flatten)]
     comparison: Comparison,
+}
+
+/// What a user asks for.
+enum Asked {
+    /// A run of a plan, or of what the options of a comparison describe.
+    New { plan: Box<Plan>, source: PlanText, is_described: bool },
+    /// What a run lacks that was begun.
+    Begun(Box<RunFile>),
+}
+
+impl Asked {
+    fn plan(&self) -> &Plan {
+        match self {
+            Asked::New { plan, .. } => plan,
+            Asked::Begun(run) => &run.plan,
+        }
+    }
+}
+
+/// Those who watch a run.
+struct Watched {
+    display: Display,
+    events: Option<Events>,
+}
+
+impl Watched {
+    fn take(&mut self, event: &Event<'_>) {
+        if let Some(events) = &mut self.events {
+            events.write(event);
+        }
+        self.display.show(event);
+    }
 }
 
 impl Run {
@@ -118,51 +155,21 @@ impl Run {
         if self.dry_run {
             return self.dry();
         }
-        // Before anything starts a thread: a guardian is a fork of this process, and each run needs its own.
-        let count = if self.self_check && self.resume.is_none() { 2 } else { 1 };
-        let mut guardians: Vec<Guardian> =
-            (0..count).map(|_| Ok(guardian()?.with_user(self.user))).collect::<Result<_, Failure>>()?;
-        let signals = SignalFd::new(&[Signal::Interrupt, Signal::Terminate]).map_err(|e| {
-            Failure::run(format!("signals cannot be received: {e}"), "raise the limit on descriptors")
-        })?;
-        let stopped = std::cell::Cell::new(false);
-        let stop = || {
-            stopped.set(stopped.get() || signals.next().is_some());
-            stopped.get()
+        let suites: &[&str] = match self.self_check && self.resume.is_none() {
+            true => &[self_check::SAME, self_check::POWER],
+            false => &[self_check::SAME],
         };
-        let mut check = SelfCheck::default();
-        let mut plain_cpu_ns = None;
+        let mut runs = Runs::new(suites.len(), self.user)?;
         if let (Some(part), Some(output)) = (&self.part, &self.output) {
             return match self.check_part {
                 true => part::check(part, output),
-                false => part::run(part, output, guardians.swap_remove(0), self.wait, &stop),
+                false => part::run(part, output, &mut runs, self.wait),
             };
         }
-        if let (Some(_), [guardian]) = (&self.bus.bus, &guardians[..]) {
-            self.conclude(&self.scatter(guardian, &stop)?)?;
-            return Ok(ExitCode::SUCCESS);
-        }
-        if let [guardian] = &guardians[..]
-            && self.is_in_guests()?
-        {
-            if self.user.is_some() {
-                return Err(Failure::misuse(
-                    "--user is for programs on this machine, and this plan runs in guests and sandboxes",
-                    "leave it out: a guest has no rights outside",
-                ));
-            }
-            let outcome = self.in_guests(guardian, &stop)?;
-            let concluded = self.conclude(&outcome);
-            if let Some(line) =
-                report::open(&outcome.path).ok().and_then(|run| guests::where_gvisor_is(&run.plan))
-            {
-                print_line(line);
-            }
-            return concluded.map(|_| ExitCode::SUCCESS);
-        }
-        for (guardian, suite) in guardians.into_iter().zip([self_check::SAME, self_check::POWER]) {
-            let outcome = self.carry_out(suite, plain_cpu_ns, guardian, &stop)?;
-            let run = self.conclude(&outcome)?;
+        let mut check = SelfCheck::default();
+        let mut plain_cpu_ns = None;
+        for suite in suites {
+            let run = self.one(suite, plain_cpu_ns, &mut runs)?;
             if self.self_check {
                 check.add(&run).map_err(|e| Failure::run(e, "run it with --self-check alone"))?;
                 plain_cpu_ns = SelfCheck::plain_cpu_ns(&run);
@@ -188,78 +195,138 @@ impl Run {
         Err(Failure::misuse(format!("{what}, and with --bus others measure"), cure))
     }
 
-    /// Copies this program to the hosts of a plan, if that is asked for.
-    fn push_to_hosts(&self, plan: &Plan, pitot: &str, stop: &dyn Fn() -> bool) -> Result<(), Failure> {
-        if self.push { pitot_lab::push(plan, Path::new(pitot), stop) } else { Ok(()) }
-    }
-
-    /// Runs the plan that the user named, or else the suite; or continues a run.
-    fn carry_out(
-        &self,
-        suite: &str,
-        plain_cpu_ns: Option<f64>,
-        guardian: Guardian,
-        stop: &dyn Fn() -> bool,
-    ) -> Result<Outcome, Failure> {
-        let pitot = own_path()?;
-        let command_line = std::env::args().collect::<Vec<_>>().join(" ");
-        let prepared = match &self.resume {
-            Some(_) => None,
-            None => Some(self.prepared(suite, plain_cpu_ns)?),
-        };
-        let name = match (&prepared, &self.resume) {
-            (Some(prepared), _) => {
-                self.push_to_hosts(&prepared.plan, &pitot, stop)?;
-                prepared.plan.name.clone()
-            }
-            (None, path) => {
-                let path = path.as_deref().unwrap_or(Path::new(""));
-                // A file that cannot be resumed is no run that others should know of.
-                let run = pitot_lab::Run::open_to_resume(path)?;
-                self.push_to_hosts(&run.plan, &pitot, stop)?;
-                path.display().to_string()
-            }
-        };
-        let lock = self.lock(&name, stop)?;
-        let setting = Setting {
-            pitot: &pitot,
-            version: env!("CARGO_PKG_VERSION"),
-            command_line: &command_line,
-            trial: true,
-            note: &|| lock.note(),
-            stop,
-        };
-        let mut display = Display::new();
-        let outcome = match (prepared, &self.resume) {
-            (Some(prepared), _) => {
-                announce(&prepared);
-                let output = self.output_of(&prepared.plan);
-                prepared.run(&output, setting, guardian, &mut |news| display.show(news))?
-            }
-            (None, path) => {
-                let path = path.as_deref().unwrap_or(Path::new(""));
-                resume(path, &catalog()?, setting, guardian, &mut |news| display.show(news))?
-            }
-        };
-        display.clear();
-        Ok(outcome)
-    }
-
-    /// Sees to it that other runs on this machine know of this one, and the user of them.
-    fn lock(&self, plan: &str, stop: &dyn Fn() -> bool) -> Result<RunLock, Failure> {
-        if self.wait {
-            return RunLock::wait(plan, stop, &mut say_waiting).ok_or_else(|| {
-                Failure::run("stopped while waiting for another run to end", "start it again when you like")
-            });
-        }
-        let lock = RunLock::take(plan);
-        if let Some(other) = lock.other() {
-            stderr::line(format_args!(
-                "warning: another run of Pitot is under way on this machine ({other})\n  both disturb each other; stop \
-                 this one and start it with --wait"
+    /// Makes one run of what is asked for, or else of a suite, and reports it.
+    fn one(&self, suite: &str, plain_cpu_ns: Option<f64>, runs: &mut Runs) -> Result<RunFile, Failure> {
+        let catalog = catalog()?;
+        let asked = self.asked(suite, plain_cpu_ns, &catalog)?;
+        let plan = asked.plan();
+        let is_in_guests = plan.is_in_guests();
+        if is_in_guests && self.user.is_some() {
+            return Err(Failure::misuse(
+                "--user is for programs on this machine, and this plan runs in guests and sandboxes",
+                "leave it out: a guest has no rights outside",
             ));
         }
-        Ok(lock)
+        let events = self.events.as_deref().map(|path| Events::create(path, plan.secrets())).transpose()?;
+        let mut watched = Watched { display: Display::new(), events };
+        let outcome = match (&self.bus.bus, is_in_guests) {
+            (Some(_), _) => self.on_bus(asked, &catalog, runs, &mut watched)?,
+            (None, true) => self.in_guests(asked, &catalog.on_other_kernels(), runs, &mut watched)?,
+            (None, false) => self.here(asked, &catalog, runs, &mut watched)?,
+        };
+        let is_quiet = watched.events.as_ref().is_some_and(|events| events.are_on_stdout);
+        let concluded = self.conclude(&outcome, is_quiet);
+        if is_in_guests
+            && !is_quiet
+            && let Ok(run) = report::open(&outcome.path)
+            && let Some(line) = guests::where_gvisor_is(&run.plan)
+        {
+            print_line(line);
+        }
+        watched.events.map_or(Ok(()), Events::finish)?;
+        concluded
+    }
+
+    /// What the user asks for, or else a suite.
+    fn asked(&self, suite: &str, plain_cpu_ns: Option<f64>, catalog: &Catalog) -> Result<Asked, Failure> {
+        if let Some(path) = &self.resume {
+            return Ok(Asked::Begun(Box::new(RunFile::open_to_resume(path)?)));
+        }
+        let is_described = self.comparison.is_given();
+        let mut source = match is_described {
+            true => self.described(catalog)?,
+            false => PlanText::changed(self.plan.as_deref().unwrap_or(suite), &self.changes)?,
+        };
+        if let Some(plain_cpu_ns) = plain_cpu_ns {
+            source.text = self_check::calibrated(&source.text, plain_cpu_ns);
+        }
+        let mut plan = source.parse(catalog)?;
+        plan.seed = self.seed.or(plan.seed);
+        self.amount.change(&mut plan)?;
+        Ok(Asked::New { plan: Box::new(plan), source, is_described })
+    }
+
+    /// The plan that the options of a comparison describe.
+    fn described(&self, catalog: &Catalog) -> Result<PlanText, Failure> {
+        let here = std::env::current_dir().map_err(|e| {
+            Failure::run(format!("the current directory is not known: {e}"), "change to one that exists")
+        })?;
+        let folder = here.to_string_lossy();
+        let text = self.comparison.plan_text(self.amount.repetitions, catalog, Folder::Elsewhere(&folder))?;
+        Ok(PlanText::described(comparison::NAME, text, here))
+    }
+
+    /// Makes a plan ready.
+    fn ready(
+        &self,
+        plan: Plan,
+        source: PlanText,
+        is_described: bool,
+        catalog: &Catalog,
+        at: Where,
+    ) -> Result<Prepared, Failure> {
+        let mut prepared = prepare(plan, source.text, catalog, at)?;
+        self.amount.fit(&mut prepared)?;
+        check::check(&prepared, (!is_described).then_some(&source.name))?;
+        // Whoever names a server wants it measured.
+        if is_described && let Some(first) = prepared.skips.first() {
+            let each =
+                |skip: &SkipRecord| format!("{} cannot be measured: {}", levels(&skip.factors), skip.reason);
+            let all: Vec<String> = prepared.skips.iter().map(each).collect();
+            return Err(Failure::misuse(all.join("\n"), pitot_lab::cure_of_skip(&first.reason)));
+        }
+        Ok(prepared)
+    }
+
+    /// Runs it on this machine, or goes on with it.
+    fn here(
+        &self,
+        asked: Asked,
+        catalog: &Catalog,
+        runs: &mut Runs,
+        watched: &mut Watched,
+    ) -> Result<Outcome, Failure> {
+        if self.push {
+            pitot_lab::push(asked.plan(), Path::new(&own_path()?), &|| runs.is_stopped())?;
+        }
+        let prepared = match asked {
+            Asked::New { plan, source, is_described } => {
+                Some(self.ready(*plan, source, is_described, catalog, Where::Here)?)
+            }
+            Asked::Begun(_) => None,
+        };
+        let name = match (&prepared, &self.resume) {
+            (None, Some(path)) => path.display().to_string(),
+            (prepared, _) => prepared.as_ref().map_or_else(String::new, |p| p.plan.name.clone()),
+        };
+        let lock = runs.lock(&name, self.wait)?;
+        if let Some(prepared) = &prepared {
+            let cpus = &prepared.cpus;
+            let placed = format!("servers on CPU {}, load on CPU {}", cpus.server_list(), cpus.load_list());
+            let warnings = prepared.warnings.iter().map(|warning| format!("note: {warning}"));
+            announce(prepared, &extent(prepared), std::iter::once(placed).chain(warnings));
+        }
+        let guardian = runs.guardian()?;
+        let how = How { trial: true, lock: Some(&lock), is_over: &|| false };
+        self.carry_out(prepared, catalog, Place::Here(guardian), how, runs, watched)
+    }
+
+    /// Carries out a plan that is ready, or goes on with a run, in some place.
+    fn carry_out(
+        &self,
+        prepared: Option<Prepared>,
+        catalog: &Catalog,
+        place: Place<'_>,
+        how: How<'_>,
+        runs: &Runs,
+        watched: &mut Watched,
+    ) -> Result<Outcome, Failure> {
+        let output = prepared.as_ref().map(|prepared| self.output_of(&prepared.plan)).unwrap_or_default();
+        let work = match (prepared, &self.resume) {
+            (Some(prepared), _) => Work::New { prepared: Box::new(prepared), output: &output },
+            (None, path) => Work::Resume { path: path.as_deref().unwrap_or(Path::new("")), catalog },
+        };
+        runs.carry_out(work, place, how, &mut |event| watched.take(event))
     }
 
     /// Where a plan's run is written. The second file of a self-check is named after the first.
@@ -274,57 +341,6 @@ impl Run {
         }
     }
 
-    fn prepared(&self, fallback: &str, plain_cpu_ns: Option<f64>) -> Result<Prepared, Failure> {
-        let catalog = catalog()?;
-        if self.comparison.is_given() {
-            return self.compared(&catalog);
-        }
-        let name = self.plan.as_deref().unwrap_or(fallback);
-        let PlanText { name, mut text, folder } = PlanText::changed(name, &self.changes)?;
-        if let Some(plain_cpu_ns) = plain_cpu_ns {
-            text = self_check::calibrated(&text, plain_cpu_ns);
-        }
-        let mut plan = Plan::parse(&name, &text, &catalog)?;
-        if let Some(folder) = folder {
-            plan.resolve_paths(&folder);
-        }
-        if self.seed.is_some() {
-            plan.seed = self.seed;
-        }
-        self.amount.change(&mut plan)?;
-        let catalog = if plan.is_in_guests() { catalog.on_other_kernels() } else { catalog };
-        let mut prepared = prepare(plan, text, &catalog)?;
-        self.amount.fit(&mut prepared)?;
-        check::check(&prepared, Some(&name))?;
-        Ok(prepared)
-    }
-
-    /// The comparison that the options describe.
-    fn compared(&self, catalog: &Catalog) -> Result<Prepared, Failure> {
-        let here = std::env::current_dir().map_err(|e| {
-            Failure::run(format!("the current directory is not known: {e}"), "change to one that exists")
-        })?;
-        let folder = here.to_string_lossy();
-        let text = self.comparison.plan_text(self.amount.repetitions, catalog, Folder::Elsewhere(&folder))?;
-        let mut plan = Plan::parse(comparison::NAME, &text, catalog)?;
-        plan.resolve_paths(&here);
-        plan.seed = self.seed;
-        self.amount.change(&mut plan)?;
-        let mut prepared = prepare(plan, text, catalog)?;
-        self.amount.fit(&mut prepared)?;
-        check::check(&prepared, None)?;
-        // Whoever names a server wants it measured.
-        let each =
-            |skip: &SkipRecord| format!("{} cannot be measured: {}", levels(&skip.factors), skip.reason);
-        match &prepared.skips[..] {
-            [] => Ok(prepared),
-            skips => {
-                let all: Vec<String> = skips.iter().map(each).collect();
-                Err(Failure::misuse(all.join("\n"), pitot_lab::cure_of_skip(&skips[0].reason)))
-            }
-        }
-    }
-
     /// The options of a bus, as they were given.
     fn bus_words(&self) -> String {
         let sign = self.sign.as_ref().map(|path| format!(" --sign {}", path.display()));
@@ -332,7 +348,12 @@ impl Run {
     }
 
     fn dry(&self) -> Result<ExitCode, Failure> {
-        let prepared = self.prepared(self_check::SAME, None)?;
+        let catalog = catalog()?;
+        let Asked::New { plan, source, is_described } = self.asked(self_check::SAME, None, &catalog)? else {
+            return Err(Failure::misuse("--dry-run shows a plan", "name one in place of --resume"));
+        };
+        let catalog = if plan.is_in_guests() { catalog.on_other_kernels() } else { catalog };
+        let prepared = self.ready(*plan, source, is_described, &catalog, Where::Here)?;
         if self.bus.bus.is_some() {
             prepared.plan.needs_no_guests("an agent on a bus")?;
             prepared.can_be_scattered()?;
@@ -369,13 +390,16 @@ impl Run {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Prints the report and writes it as HTML.
-    fn conclude(&self, outcome: &Outcome) -> Result<pitot_lab::Run, Failure> {
+    /// Prints the report, if it is not to be quiet, and writes it as HTML.
+    fn conclude(&self, outcome: &Outcome, is_quiet: bool) -> Result<RunFile, Failure> {
         let run = report::open(&outcome.path)?;
         if run.cells.iter().any(|c| !c.repetitions.is_empty()) {
             let mut shown = run.clone();
             shown.withhold_private_facts();
-            report::summary_and_page(&shown, Color::AUTO)?;
+            match is_quiet {
+                true => report::page(&shown)?,
+                false => report::summary_and_page(&shown, Color::AUTO)?,
+            }
         }
         if outcome.state != RunState::Complete {
             return Err(Failure::run(
@@ -413,200 +437,6 @@ fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// The name of a plan that a suite or a file is, its text, and the folder of a file.
-pub(crate) fn plan_text(name: &str) -> Result<(String, String, Option<PathBuf>), Failure> {
-    let PlanText { name, text, folder } = PlanText::of(name)?;
-    Ok((name, text, folder))
-}
-
-/// The text of a suite or of a file, with other values for some keys.
-pub(crate) fn changed_plan(name: &str, changes: &[String]) -> Result<String, Failure> {
-    PlanText::changed(name, changes).map(|plan| plan.text)
-}
-
-/// The text of a plan, and where it comes from.
-struct PlanText {
-    name: String,
-    text: String,
-    /// That of its file; none of a suite.
-    folder: Option<PathBuf>,
-}
-
-impl PlanText {
-    /// Of a suite, or of a file.
-    fn of(name: &str) -> Result<PlanText, Failure> {
-        if let Some(suite) = suite(name) {
-            return Ok(PlanText { name: format!("{name}.toml"), text: suite.text.to_owned(), folder: None });
-        }
-        let folder = std::path::absolute(name).ok().and_then(|path| Some(path.parent()?.to_owned()));
-        Ok(PlanText { name: name.to_owned(), text: read_plan(name)?, folder })
-    }
-
-    /// With other values for some keys.
-    fn changed(name: &str, changes: &[String]) -> Result<PlanText, Failure> {
-        let plan = PlanText::of(name)?;
-        let text = changes.iter().try_fold(plan.text, |text, change| with_change(&text, change))?;
-        Ok(PlanText { text, ..plan })
-    }
-}
-
-/// The plan that a suite or a file is, with its text.
-pub(crate) fn plan_of(name: &str, catalog: &Catalog) -> Result<(Plan, String), Failure> {
-    let PlanText { name, text, folder } = PlanText::of(name)?;
-    let mut plan = Plan::parse(&name, &text, catalog)?;
-    if let Some(folder) = folder {
-        plan.resolve_paths(&folder);
-    }
-    Ok((plan, text))
-}
-
-fn read_plan(name: &str) -> Result<String, Failure> {
-    let path = Path::new(name);
-    if !path.exists() && path.extension().is_none() {
-        let hint = nearest(name, SUITES.iter().map(|s| s.name));
-        let all: Vec<&str> = SUITES.iter().map(|s| s.name).collect();
-        return Err(Failure::misuse(
-            format!("unknown suite `{name}`{hint}"),
-            format!("suites are {}; a plan is a file whose name ends in .toml", all.join(", ")),
-        ));
-    }
-    std::fs::read_to_string(path).map_err(|e| {
-        let what = format!("the plan {name} cannot be read: {e}");
-        let cure = match e.kind() {
-            // Most likely a program.
-            io::ErrorKind::InvalidData => {
-                format!("to measure a program: pitot run --server '{name} {{address}}'")
-            }
-            _ => "check the path and its permissions".to_owned(),
-        };
-        Failure::misuse(what, cure)
-    })
-}
-
-pub(crate) fn guardian() -> Result<Guardian, Failure> {
-    fault::tell_of_left_faults();
-    Guardian::start().map_err(|e| {
-        Failure::run(
-            format!("no private directory or process could be made: {e}"),
-            "check the free space of TMPDIR, and the limit on processes",
-        )
-    })
-}
-
-/// How this program can be started again.
-pub(crate) fn own_path() -> Result<String, Failure> {
-    let path = std::env::current_exe()
-        .map_err(|e| Failure::run(format!("the program's own file cannot be found: {e}"), "mount /proc"))?;
-    Ok(path.to_string_lossy().into_owned())
-}
-
-fn levels(factors: &[pitot_lab::FactorLevel]) -> String {
-    factors.iter().map(|f| f.level.as_str()).collect::<Vec<_>>().join(", ")
-}
-
-fn extent(prepared: &Prepared) -> String {
-    let cells = counted(prepared.cells.len(), "cell");
-    let each = if prepared.cells.len() == 1 { "" } else { " each" };
-    format!("{cells}, {}{each}, about {}", prepared.times(), minutes(prepared.estimate_s()))
-}
-
-/// Says for which run another one waits.
-fn say_waiting(other: &OtherRun) {
-    stderr::line(format_args!("{WAITING} another run of Pitot to end ({other})"));
-}
-
-/// What begins a line on what is waited for.
-pub(crate) const WAITING: &str = "waiting for";
-
-/// Prints to stderr what will be run.
-fn announce(prepared: &Prepared) {
-    let plan = &prepared.plan;
-    let cpus = &prepared.cpus;
-    stderr::line(format_args!(
-        "{}\n{}",
-        if plan.title.is_empty() { &plan.name } else { &plan.title },
-        extent(prepared)
-    ));
-    stderr::line(format_args!("servers on CPU {}, load on CPU {}", cpus.server_list(), cpus.load_list()));
-    for warning in &prepared.warnings {
-        stderr::line(format_args!("note: {warning}"));
-    }
-    note(prepared);
-    for (reason, cells) in by_reason(&prepared.skips, shown) {
-        stderr::line(format_args!("skipped: {cells}: {reason}"));
-    }
-}
-
-/// Prints to stderr what guests will run, and what they are.
-fn announce_in_guests(prepared: &Prepared, about: &[String]) {
-    let plan = &prepared.plan;
-    let title = if plan.title.is_empty() { &plan.name } else { &plan.title };
-    let cells = counted(prepared.cells.len(), "cell");
-    stderr::line(format_args!("{title}\n{cells}, {} each, kernel by kernel", prepared.times()));
-    about.iter().for_each(stderr::line);
-    note(prepared);
-    for (reason, cells) in by_reason(&prepared.skips, shown) {
-        stderr::line(format_args!("skipped: {cells}: {reason}"));
-    }
-}
-
-/// Prints to stderr what others will run.
-fn announce_scattered(prepared: &Prepared) {
-    let plan = &prepared.plan;
-    stderr::line(format_args!(
-        "{}\n{} on one host",
-        if plan.title.is_empty() { &plan.name } else { &plan.title },
-        extent(prepared)
-    ));
-    note(prepared);
-    for (reason, cells) in by_reason(&prepared.skips, shown) {
-        stderr::line(format_args!("skipped: {cells}: {reason}"));
-    }
-}
-
-/// Prints to stderr what the author of the plan has most likely overlooked.
-fn note(prepared: &Prepared) {
-    let repetitions = prepared.plan.repetitions as usize;
-    let in_fresh_runs = prepared.ways.cells.iter().any(|(measure, _)| *measure == Measure::Fresh);
-    if in_fresh_runs && repetitions < MEDIAN_REPETITIONS_MIN {
-        stderr::line(format_args!(
-            "note: {} of each cell, which {} too few for a 95% interval: that takes {MEDIAN_REPETITIONS_MIN}",
-            counted(repetitions, "repetition"),
-            if repetitions == 1 { "is" } else { "are" },
-        ));
-    }
-    for name in prepared.unused_servers() {
-        stderr::line(format_args!(
-            "note: the plan defines the server `{name}`, and no level of the factor `server` uses it"
-        ));
-    }
-}
-
-/// The combinations that are skipped for the same reason together, as `shown` shows them.
-fn by_reason(skips: &[SkipRecord], shown: impl Fn(&[&SkipRecord]) -> String) -> Vec<(&str, String)> {
-    let mut groups: Vec<(&str, Vec<&SkipRecord>)> = Vec::new();
-    for skip in skips {
-        match groups.iter_mut().find(|(reason, _)| *reason == skip.reason) {
-            Some((_, group)) => group.push(skip),
-            None => groups.push((&skip.reason, vec![skip])),
-        }
-    }
-    groups.into_iter().map(|(reason, group)| (reason, shown(&group))).collect()
-}
-
-/// The first of the combinations, and how many more.
-fn shown(skips: &[&SkipRecord]) -> String {
-    shortened(&skips.iter().map(|skip| levels(&skip.factors)).collect::<Vec<_>>())
-}
-
-/// The labels, or the first of them and how many more.
-fn shortened(labels: &[String]) -> String {
-    match labels.len() {
-        0..=3 => labels.join("; "),
-        n => format!("{}; and {} more", labels[..2].join("; "), n - 2),
-    }
-}
-
 /// `1 min 20 s`.
 pub(crate) fn minutes(seconds: f64) -> String {
     let whole = seconds.round() as u64;
@@ -620,18 +450,6 @@ pub(crate) fn minutes(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_is_skipped_for_one_reason_is_listed_once() {
-        let skip = |level: u32, reason: &str| SkipRecord {
-            factors: vec![pitot_lab::FactorLevel::new("replicate", &level.to_string())],
-            reason: reason.into(),
-        };
-        let mut skips: Vec<SkipRecord> = (1..=5).map(|level| skip(level, "enough")).collect();
-        skips.push(skip(9, "impossible"));
-        let groups = by_reason(&skips, shown);
-        assert_eq!(groups, [("enough", "1; 2; and 3 more".to_owned()), ("impossible", "9".to_owned())]);
-    }
 
     #[test]
     fn durations_are_shown_in_words() {

@@ -24,7 +24,7 @@ use pitot_sys::signal::{Signal, SignalFd};
 use pitot_sys::user::User;
 
 use crate::output::default_output;
-use crate::run;
+use crate::runs;
 use crate::screen::Color;
 use crate::value;
 use alarms::Alarm;
@@ -203,7 +203,7 @@ impl Soak {
     fn carry_out(&self, output: PathBuf, resumed: Option<resume::Resumed>) -> Result<ExitCode, Failure> {
         crate::user::check(self.user)?;
         // Before anything starts a thread: the guardian is a fork of this process.
-        let guardian = run::guardian()?.with_user(self.user);
+        let guardian = runs::guardian()?.with_user(self.user);
         let signals = SignalFd::new(&Signal::that_end()).map_err(|e| {
             Failure::run(format!("signals cannot be received: {e}"), "raise the limit on descriptors")
         })?;
@@ -215,7 +215,7 @@ impl Soak {
         let target = self.target()?;
         let info = self.info(&target)?;
         let cpus = self.cpus(&target)?;
-        let pitot = run::own_path()?;
+        let pitot = runs::own_path()?;
         // Everything of it has ended before its report is made.
         let state = {
             let ground = Ground::new(guardian, &cpus, &pitot, &stop);

@@ -6,14 +6,14 @@ use std::time::Instant;
 use pitot_host::split_cpus;
 use pitot_lab::advise::{Case, Contender, Wanted, plan_text};
 use pitot_lab::statistics::generations_needed;
-use pitot_lab::{Catalog, Guardian, Plan, Prepared, Run, prepare};
+use pitot_lab::{Catalog, Guardian, Plan, Prepared, Run, Where, prepare};
 use pitot_meter::Nanos;
 use pitot_results::Failure;
 
 use super::files::FileStore;
 use crate::catalog::catalog;
-use crate::run::{self, check, minutes};
-use crate::runs::{Limits, Ran, Runs};
+use crate::run::{check, minutes};
+use crate::runs::{Limits, Ran, Runs, guardian};
 
 /// Runs of one answer at most: the description, and the probes.
 const RUNS_MAX: usize = 3;
@@ -48,8 +48,8 @@ pub(super) struct Measured {
 impl Bench {
     /// For runs. The process must have one thread.
     pub(super) fn new(with_files: bool) -> Result<Bench, Failure> {
-        let files = with_files.then(run::guardian).transpose()?;
-        Ok(Bench { runs: Some(Runs::new(RUNS_MAX)?), files, ..Bench::dry()? })
+        let files = with_files.then(guardian).transpose()?;
+        Ok(Bench { runs: Some(Runs::new(RUNS_MAX, None)?), files, ..Bench::dry()? })
     }
 
     /// For plans that are not run.
@@ -124,7 +124,7 @@ impl Bench {
         let within_s = all_s.max(1.0) / wanted.overrun();
         let make = || -> Result<Prepared, Failure> {
             let plan = Plan::parse("advice.toml", &text, &self.catalog)?;
-            prepare(plan, text.clone(), &self.catalog)
+            prepare(plan, text.clone(), &self.catalog, Where::Here)
         };
         let mut prepared = make()?;
         check::check(&prepared, None)?;

@@ -15,7 +15,7 @@ use pitot_sys::spawn;
 
 use crate::bus::{BusOptions, tell};
 use crate::failure::complaint;
-use crate::run::{WAITING, own_path};
+use crate::runs::{WAITING, own_path};
 
 /// How an agent takes part in a bus.
 #[derive(Debug, Args)]

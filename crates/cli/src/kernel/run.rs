@@ -9,7 +9,7 @@ use pitot_kernel::{Boot, Clock, Ended, GVISOR, Image, Job, Sandbox, SandboxRun};
 use pitot_results::Failure;
 
 use crate::kernel_store::store;
-use crate::run::{guardian, own_path};
+use crate::runs::{guardian, own_path};
 
 /// Start a kernel in a guest, run a command in it, and end with the exit code of that.
 ///

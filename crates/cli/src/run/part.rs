@@ -3,12 +3,11 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use pitot_lab::{Guardian, OtherRun, Part, RunLock, RunState, Setting, check_part, run_part};
-use pitot_results::{Failure, printable, stderr};
+use pitot_lab::{Part, Place, RunLock, RunState, Work, check_part, prepare_part};
+use pitot_results::{Failure, printable};
 
 use crate::catalog::catalog;
-
-use super::{own_path, say_waiting};
+use crate::runs::{How, Runs};
 
 /// Writes which cells of the part that a file describes cannot be run on this machine: pairs of the number of a cell and the reason, as
 /// JSON.
@@ -34,39 +33,18 @@ fn read(part: &Path) -> Result<Part, Failure> {
 }
 
 /// Carries out the part that a file describes, into a new run file.
-pub(super) fn run(
-    part: &Path,
-    output: &Path,
-    guardian: Guardian,
-    waits: bool,
-    stop: &dyn Fn() -> bool,
-) -> Result<ExitCode, Failure> {
+pub(super) fn run(part: &Path, output: &Path, runs: &mut Runs, waits: bool) -> Result<ExitCode, Failure> {
     let part = read(part)?;
     // What is in a guest or a sandbox runs on behalf of a run that has the lock.
     let lock = match waits {
-        true => {
-            let mut waited = false;
-            let mut say = |other: &OtherRun| {
-                waited = true;
-                say_waiting(other);
-            };
-            let lock = RunLock::wait(&part.name, stop, &mut say).ok_or_else(stopped)?;
-            if waited {
-                stderr::line("the other run has ended");
-            }
-            lock
-        }
+        true => runs.lock(&part.name, true).map_err(|_| stopped())?,
         false => RunLock::take(&part.name),
     };
-    let setting = Setting {
-        pitot: &own_path()?,
-        version: env!("CARGO_PKG_VERSION"),
-        command_line: "a part of a run",
-        trial: false,
-        note: &|| lock.note(),
-        stop,
-    };
-    let outcome = run_part(&part, output, &catalog()?, setting, guardian, &mut |_| {})?;
+    let prepared = Box::new(prepare_part(&part, &catalog()?)?);
+    let place = Place::Here(runs.guardian()?);
+    // Whoever drives the whole run has no other place to learn at once that a server does not start.
+    let how = How { trial: false, lock: Some(&lock), is_over: &|| false };
+    let outcome = runs.carry_out(Work::New { prepared, output }, place, how, &mut |_| {})?;
     match outcome.state {
         RunState::Complete => Ok(ExitCode::SUCCESS),
         _ => Err(stopped()),

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
-use pitot_lab::{Finished, Progress, Repetition, VerdictKind, metric};
+use pitot_lab::{Event, Repetition, Step, VerdictKind, metric};
 use pitot_results::secrets::mask_option;
 use pitot_results::{Drawn, stderr};
 
@@ -18,30 +18,25 @@ impl Display {
         Display { terminal: io::stderr().is_terminal() }
     }
 
-    pub(crate) fn show(&mut self, news: &Progress<'_>) {
-        let count = format!("[{:>width$}/{}]", news.number, news.total, width = news.total.to_string().len());
-        // Levels may be URLs and headers.
-        let levels: Vec<_> = news.label.split(", ").map(|level| mask_option("header", level)).collect();
-        let label = levels.join(", ");
-        let left = minutes(news.left_s);
-        match (news.trial, news.finished) {
-            (true, None) if self.terminal => {
-                draw(format_args!("trying {count} {label}"));
+    pub(crate) fn show(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Trying(step) if self.terminal => draw(format_args!("trying {}", shown(step))),
+            Event::Begun(step) if self.terminal => {
+                draw(format_args!("{}  {} left", shown(step), minutes(step.left_s)));
             }
-            (false, None) if self.terminal => {
-                draw(format_args!("{count} {label}  {left} left"));
-            }
-            (_, None) => {}
-            (true, Some(Finished::Repetition(tried))) => self.show_given_up(&label, tried),
-            (_, Some(finished)) => {
-                let (outcome, failed) = outcome(finished);
-                let line = format!("{count} {label}{outcome}");
+            Event::GivenUp { step, tried } => self.show_given_up(&label(step), tried),
+            Event::Measured { step, repetitions } => {
+                let (outcome, failed) = outcome(repetitions);
+                let (line, left) = (format!("{}{outcome}", shown(step)), minutes(step.left_s));
                 match (self.terminal, failed) {
                     (true, true) => draw(format_args!("{line}\n")),
                     (true, false) => draw(format_args!("{line}  {left} left")),
                     (false, _) => stderr::line(format_args!("{line}  {left} left")),
                 }
             }
+            Event::Finished(_) => self.clear(),
+            // Warnings stand in the report.
+            Event::Trying(_) | Event::Begun(_) | Event::Started { .. } | Event::Warning(_) => {}
         }
     }
 
@@ -53,7 +48,7 @@ impl Display {
         }
     }
 
-    pub(crate) fn clear(&self) {
+    fn clear(&self) {
         if self.terminal {
             draw("");
         }
@@ -65,23 +60,30 @@ fn draw(text: impl std::fmt::Display) {
     stderr::draw(&Drawn::new(Drawn::ERASE_LINE).text(text));
 }
 
+/// Number and label of a step.
+fn shown(step: &Step<'_>) -> String {
+    format!("[{:>width$}/{}] {}", step.number, step.total, label(step), width = step.total.to_string().len())
+}
+
+/// A label whose levels may be URLs and headers.
+pub(super) fn label(step: &Step<'_>) -> String {
+    let levels: Vec<_> = step.label.split(", ").map(|level| mask_option("header", level)).collect();
+    levels.join(", ")
+}
+
 /// How it went, to follow the label, and whether something failed.
-fn outcome(finished: Finished<'_>) -> (String, bool) {
-    match finished {
-        Finished::Repetition(repetition) => {
-            let failed = repetition.verdict.kind == VerdictKind::Failed;
-            let rate = metric::find("throughput").and_then(|m| m.of(repetition));
-            let rate = rate.map_or_else(String::new, |r| format!("  {r:.0}/s"));
-            let reason = if failed { format!(": {}", repetition.verdict.reason) } else { String::new() };
-            (format!("{rate}  {}{reason}", repetition.verdict.kind.name()), failed)
-        }
-        Finished::Generation(repetitions) => {
-            let verdicts = repetitions.iter().map(|(_, r)| &r.verdict);
-            let mut failures = verdicts.filter(|v| v.kind == VerdictKind::Failed);
-            match failures.next() {
-                None => (String::new(), false),
-                Some(first) => (format!(": {} failed: {}", 1 + failures.count(), first.reason), true),
-            }
-        }
+fn outcome(repetitions: &[(usize, Repetition)]) -> (String, bool) {
+    if let [(_, repetition)] = repetitions {
+        let failed = repetition.verdict.kind == VerdictKind::Failed;
+        let rate = metric::find("throughput").and_then(|m| m.of(repetition));
+        let rate = rate.map_or_else(String::new, |r| format!("  {r:.0}/s"));
+        let reason = if failed { format!(": {}", repetition.verdict.reason) } else { String::new() };
+        return (format!("{rate}  {}{reason}", repetition.verdict.kind.name()), failed);
+    }
+    let verdicts = repetitions.iter().map(|(_, r)| &r.verdict);
+    let mut failures = verdicts.filter(|v| v.kind == VerdictKind::Failed);
+    match failures.next() {
+        None => (String::new(), false),
+        Some(first) => (format!(": {} failed: {}", 1 + failures.count(), first.reason), true),
     }
 }

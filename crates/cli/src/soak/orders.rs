@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use pitot_host::CpuSplit;
-use pitot_lab::{Cell, Ground, Plan, Prepared, SoakPlan, prepare, suite};
+use pitot_lab::{Cell, Ground, Prepared, SoakPlan, Where, prepare, suite};
 use pitot_results::Failure;
 use pitot_soak::run::{LoadOrder, Server, SubjectOrder, Watch, Watched};
 use pitot_sys::control_group;
@@ -11,8 +11,9 @@ use pitot_sys::control_group;
 use super::{Soak, faults};
 use crate::catalog::catalog;
 use crate::comparison::{self, Comparison, Folder};
+use crate::plan_text::PlanText;
+use crate::run::check;
 use crate::run::check::check_command;
-use crate::run::{check, plan_text};
 use crate::words;
 
 /// All cells of a plan run at the same time; more than these only disturb each other.
@@ -126,7 +127,7 @@ impl Soak {
 
     fn prepared(&self) -> Result<Prepared, Failure> {
         let catalog = catalog()?;
-        let (name, text, folder) = match &self.target {
+        let source = match &self.target {
             Some(target) => {
                 for (option, given) in [
                     ("--url", self.url.is_some()),
@@ -140,7 +141,7 @@ impl Soak {
                         ));
                     }
                 }
-                plan_text(target)?
+                PlanText::of(target)?
             }
             None => {
                 let here = std::env::current_dir().unwrap_or_default();
@@ -149,13 +150,10 @@ impl Soak {
                     Comparison::of(&self.servers, self.url.as_deref(), connections, self.rate.as_deref());
                 let text =
                     comparison.plan_text(None, &catalog, Folder::Elsewhere(&here.to_string_lossy()))?;
-                (comparison::NAME.to_owned(), text, Some(here))
+                PlanText::described(comparison::NAME, text, here)
             }
         };
-        let mut plan = Plan::parse(&name, &text, &catalog)?;
-        if let Some(folder) = folder {
-            plan.resolve_paths(&folder);
-        }
+        let mut plan = source.parse(&catalog)?;
         plan.needs_no_guests("a soak")?;
         if !plan.hosts.is_empty() {
             return Err(Failure::misuse(
@@ -171,7 +169,7 @@ impl Soak {
         if self.target.is_none() {
             plan.title = self.servers.join(", ");
         }
-        let prepared = prepare(plan, text, &catalog)?;
+        let prepared = prepare(plan, source.text, &catalog, Where::Here)?;
         // A suite says which it takes of several that may be missing; whoever names a server wants it.
         if let Some(skip) = prepared.skips.first().filter(|_| self.target.is_none()) {
             return Err(Failure::misuse(

@@ -17,7 +17,7 @@ use crate::catalog::catalog;
 use crate::failure::nearest;
 use crate::list::Format;
 use crate::output::default_output;
-use crate::runs::Runs;
+use crate::runs::{Ran, Runs};
 
 /// The level at which the settings are made.
 const TRIED: &str = "tried";
@@ -79,7 +79,7 @@ impl Attempt {
 
     /// Runs the plan, and once more where that has seen a difference.
     fn measure(&self, settings: &[(String, String)]) -> Result<Outcome, Failure> {
-        let mut runs = Runs::new(2)?;
+        let mut runs = Runs::new(2, None)?;
         let catalog = catalog()?;
         let (plan, text) = self.experiment(settings, &catalog)?;
         let begin = Instant::now();
@@ -102,13 +102,14 @@ impl Attempt {
         };
         let words = self.settings.join(" ");
         let output = self.output.clone().unwrap_or_else(|| default_output("tune-try"));
-        let (path, run) = runs.run(prepare(plan.clone(), 2.0)?, &output)?;
+        let Ran { path, run, .. } = runs.run(prepare(plan.clone(), 2.0)?, &output)?;
         let first = Outcome::of(path, &run, &words);
         if !first.answers.iter().any(|answer| answer.effect.is_difference()) {
             return Ok(first);
         }
         // In an order of its own: what a plan's seed repeats is a first run.
-        let (path, run) = runs.run(prepare(Plan { seed: None, ..plan }, 1.0)?, &again(&first.files[0]))?;
+        let Ran { path, run, .. } =
+            runs.run(prepare(Plan { seed: None, ..plan }, 1.0)?, &again(&first.files[0]))?;
         Ok(first.confirmed_by(Outcome::of(path, &run, &words)))
     }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use pitot_lab::metric::Metric;
 use pitot_lab::tune::{Combination, Experiment, Measured, Pair, Stage, log_figure, why_lost};
-use pitot_lab::{AS_FOUND, Catalog, Plan, Run, SettingSet, prepare_under};
+use pitot_lab::{AS_FOUND, Catalog, Plan, Run, SettingSet, Where, prepare};
 use pitot_meter::Random;
 use pitot_results::Failure;
 
@@ -84,9 +84,9 @@ impl OnThisMachine<'_> {
         plan.title = format!("Which settings help? {name}");
         plan.notes.push(self.legend());
         plan.seed = Some(self.random.next_u64() >> 1);
-        let prepared = prepare_under(plan, self.source.clone(), self.catalog, &sets, orders)?;
-        let (_, run) = self.runs.run_untried(prepared, &self.folder.join(format!("{name}.pitot")))?;
-        Ok(run)
+        let mut prepared = prepare(plan.under(&sets), self.source.clone(), self.catalog, Where::Here)?;
+        prepared.in_orders(orders)?;
+        Ok(self.runs.run_untried(prepared, &self.folder.join(format!("{name}.pitot")))?.run)
     }
 
     /// A combination as a set of settings of a plan, in the user's words: some keys stand for steps that belong together.

@@ -21,7 +21,8 @@ use crate::catalog::catalog;
 use crate::failure::nearest;
 use crate::list::Format;
 use crate::output::{self, default_output};
-use crate::run;
+use crate::plan_text::PlanText;
+use crate::run::minutes;
 use crate::runs::Runs;
 
 /// Search among many settings for those that help, and leave out those that do nothing.
@@ -84,14 +85,14 @@ impl Search {
         }
         let tolerance = self.tolerance.unwrap_or(plan.tolerance);
         let values: Vec<(String, String)> = tried.iter().flat_map(|one| one.values.clone()).collect();
-        let runs = Runs::new(RUNS)?;
+        let runs = Runs::new(RUNS, None)?;
         let folder = self.folder()?;
         let count = tried.len();
         let within_s = Duration::from_nanos(self.within.0).as_secs_f64();
         stderr::line(format_args!(
             "{} and their combinations, within {}; run files go to {}",
             units::counted(count as u64, "setting", "settings"),
-            run::minutes(within_s),
+            minutes(within_s),
             folder.display()
         ));
         let mut experiment = OnThisMachine {
@@ -139,7 +140,8 @@ impl Search {
 
     fn plan(&self, catalog: &pitot_lab::Catalog) -> Result<(Plan, String), Failure> {
         if let Some(name) = &self.plan {
-            return run::plan_of(name, catalog);
+            let source = PlanText::of(name)?;
+            return Ok((source.parse(catalog)?, source.text));
         }
         let is_cache = matches!(self.profile.as_deref(), Some("cache" | "memcached-2009"));
         let (name, text) = PLANS[usize::from(!is_cache)];

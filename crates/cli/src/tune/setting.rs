@@ -4,11 +4,11 @@ use pitot_host::Machine;
 use pitot_host::journal::{self, Wanted};
 use pitot_host::setting::{self, Change, expand, same};
 use pitot_lab::{
-    AS_FOUND, Catalog, Factor, Levels, Plan, Prepared, SETTINGS_FACTOR, SettingSet, Value, prepare,
+    AS_FOUND, Catalog, Factor, Levels, Plan, Prepared, SETTINGS_FACTOR, SettingSet, Value, Where, prepare,
 };
 use pitot_results::{Failure, stderr};
 
-use crate::run::plan_of;
+use crate::plan_text::PlanText;
 
 /// What is loaded where no plan is named: small replies on connections that stay open.
 const PLAN: &str = r#"
@@ -75,7 +75,10 @@ pub(super) fn plan_with(
     catalog: &Catalog,
 ) -> Result<(Plan, String), Failure> {
     let (mut plan, text) = match name {
-        Some(name) => plan_of(name, catalog)?,
+        Some(name) => {
+            let source = PlanText::of(name)?;
+            (source.parse(catalog)?, source.text)
+        }
         None => (Plan::parse("tune.toml", PLAN, catalog)?, PLAN.to_owned()),
     };
     if plan.factors.iter().any(|factor| factor.name == SETTINGS_FACTOR) {
@@ -97,7 +100,7 @@ pub(super) fn plan_with(
 
 /// A plan made ready; whoever names settings wants all of it measured.
 pub(super) fn ready(plan: Plan, text: String, catalog: &Catalog) -> Result<Prepared, Failure> {
-    let prepared = prepare(plan, text, catalog)?;
+    let prepared = prepare(plan, text, catalog, Where::Here)?;
     let is_of_settings =
         |reason: &str| reason.contains("cannot be set") || reason.contains("cannot be changed");
     match prepared.skips.iter().find(|skip| is_of_settings(&skip.reason)) {

@@ -12,7 +12,7 @@ pub(super) fn to_json<T: serde::Serialize>(value: &T) -> Value {
 
 impl Plan {
     /// The secrets in it.
-    pub(crate) fn secrets(&self) -> Secrets {
+    pub fn secrets(&self) -> Secrets {
         let mut secrets = Secrets::default();
         secrets.learn_json(&to_json(self));
         secrets

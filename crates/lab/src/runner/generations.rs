@@ -2,17 +2,19 @@
 
 use std::time::Instant;
 
-use pitot_results::{Failure, VerdictKind};
+use pitot_results::Failure;
 
 use crate::plan::Measure;
 use crate::record::{Repetition, RunState};
 use crate::statistics::{Random, generations_needed};
 
-use super::carry_out::{Finished, Progress, TimeLeft, UnderWay, too_slow};
 use super::decided::undecided;
+use super::event::Step;
+use super::on_machine::{OnMachine, too_slow};
 use super::prepare::Prepared;
 use super::repetition::{self, GivenUp};
 use super::slices::{self, Generation, Group, Neighbours, Request, neighbours_sentence};
+use super::time_left::TimeLeft;
 use super::under::in_order;
 use super::way::groups_with_controls;
 
@@ -21,7 +23,7 @@ const UNTIL_DECIDED_MIN: u32 = 9;
 
 /// Runs all generations of all groups that are not in the file. A cell that turns out to be impossible to measure in
 /// slices is left to fresh runs.
-pub(super) fn run(prepared: &mut Prepared, run: &mut UnderWay<'_>) -> Result<RunState, Failure> {
+pub(super) fn run(prepared: &mut Prepared, run: &mut OnMachine<'_, '_>) -> Result<RunState, Failure> {
     if prepared.ways.sliced() == 0 {
         return Ok(RunState::Complete);
     }
@@ -32,13 +34,13 @@ pub(super) fn run(prepared: &mut Prepared, run: &mut UnderWay<'_>) -> Result<Run
     let mut generation = 0;
     while is_wanted(prepared, run, generation, begin, generation_s) {
         let mut groups = groups_of(prepared);
-        Random::new(run.seed.wrapping_add(u64::from(generation))).shuffle(&mut groups);
+        Random::new(run.ledger.seed().wrapping_add(u64::from(generation))).shuffle(&mut groups);
         if let Some(order) = prepared.orders.get(generation as usize) {
             groups = in_order(groups, order, prepared);
         }
         for group in groups {
             steps.number += 1;
-            if group.cells.iter().all(|&cell| run.has(cell, generation)) {
+            if group.cells.iter().all(|&cell| run.ledger.has(cell, generation)) {
                 steps.left.passed(steps.nominal_s, steps.nominal_s);
             } else if !one_group(prepared, run, &group, generation, &mut steps)? {
                 tell_neighbours(run, &steps)?;
@@ -50,21 +52,21 @@ pub(super) fn run(prepared: &mut Prepared, run: &mut UnderWay<'_>) -> Result<Run
     tell_neighbours(run, &steps)?;
     if prepared.plan.until_decided_s.is_some() || Some(generation) != foreseen {
         prepared.plan.generations = Some(generation);
-        run.writer.update_plan(&prepared.plan)?;
+        run.ledger.update_plan(&prepared.plan)?;
     }
     let least = generations_needed(prepared.ways.comparisons());
     if let Some(within_s) = prepared.within_s.filter(|_| (generation as usize) < least) {
         let each_s = begin.elapsed().as_secs_f64() / f64::from(generation.max(1));
         let needed_s = run.begin.elapsed().as_secs_f64() + (least - generation as usize) as f64 * each_s;
-        run.writer.warn(&too_slow(within_s, generation, "generation", least, needed_s))?;
+        run.ledger.warn(&too_slow(within_s, generation, "generation", least, needed_s))?;
     }
     Ok(RunState::Complete)
 }
 
 /// Names the processes of others that used the CPUs.
-fn tell_neighbours(run: &mut UnderWay<'_>, steps: &Steps) -> Result<(), Failure> {
+fn tell_neighbours(run: &mut OnMachine<'_, '_>, steps: &Steps) -> Result<(), Failure> {
     if let Some(sentence) = neighbours_sentence(&steps.neighbours) {
-        run.writer.warn(&sentence)?;
+        run.ledger.warn(&sentence)?;
     }
     Ok(())
 }
@@ -72,7 +74,7 @@ fn tell_neighbours(run: &mut UnderWay<'_>, steps: &Steps) -> Result<(), Failure>
 /// Whether another generation is to be run. Those before it began at `begin`; one was foreseen to take `generation_s`.
 fn is_wanted(
     prepared: &Prepared,
-    run: &UnderWay<'_>,
+    run: &OnMachine<'_, '_>,
     generation: u32,
     begin: Instant,
     generation_s: f64,
@@ -81,7 +83,7 @@ fn is_wanted(
     let each_s = begin.elapsed().as_secs_f64() / f64::from(generation.max(1));
     if let Some(at_most_s) = prepared.plan.until_decided_s {
         let fits = || begin.elapsed().as_secs_f64() + each_s.max(generation_s) <= at_most_s;
-        return generation < UNTIL_DECIDED_MIN || (fits() && undecided(prepared, &run.records) > 0);
+        return generation < UNTIL_DECIDED_MIN || (fits() && undecided(prepared, run.ledger.cells()) > 0);
     }
     let Some(within_s) = prepared.within_s else { return generation < foreseen };
     if prepared.ways.sliced() == 0 || generation == 0 {
@@ -123,16 +125,15 @@ impl Steps {
 /// Runs one generation of one group and writes it into the file. False if the user stopped it.
 fn one_group(
     prepared: &mut Prepared,
-    run: &mut UnderWay<'_>,
+    run: &mut OnMachine<'_, '_>,
     group: &Group,
     generation: u32,
     steps: &mut Steps,
 ) -> Result<bool, Failure> {
     let label = describe(group, prepared.cells.len(), generation);
     let (number, total) = (steps.number, steps.total.max(steps.number));
-    let mut news =
-        Progress { trial: false, number, total, label: &label, finished: None, left_s: steps.left.seconds() };
-    (run.progress)(&news);
+    let step = |steps: &Steps| Step { number, total, label: &label, left_s: steps.left.seconds() };
+    run.ledger.begins(step(steps));
     let begin = Instant::now();
     let (mut tried, mut given_up): (Vec<usize>, Vec<usize>) =
         group.cells.iter().partition(|&&cell| run.given_up[cell].is_none());
@@ -153,7 +154,7 @@ fn one_group(
             cells: &run.cells,
             group: &Group { cells: tried },
             generation,
-            seed: run.seed,
+            seed: run.ledger.seed(),
             number: number * (cells + 1),
         };
         match slices::run(&request) {
@@ -172,13 +173,7 @@ fn one_group(
         run.given_up[cell] = Some(GivenUp { reason, output_tail: String::new() });
     }
     steps.left.passed(steps.nominal_s, begin.elapsed().as_secs_f64());
-    news.left_s = steps.left.seconds();
-    news.finished = Some(Finished::Generation(&done.repetitions));
-    (run.progress)(&news);
-    for (cell, repetition) in done.repetitions {
-        // The samples are in the file, and nothing that decides needs them.
-        run.records[cell].repetitions.push(Repetition { samples: Vec::new(), ..repetition });
-    }
+    run.ledger.tell(step(steps), &done.repetitions);
     Ok(true)
 }
 
@@ -198,13 +193,12 @@ pub(super) fn positions(prepared: &Prepared) -> usize {
 /// Writes a generation into the file.
 fn record(
     prepared: &mut Prepared,
-    run: &mut UnderWay<'_>,
+    run: &mut OnMachine<'_, '_>,
     done: &mut Generation,
     first_position: usize,
 ) -> Result<(), Failure> {
     for (offset, (_, repetition)) in done.repetitions.iter_mut().enumerate() {
         repetition.position = (first_position + offset) as u32;
-        run.failed += usize::from(repetition.verdict.kind == VerdictKind::Failed);
     }
     // Before the generation itself: a run that is killed in between runs it again, for those that it lacks alone.
     for (cell, reason) in &done.impossible {
@@ -212,14 +206,12 @@ fn record(
         if let Some(way) = prepared.ways.cells.get_mut(*cell) {
             *way = (Measure::Fresh, reason.clone());
         }
-        run.records[*cell].measure = Measure::Fresh;
-        run.writer.measure_fresh(*cell, reason)?;
+        run.ledger.measure_fresh(*cell, reason)?;
     }
     for sentence in &done.warnings {
-        run.writer.warn(sentence)?;
+        run.ledger.warn(sentence)?;
     }
-    run.writer.record_together(done.repetitions.iter().map(|(cell, repetition)| (*cell, repetition)))?;
-    Ok(())
+    run.ledger.record(&done.repetitions)
 }
 
 fn groups_of(prepared: &Prepared) -> Vec<Group> {

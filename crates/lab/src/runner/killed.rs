@@ -9,10 +9,10 @@ use std::process::{Child, Command, Stdio};
 use pitot_host::Fingerprint;
 use pitot_results::Failure;
 
-use super::carry_out::new_cells;
+use super::engine::new_cells;
 use super::fake::Fake;
-use super::tests::{catalog, parse, plan, setting};
-use super::{Arrival, Carrier, Part, Prepared, Progress, prepare, prepare_elsewhere};
+use super::tests::{caller, catalog, parse, plan};
+use super::{Arrival, Carrier, Event, Part, Place, Request, Where, Work, prepare, run};
 use crate::record::{Repetition, Run, RunState};
 use crate::runfile::{NewRun, RunWriter};
 
@@ -44,7 +44,7 @@ impl Carrier for Prompt {
 
     fn next(&mut self) -> Result<Option<Arrival>, Failure> {
         let Some(part) = self.waiting.pop() else { return Ok(None) };
-        let prepared = prepare_elsewhere(part.plan.clone(), String::new(), &catalog())?;
+        let prepared = prepare(part.plan.clone(), String::new(), &catalog(), Where::Elsewhere)?;
         let file = self.dir.path().join(&part.name);
         let new = NewRun {
             command_line: "",
@@ -73,8 +73,8 @@ impl Carrier for Prompt {
 }
 
 /// Tells how many repetitions are recorded, and waits for a byte after each.
-fn tell_and_wait(news: &Progress<'_>, recorded: &mut usize) {
-    if news.finished.is_some() {
+fn tell_and_wait(event: &Event<'_>, recorded: &mut usize) {
+    if let Event::Measured { .. } = event {
         *recorded += 1;
         eprintln!("recorded {recorded}");
         std::io::stdin().read_exact(&mut [0]).unwrap();
@@ -85,27 +85,25 @@ fn tell_and_wait(news: &Progress<'_>, recorded: &mut usize) {
 fn play_a_role() -> bool {
     let (Ok(role), Some(path)) = (std::env::var(ROLE), std::env::var_os(FILE)) else { return false };
     let path = PathBuf::from(path);
-    let mut recorded = 0;
-    let mut progress = |news: &Progress<'_>| tell_and_wait(news, &mut recorded);
-    let text =
-        plan("server = [\"good\"]").replace("repetitions = 1", &format!("repetitions = {REPETITIONS}"));
-    let of =
-        |prepare: fn(_, _, &_) -> Result<Prepared, Failure>| prepare(parse(&text), text.clone(), &catalog());
-    let setting = setting(&|| false);
     match role.as_str() {
         "look" => look(&path),
-        "ordinary" => {
-            of(prepare).unwrap().run_on(&Fake::new(), &path, setting, &mut progress).unwrap();
-        }
+        "ordinary" => carry_out(&path, Where::Here, Place::Scripted(&Fake::new())),
         _ => {
             let mut carrier = Prompt { dir: tempfile::tempdir().unwrap(), waiting: Vec::new() };
-            of(prepare_elsewhere)
-                .unwrap()
-                .run_scattered(&path, setting, &mut carrier, &mut progress)
-                .unwrap();
+            carry_out(&path, Where::Elsewhere, Place::Parts(&mut carrier));
         }
     }
     true
+}
+
+fn carry_out(path: &Path, at: Where, place: Place<'_>) {
+    let mut recorded = 0;
+    let text =
+        plan("server = [\"good\"]").replace("repetitions = 1", &format!("repetitions = {REPETITIONS}"));
+    let prepared = Box::new(prepare(parse(&text), text, &catalog(), at).unwrap());
+    let work = Work::New { prepared, output: path };
+    let request = Request { work, place, trial: false, caller: caller(&|| false) };
+    run(request, &mut |event| tell_and_wait(event, &mut recorded)).unwrap();
 }
 
 /// As `sqlite3 FILE 'SELECT ...'` does before SQLite 3.51: whoever closes the file and has it alone removes the log.

@@ -4,7 +4,7 @@
 //! second, agree with each other and are wrong together, so that only a longer look shows it. Each server has one, in the trial, of
 //! a fresh instance. What it shows is a longer warm-up of that server in every repetition, until its rate has settled.
 
-use super::carry_out::Setting;
+use super::engine::Caller;
 use super::executor::Machine;
 use super::prepare::{LOOKS_SHARE, OVERHEAD_S, Prepared};
 use super::repetition::{self, Shared};
@@ -53,7 +53,7 @@ impl Prepared {
         &self,
         machine: &dyn Machine,
         wanted: &dyn Fn(usize) -> bool,
-        setting: Setting<'_>,
+        caller: Caller<'_>,
         (mut number, ready_s): (usize, &[f64]),
     ) -> Option<Rises> {
         let run_s = self.within_s.unwrap_or_else(|| self.estimate_s());
@@ -71,9 +71,9 @@ impl Prepared {
             }
             let shared = Shared {
                 plan: &self.plan,
-                pitot: setting.pitot,
+                pitot: caller.pitot,
                 cpus: &self.cpus,
-                stop: setting.stop,
+                stop: caller.stop,
                 memory_total_bytes: machine.memory_total_bytes(),
                 block: 0,
             };

@@ -1,12 +1,14 @@
-//! The runner: takes a plan through all its repetitions and writes the run file.
+//! The runner: takes a plan through all its repetitions and writes the run file ([`run`]).
 //!
 //! Whatever happens to one repetition, the run continues; whatever happens to the run, the file is consistent and no
 //! process is left. The order is a function of plan and seed, so an interrupted run continues where it stopped.
 
 mod agent;
-mod carry_out;
+mod choose;
 mod decided;
 mod demand;
+mod engine;
+mod event;
 mod evidence;
 mod executor;
 #[cfg(test)]
@@ -18,14 +20,15 @@ mod judge;
 mod kept;
 #[cfg(test)]
 mod killed;
+mod ledger;
 mod local;
 mod lock;
 mod look;
+mod on_machine;
 mod part;
 mod prepare;
 mod printed;
 mod repetition;
-mod resume;
 mod scattered;
 mod schedule;
 mod settling;
@@ -33,21 +36,22 @@ mod slices;
 mod standing;
 #[cfg(test)]
 mod tests;
+mod time_left;
 mod trial;
 mod under;
 mod under_way;
 mod way;
 
 pub use agent::serve_agent;
-pub use carry_out::{Finished, Outcome, Progress, Setting};
+pub use choose::prepare_part;
+pub use engine::{Caller, Outcome, Place, Request, Work, run};
+pub use event::{Event, Step};
 pub use hosts::push;
 pub use local::{Guardian, Leftovers};
 pub use lock::{OtherRun, RunLock};
-pub use part::{Part, PartCell, check_part, run_part};
-pub use prepare::{Prepared, ShownCell, cure_of_skip, prepare, prepare_elsewhere};
+pub use part::{Part, PartCell, check_part};
+pub use prepare::{Prepared, ShownCell, Where, cure_of_skip, prepare};
 pub use repetition::FaultNews;
-pub use resume::resume;
-pub use scattered::{Arrival, Carrier, resume_scattered};
+pub use scattered::{Arrival, Carrier};
 pub use standing::{Ground, StandingLoad, StandingServer};
-pub use under::prepare_under;
 pub use way::Ways;

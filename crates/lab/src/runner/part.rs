@@ -4,23 +4,14 @@
 //! machine; or, where kernels are compared, one block of the cells of one guest. It is a plan of its own, with one repetition; whoever carries it out writes a run file of its own, whose
 //! repetitions take their place in the file of the whole run.
 
-use std::path::Path;
-
-use pitot_results::Failure;
 use serde::{Deserialize, Serialize};
 
 use crate::catalog::Catalog;
-use crate::plan::{
-    Cell, FactorLevel, KERNEL_FACTOR, Measure, Plan, REPLICATE_FACTOR, changes_host, expand, label,
-};
+use crate::plan::{Cell, FactorLevel, KERNEL_FACTOR, Measure, Plan, REPLICATE_FACTOR, changes_host, expand};
 use crate::statistics::Random;
 
-use super::carry_out::{Outcome, Progress, Setting};
-use super::hosts;
-use super::local::Guardian;
-use super::prepare::{Prepared, limits, prepare};
+use super::prepare::{Prepared, limits};
 use super::slices::{Group, Member, families};
-use super::way::Ways;
 
 /// More cells are not measured in one guest: if it dies, so do their repetitions of a block.
 const GUEST_CELLS_MAX: usize = 8;
@@ -188,62 +179,17 @@ pub fn check_part(part: &Part, catalog: &Catalog) -> Vec<(usize, String)> {
     part.cells.iter().enumerate().filter_map(why_not).collect()
 }
 
-/// Carries out a part on this machine, into a new file.
-///
-/// # Errors
-/// If the machine cannot carry it out, or the file cannot be written. A repetition that fails is no error but a verdict.
-pub fn run_part(
-    part: &Part,
-    output: &Path,
-    catalog: &Catalog,
-    setting: Setting<'_>,
-    guardian: Guardian,
-    progress: &mut dyn FnMut(&Progress<'_>),
-) -> Result<Outcome, Failure> {
-    let mut prepared = prepare(part.plan.clone(), String::new(), catalog)?;
-    prepared.check_needs()?;
-    for (index, wanted) in part.cells.iter().enumerate() {
-        let is_wanted = |cell: &Cell| is_same(&cell.factors, &wanted.factors);
-        let Some(at) = prepared.cells.iter().position(is_wanted).filter(|at| *at >= index) else {
-            let skip = prepared.skips.iter().find(|s| is_same(&s.factors, &wanted.factors));
-            let reason = skip.map_or("it is no cell of the plan", |s| s.reason.as_str());
-            return Err(Failure::misuse(
-                format!("the cell `{}` cannot be run here: {reason}", label(&wanted.factors)),
-                "install what it needs on this host, or take it out of the plan",
-            ));
-        };
-        prepared.cells.swap(index, at);
-    }
-    prepared.cells.truncate(part.cells.len());
-    if part.controls.iter().any(|&twin| twin >= part.cells.len()) {
-        return Err(Failure::misuse(
-            "a control of the part has no twin",
-            "use the same version on all hosts",
-        ));
-    }
-    prepared.ways = Ways {
-        cells: part.cells.iter().map(|c| (c.measure, c.fresh_reason.clone())).collect(),
-        controls: part.controls.clone(),
-        slow_starts_s: prepared.ways.slow_starts_s,
-    };
-    // Whoever drives the whole run has no other place to learn at once that a server does not start.
-    let setting = Setting { trial: false, ..setting };
-    hosts::with_machine(prepared, guardian, setting.pitot, |prepared, machine| {
-        prepared.run_on(machine, output, setting, progress)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runner::prepare_elsewhere;
     use crate::runner::tests::{catalog, parse};
+    use crate::runner::{Where, prepare};
 
     fn parts_of(more: &str, factors: &str) -> Vec<(Part, Belongs)> {
         let text = format!(
             "repetitions = 2\n{more}[server]\nprotocol = \"busy\"\n[load]\nconnections = 2\n[factors]\n{factors}"
         );
-        let prepared = prepare_elsewhere(parse(&text), String::new(), &catalog()).unwrap();
+        let prepared = prepare(parse(&text), String::new(), &catalog(), Where::Elsewhere).unwrap();
         parts(&prepared, 7, &|_, _| false)
     }
 

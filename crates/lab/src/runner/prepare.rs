@@ -78,38 +78,21 @@ pub struct ShownCell {
     pub load: String,
 }
 
-/// Makes a plan ready for this machine.
+/// Where a plan is made ready for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Where {
+    /// For this machine, and the hosts that it names.
+    Here,
+    /// For machines that are not known yet: programs, CPUs and settings are not looked for here.
+    Elsewhere,
+}
+
+/// Makes a plan ready.
 ///
 /// # Errors
 /// If nothing can be run, or the CPUs that the plan names are not there.
-pub fn prepare(plan: Plan, source: String, catalog: &Catalog) -> Result<Prepared, Failure> {
-    prepare_at(plan, source, catalog, true)
-}
-
-/// Makes a plan ready for machines that are not known yet: programs and settings are not looked for here.
-///
-/// # Errors
-/// If nothing can be run.
-pub fn prepare_elsewhere(plan: Plan, source: String, catalog: &Catalog) -> Result<Prepared, Failure> {
-    let mut prepared = prepare_at(plan, source, catalog, false)?;
-    // Those who carry it out have their own CPUs, and see for themselves.
-    prepared.warnings.clear();
-    prepared.warnings.extend(settling_targets(&prepared.cells));
-    prepared.needs.clear();
-    Ok(prepared)
-}
-
-/// What to do about a server that is left out for this reason, where it has to be measured.
-pub fn cure_of_skip(reason: &str) -> &'static str {
-    match reason.starts_with(CANNOT_SERVE) {
-        true => {
-            "ask for another page, or leave the server out; `pitot list targets --format json` says what each cannot serve"
-        }
-        false => "install what is missing, or leave the server out",
-    }
-}
-
-fn prepare_at(mut plan: Plan, source: String, catalog: &Catalog, is_here: bool) -> Result<Prepared, Failure> {
+pub fn prepare(mut plan: Plan, source: String, catalog: &Catalog, at: Where) -> Result<Prepared, Failure> {
+    let is_here = at == Where::Here;
     let host = limits(&plan, is_here);
     let (cells, mut skips) = expand(&plan, catalog, &host);
     let cells = if is_here { those_that_can_be_set(cells, &mut skips) } else { cells };
@@ -141,7 +124,7 @@ fn prepare_at(mut plan: Plan, source: String, catalog: &Catalog, is_here: bool) 
     let cpus = hosts::cpus(&plan, cpus);
     let mut warnings = Vec::new();
     // In a guest they always do.
-    if cpus.is_shared() && plan.is_on_one_host() && !plan.is_in_guests() {
+    if is_here && cpus.is_shared() && plan.is_on_one_host() && !plan.is_in_guests() {
         warnings.push(format!(
             "Servers and load generator share CPU {}: throughput is that of both together. Compare cells with each \
              other and by CPU per request, not with figures of other machines.",
@@ -149,12 +132,14 @@ fn prepare_at(mut plan: Plan, source: String, catalog: &Catalog, is_here: bool) 
         ));
     }
     warnings.extend(settling_targets(&cells));
-    warnings.extend(foreign_servers(&plan));
+    if is_here {
+        warnings.extend(foreign_servers(&plan));
+    }
     let ways = Ways::of(&plan, &cells, &host);
     if ways.sliced() > 0 && plan.generations.is_none() {
         plan.generations = Some(ways.generations());
     }
-    let needs = match plan.hosts.is_empty() {
+    let needs = match is_here && plan.hosts.is_empty() {
         true => needs(&plan, &cells, catalog),
         // This machine is not the one to look at.
         false => Vec::new(),
@@ -172,6 +157,16 @@ fn prepare_at(mut plan: Plan, source: String, catalog: &Catalog, is_here: bool) 
         within_s: None,
         has_no_time_to_look: false,
     })
+}
+
+/// What to do about a server that is left out for this reason, where it has to be measured.
+pub fn cure_of_skip(reason: &str) -> &'static str {
+    match reason.starts_with(CANNOT_SERVE) {
+        true => {
+            "ask for another page, or leave the server out; `pitot list targets --format json` says what each cannot serve"
+        }
+        false => "install what is missing, or leave the server out",
+    }
 }
 
 /// Refuses levels that would all be called `***`: nobody could tell them apart in a report, or resume the run.

@@ -9,19 +9,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
-use pitot_host::Fingerprint;
 use pitot_results::{Failure, VerdictKind, printable, rfc3339};
 
-use crate::catalog::Catalog;
 use crate::plan::{Measure, label};
 use crate::record::{HostRecord, Repetition, Run, RunState, Verdict};
 use crate::runfile::masked::levels;
-use crate::runfile::{NewRun, RunWriter};
 
-use super::carry_out::{Finished, Outcome, Progress, Setting, TimeLeft, draw_seed, new_cells};
+use super::event::Step;
+use super::ledger::Ledger;
 use super::part::{Belongs, Part, is_same, parts};
-use super::prepare::{Prepared, prepare_elsewhere};
-use super::resume::note_other_version;
+use super::prepare::Prepared;
+use super::time_left::TimeLeft;
 
 /// Carries parts of a run to other machines, and their results back. It may deliver a part or a result more than once.
 pub trait Carrier {
@@ -77,43 +75,6 @@ pub enum Arrival {
 }
 
 impl Prepared {
-    /// Has the plan carried out by others, part by part, into a new file.
-    ///
-    /// # Errors
-    /// If the plan cannot be divided, or the file cannot be written.
-    pub fn run_scattered(
-        mut self,
-        output: &Path,
-        setting: Setting<'_>,
-        carrier: &mut dyn Carrier,
-        progress: &mut dyn FnMut(&Progress<'_>),
-    ) -> Result<Outcome, Failure> {
-        self.can_be_scattered()?;
-        let seed = self.plan.seed.unwrap_or_else(draw_seed);
-        self.plan.seed = Some(seed);
-        let mut writer = RunWriter::create(
-            output,
-            &NewRun {
-                command_line: setting.command_line,
-                version: setting.version,
-                seed,
-                started_at: &rfc3339(SystemTime::now()),
-                server_cpus: "",
-                load_cpus: "",
-                warnings: &self.warnings,
-                server_versions: &[("pitot".to_owned(), setting.version.to_owned())],
-                plan_source: &self.source,
-                plan: &self.plan,
-                // Nothing is measured on this machine; those that carry out parts are in the table of hosts.
-                host: &Fingerprint::default(),
-                skips: &self.skips,
-                cells: &new_cells(&self, setting.pitot),
-            },
-        )?;
-        let run = writer.read()?;
-        Scattered { prepared: self, run, writer, failed: 0 }.carry_out(setting, carrier, progress)
-    }
-
     /// Whether others can carry out its parts, each by itself.
     ///
     /// # Errors
@@ -144,105 +105,82 @@ impl Prepared {
     }
 }
 
-/// Continues a run that was carried out by others and was interrupted or killed.
-///
-/// # Errors
-/// If the file cannot be read or written, or was not made in this way.
-pub fn resume_scattered(
-    path: &Path,
-    catalog: &Catalog,
-    setting: Setting<'_>,
+/// Has others carry out what the file lacks.
+pub(super) fn carry_out(
+    prepared: &mut Prepared,
+    ledger: &mut Ledger<'_>,
     carrier: &mut dyn Carrier,
-    progress: &mut dyn FnMut(&Progress<'_>),
-) -> Result<Outcome, Failure> {
-    let run = Run::open_to_resume(path)?;
-    if !run.host_before.facts.is_empty() {
-        return Err(Failure::misuse(
-            format!("{} was begun on one machine, without a bus", path.display()),
-            "resume it there, without --bus",
-        ));
+    stop: &dyn Fn() -> bool,
+) -> Result<RunState, Failure> {
+    let mut outstanding: BTreeMap<String, (Part, Belongs)> = BTreeMap::new();
+    carrier.begin(ledger.run())?;
+    for (part, belongs) in parts(prepared, ledger.seed(), &|cell, block| ledger.has(cell, block)) {
+        carrier.offer(&part)?;
+        outstanding.insert(part.name.clone(), (part, belongs));
     }
-    let mut prepared = prepare_elsewhere(run.plan.clone(), run.info.plan_source.clone(), catalog)?;
-    prepared.narrow_to(&run)?;
-    let mut writer = RunWriter::resume(path, &run.plan)?;
-    note_other_version(&run, setting, &mut writer)?;
-    Scattered { prepared, run, writer, failed: 0 }.carry_out(setting, carrier, progress)
-}
-
-/// A run under way.
-struct Scattered {
-    prepared: Prepared,
-    /// As the file was when this process began; repetitions since are added, without their samples.
-    run: Run,
-    writer: RunWriter,
-    failed: usize,
-}
-
-impl Scattered {
-    fn carry_out(
-        mut self,
-        setting: Setting<'_>,
-        carrier: &mut dyn Carrier,
-        progress: &mut dyn FnMut(&Progress<'_>),
-    ) -> Result<Outcome, Failure> {
-        let mut outstanding: BTreeMap<String, (Part, Belongs)> = BTreeMap::new();
-        carrier.begin(&self.run.info.id)?;
-        for (part, belongs) in parts(&self.prepared, self.run.info.seed, &|cell, block| self.has(cell, block))
-        {
-            carrier.offer(&part)?;
-            outstanding.insert(part.name.clone(), (part, belongs));
+    let total = outstanding.len();
+    let part_s = prepared.estimate_s() / total.max(1) as f64;
+    let mut left = TimeLeft::of((0..total).map(|_| part_s));
+    let mut last = Instant::now();
+    let mut results = Results { prepared, ledger, sentences: BTreeSet::new() };
+    while !outstanding.is_empty() {
+        if stop() {
+            carrier.end(RunState::Interrupted);
+            return Ok(RunState::Interrupted);
         }
-        let total = outstanding.len();
-        let part_s = self.prepared.estimate_s() / total.max(1) as f64;
-        let mut left = TimeLeft::of((0..total).map(|_| part_s));
-        let mut last = Instant::now();
-        let mut state = RunState::Complete;
-        let mut sentences = BTreeSet::new();
-        while !outstanding.is_empty() {
-            if (setting.stop)() {
-                state = RunState::Interrupted;
-                break;
-            }
-            let Some(arrival) = carrier.next()? else { continue };
-            let (Arrival::Done { part: name, .. } | Arrival::Failed { part: name, .. }) = &arrival;
-            let name = name.clone();
-            // A second result of a part that is in the file already.
-            let Some((part, belongs)) = outstanding.remove(&name) else {
-                carrier.settle(&name);
-                continue;
-            };
-            let mut done = match arrival {
-                Arrival::Done { host, file, .. } => self
-                    .take(&part, &belongs, &host, &file, &mut sentences)?
-                    .unwrap_or_else(|reason| failed(&belongs, &host, &reason)),
-                Arrival::Failed { host, reason, .. } => failed(&belongs, &host, &reason),
-            };
-            done.iter_mut().for_each(|(_, repetition)| carrier.complete(repetition));
-            self.record(&done)?;
+        let Some(arrival) = carrier.next()? else { continue };
+        let (Arrival::Done { part: name, .. } | Arrival::Failed { part: name, .. }) = &arrival;
+        let name = name.clone();
+        // A second result of a part that is in the file already.
+        let Some((part, belongs)) = outstanding.remove(&name) else {
             carrier.settle(&name);
-            // Several hosts work at a time: what counts is how fast parts come.
-            left.passed(part_s, last.elapsed().as_secs_f64());
-            last = Instant::now();
-            self.tell(&done, &part, total - outstanding.len(), total, left.seconds(), progress);
+            continue;
+        };
+        let mut done = match arrival {
+            Arrival::Done { host, file, .. } => results
+                .take(&part, &belongs, &host, &file)?
+                .unwrap_or_else(|reason| failed(&belongs, &host, &reason)),
+            Arrival::Failed { host, reason, .. } => failed(&belongs, &host, &reason),
+        };
+        for (position, (_, repetition)) in (results.ledger.next_position()..).zip(&mut done) {
+            carrier.complete(repetition);
+            repetition.position = position;
         }
-        carrier.end(state);
-        if state == RunState::Complete {
-            // The host of a guest is its kernel, which is a level of the plan.
-            sentences.extend(self.shares().into_iter().filter(|_| !self.prepared.plan.is_in_guests()));
-            sentences.iter().try_for_each(|sentence| self.writer.warn(sentence))?;
-        }
-        if let Some(note) = (setting.note)() {
-            self.writer.warn(&note)?;
-        }
-        let path = self.writer.path().to_owned();
-        self.writer.finish(state, &rfc3339(SystemTime::now()), &Fingerprint::default())?;
-        Ok(Outcome { path, state, failed: self.failed })
+        results.ledger.record(&done)?;
+        carrier.settle(&name);
+        // Several hosts work at a time: what counts is how fast parts come.
+        left.passed(part_s, last.elapsed().as_secs_f64());
+        last = Instant::now();
+        let label = describe(&part, &done);
+        let step = Step { number: total - outstanding.len(), total, label: &label, left_s: left.seconds() };
+        results.ledger.tell(step, &done);
     }
+    carrier.end(RunState::Complete);
+    results.conclude()?;
+    Ok(RunState::Complete)
+}
 
-    fn has(&self, cell: usize, block: u32) -> bool {
-        self.run.cells.get(cell).is_some_and(|c| c.repetitions.iter().any(|r| r.block == block))
+/// What a part has measured, where, in words.
+fn describe(part: &Part, done: &[(usize, Repetition)]) -> String {
+    let what = match &part.cells[..] {
+        [cell] => label(&cell.factors),
+        cells => format!("{} cells", cells.len()),
+    };
+    match done.first() {
+        Some((_, first)) => format!("{what}, block {}, on {}", first.block + 1, first.host),
+        None => what,
     }
+}
 
+/// Takes results of parts into the file of the run.
+struct Results<'a, 'l> {
+    prepared: &'a Prepared,
+    ledger: &'a mut Ledger<'l>,
+    /// What those who carried parts out have to say.
+    sentences: BTreeSet<String>,
+}
+
+impl Results<'_, '_> {
     /// The repetitions of a result, as they belong into the run, or a sentence on what is wrong with it.
     fn take(
         &mut self,
@@ -250,7 +188,6 @@ impl Scattered {
         belongs: &Belongs,
         host: &str,
         file: &Path,
-        sentences: &mut BTreeSet<String>,
     ) -> Result<Result<Vec<(usize, Repetition)>, String>, Failure> {
         let result = match Run::open(file) {
             Ok(result) => result,
@@ -288,19 +225,16 @@ impl Scattered {
             }
         }
         for (found, &cell) in result.cells.iter().zip(&belongs.cells) {
-            if let Some(known) = self.run.cells.get_mut(cell)
-                && (found.measure, known.measure) == (Measure::Fresh, Measure::Slices)
-            {
-                known.measure = Measure::Fresh;
-                self.writer.measure_fresh(cell, &found.fresh_reason)?;
+            if (found.measure, self.ledger.cells()[cell].measure) == (Measure::Fresh, Measure::Slices) {
+                self.ledger.measure_fresh(cell, &found.fresh_reason)?;
             }
         }
         for sentence in result.info.warnings.iter().map(|sentence| printable(sentence)) {
             // What differs from part to part stands in brackets: the number of a process and the like.
             let what = sentence.split(" (").next().unwrap_or_default();
             let beginning = format!("On `{host}`: {what}");
-            if !sentences.iter().any(|known| known.starts_with(&beginning)) {
-                sentences.insert(format!("On `{host}`: {sentence}"));
+            if !self.sentences.iter().any(|known| known.starts_with(&beginning)) {
+                self.sentences.insert(format!("On `{host}`: {sentence}"));
             }
         }
         self.record_host(host, result)?;
@@ -316,60 +250,26 @@ impl Scattered {
             ..HostRecord::default()
         };
         let after = result.host_after.unwrap_or_else(|| result.host_before.clone());
-        self.writer.record_host(&as_it_is(result.host_before))?;
         // A guest is started anew for each part.
+        let after = (!self.prepared.plan.is_in_guests()).then(|| as_it_is(after));
+        self.ledger.record_host(&as_it_is(result.host_before), after)
+    }
+
+    /// Notes what is known once all is there.
+    fn conclude(mut self) -> Result<(), Failure> {
+        // The host of a guest is its kernel, which is a level of the plan.
         if !self.prepared.plan.is_in_guests() {
-            self.writer.record_hosts_after(&[as_it_is(after)])?;
+            self.sentences.extend(self.shares());
         }
-        Ok(())
-    }
-
-    fn record(&mut self, done: &[(usize, Repetition)]) -> Result<(), Failure> {
-        let all = || self.run.cells.iter().chain(&self.run.controls);
-        let first = all().flat_map(|c| &c.repetitions).map(|r| r.position + 1).max().unwrap_or(0);
-        let placed: Vec<(usize, Repetition)> = (first..)
-            .zip(done)
-            .map(|(position, (cell, repetition))| (*cell, Repetition { position, ..repetition.clone() }))
-            .collect();
-        self.writer.record_together(placed.iter().map(|(cell, repetition)| (*cell, repetition)))?;
-        let cells = self.run.cells.len();
-        for (cell, repetition) in placed {
-            self.failed += usize::from(repetition.verdict.kind == VerdictKind::Failed);
-            let record = match cell.checked_sub(cells) {
-                None => &mut self.run.cells[cell],
-                Some(control) => &mut self.run.controls[control],
-            };
-            record.repetitions.push(Repetition { samples: Vec::new(), slices: Vec::new(), ..repetition });
-        }
-        Ok(())
-    }
-
-    fn tell(
-        &self,
-        done: &[(usize, Repetition)],
-        part: &Part,
-        number: usize,
-        total: usize,
-        left_s: f64,
-        progress: &mut dyn FnMut(&Progress<'_>),
-    ) {
-        let Some((_, first)) = done.first() else { return };
-        let what = match &part.cells[..] {
-            [cell] => label(&cell.factors),
-            cells => format!("{} cells", cells.len()),
-        };
-        let label = format!("{what}, block {}, on {}", first.block + 1, first.host);
-        let finished = Some(match done {
-            [(_, one)] => Finished::Repetition(one),
-            several => Finished::Generation(several),
-        });
-        progress(&Progress { trial: false, number, total, label: &label, finished, left_s });
+        let Results { ledger, sentences, .. } = self;
+        sentences.iter().try_for_each(|sentence| ledger.warn(sentence))
     }
 
     /// Who carried out how much: a sentence for each host.
     fn shares(&self) -> Vec<String> {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-        let all = self.run.cells.iter().flat_map(|cell| &cell.repetitions);
+        let own = &self.ledger.cells()[..self.prepared.cells.len()];
+        let all = own.iter().flat_map(|cell| &cell.repetitions);
         for repetition in all {
             *counts.entry(&repetition.host).or_default() += 1;
         }
@@ -399,9 +299,13 @@ fn failed(belongs: &Belongs, host: &str, reason: &str) -> Vec<(usize, Repetition
 
 #[cfg(test)]
 mod tests {
+    use pitot_host::Fingerprint;
+
     use super::*;
-    use crate::runner::tests::{catalog, parse};
-    use crate::runner::{Guardian, resume};
+    use crate::runfile::{NewRun, RunWriter};
+    use crate::runner::engine::new_cells;
+    use crate::runner::tests::{caller, catalog, parse};
+    use crate::runner::{Guardian, Place, Request, Where, Work, prepare, run};
 
     /// Brings results with a cell more than was asked for, as an agent of a bus may that is not ours.
     struct OneTooMany {
@@ -423,7 +327,7 @@ mod tests {
 
         fn next(&mut self) -> Result<Option<Arrival>, Failure> {
             let Some(part) = self.waiting.pop() else { return Ok(None) };
-            let prepared = prepare_elsewhere(part.plan.clone(), String::new(), &catalog())?;
+            let prepared = prepare(part.plan.clone(), String::new(), &catalog(), Where::Elsewhere)?;
             let file = self.dir.join(&part.name);
             let cells: Vec<_> = [new_cells(&prepared, "pitot"), new_cells(&prepared, "pitot")].concat();
             let new = NewRun {
@@ -471,27 +375,23 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let text = "measure = \"slices\"\ngenerations = 2\n[server]\nprotocol = \"busy\"\n[load]\nconnections = 2\n\
                     [factors]\nserver.model = [\"good\", \"hang\"]\n";
-        let prepared = prepare_elsewhere(parse(text), text.to_owned(), &catalog()).unwrap();
+        let prepared = prepare(parse(text), text.to_owned(), &catalog(), Where::Elsewhere).unwrap();
         let mut carrier = OneTooMany { dir: dir.path().to_owned(), waiting: Vec::new(), tampered };
-        let setting = Setting {
-            pitot: "pitot",
-            version: "0.0.0",
-            command_line: "",
-            trial: false,
-            note: &|| None,
-            stop: &|| false,
-        };
         let output = dir.path().join("run.pitot");
-        let outcome = prepared.run_scattered(&output, setting, &mut carrier, &mut |_| {}).unwrap();
+        let request = |work, place| Request { work, place, trial: false, caller: caller(&|| false) };
+        let new = Work::New { prepared: Box::new(prepared), output: &output };
+        let outcome = run(request(new, Place::Parts(&mut carrier)), &mut |_| {}).unwrap();
         assert_eq!(outcome.state, RunState::Complete);
-        let run = Run::open(&output).unwrap();
-        for repetition in run.cells.iter().flat_map(|cell| &cell.repetitions) {
+        let file = Run::open(&output).unwrap();
+        for repetition in file.cells.iter().flat_map(|cell| &cell.repetitions) {
             assert_eq!(repetition.verdict.kind, VerdictKind::Failed);
             assert!(repetition.verdict.reason.contains(why), "{}", repetition.verdict.reason);
         }
         // Nothing of it was measured on this machine, which so cannot go on with it alone.
         let guardian = Guardian::start().unwrap();
-        let refused = resume(&output, &catalog(), setting, guardian, &mut |_| {}).unwrap_err();
+        let catalog = catalog();
+        let again = Work::Resume { path: &output, catalog: &catalog };
+        let refused = run(request(again, Place::Here(guardian)), &mut |_| {}).unwrap_err();
         assert!(refused.what.contains("begun on a bus"), "{}", refused.what);
     }
 }

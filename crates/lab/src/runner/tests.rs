@@ -2,7 +2,7 @@
 
 use std::cell::Cell as Counter;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use pitot_needs::needs;
 use pitot_results::VerdictKind;
@@ -75,27 +75,24 @@ impl Bed {
         self.dir.path().join("run.pitot")
     }
 
-    fn setting<'a>(&'a self, stop: &'a dyn Fn() -> bool) -> Setting<'a> {
-        Setting {
-            pitot: &self.pitot,
-            version: "0.0.0",
-            command_line: "pitot run test",
-            trial: false,
-            note: &|| None,
-            stop,
-        }
+    /// Carries out some work here, until it is told to stop.
+    fn carry_out(
+        &self,
+        work: Work<'_>,
+        stop: &dyn Fn() -> bool,
+        watch: &mut dyn FnMut(&Event<'_>),
+    ) -> Outcome {
+        let caller = Caller { pitot: &self.pitot, ..caller(stop) };
+        let place = Place::Here(Guardian::start().unwrap());
+        run(Request { work, place, trial: false, caller }, watch).unwrap()
     }
 
     fn run(&self, plan: &str) -> Run {
-        let prepared = prepare(parse(plan), plan.to_owned(), &catalog()).unwrap();
-        let outcome = prepared.run(&self.file(), self.setting(&|| false), guardian(), &mut |_| {}).unwrap();
+        let work = Work::New { prepared: Box::new(ready(plan)), output: &self.file() };
+        let outcome = self.carry_out(work, &|| false, &mut |_| {});
         assert_eq!(outcome.state, RunState::Complete);
         Run::open(&self.file()).unwrap()
     }
-}
-
-fn guardian() -> Guardian {
-    Guardian::start().unwrap()
 }
 
 pub(super) fn catalog() -> Catalog {
@@ -141,16 +138,25 @@ pub(super) fn catalog() -> Catalog {
     }
 }
 
-/// What a run on a scripted machine needs; its cells are not tried before.
-pub(super) fn setting(stop: &dyn Fn() -> bool) -> Setting<'_> {
-    Setting {
-        pitot: "pitot",
-        version: "0.0.0",
-        command_line: "pitot run",
-        trial: false,
-        note: &|| None,
-        stop,
-    }
+/// A plan that is ready for this machine.
+pub(super) fn ready(text: &str) -> Prepared {
+    prepare(parse(text), text.to_owned(), &catalog(), Where::Here).unwrap()
+}
+
+/// Who asks for the runs of tests.
+pub(super) fn caller(stop: &dyn Fn() -> bool) -> Caller<'_> {
+    Caller { pitot: "pitot", version: "0.0.0", command_line: "pitot run", note: &|| None, stop }
+}
+
+/// A run on a scripted machine; its cells are not tried before.
+pub(super) fn on<'a>(
+    machine: &'a fake::Fake,
+    prepared: Prepared,
+    output: &'a Path,
+    stop: &'a dyn Fn() -> bool,
+) -> Request<'a, 'a> {
+    let work = Work::New { prepared: Box::new(prepared), output };
+    Request { work, place: Place::Scripted(machine), trial: false, caller: caller(stop) }
 }
 
 pub(super) fn plan(factors: &str) -> String {
@@ -265,9 +271,7 @@ fn a_cell_whose_program_cannot_be_started_is_tried_once() {
     let text = plan("server = [\"good\"]").replace("repetitions = 1", "repetitions = 5");
     let mut fake = fake::Fake::new();
     fake.server.start_error = Some("`./gosrv` could not be started: No such file or directory");
-    let setting = setting(&|| false);
-    let prepared = prepare(parse(&text), text, &catalog()).unwrap();
-    let outcome = prepared.run_on(&fake, &path, setting, &mut |_| {}).unwrap();
+    let outcome = run(on(&fake, ready(&text), &path, &|| false), &mut |_| {}).unwrap();
     assert_eq!((outcome.state, outcome.failed), (RunState::Complete, 5));
     assert_eq!(fake.calls().iter().filter(|call| call.starts_with("begin")).count(), 1, "{:?}", fake.calls());
     let run = Run::open(&path).unwrap();
@@ -353,6 +357,11 @@ fn a_helper_of_the_load_is_started_named_and_stopped() {
     assert!(failed.output_tail.contains("names:\nno such root"), "{}", failed.output_tail);
 }
 
+/// Counts what is measured.
+fn count(finished: &Counter<usize>, event: &Event<'_>) {
+    finished.set(finished.get() + usize::from(matches!(event, Event::Measured { .. })));
+}
+
 #[test]
 fn a_run_records_every_repetition_whatever_its_end() {
     let dir = tempfile::tempdir().unwrap();
@@ -360,12 +369,9 @@ fn a_run_records_every_repetition_whatever_its_end() {
     let text = plan(&format!("server = [\"good\"]\nreplicate = {:?}", (0..5).collect::<Vec<_>>()));
     let finished = Counter::new(0);
     let stop = || finished.get() == 3;
-    let setting = setting(&stop);
     let mut fake = fake::Fake::new();
     fake.server.stops = Some(executor::Ending::Code(1));
-    let prepared = prepare(parse(&text), text, &catalog()).unwrap();
-    let mut count = |news: &Progress<'_>| finished.set(finished.get() + usize::from(news.finished.is_some()));
-    let outcome = prepared.run_on(&fake, &path, setting, &mut count).unwrap();
+    let outcome = run(on(&fake, ready(&text), &path, &stop), &mut |event| count(&finished, event)).unwrap();
     assert_eq!((outcome.state, outcome.failed), (RunState::Interrupted, 3));
     let run = Run::open(&path).unwrap();
     assert_eq!(run.cells.iter().map(|c| c.repetitions.len()).sum::<usize>(), 3);
@@ -378,23 +384,23 @@ fn a_stopped_run_keeps_what_it_has_and_is_resumed_in_the_same_order() {
     let bed = Bed::new();
     let text = plan("server = [\"good\"]\nreplicate = [1, 2]")
         .replace("repetitions = 1", "repetitions = 2\nseed = 5");
-    let prepared = prepare(parse(&text), text.clone(), &catalog()).unwrap();
     let finished = Counter::new(0);
-    let mut count = |news: &Progress<'_>| finished.set(finished.get() + usize::from(news.finished.is_some()));
-    let outcome =
-        prepared.run(&bed.file(), bed.setting(&|| finished.get() == 1), guardian(), &mut count).unwrap();
+    let work = Work::New { prepared: Box::new(ready(&text)), output: &bed.file() };
+    let outcome = bed.carry_out(work, &|| finished.get() == 1, &mut |event| count(&finished, event));
     assert_eq!(outcome.state, RunState::Interrupted);
     let run = Run::open(&bed.file()).unwrap();
     assert_eq!(run.info.state, RunState::Interrupted);
     assert_eq!(run.cells.iter().map(|c| c.repetitions.len()).sum::<usize>(), 1);
 
     let mut order = Vec::new();
-    let mut note = |news: &Progress<'_>| {
-        if let Some(Finished::Repetition(repetition)) = news.finished {
-            order.push((repetition.position, repetition.block, news.label.to_owned()));
+    let mut note = |event: &Event<'_>| {
+        if let Event::Measured { step, repetitions: [(_, repetition)] } = event {
+            order.push((repetition.position, repetition.block, step.label.to_owned()));
         }
     };
-    let outcome = resume(&bed.file(), &catalog(), bed.setting(&|| false), guardian(), &mut note).unwrap();
+    let catalog = catalog();
+    let work = Work::Resume { path: &bed.file(), catalog: &catalog };
+    let outcome = bed.carry_out(work, &|| false, &mut note);
     assert_eq!(outcome.state, RunState::Complete);
     let run = Run::open(&bed.file()).unwrap();
     assert!(run.is_complete());
@@ -410,7 +416,7 @@ fn a_stopped_run_keeps_what_it_has_and_is_resumed_in_the_same_order() {
 #[test]
 fn a_plan_of_which_nothing_can_run_is_refused() {
     let text = plan("server = [\"good+uring\"]");
-    let error = prepare(parse(&text), text, &catalog()).unwrap_err();
+    let error = prepare(parse(&text), text, &catalog(), Where::Here).unwrap_err();
     assert!(error.to_string().contains("io_uring is switched off"), "{error}");
 }
 
@@ -418,23 +424,14 @@ fn a_plan_of_which_nothing_can_run_is_refused() {
 fn the_estimate_counts_every_repetition_and_its_overhead() {
     let text =
         plan("server = [\"good\"]\nreplicate = [1, 2, 3]").replace("repetitions = 1", "repetitions = 10");
-    let prepared = prepare(parse(&text), text, &catalog()).unwrap();
+    let prepared = ready(&text);
     assert!((prepared.estimate_s() - 30.0 * (0.2 + OVERHEAD_S)).abs() < 1e-9);
-}
-
-#[test]
-fn the_time_that_is_left_of_a_run_with_more_turns_than_were_foreseen_is_none() {
-    let mut left = super::carry_out::TimeLeft::of([1.0, 1.0].into_iter());
-    for _ in 0..3 {
-        left.passed(1.0, 2.0);
-    }
-    assert_eq!(left.seconds(), 0.0);
 }
 
 #[test]
 fn fresh_runs_are_fitted_to_a_time_and_end_with_it() {
     let text = plan("server = [\"good\", \"mute\"]");
-    let prepared = || prepare(parse(&text), text.clone(), &catalog()).unwrap();
+    let prepared = || ready(&text);
     let mut fitted = prepared();
     fitted.fit(60.0).unwrap();
     let takes_s = fitted.estimate_s();
@@ -455,7 +452,8 @@ fn fresh_runs_are_fitted_to_a_time_and_end_with_it() {
     let mut late = prepared();
     late.plan.repetitions = 5;
     late.within_s = Some(0.0);
-    let outcome = late.run_on(&fake::Fake::new(), &path, setting(&|| false), &mut |_| {}).unwrap();
+    let fake = fake::Fake::new();
+    let outcome = run(on(&fake, late, &path, &|| false), &mut |_| {}).unwrap();
     assert_eq!(outcome.state, RunState::Complete);
     let run = Run::open(&path).unwrap();
     assert!(run.is_complete() && run.plan.repetitions == 1);

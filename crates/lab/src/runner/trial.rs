@@ -4,14 +4,15 @@
 //! at the end. A cell is given up only if a second and longer try fails as well: the first may fail for
 //! want of time, and one start of many may fail by chance.
 
-use pitot_results::VerdictKind;
+use pitot_results::{Failure, VerdictKind};
 
-use super::carry_out::{Finished, Progress, Setting};
+use super::engine::Caller;
+use super::event::{Event, Step};
 use super::executor::Machine;
 use super::look::Rises;
 use super::prepare::{MOMENT_S, Prepared};
 use super::repetition::{self, GivenUp, Shared};
-use crate::plan::{Cell, FactorLevel, Plan, SERVER_FACTOR, Value};
+use crate::plan::{Cell, FactorLevel, Plan, SERVER_FACTOR, Settling, Value};
 use crate::record::Repetition;
 use pitot_host::memory_total_bytes;
 
@@ -39,15 +40,39 @@ pub(super) struct Tried {
 }
 
 impl Prepared {
-    /// Tries the cells that are `wanted`. A load that has no duration is not tried: it cannot be cut short.
+    /// The failure of a run of which every cell was given up.
+    pub(super) fn nothing_left(&self, given_up: &[Option<GivenUp>]) -> Option<Failure> {
+        let all: Vec<&GivenUp> = given_up.iter().map(Option::as_ref).collect::<Option<_>>()?;
+        let (cell, first) = (self.cells.first()?.label(), all.first()?);
+        let others = all.iter().filter(|other| other.reason != first.reason).count();
+        let others = if others == 0 { "" } else { " (others for other reasons)" };
+        let printed = first.output_tail.trim_end();
+        let hint = "the commands of `--dry-run` can be tried by hand";
+        Some(Failure::run(
+            format!("no cell can be measured: {cell}: {}{others}", first.reason),
+            if printed.is_empty() {
+                hint.to_owned()
+            } else {
+                format!("{hint}; its programs printed:\n{printed}")
+            },
+        ))
+    }
+
+    /// Has servers loaded for longer before they are measured.
+    pub(super) fn rise(&mut self, rises: Vec<(usize, Settling)>) {
+        rises.into_iter().for_each(|(cell, settling)| self.cells[cell].rises = Some(settling));
+    }
+
+    /// Tries the cells that are `wanted`, if a trial is wanted at all. A load that has no duration is not tried: it cannot be cut short.
     ///
     /// If the user stops it, what was not tried yet is not given up: the run itself sees the wish.
     pub(super) fn try_cells(
         &self,
         machine: &dyn Machine,
+        trial: bool,
         wanted: &dyn Fn(usize) -> bool,
-        setting: Setting<'_>,
-        progress: &mut dyn FnMut(&Progress<'_>),
+        caller: Caller<'_>,
+        watch: &mut dyn FnMut(&Event<'_>),
     ) -> Tried {
         // Faults come when a server has shown that it works.
         let unharmed = Plan { faults: Vec::new(), ..self.plan.clone() };
@@ -60,7 +85,7 @@ impl Prepared {
             ready_s: vec![0.0; self.cells.len()],
             rises: Rises::default(),
         };
-        if !setting.trial {
+        if !trial {
             return tried;
         }
         let total = self.cells.len();
@@ -78,15 +103,8 @@ impl Prepared {
                 continue;
             }
             let label = cell.label();
-            let mut news = Progress {
-                trial: true,
-                number: index + 1,
-                total,
-                label: &label,
-                finished: None,
-                left_s: self.estimate_s(),
-            };
-            progress(&news);
+            let step = Step { number: index + 1, total, label: &label, left_s: self.estimate_s() };
+            watch(&Event::Trying(step));
             if let Err(reason) = machine.set_host(&cell.host) {
                 tried.given_up[index] = Some(GivenUp { reason, output_tail: String::new() });
                 continue;
@@ -95,9 +113,9 @@ impl Prepared {
             for plan in [&short, &longer] {
                 let shared = Shared {
                     plan,
-                    pitot: setting.pitot,
+                    pitot: caller.pitot,
                     cpus: &self.cpus,
-                    stop: setting.stop,
+                    stop: caller.stop,
                     memory_total_bytes: memory_total_bytes(),
                     block: 0,
                 };
@@ -116,8 +134,7 @@ impl Prepared {
             tried.ready_s[index] = last.ready_s;
             if last.verdict.kind == VerdictKind::Failed {
                 tried.given_up[index] = Some(GivenUp::of(&last));
-                news.finished = Some(Finished::Repetition(&last));
-                progress(&news);
+                watch(&Event::GivenUp { step, tried: &last });
             } else {
                 (replies[index], statuses[index]) = (reply_bytes(&last), usual_status(&last));
             }
@@ -127,7 +144,7 @@ impl Prepared {
             tried.given_up[index] = Some(GivenUp { reason, output_tail: String::new() });
         }
         let works = |index: usize| wanted(index) && tried.given_up[index].is_none();
-        tried.rises = self.look(machine, &works, setting, (number, &tried.ready_s)).unwrap_or_default();
+        tried.rises = self.look(machine, &works, caller, (number, &tried.ready_s)).unwrap_or_default();
         tried
     }
 }
@@ -222,11 +239,10 @@ fn unlike_replies(cells: &[Cell], replies: &[Option<f64>]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::super::fake::{Fake, Script};
-    use super::super::tests::{catalog, parse, plan, setting};
-    use super::super::{Outcome, prepare};
+    use super::super::tests::{on, plan, ready};
+    use super::super::{Outcome, Request};
     use super::*;
     use crate::record::{Run, RunState};
-    use pitot_results::Failure;
     use std::path::Path;
 
     fn run(text: &str, fake: &mut Fake, told: &mut Vec<String>) -> (Result<Outcome, Failure>, Option<Run>) {
@@ -242,14 +258,12 @@ mod tests {
         fake: &mut Fake,
         told: &mut Vec<String>,
     ) -> Result<Outcome, Failure> {
-        let setting = Setting { trial: true, ..setting(&|| false) };
-        let prepared = prepare(parse(text), text.to_owned(), &catalog()).unwrap();
-        let mut tell = |news: &Progress<'_>| {
-            if let (true, Some(Finished::Repetition(finished))) = (news.trial, news.finished) {
-                told.push(format!("{}: {}", news.label, finished.verdict.reason));
+        let request = Request { trial: true, ..on(fake, ready(text), path, &|| false) };
+        super::super::run(request, &mut |event| {
+            if let Event::GivenUp { step, tried } = event {
+                told.push(format!("{}: {}", step.label, tried.verdict.reason));
             }
-        };
-        prepared.run_on(fake, path, setting, &mut tell)
+        })
     }
 
     fn begun(fake: &Fake) -> usize {
@@ -360,7 +374,7 @@ mod tests {
     fn a_time_that_slow_starts_do_not_fit_into_is_refused_with_one_that_they_do() {
         let text = plan("server = [\"good\"]").replace("repetitions = 1", "repetitions = 6");
         let at = |within_s: f64| {
-            let mut prepared = prepare(parse(&text), text.clone(), &catalog()).unwrap();
+            let mut prepared = ready(&text);
             prepared.keep_within(within_s).unwrap();
             prepared.check_time(&[20.3], 21.0)
         };
@@ -377,7 +391,7 @@ mod tests {
     fn a_server_that_redirects_what_another_answers_is_given_up() {
         let of = |expected: Option<&str>, statuses: [u16; 4]| {
             let text = plan("server = [\"good\", \"mute\"]\nload.connections = [1, 2]");
-            let mut cells = prepare(parse(&text), text, &catalog()).unwrap().cells;
+            let mut cells = ready(&text).cells;
             for cell in &mut cells {
                 if let Some(list) = expected {
                     cell.load.set("expect-status", Value::Text(list.to_owned()));
@@ -395,7 +409,7 @@ mod tests {
     #[test]
     fn replies_of_different_size_are_told_if_only_the_server_differs() {
         let text = plan("server = [\"good\", \"mute\"]\nload.connections = [1, 2]");
-        let cells = prepare(parse(&text), text, &catalog()).unwrap().cells;
+        let cells = ready(&text).cells;
         let of = |bytes: [f64; 4]| unlike_replies(&cells, &bytes.map(Some));
         assert_eq!(of([200.0, 5000.0, 300.0, 5100.0]), None, "headers, and levels that differ");
         let told = of([120.0, 120.0, 1500.0, 1500.0]).unwrap();

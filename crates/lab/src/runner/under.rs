@@ -2,51 +2,52 @@
 
 use pitot_results::Failure;
 
-use crate::catalog::Catalog;
 use crate::plan::{
     AS_FOUND, Cell, Factor, Levels, Measure, Plan, SETTINGS_FACTOR, SettingSet, Value, changes_host,
 };
 
-use super::prepare::{Prepared, prepare};
+use super::prepare::Prepared;
 use super::slices::Group;
 
-/// Makes a plan ready for this machine, with all of its cells under each of these sets: names with keys and values. A set
-/// without settings is the host as it is found, and has to have that name ([`AS_FOUND`]). What the plan itself varies of
-/// the host is left out. Everything is measured in slices, in as many generations as there are `orders`, each of which has
-/// indices of sets: the generations of one set follow each other, and those of the sets follow the order.
-///
-/// # Errors
-/// As [`prepare`]; or if a cell cannot be measured in slices.
-pub fn prepare_under(
-    mut plan: Plan,
-    source: String,
-    catalog: &Catalog,
-    sets: &[SettingSet],
-    orders: Vec<Vec<usize>>,
-) -> Result<Prepared, Failure> {
-    plan.factors.retain(|factor| !changes_host(&factor.name));
-    plan.factors.push(Factor {
-        name: SETTINGS_FACTOR.into(),
-        levels: sets.iter().map(|set| Value::Text(set.name.clone())).collect(),
-    });
-    plan.settings = sets.iter().filter(|set| set.name != AS_FOUND).cloned().collect();
-    // Sets are compared with each other, so that no two cells are ever side by side.
-    let found = sets.iter().find(|set| set.name == AS_FOUND).or(sets.first());
-    plan.baseline = found.map(|set| Levels(vec![(SETTINGS_FACTOR.into(), vec![set.name.clone()])]));
-    (plan.generations, plan.until_decided_s) = (Some(orders.len() as u32), None);
-    let mut prepared = prepare(plan, source, catalog)?;
-    let ways = prepared.cells.iter().zip(&prepared.ways.cells);
-    if let Some((cell, (_, reason))) = ways.into_iter().find(|(_, (m, _))| *m == Measure::Fresh) {
-        let reason = if reason.is_empty() { "the plan asks for fresh runs" } else { reason };
-        return Err(Failure::misuse(
-            format!("{} is not measured in slices, which small differences need: {reason}", cell.label()),
-            "choose a plan with a timed load, and without measure = \"fresh\"",
-        ));
+impl Plan {
+    /// All cells of the plan under each of these sets: names with keys and values. A set without settings is the host as it is
+    /// found, and has to have that name ([`AS_FOUND`]). What the plan itself varies of the host is left out.
+    pub fn under(mut self, sets: &[SettingSet]) -> Plan {
+        self.factors.retain(|factor| !changes_host(&factor.name));
+        self.factors.push(Factor {
+            name: SETTINGS_FACTOR.into(),
+            levels: sets.iter().map(|set| Value::Text(set.name.clone())).collect(),
+        });
+        self.settings = sets.iter().filter(|set| set.name != AS_FOUND).cloned().collect();
+        // Sets are compared with each other, so that no two cells are ever side by side.
+        let found = sets.iter().find(|set| set.name == AS_FOUND).or(sets.first());
+        self.baseline = found.map(|set| Levels(vec![(SETTINGS_FACTOR.into(), vec![set.name.clone()])]));
+        self.until_decided_s = None;
+        self
     }
-    // Whoever orders sets by himself has his own.
-    prepared.ways.controls = Vec::new();
-    prepared.orders = orders;
-    Ok(prepared)
+}
+
+impl Prepared {
+    /// Measures in as many generations as there are orders, each of which has indices of the sets of [`Plan::under`]: the
+    /// generations of one set follow each other, and those of the sets follow the order.
+    ///
+    /// # Errors
+    /// If a cell cannot be measured in slices.
+    pub fn in_orders(&mut self, orders: Vec<Vec<usize>>) -> Result<(), Failure> {
+        let ways = self.cells.iter().zip(&self.ways.cells);
+        if let Some((cell, (_, reason))) = ways.into_iter().find(|(_, (m, _))| *m == Measure::Fresh) {
+            let reason = if reason.is_empty() { "the plan asks for fresh runs" } else { reason };
+            return Err(Failure::misuse(
+                format!("{} is not measured in slices, which small differences need: {reason}", cell.label()),
+                "choose a plan with a timed load, and without measure = \"fresh\"",
+            ));
+        }
+        self.plan.generations = Some(orders.len() as u32);
+        // Whoever orders sets by himself has his own.
+        self.ways.controls = Vec::new();
+        self.orders = orders;
+        Ok(())
+    }
 }
 
 /// The groups in an order of sets; those of one set stay in the order that they have.

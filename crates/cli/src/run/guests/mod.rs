@@ -16,17 +16,16 @@ use std::time::Duration;
 
 use pitot_kernel::{Clock, Image, Sandbox};
 use pitot_lab::{
-    Arrival, Carrier, CellServer, External, GVISOR_KERNEL, Guardian, HOST_KERNEL, KERNEL_FACTOR, KernelUse,
-    Outcome, Part, Plan, Prepared, Repetition, Run as RunFile, RunState, Setting, prepare_elsewhere,
-    resume_scattered,
+    Arrival, Carrier, Catalog, CellServer, External, GVISOR_KERNEL, HOST_KERNEL, KERNEL_FACTOR, KernelUse,
+    Outcome, Part, Place as RunPlace, Plan, Prepared, Repetition, RunState, Where, prepare,
 };
 use pitot_results::{Failure, stderr};
 
-use crate::catalog::catalog;
 use crate::kernel_store::store;
+use crate::runs::{How, Runs, own_path};
 
-use super::progress::Display;
-use super::{PlanText, Run, announce_in_guests, counted, own_path};
+use super::announce::announce;
+use super::{Asked, Run, Watched, counted};
 use ground::{Ground, Place, Task, room};
 use possible::{as_carried, leave_out_what_is_not};
 
@@ -52,52 +51,34 @@ const SANDBOXED_TIMES: &str = "Requests per second are those of both together. C
                                which leaves out a part of gVisor's own, and what else ran on the machine is not seen from inside.";
 
 impl Run {
-    /// Whether the plan or the run to be resumed varies the kernel.
-    pub(super) fn is_in_guests(&self) -> Result<bool, Failure> {
-        if let Some(path) = &self.resume {
-            // A file that cannot be read is told of by whoever resumes it.
-            return Ok(RunFile::open(path).is_ok_and(|run| run.plan.is_in_guests()));
-        }
-        let Some(name) = &self.plan else { return Ok(false) };
-        let PlanText { name, text, .. } = PlanText::changed(name, &self.changes)?;
-        Ok(text.contains("kernel") && Plan::parse(&name, &text, &catalog()?)?.is_in_guests())
-    }
-
-    /// Runs a plan in guests, or continues such a run.
-    pub(super) fn in_guests(&self, guardian: &Guardian, stop: &dyn Fn() -> bool) -> Result<Outcome, Failure> {
-        let catalog = catalog()?.on_other_kernels();
-        let begun = self.resume.as_deref().map(RunFile::open_to_resume).transpose()?;
+    /// Runs a plan in guests, or goes on with it.
+    pub(super) fn in_guests(
+        &self,
+        asked: Asked,
+        catalog: &Catalog,
+        runs: &mut Runs,
+        watched: &mut Watched,
+    ) -> Result<Outcome, Failure> {
+        let (prepared, begun) = match asked {
+            Asked::New { plan, source, is_described } => {
+                (self.ready(*plan, source, is_described, catalog, Where::Elsewhere)?, None)
+            }
+            Asked::Begun(run) => {
+                (prepare(run.plan.clone(), String::new(), catalog, Where::Elsewhere)?, Some(run))
+            }
+        };
+        let lock = runs.lock(&prepared.plan.name, self.wait)?;
+        let guardian = runs.guardian()?;
+        let mut guests = Guests::of(&prepared, &own_path()?, guardian.dir())?;
         let prepared = match &begun {
-            None => self.prepared_elsewhere()?,
-            Some(run) => prepare_elsewhere(run.plan.clone(), String::new(), &catalog)?,
-        };
-        let lock = self.lock(&prepared.plan.name, stop)?;
-        let pitot = own_path()?;
-        let mut guests = Guests::of(&prepared, &pitot, guardian.dir())?;
-        let command_line = std::env::args().collect::<Vec<_>>().join(" ");
-        let setting = Setting {
-            pitot: &pitot,
-            version: env!("CARGO_PKG_VERSION"),
-            command_line: &command_line,
-            trial: false,
-            note: &|| lock.note(),
-            stop,
-        };
-        let mut display = Display::new();
-        let mut show = |news: &pitot_lab::Progress<'_>| display.show(news);
-        let outcome = match begun {
-            None => {
-                let prepared = fitted(prepared, &guests, stop)?;
-                let output = self.output_of(&prepared.plan);
-                prepared.run_scattered(&output, setting, &mut guests, &mut show)?
-            }
+            None => Some(fitted(prepared, &guests, &|| runs.is_stopped())?),
             Some(run) => {
-                measured_in::check(&run, guests.common.ground.clock())?;
-                resume_scattered(&run.path, &catalog, setting, &mut guests, &mut show)?
+                measured_in::check(run, guests.common.ground.clock())?;
+                None
             }
         };
-        display.clear();
-        Ok(outcome)
+        let how = How { trial: false, lock: Some(&lock), is_over: &|| false };
+        self.carry_out(prepared, catalog, RunPlace::Parts(&mut guests), how, runs, watched)
     }
 }
 
@@ -109,7 +90,9 @@ fn fitted(mut prepared: Prepared, guests: &Guests, stop: &dyn Fn() -> bool) -> R
     stderr::line(format_args!("asking {} which cells can be run there", counted(kernels.len(), "kernel")));
     leave_out_what_is_not(&mut prepared, ground, kernels, stop)?;
     prepared.warnings.insert(0, guests.sentence.clone());
-    announce_in_guests(&prepared, &guests.about());
+    let cells = counted(prepared.cells.len(), "cell");
+    let extent = format!("{cells}, {} each, kernel by kernel", prepared.times());
+    announce(&prepared, &extent, guests.about());
     Ok(prepared)
 }
 
@@ -396,7 +379,7 @@ mod tests {
     fn the_programs_of_all_commands_go_into_a_guest() {
         let plan = "[server]\nprotocol = \"http\"\n[servers.x]\ncommand = [\"sh\", \"-c\", \"exec A=1 nginx -g 'daemon off;'\"]\n\
                     stop-command = [\"nginx-ctl\", \"{dir}\"]\nversion = [\"{dir}/x\", \"-v\"]\n[factors]\nserver = [\"x\"]\n";
-        let plan = Plan::parse("p.toml", plan, &catalog().unwrap()).unwrap();
+        let plan = Plan::parse("p.toml", plan, &crate::catalog::catalog().unwrap()).unwrap();
         let pitot_lab::Program::External(server) = &plan.servers[0].program else { panic!("a program") };
         assert_eq!(programs_of(server), ["sh", "nginx", "nginx-ctl"]);
     }

@@ -8,8 +8,8 @@ use crate::plan::Measure;
 use crate::record::{Repetition, Run, RunState};
 use crate::runner::executor::Ending;
 use crate::runner::fake::{Fake, Script};
-use crate::runner::tests::{catalog, parse, setting};
-use crate::runner::{Finished, Outcome, Progress, prepare};
+use crate::runner::tests::{on, ready};
+use crate::runner::{Event, Outcome, Prepared, run};
 
 const PLAN: &str = r#"
 generations = 3
@@ -61,10 +61,12 @@ impl Bed {
         Bed { path: dir.path().join("run.pitot"), _dir: dir }
     }
 
-    fn try_run(&self, fake: &Fake, stop: &dyn Fn() -> bool, news: &mut dyn FnMut(&Progress<'_>)) -> Outcome {
-        let setting = setting(stop);
-        let prepared = prepare(parse(PLAN), PLAN.to_owned(), &catalog()).unwrap();
-        prepared.run_on(fake, &self.path, setting, news).unwrap()
+    fn try_run(&self, fake: &Fake, stop: &dyn Fn() -> bool, watch: &mut dyn FnMut(&Event<'_>)) -> Outcome {
+        run(on(fake, ready(PLAN), &self.path, stop), watch).unwrap()
+    }
+
+    fn run_plan(&self, fake: &Fake, prepared: Prepared) -> Outcome {
+        run(on(fake, prepared, &self.path, &|| false), &mut |_| {}).unwrap()
     }
 
     fn run(&self, fake: &Fake) -> Run {
@@ -245,8 +247,7 @@ fn a_server_that_has_no_others_beside_it_may_work_without_being_asked() {
     let mut fake = machine();
     fake.server.cpu_share = 0.5;
     let bed = Bed::new();
-    let prepared = prepare(parse(&text), text, &catalog()).unwrap();
-    prepared.run_on(&fake, &bed.path, setting(&|| false), &mut |_| {}).unwrap();
+    bed.run_plan(&fake, ready(&text));
     let run = Run::open(&bed.path).unwrap();
     assert!(run.cells[0].measure == Measure::Slices && run.cells[0].repetitions.len() == 3);
 }
@@ -254,9 +255,9 @@ fn a_server_that_has_no_others_beside_it_may_work_without_being_asked() {
 #[test]
 fn a_run_whose_time_is_over_ends_with_a_whole_generation_and_says_what_it_would_have_taken() {
     let bed = Bed::new();
-    let mut prepared = prepare(parse(PLAN), PLAN.to_owned(), &catalog()).unwrap();
+    let mut prepared = ready(PLAN);
     prepared.within_s = Some(0.0);
-    let outcome = prepared.run_on(&machine(), &bed.path, setting(&|| false), &mut |_| {}).unwrap();
+    let outcome = bed.run_plan(&machine(), prepared);
     assert_eq!(outcome.state, RunState::Complete);
     let run = Run::open(&bed.path).unwrap();
     assert!(run.is_complete() && run.plan.generations == Some(1));
@@ -275,8 +276,8 @@ fn a_generation_that_was_interrupted_is_not_recorded_and_all_others_are() {
     let fake = machine();
     let finished = std::cell::Cell::new(0);
     let stop = || finished.get() == 2;
-    let mut count = |news: &Progress<'_>| {
-        if let Some(Finished::Generation(repetitions)) = news.finished {
+    let mut count = |event: &Event<'_>| {
+        if let Event::Measured { repetitions, .. } = event {
             assert_eq!(repetitions.len(), 4);
             finished.set(finished.get() + 1);
         }
@@ -294,9 +295,7 @@ fn a_run_until_decided_ends_when_all_is_decided_and_names_its_generations() {
     // Three times the CPU time in each slice: seen at once. The others are alike to the nanosecond.
     fake.other_servers = vec![("hang", Script { cpu_share: 0.019, ..fake.server.clone() })];
     let text = PLAN.replace("generations = 3", "until-decided = \"10m\"\nmetric = \"cpu-per-request\"");
-    let setting = setting(&|| false);
-    let prepared = prepare(parse(&text), text, &catalog()).unwrap();
-    let outcome = prepared.run_on(&fake, &bed.path, setting, &mut |_| {}).unwrap();
+    let outcome = bed.run_plan(&fake, ready(&text));
     assert_eq!(outcome.state, RunState::Complete);
     let run = Run::open(&bed.path).unwrap();
     assert!(run.is_complete());
@@ -325,8 +324,7 @@ fn settings_of_the_host_are_changed_between_groups_and_a_control_goes_through_th
     let (text, value) = plan_of_settings("");
     let fake = machine();
     let bed = Bed::new();
-    let prepared = prepare(parse(&text), text, &catalog()).unwrap();
-    let outcome = prepared.run_on(&fake, &bed.path, setting(&|| false), &mut |_| {}).unwrap();
+    let outcome = bed.run_plan(&fake, ready(&text));
     assert_eq!(outcome.state, RunState::Complete);
     let run = Run::open(&bed.path).unwrap();
     assert_eq!((run.cells.len(), run.controls.len()), (4, 2), "each server is compared with itself");
@@ -355,8 +353,7 @@ fn a_setting_that_the_host_refuses_gives_up_its_cells_alone() {
     let mut fake = machine();
     fake.refuses_host = Some("the kernel refuses the value");
     let bed = Bed::new();
-    let prepared = prepare(parse(&text), text, &catalog()).unwrap();
-    prepared.run_on(&fake, &bed.path, setting(&|| false), &mut |_| {}).unwrap();
+    bed.run_plan(&fake, ready(&text));
     let run = Run::open(&bed.path).unwrap();
     for cell in &run.cells {
         let verdict = &cell.repetitions[0].verdict;

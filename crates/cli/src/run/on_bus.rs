@@ -3,19 +3,23 @@
 use std::path::{Path, PathBuf};
 
 use pitot_bus::{Connection, Coordinator, Event, Present, SigningKey};
-use pitot_lab::{Arrival, Carrier, Guardian, Outcome, Part, Plan, Prepared, RunState, Setting};
-use pitot_lab::{prepare_elsewhere, resume_scattered};
+use pitot_lab::{Arrival, Carrier, Catalog, Outcome, Part, Place, RunState, Where};
 use pitot_results::{Failure, printable, stderr};
 
+use super::announce::{announce, extent};
+use super::{Asked, Run, Watched, counted};
 use crate::bus::tell;
-use crate::catalog::catalog;
-
-use super::progress::Display;
-use super::{PlanText, Run, announce_scattered, check, counted, own_path};
+use crate::runs::{How, Runs};
 
 impl Run {
-    /// Runs a plan on the agents of a bus, or continues such a run.
-    pub(super) fn scatter(&self, guardian: &Guardian, stop: &dyn Fn() -> bool) -> Result<Outcome, Failure> {
+    /// Has the agents of a bus carry it out, or go on with it.
+    pub(super) fn on_bus(
+        &self,
+        asked: Asked,
+        catalog: &Catalog,
+        runs: &mut Runs,
+        watched: &mut Watched,
+    ) -> Result<Outcome, Failure> {
         let Some(sign) = &self.sign else {
             return Err(Failure::misuse(
                 "agents take signed jobs alone, and there is no key to sign with",
@@ -25,58 +29,26 @@ impl Run {
         let key = SigningKey::read(sign)?;
         self.bus.check_apart(&key)?;
         // Mistakes in the plan are told before anything is connected.
-        let prepared = self.resume.is_none().then(|| self.prepared_elsewhere()).transpose()?;
-        if let Some(prepared) = &prepared {
-            prepared.plan.needs_no_guests("an agent on a bus")?;
-            prepared.can_be_scattered()?;
-        }
+        let prepared = match asked {
+            Asked::New { plan, source, is_described } => {
+                let prepared = self.ready(*plan, source, is_described, catalog, Where::Elsewhere)?;
+                prepared.plan.needs_no_guests("an agent on a bus")?;
+                prepared.can_be_scattered()?;
+                Some(prepared)
+            }
+            Asked::Begun(_) => None,
+        };
         let Some(connection) = self.bus.connect()? else {
             return Err(Failure::misuse("there is no bus", "name one: --bus URL"));
         };
+        // Its directory is what the results lie in.
+        let guardian = runs.guardian()?;
         let mut bus = OnBus { connection: &connection, key: &key, dir: guardian.dir(), coordinator: None };
-        let command_line = std::env::args().collect::<Vec<_>>().join(" ");
-        let setting = Setting {
-            pitot: &own_path()?,
-            version: env!("CARGO_PKG_VERSION"),
-            command_line: &command_line,
-            trial: false,
-            note: &|| None,
-            stop,
-        };
-        let mut display = Display::new();
-        let mut show = |news: &pitot_lab::Progress<'_>| display.show(news);
-        let outcome = match (prepared, &self.resume) {
-            (Some(prepared), _) => {
-                announce_scattered(&prepared);
-                let output = self.output_of(&prepared.plan);
-                prepared.run_scattered(&output, setting, &mut bus, &mut show)?
-            }
-            (None, path) => {
-                let path = path.as_deref().unwrap_or(Path::new(""));
-                resume_scattered(path, &catalog()?, setting, &mut bus, &mut show)?
-            }
-        };
-        display.clear();
-        Ok(outcome)
-    }
-
-    pub(super) fn prepared_elsewhere(&self) -> Result<Prepared, Failure> {
-        let catalog = catalog()?;
-        let name = self.plan.as_deref().unwrap_or_default();
-        let PlanText { name, text, folder } = PlanText::changed(name, &self.changes)?;
-        let mut plan = Plan::parse(&name, &text, &catalog)?;
-        if let Some(folder) = folder {
-            plan.resolve_paths(&folder);
+        if let Some(prepared) = &prepared {
+            announce(prepared, &format!("{} on one host", extent(prepared)), []);
         }
-        if self.seed.is_some() {
-            plan.seed = self.seed;
-        }
-        self.amount.change(&mut plan)?;
-        let catalog = if plan.is_in_guests() { catalog.on_other_kernels() } else { catalog };
-        let mut prepared = prepare_elsewhere(plan, text, &catalog)?;
-        self.amount.fit(&mut prepared)?;
-        check::check(&prepared, Some(&name))?;
-        Ok(prepared)
+        let how = How { trial: false, lock: None, is_over: &|| false };
+        self.carry_out(prepared, catalog, Place::Parts(&mut bus), how, runs, watched)
     }
 }
 

@@ -1,0 +1,119 @@
+//! `--events`: what happens in a run, a JSON object a line (docs/events.md).
+
+use std::io::Write;
+use std::path::Path;
+use std::time::SystemTime;
+
+use pitot_lab::{CellRecord, Event, METRICS, Repetition, RunState, Step};
+use pitot_results::secrets::Secrets;
+use pitot_results::{Failure, rfc3339, visible};
+use serde_json::{Map, Value, json};
+
+use super::progress::label;
+use crate::output::{create, is_stdout, not_written};
+
+/// The layout of the events.
+const SCHEMA: &str = "pitot-events/1";
+
+/// Where events are written.
+pub(super) struct Events {
+    out: Box<dyn Write>,
+    /// What they must not show.
+    secrets: Secrets,
+    /// The first failure; nothing is written after it.
+    failed: Option<std::io::Error>,
+    /// Nothing else may go to standard output.
+    pub(super) are_on_stdout: bool,
+}
+
+impl Events {
+    /// Opens the output, before the run.
+    pub(super) fn create(path: &Path, secrets: Secrets) -> Result<Events, Failure> {
+        Ok(Events { out: create(path)?, secrets, failed: None, are_on_stdout: is_stdout(path) })
+    }
+
+    /// Writes an event.
+    pub(super) fn write(&mut self, event: &Event<'_>) {
+        if self.failed.is_some() {
+            return;
+        }
+        let at = rfc3339(SystemTime::now());
+        let line = self.secrets.hide(&shown(event, &at).to_string()).into_owned();
+        let written = writeln!(self.out, "{}", visible(&line)).and_then(|()| self.out.flush());
+        self.failed = written.err().filter(|e| e.kind() != std::io::ErrorKind::BrokenPipe);
+    }
+
+    /// What became of them.
+    ///
+    /// # Errors
+    /// If an event could not be written.
+    pub(super) fn finish(self) -> Result<(), Failure> {
+        self.failed.map_or(Ok(()), |e| Err(not_written("the events", &e)))
+    }
+}
+
+/// An event as an object.
+fn shown(event: &Event<'_>, at: &str) -> Value {
+    let mut object = Map::new();
+    let mut put = |name: &str, value: Value| {
+        object.insert(name.to_owned(), value);
+    };
+    let (name, more) = match event {
+        Event::Trying(step) => ("trying", of_step(step)),
+        Event::GivenUp { step, tried } => {
+            let mut more = of_step(step);
+            more["verdict"] = verdict(tried);
+            ("given-up", more)
+        }
+        Event::Started { file, run, cells } => {
+            let cells: Vec<Value> = (0..).zip(*cells).map(of_cell).collect();
+            ("started", json!({"schema": SCHEMA, "file": file, "run": run, "cells": cells}))
+        }
+        Event::Begun(step) => ("begun", of_step(step)),
+        Event::Measured { step, repetitions } => {
+            let mut more = of_step(step);
+            more["repetitions"] = repetitions.iter().map(of_repetition).collect();
+            ("measured", more)
+        }
+        Event::Warning(sentence) => ("warning", json!({"text": sentence})),
+        Event::Finished(outcome) => {
+            let state = match outcome.state {
+                RunState::Complete => "complete",
+                RunState::Interrupted => "interrupted",
+                RunState::Running => "running",
+            };
+            ("finished", json!({"state": state, "failed": outcome.failed, "file": outcome.path}))
+        }
+    };
+    put("event", json!(name));
+    put("at", json!(at));
+    if let Value::Object(more) = more {
+        object.extend(more);
+    }
+    Value::Object(object)
+}
+
+fn of_step(step: &Step<'_>) -> Value {
+    json!({"step": step.number, "steps": step.total, "label": label(step), "left_s": step.left_s})
+}
+
+fn of_cell((number, cell): (usize, &CellRecord)) -> Value {
+    let factors: Map<String, Value> = cell.factors.iter().map(|f| (f.name.clone(), json!(f.level))).collect();
+    json!({
+        "cell": number, "factors": factors, "measure": cell.measure,
+        "is_control": cell.control_of.is_some(), "measured": cell.repetitions.len(),
+    })
+}
+
+fn of_repetition((cell, repetition): &(usize, Repetition)) -> Value {
+    let values =
+        METRICS.iter().filter_map(|metric| Some((metric.name.to_owned(), json!(metric.of(repetition)?))));
+    json!({
+        "cell": cell, "block": repetition.block, "host": repetition.host,
+        "verdict": verdict(repetition), "metrics": values.collect::<Map<_, _>>(),
+    })
+}
+
+fn verdict(repetition: &Repetition) -> Value {
+    json!({"kind": repetition.verdict.kind.name(), "reason": repetition.verdict.reason})
+}

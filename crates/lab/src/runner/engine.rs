@@ -1,0 +1,378 @@
+//! The one way to run a plan: a request says what is measured and where, a run measures what its file lacks, and events tell of
+//! it.
+//!
+//! Where makes the difference of who carries repetitions out: the lab itself on a machine, or others, part by part
+//! ([`Carrier`]). What is there already, what is recorded and what is told is the same.
+
+use std::path::{Path, PathBuf};
+use std::time::{Instant, SystemTime};
+
+use pitot_host::Fingerprint;
+use pitot_results::{Failure, rfc3339};
+
+use super::event::Event;
+use super::executor::Machine;
+use super::hosts;
+use super::ledger::Ledger;
+use super::local::Guardian;
+use super::on_machine;
+use super::prepare::{Prepared, Where, prepare};
+use super::printed::Asked;
+use super::scattered::{self, Carrier};
+use super::slices::SLICE_S;
+use crate::catalog::Catalog;
+use crate::plan::{Measure, Plan, Program};
+use crate::record::{HostRecord, Run, RunState};
+use crate::runfile::{NewCell, NewRun, RunWriter};
+
+/// What is to be run, where, and for whom.
+pub struct Request<'a, 'p> {
+    /// What.
+    pub work: Work<'a>,
+    /// Where.
+    pub place: Place<'p>,
+    /// Whether each cell is tried for a moment before anything is measured; others who carry out parts try nothing.
+    pub trial: bool,
+    /// For whom.
+    pub caller: Caller<'a>,
+}
+
+/// What is to be run.
+pub enum Work<'a> {
+    /// A plan that is ready, into a new file.
+    New {
+        /// The plan.
+        prepared: Box<Prepared>,
+        /// The file.
+        output: &'a Path,
+    },
+    /// What the file of a run lacks that was interrupted or killed.
+    Resume {
+        /// The file.
+        path: &'a Path,
+        /// What this machine offers.
+        catalog: &'a Catalog,
+    },
+}
+
+/// Where it is run.
+#[cfg_attr(test, allow(private_interfaces))] // The scripted machine is for tests of this crate.
+pub enum Place<'a> {
+    /// On this machine and the hosts that the plan names. What is started ends with the guardian.
+    Here(Guardian),
+    /// Part by part, by others.
+    Parts(&'a mut dyn Carrier),
+    /// On a scripted machine.
+    #[cfg(test)]
+    Scripted(&'a dyn Machine),
+}
+
+/// Who asks for a run.
+#[derive(Clone, Copy)]
+pub struct Caller<'a> {
+    /// How `pitot` is started: a path.
+    pub pitot: &'a str,
+    /// The version, for the record.
+    pub version: &'a str,
+    /// The command line, for the record.
+    pub command_line: &'a str,
+    /// A sentence for the report on what went on besides, asked for at the end of the run.
+    pub note: &'a dyn Fn() -> Option<String>,
+    /// True once the user wants the run to end.
+    pub stop: &'a dyn Fn() -> bool,
+}
+
+/// How a run went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Its file.
+    pub path: PathBuf,
+    /// How it ended.
+    pub state: RunState,
+    /// Repetitions that failed.
+    pub failed: usize,
+}
+
+/// Carries out a request. A repetition that fails is no error but a verdict.
+///
+/// # Errors
+/// If the place is not set up for what the plan needs or cannot be asked for it, or the file cannot be read or written.
+pub fn run(request: Request<'_, '_>, watch: &mut dyn FnMut(&Event<'_>)) -> Result<Outcome, Failure> {
+    let Request { work, place, trial, caller } = request;
+    let (prepared, target) = open(work, &place)?;
+    match place {
+        Place::Here(guardian) => {
+            hosts::with_machine(prepared, guardian, caller.pitot, |prepared, machine| {
+                measure(prepared, target, machine, trial, caller, watch)
+            })
+        }
+        Place::Parts(carrier) => hand_out(prepared, target, carrier, caller, watch),
+        #[cfg(test)]
+        Place::Scripted(machine) => measure(prepared, target, machine, trial, caller, watch),
+    }
+}
+
+/// The file that a run writes.
+enum Target<'a> {
+    New(&'a Path),
+    Begun(Box<Run>),
+}
+
+/// The plan of a request, once it is known that its place can carry it out.
+fn open<'a>(work: Work<'a>, place: &Place<'_>) -> Result<(Prepared, Target<'a>), Failure> {
+    match work {
+        Work::New { mut prepared, output } => {
+            match place {
+                Place::Here(guardian) => {
+                    prepared.check_needs()?;
+                    prepared.plan.needs_no_guests("a run on this machine's own kernel")?;
+                    if !guardian.is_there() {
+                        prepared.warnings.push(
+                            "No guardian process could be started: had the run been killed, children of servers could \
+                             have stayed."
+                                .into(),
+                        );
+                    }
+                }
+                Place::Parts(_) => prepared.can_be_scattered()?,
+                #[cfg(test)]
+                Place::Scripted(_) => {}
+            }
+            // Before anything that takes its time.
+            RunWriter::check(output)?;
+            Ok((*prepared, Target::New(output)))
+        }
+        Work::Resume { path, catalog } => {
+            let run = Run::open_to_resume(path)?;
+            let (at, was_elsewhere) = (path.display(), run.host_before.facts.is_empty());
+            let at_place = match place {
+                Place::Parts(_) if !was_elsewhere => {
+                    return Err(Failure::misuse(
+                        format!("{at} was begun on one machine, without a bus"),
+                        "resume it there, without --bus",
+                    ));
+                }
+                Place::Parts(_) => Where::Elsewhere,
+                _ if was_elsewhere => {
+                    return Err(Failure::misuse(
+                        format!("{at} was begun on a bus, and agents have carried out what it has"),
+                        format!("resume it there: pitot run --bus URL --sign FILE --resume {at}"),
+                    ));
+                }
+                _ => Where::Here,
+            };
+            let mut prepared = prepare(run.plan.clone(), run.info.plan_source.clone(), catalog, at_place)?;
+            prepared.check_needs()?;
+            prepared.narrow_to(&run)?;
+            Ok((prepared, Target::Begun(Box::new(run))))
+        }
+    }
+}
+
+/// Measures on a machine what the file lacks.
+fn measure(
+    mut prepared: Prepared,
+    target: Target<'_>,
+    machine: &dyn Machine,
+    trial: bool,
+    caller: Caller<'_>,
+    watch: &mut dyn FnMut(&Event<'_>),
+) -> Result<Outcome, Failure> {
+    let begin = Instant::now();
+    // Before the trial, which changes settings and leaves them as its last cell wants them.
+    let found = Fingerprint::collect();
+    let (writer, given_up) = match target {
+        Target::New(output) => {
+            let tried = prepared.try_cells(machine, trial, &|_| true, caller, watch);
+            if let Some(failure) = prepared.nothing_left(&tried.given_up) {
+                return Err(failure);
+            }
+            prepared.warnings.extend(tried.unlike_replies);
+            prepared.rise(tried.rises.0);
+            prepared.warnings.extend(tried.rises.1);
+            prepared.check_time(&tried.ready_s, begin.elapsed().as_secs_f64())?;
+            prepared.warnings.extend(about_hosts(&prepared.plan, machine, &found));
+            let versions = server_versions(machine, &prepared.plan, caller.version);
+            let cpus = (prepared.cpus.server_list(), prepared.cpus.load_list());
+            let mut writer = create(output, &mut prepared, &versions, &found, &cpus, caller)?;
+            writer.record_hosts(&machine.hosts())?;
+            (writer, tried.given_up)
+        }
+        Target::Begun(run) => {
+            // Before the trial, so that no other process resumes the file meanwhile.
+            let mut writer = resume(&run, caller)?;
+            note_changes(&mut writer, &run, &prepared, &found)?;
+            let is_left = |cell: usize| {
+                let cell = &run.cells[cell];
+                cell.repetitions.len() < run.repetitions_of(cell) as usize
+            };
+            let tried = prepared.try_cells(machine, trial, &is_left, caller, watch);
+            prepared.rise(tried.rises.0);
+            (writer, tried.given_up)
+        }
+    };
+    let mut ledger = Ledger::open(writer, watch)?;
+    let state = on_machine::carry_out(&mut prepared, machine, &mut ledger, begin, given_up, caller)?;
+    if let Err(why) = machine.set_host(&[]) {
+        ledger.warn(&format!("{why}."))?;
+    }
+    end(ledger, state, &machine.hosts(), &Fingerprint::collect(), caller)
+}
+
+/// Has others carry out what the file lacks.
+fn hand_out(
+    mut prepared: Prepared,
+    target: Target<'_>,
+    carrier: &mut dyn Carrier,
+    caller: Caller<'_>,
+    watch: &mut dyn FnMut(&Event<'_>),
+) -> Result<Outcome, Failure> {
+    // Nothing is measured on this machine; those that carry out parts are in the table of hosts.
+    let nowhere = Fingerprint::default();
+    let writer = match target {
+        Target::New(output) => {
+            let versions = [("pitot".to_owned(), caller.version.to_owned())];
+            create(output, &mut prepared, &versions, &nowhere, &Default::default(), caller)?
+        }
+        Target::Begun(run) => resume(&run, caller)?,
+    };
+    let mut ledger = Ledger::open(writer, watch)?;
+    let state = scattered::carry_out(&mut prepared, &mut ledger, carrier, caller.stop)?;
+    end(ledger, state, &[], &nowhere, caller)
+}
+
+fn end(
+    mut ledger: Ledger<'_>,
+    state: RunState,
+    hosts: &[HostRecord],
+    here: &Fingerprint,
+    caller: Caller<'_>,
+) -> Result<Outcome, Failure> {
+    if let Some(note) = (caller.note)() {
+        ledger.warn(&note)?;
+    }
+    ledger.finish(state, hosts, here)
+}
+
+/// A new file with all that is known before the first repetition; a plan without a seed has one from now on.
+fn create(
+    output: &Path,
+    prepared: &mut Prepared,
+    versions: &[(String, String)],
+    host: &Fingerprint,
+    (server_cpus, load_cpus): &(String, String),
+    caller: Caller<'_>,
+) -> Result<RunWriter, Failure> {
+    let seed = *prepared.plan.seed.get_or_insert_with(draw_seed);
+    let new = NewRun {
+        command_line: caller.command_line,
+        version: caller.version,
+        seed,
+        started_at: &rfc3339(SystemTime::now()),
+        server_cpus,
+        load_cpus,
+        warnings: &prepared.warnings,
+        server_versions: versions,
+        plan_source: &prepared.source,
+        plan: &prepared.plan,
+        host,
+        skips: &prepared.skips,
+        cells: &new_cells(prepared, caller.pitot),
+    };
+    Ok(RunWriter::create(output, &new)?)
+}
+
+/// The file of a run that was begun.
+fn resume(run: &Run, caller: Caller<'_>) -> Result<RunWriter, Failure> {
+    let mut writer = RunWriter::resume(&run.path, &run.plan)?;
+    let (before, now) = (&run.info.version, caller.version);
+    if before != now {
+        writer.warn(&format!("The run was resumed with another version: {now}, not {before}."))?;
+    }
+    Ok(writer)
+}
+
+/// Notes what of this machine is not as it was when the run began.
+fn note_changes(
+    writer: &mut RunWriter,
+    run: &Run,
+    prepared: &Prepared,
+    found: &Fingerprint,
+) -> Result<(), Failure> {
+    for (name, before, now) in [
+        ("server CPUs", &run.info.server_cpus, prepared.cpus.server_list()),
+        ("load CPUs", &run.info.load_cpus, prepared.cpus.load_list()),
+    ] {
+        if *before != now {
+            writer.warn(&format!("The run was resumed with other {name}: {now}, not {before}."))?;
+        }
+    }
+    for change in run.host_before.changes_to(found) {
+        writer.warn(&format!(
+            "The run was resumed on a machine that had changed: {} {} was `{}` and is `{}`.",
+            change.group,
+            change.name,
+            change.before.as_deref().unwrap_or(""),
+            change.after.as_deref().unwrap_or("")
+        ))?;
+    }
+    Ok(())
+}
+
+/// What the reader must know of the hosts of a run.
+fn about_hosts(plan: &Plan, machine: &dyn Machine, here: &Fingerprint) -> Vec<String> {
+    let own = plan.side_here().map(|does| HostRecord::own(does, here));
+    let shortest_s = match plan.measure {
+        Measure::Slices => plan.slice_s.unwrap_or(SLICE_S.0),
+        Measure::Fresh => plan.duration_s,
+    };
+    hosts::sentences(own, &machine.hosts(), shortest_s)
+}
+
+/// The cells as they are written into a new file: those of the plan, and after them their controls.
+pub(super) fn new_cells(prepared: &Prepared, pitot: &str) -> Vec<NewCell> {
+    let shown = prepared.commands(pitot);
+    let cell = |index: usize, (measure, reason): &(Measure, String), control_of| NewCell {
+        factors: prepared.cells[index].factors.clone(),
+        server_command: shown[index].server.clone(),
+        load_command: shown[index].load.clone(),
+        measure: *measure,
+        fresh_reason: reason.clone(),
+        control_of,
+    };
+    let ways = &prepared.ways;
+    let cells = ways.cells.iter().enumerate().map(|(index, way)| cell(index, way, None));
+    let controls = ways.controls.iter().map(|&twin| cell(twin, &ways.cells[twin], Some(twin)));
+    cells.chain(controls).collect()
+}
+
+fn draw_seed() -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    // A positive signed number, so that the seed can be written into a plan.
+    std::hash::RandomState::new().build_hasher().finish() >> 1
+}
+
+/// The version of each server, as it reports it where it runs.
+fn server_versions(machine: &dyn Machine, plan: &Plan, pitot: &str) -> Vec<(String, String)> {
+    let mut versions = vec![("pitot".to_owned(), pitot.to_owned())];
+    for server in &plan.servers {
+        let Program::External(program) = &server.program else { continue };
+        if program.target.as_ref().is_some_and(|target| target.unavailable.is_some())
+            || program.version.is_empty()
+        {
+            continue;
+        }
+        // A folder or a value that depends on the repetition is not known here.
+        let is_fixed = |text: &str| !text.contains('{');
+        let env = program.env.iter().filter(|(_, value)| is_fixed(value)).cloned();
+        let asked = Asked {
+            argv: &program.version,
+            cwd: program.cwd.as_deref().filter(|cwd| is_fixed(cwd)),
+            env: env.collect(),
+        };
+        let text = machine.printed_by(&asked).unwrap_or_else(|e| e);
+        let line = text.lines().find(|l| !l.trim().is_empty()).unwrap_or("nothing");
+        versions.push((server.name.clone(), line.trim().to_owned()));
+    }
+    versions
+}

@@ -1,0 +1,124 @@
+//! What a run that is under way has measured: in its file first, then told to those who watch.
+
+use std::time::SystemTime;
+
+use pitot_host::Fingerprint;
+use pitot_results::{Failure, VerdictKind, rfc3339};
+
+use super::engine::Outcome;
+use super::event::{Event, Step};
+use crate::plan::{Measure, Plan};
+use crate::record::{CellRecord, HostRecord, Repetition, RunInfo, RunState};
+use crate::runfile::RunWriter;
+
+/// The file of a run, and what it has.
+pub(super) struct Ledger<'a> {
+    writer: RunWriter,
+    info: RunInfo,
+    /// Controls at the end. Repetitions since the file was opened have no samples: those are in the file, and nothing that decides
+    /// needs them.
+    cells: Vec<CellRecord>,
+    /// Repetitions that failed since.
+    failed: usize,
+    watch: &'a mut dyn FnMut(&Event<'_>),
+}
+
+impl<'a> Ledger<'a> {
+    /// Of a file that was opened to be written.
+    pub(super) fn open(
+        mut writer: RunWriter,
+        watch: &'a mut dyn FnMut(&Event<'_>),
+    ) -> Result<Ledger<'a>, Failure> {
+        let run = writer.read()?;
+        let cells: Vec<CellRecord> = run.cells.into_iter().chain(run.controls).collect();
+        watch(&Event::Started { file: writer.path(), run: &run.info.id, cells: &cells });
+        Ok(Ledger { writer, info: run.info, cells, failed: 0, watch })
+    }
+
+    /// The run's identity.
+    pub(super) fn run(&self) -> &str {
+        &self.info.id
+    }
+
+    pub(super) fn seed(&self) -> u64 {
+        self.info.seed
+    }
+
+    /// All cells with their repetitions, controls at the end.
+    pub(super) fn cells(&self) -> &[CellRecord] {
+        &self.cells
+    }
+
+    /// Whether a repetition or generation of a cell is in the file.
+    pub(super) fn has(&self, cell: usize, block: u32) -> bool {
+        self.cells.get(cell).is_some_and(|c| c.repetitions.iter().any(|r| r.block == block))
+    }
+
+    /// The position that follows all that there are.
+    pub(super) fn next_position(&self) -> u32 {
+        let all = self.cells.iter().flat_map(|cell| &cell.repetitions);
+        all.map(|repetition| repetition.position + 1).max().unwrap_or(0)
+    }
+
+    /// A repetition or generation begins.
+    pub(super) fn begins(&mut self, step: Step<'_>) {
+        (self.watch)(&Event::Begun(step));
+    }
+
+    /// Repetitions of cells go into the file, all of them or none.
+    pub(super) fn record(&mut self, repetitions: &[(usize, Repetition)]) -> Result<(), Failure> {
+        self.writer.record_together(repetitions.iter().map(|(cell, repetition)| (*cell, repetition)))?;
+        for (cell, repetition) in repetitions {
+            self.failed += usize::from(repetition.verdict.kind == VerdictKind::Failed);
+            self.cells[*cell].repetitions.push(Repetition { samples: Vec::new(), ..repetition.clone() });
+        }
+        Ok(())
+    }
+
+    /// Tells of a step that is over and recorded.
+    pub(super) fn tell(&mut self, step: Step<'_>, repetitions: &[(usize, Repetition)]) {
+        (self.watch)(&Event::Measured { step, repetitions });
+    }
+
+    /// From now on a cell is measured in fresh runs.
+    pub(super) fn measure_fresh(&mut self, cell: usize, reason: &str) -> Result<(), Failure> {
+        self.cells[cell].measure = Measure::Fresh;
+        Ok(self.writer.measure_fresh(cell, reason)?)
+    }
+
+    pub(super) fn update_plan(&mut self, plan: &Plan) -> Result<(), Failure> {
+        Ok(self.writer.update_plan(plan)?)
+    }
+
+    /// Notes something that the reader of the report has to know.
+    pub(super) fn warn(&mut self, sentence: &str) -> Result<(), Failure> {
+        self.writer.warn(sentence)?;
+        (self.watch)(&Event::Warning(sentence));
+        Ok(())
+    }
+
+    /// Notes what a host was before its first part, and what it is now; nothing of the latter where it is gone by now.
+    pub(super) fn record_host(
+        &mut self,
+        before: &HostRecord,
+        after: Option<HostRecord>,
+    ) -> Result<(), Failure> {
+        self.writer.record_host(before)?;
+        Ok(self.writer.record_hosts_after(after.as_slice())?)
+    }
+
+    /// Ends the run. Its hosts are these by now, and this machine is that.
+    pub(super) fn finish(
+        mut self,
+        state: RunState,
+        hosts: &[HostRecord],
+        here: &Fingerprint,
+    ) -> Result<Outcome, Failure> {
+        self.writer.record_hosts_after(hosts)?;
+        let path = self.writer.path().to_owned();
+        self.writer.finish(state, &rfc3339(SystemTime::now()), here)?;
+        let outcome = Outcome { path, state, failed: self.failed };
+        (self.watch)(&Event::Finished(&outcome));
+        Ok(outcome)
+    }
+}
