@@ -30,6 +30,7 @@ mod load_urls;
 mod mail;
 mod output;
 mod plan_text;
+mod progress;
 mod renamed;
 mod report;
 mod run;

@@ -8,7 +8,6 @@ mod faults;
 mod guests;
 mod on_bus;
 mod part;
-pub(crate) mod progress;
 mod self_check;
 mod summary;
 
@@ -30,13 +29,13 @@ use crate::catalog::catalog;
 use crate::comparison::{self, Comparison, Folder};
 use crate::output::{default_output, print, print_line};
 use crate::plan_text::PlanText;
+use crate::progress::Display;
 use crate::report;
 use crate::runs::{How, Runs, own_path};
 use crate::screen::Color;
 use amount::Amount;
 use announce::{announce, by_reason, extent, levels, note, shortened, shown};
 use events::Events;
-use progress::Display;
 
 /// Run a plan: start each server afresh, load it, monitor it, and record everything in one file.
 ///
@@ -435,26 +434,4 @@ fn failed_cells(run: &pitot_lab::Run) -> Option<Failure> {
 /// `1 cell`, `4 cells`.
 fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
-}
-
-/// `1 min 20 s`.
-pub(crate) fn minutes(seconds: f64) -> String {
-    let whole = seconds.round() as u64;
-    match (whole / 3600, whole / 60 % 60, whole % 60) {
-        (0, 0, s) => format!("{s} s"),
-        (0, m, s) => format!("{m} min {s} s"),
-        (h, m, _) => format!("{h} h {m} min"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn durations_are_shown_in_words() {
-        for (seconds, text) in [(7.4, "7 s"), (80.0, "1 min 20 s"), (3_700.0, "1 h 1 min")] {
-            assert_eq!(minutes(seconds), text);
-        }
-    }
 }

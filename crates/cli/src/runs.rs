@@ -8,13 +8,13 @@ use std::time::Instant;
 use pitot_lab::{
     Caller, Event, Guardian, OtherRun, Outcome, Place, Prepared, Request, Run, RunLock, RunState, Work,
 };
+use pitot_meter::units::minutes;
 use pitot_results::{Failure, stderr};
 use pitot_sys::signal::{Signal, SignalFd};
 use pitot_sys::user::User;
 
 use crate::fault;
-use crate::run::minutes;
-use crate::run::progress::Display;
+use crate::progress::Display;
 
 /// When a run ends before it is whole, as it must on a machine that is slower than foreseen.
 #[derive(Clone, Copy, Debug)]

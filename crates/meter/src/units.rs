@@ -141,6 +141,16 @@ pub fn counted(n: u64, one: &str, many: &str) -> String {
     format!("{} {}", grouped(n), if n == 1 { one } else { many })
 }
 
+/// A time in seconds, for people: `1 min 20 s`.
+pub fn minutes(seconds: f64) -> String {
+    let whole = seconds.round() as u64;
+    match (whole / 3600, whole / 60 % 60, whole % 60) {
+        (0, 0, s) => format!("{s} s"),
+        (0, m, s) => format!("{m} min {s} s"),
+        (h, m, _) => format!("{h} h {m} min"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -208,5 +218,12 @@ mod tests {
     #[test]
     fn an_error_says_what_to_write() {
         assert!(duration("30").unwrap_err().to_string().contains("30s"));
+    }
+
+    #[test]
+    fn long_times_are_shown_in_words() {
+        for (seconds, text) in [(7.4, "7 s"), (80.0, "1 min 20 s"), (3_700.0, "1 h 1 min")] {
+            assert_eq!(minutes(seconds), text);
+        }
     }
 }

@@ -12,8 +12,9 @@ use pitot_results::Failure;
 
 use super::files::FileStore;
 use crate::catalog::catalog;
-use crate::run::{check, minutes};
+use crate::run::check;
 use crate::runs::{Limits, Ran, Runs, guardian};
+use pitot_meter::units::minutes;
 
 /// Runs of one answer at most: the description, and the probes.
 const RUNS_MAX: usize = 3;

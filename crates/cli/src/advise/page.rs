@@ -8,8 +8,8 @@ use pitot_meter::Nanos;
 use pitot_meter::units::grouped;
 
 use super::{Advice, Tried};
-use crate::run::minutes;
 use crate::screen::wrapped;
+use pitot_meter::units::minutes;
 
 /// Rules of the host that are shown in full.
 const RULES_MAX: usize = 6;

@@ -17,7 +17,7 @@ use serde_json::json;
 use super::Format;
 use super::changes::{of_profile, of_rule, of_setting, profile};
 use crate::output::print;
-use crate::run::minutes;
+use pitot_meter::units::minutes;
 
 /// Change settings of this machine so that they can be undone.
 ///

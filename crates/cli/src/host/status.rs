@@ -12,7 +12,7 @@ use serde_json::json;
 use super::Format;
 use super::apply::shown;
 use crate::output::print;
-use crate::run::minutes;
+use pitot_meter::units::minutes;
 
 /// Show what `pitot host apply` has changed, and whether it still is so; and the faults that are made.
 ///

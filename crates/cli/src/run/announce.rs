@@ -4,7 +4,8 @@ use pitot_lab::statistics::MEDIAN_REPETITIONS_MIN;
 use pitot_lab::{FactorLevel, Measure, Prepared, SkipRecord};
 use pitot_results::stderr;
 
-use super::{counted, minutes};
+use super::counted;
+use pitot_meter::units::minutes;
 
 /// How much will be run, and how long that takes.
 pub(super) fn extent(prepared: &Prepared) -> String {

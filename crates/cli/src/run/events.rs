@@ -9,8 +9,8 @@ use pitot_results::secrets::Secrets;
 use pitot_results::{Failure, rfc3339, visible};
 use serde_json::{Map, Value, json};
 
-use super::progress::label;
 use crate::output::{create, is_stdout, not_written};
+use crate::progress::label;
 
 /// The layout of the events.
 const SCHEMA: &str = "pitot-events/1";
@@ -22,6 +22,8 @@ pub(super) struct Events {
     secrets: Secrets,
     /// The first failure; nothing is written after it.
     failed: Option<std::io::Error>,
+    /// The first event names the layout of all.
+    is_first: bool,
     /// Nothing else may go to standard output.
     pub(super) are_on_stdout: bool,
 }
@@ -29,7 +31,13 @@ pub(super) struct Events {
 impl Events {
     /// Opens the output, before the run.
     pub(super) fn create(path: &Path, secrets: Secrets) -> Result<Events, Failure> {
-        Ok(Events { out: create(path)?, secrets, failed: None, are_on_stdout: is_stdout(path) })
+        Ok(Events {
+            out: create(path)?,
+            secrets,
+            failed: None,
+            is_first: true,
+            are_on_stdout: is_stdout(path),
+        })
     }
 
     /// Writes an event.
@@ -38,7 +46,11 @@ impl Events {
             return;
         }
         let at = rfc3339(SystemTime::now());
-        let line = self.secrets.hide(&shown(event, &at).to_string()).into_owned();
+        let mut object = shown(event, &at);
+        if std::mem::take(&mut self.is_first) {
+            object["schema"] = json!(SCHEMA);
+        }
+        let line = self.secrets.hide(&object.to_string()).into_owned();
         let written = writeln!(self.out, "{}", visible(&line)).and_then(|()| self.out.flush());
         self.failed = written.err().filter(|e| e.kind() != std::io::ErrorKind::BrokenPipe);
     }
@@ -67,7 +79,7 @@ fn shown(event: &Event<'_>, at: &str) -> Value {
         }
         Event::Started { file, run, cells } => {
             let cells: Vec<Value> = (0..).zip(*cells).map(of_cell).collect();
-            ("started", json!({"schema": SCHEMA, "file": file, "run": run, "cells": cells}))
+            ("started", json!({"file": file, "run": run, "cells": cells}))
         }
         Event::Begun(step) => ("begun", of_step(step)),
         Event::Measured { step, repetitions } => {

@@ -12,7 +12,7 @@ use serde_json::{Value, json as object};
 
 use super::candidates::{Candidate, LeftOut};
 use crate::output::table_with_words;
-use crate::run::minutes;
+use pitot_meter::units::minutes;
 
 /// What an answer is made of.
 pub(super) struct Answer<'a> {

@@ -22,8 +22,8 @@ use crate::failure::nearest;
 use crate::list::Format;
 use crate::output::{self, default_output};
 use crate::plan_text::PlanText;
-use crate::run::minutes;
 use crate::runs::Runs;
+use pitot_meter::units::minutes;
 
 /// Search among many settings for those that help, and leave out those that do nothing.
 ///

@@ -4,94 +4,29 @@
 //! Where makes the difference of who carries repetitions out: the lab itself on a machine, or others, part by part
 //! ([`Carrier`]). What is there already, what is recorded and what is told is the same.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Instant, SystemTime};
 
 use pitot_host::Fingerprint;
 use pitot_results::{Failure, rfc3339};
 
-use super::event::Event;
+use super::carrier::Carrier;
+use super::event::{Event, Outcome};
 use super::executor::Machine;
+use super::fresh;
+use super::generations;
 use super::hosts;
 use super::ledger::Ledger;
-use super::local::Guardian;
-use super::on_machine;
+use super::on_machine::OnMachine;
 use super::prepare::{Prepared, Where, prepare};
 use super::printed::Asked;
-use super::scattered::{self, Carrier};
+use super::repetition::{GivenUp, Shared};
+use super::request::{Caller, Place, Request, Work};
+use super::scattered;
 use super::slices::SLICE_S;
-use crate::catalog::Catalog;
 use crate::plan::{Measure, Plan, Program};
 use crate::record::{HostRecord, Run, RunState};
 use crate::runfile::{NewCell, NewRun, RunWriter};
-
-/// What is to be run, where, and for whom.
-pub struct Request<'a, 'p> {
-    /// What.
-    pub work: Work<'a>,
-    /// Where.
-    pub place: Place<'p>,
-    /// Whether each cell is tried for a moment before anything is measured; others who carry out parts try nothing.
-    pub trial: bool,
-    /// For whom.
-    pub caller: Caller<'a>,
-}
-
-/// What is to be run.
-pub enum Work<'a> {
-    /// A plan that is ready, into a new file.
-    New {
-        /// The plan.
-        prepared: Box<Prepared>,
-        /// The file.
-        output: &'a Path,
-    },
-    /// What the file of a run lacks that was interrupted or killed.
-    Resume {
-        /// The file.
-        path: &'a Path,
-        /// What this machine offers.
-        catalog: &'a Catalog,
-    },
-}
-
-/// Where it is run.
-#[cfg_attr(test, allow(private_interfaces))] // The scripted machine is for tests of this crate.
-pub enum Place<'a> {
-    /// On this machine and the hosts that the plan names. What is started ends with the guardian.
-    Here(Guardian),
-    /// Part by part, by others.
-    Parts(&'a mut dyn Carrier),
-    /// On a scripted machine.
-    #[cfg(test)]
-    Scripted(&'a dyn Machine),
-}
-
-/// Who asks for a run.
-#[derive(Clone, Copy)]
-pub struct Caller<'a> {
-    /// How `pitot` is started: a path.
-    pub pitot: &'a str,
-    /// The version, for the record.
-    pub version: &'a str,
-    /// The command line, for the record.
-    pub command_line: &'a str,
-    /// A sentence for the report on what went on besides, asked for at the end of the run.
-    pub note: &'a dyn Fn() -> Option<String>,
-    /// True once the user wants the run to end.
-    pub stop: &'a dyn Fn() -> bool,
-}
-
-/// How a run went.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
-    /// Its file.
-    pub path: PathBuf,
-    /// How it ended.
-    pub state: RunState,
-    /// Repetitions that failed.
-    pub failed: usize,
-}
 
 /// Carries out a request. A repetition that fails is no error but a verdict.
 ///
@@ -212,7 +147,7 @@ fn measure(
         }
     };
     let mut ledger = Ledger::open(writer, watch)?;
-    let state = on_machine::carry_out(&mut prepared, machine, &mut ledger, begin, given_up, caller)?;
+    let state = on_machine(&mut prepared, machine, &mut ledger, begin, given_up, caller)?;
     if let Err(why) = machine.set_host(&[]) {
         ledger.warn(&format!("{why}."))?;
     }
@@ -375,4 +310,34 @@ fn server_versions(machine: &dyn Machine, plan: &Plan, pitot: &str) -> Vec<(Stri
         versions.push((server.name.clone(), line.trim().to_owned()));
     }
     versions
+}
+
+/// Measures what the file lacks. The run began at `begin`.
+fn on_machine(
+    prepared: &mut Prepared,
+    machine: &dyn Machine,
+    ledger: &mut Ledger<'_>,
+    begin: Instant,
+    mut given_up: Vec<Option<GivenUp>>,
+    caller: Caller<'_>,
+) -> Result<RunState, Failure> {
+    let (cpus, plan) = (prepared.cpus.clone(), prepared.plan.clone());
+    let shared = Shared {
+        plan: &plan,
+        pitot: caller.pitot,
+        cpus: &cpus,
+        stop: caller.stop,
+        memory_total_bytes: machine.memory_total_bytes(),
+        block: 0,
+    };
+    // A control that cannot be started is given up with the cell whose twin it is.
+    let twins = prepared.ways.controls.clone();
+    given_up.extend(twins.iter().map(|&twin| given_up[twin].clone()).collect::<Vec<_>>());
+    let cells =
+        prepared.cells.iter().chain(twins.iter().map(|&twin| &prepared.cells[twin])).cloned().collect();
+    let mut run = OnMachine { shared, machine, ledger, begin, cells, given_up };
+    match generations::run(prepared, &mut run)? {
+        RunState::Complete => fresh::run(prepared, &mut run),
+        ended => Ok(ended),
+    }
 }

@@ -1,10 +1,9 @@
 //! What a run tells while it goes on: the same events for the terminal, for whoever follows it by machine, and for commands that
 //! run plans of their own.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::engine::Outcome;
-use crate::record::{CellRecord, Repetition};
+use crate::record::{CellRecord, Repetition, RunState};
 
 /// Where a run is.
 #[derive(Clone, Copy, Debug)]
@@ -53,4 +52,15 @@ pub enum Event<'a> {
     Warning(&'a str),
     /// The file is closed.
     Finished(&'a Outcome),
+}
+
+/// How a run went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Its file.
+    pub path: PathBuf,
+    /// How it ended.
+    pub state: RunState,
+    /// Repetitions that failed.
+    pub failed: usize,
 }

@@ -5,8 +5,7 @@ use std::time::SystemTime;
 use pitot_host::Fingerprint;
 use pitot_results::{Failure, VerdictKind, rfc3339};
 
-use super::engine::Outcome;
-use super::event::{Event, Step};
+use super::event::{Event, Outcome, Step};
 use crate::plan::{Measure, Plan};
 use crate::record::{CellRecord, HostRecord, Repetition, RunInfo, RunState};
 use crate::runfile::RunWriter;

@@ -4,10 +4,10 @@
 //! second, agree with each other and are wrong together, so that only a longer look shows it. Each server has one, in the trial, of
 //! a fresh instance. What it shows is a longer warm-up of that server in every repetition, until its rate has settled.
 
-use super::engine::Caller;
 use super::executor::Machine;
 use super::prepare::{LOOKS_SHARE, OVERHEAD_S, Prepared};
 use super::repetition::{self, Shared};
+use super::request::Caller;
 use super::settling::needed;
 use super::way::why_not_in_slices;
 use crate::plan::{Cell, CellServer, OWN, Plan, Settling};

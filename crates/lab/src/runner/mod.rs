@@ -4,6 +4,7 @@
 //! process is left. The order is a function of plan and seed, so an interrupted run continues where it stopped.
 
 mod agent;
+mod carrier;
 mod choose;
 mod decided;
 mod demand;
@@ -13,6 +14,7 @@ mod evidence;
 mod executor;
 #[cfg(test)]
 mod fake;
+mod fresh;
 mod generations;
 mod held;
 mod hosts;
@@ -29,6 +31,7 @@ mod part;
 mod prepare;
 mod printed;
 mod repetition;
+mod request;
 mod scattered;
 mod schedule;
 mod settling;
@@ -43,15 +46,16 @@ mod under_way;
 mod way;
 
 pub use agent::serve_agent;
+pub use carrier::{Arrival, Carrier};
 pub use choose::prepare_part;
-pub use engine::{Caller, Outcome, Place, Request, Work, run};
-pub use event::{Event, Step};
+pub use engine::run;
+pub use event::{Event, Outcome, Step};
 pub use hosts::push;
 pub use local::{Guardian, Leftovers};
 pub use lock::{OtherRun, RunLock};
 pub use part::{Part, PartCell, check_part};
 pub use prepare::{Prepared, ShownCell, Where, cure_of_skip, prepare};
 pub use repetition::FaultNews;
-pub use scattered::{Arrival, Carrier};
+pub use request::{Caller, Place, Request, Work};
 pub use standing::{Ground, StandingLoad, StandingServer};
 pub use way::Ways;

@@ -6,7 +6,7 @@
 //! killed at any moment.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Instant, SystemTime};
 
 use pitot_results::{Failure, VerdictKind, printable, rfc3339};
@@ -15,64 +15,12 @@ use crate::plan::{Measure, label};
 use crate::record::{HostRecord, Repetition, Run, RunState, Verdict};
 use crate::runfile::masked::levels;
 
+use super::carrier::{Arrival, Carrier};
 use super::event::Step;
 use super::ledger::Ledger;
 use super::part::{Belongs, Part, is_same, parts};
 use super::prepare::Prepared;
 use super::time_left::TimeLeft;
-
-/// Carries parts of a run to other machines, and their results back. It may deliver a part or a result more than once.
-pub trait Carrier {
-    /// Begins or goes on with the run of this identity.
-    ///
-    /// # Errors
-    /// If parts of it cannot be carried.
-    fn begin(&mut self, run: &str) -> Result<(), Failure>;
-
-    /// Takes a part.
-    ///
-    /// # Errors
-    /// If it can never be carried.
-    fn offer(&mut self, part: &Part) -> Result<(), Failure>;
-
-    /// What has arrived, within a moment; none if nothing has.
-    ///
-    /// # Errors
-    /// If nothing will arrive any more.
-    fn next(&mut self) -> Result<Option<Arrival>, Failure>;
-
-    /// What the carrier knows of a repetition that it has brought, and those who carried it out do not.
-    fn complete(&self, _repetition: &mut Repetition) {}
-
-    /// The result of a part is recorded: it may be forgotten.
-    fn settle(&mut self, part: &str);
-
-    /// The run has ended, in this state.
-    fn end(&mut self, state: RunState);
-}
-
-/// What comes back of a part.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Arrival {
-    /// A run file of the part alone.
-    Done {
-        /// The part's name.
-        part: String,
-        /// Who carried it out.
-        host: String,
-        /// Its run file.
-        file: PathBuf,
-    },
-    /// Nobody carries it out any more.
-    Failed {
-        /// The part's name.
-        part: String,
-        /// Who tried last.
-        host: String,
-        /// Why not: a sentence.
-        reason: String,
-    },
-}
 
 impl Prepared {
     /// Whether others can carry out its parts, each by itself.
@@ -299,6 +247,8 @@ fn failed(belongs: &Belongs, host: &str, reason: &str) -> Vec<(usize, Repetition
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use pitot_host::Fingerprint;
 
     use super::*;

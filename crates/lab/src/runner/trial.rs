@@ -6,12 +6,12 @@
 
 use pitot_results::{Failure, VerdictKind};
 
-use super::engine::Caller;
 use super::event::{Event, Step};
 use super::executor::Machine;
 use super::look::Rises;
 use super::prepare::{MOMENT_S, Prepared};
 use super::repetition::{self, GivenUp, Shared};
+use super::request::Caller;
 use crate::plan::{Cell, FactorLevel, Plan, SERVER_FACTOR, Settling, Value};
 use crate::record::Repetition;
 use pitot_host::memory_total_bytes;

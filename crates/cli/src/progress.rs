@@ -3,10 +3,9 @@
 use std::io::{self, IsTerminal};
 
 use pitot_lab::{Event, Repetition, Step, VerdictKind, metric};
+use pitot_meter::units::minutes;
 use pitot_results::secrets::mask_option;
 use pitot_results::{Drawn, stderr};
-
-use super::minutes;
 
 /// Shows the progress of a run.
 pub(crate) struct Display {
@@ -66,7 +65,7 @@ fn shown(step: &Step<'_>) -> String {
 }
 
 /// A label whose levels may be URLs and headers.
-pub(super) fn label(step: &Step<'_>) -> String {
+pub(crate) fn label(step: &Step<'_>) -> String {
     let levels: Vec<_> = step.label.split(", ").map(|level| mask_option("header", level)).collect();
     levels.join(", ")
 }
