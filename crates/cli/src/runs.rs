@@ -163,6 +163,7 @@ impl Runs {
         trial: bool,
         limits: Option<Limits>,
     ) -> Result<Ran, Failure> {
+        prepared.plan.needs_no_guests("a run on this machine's own kernel")?;
         let guardian = self.guardian()?;
         let lock = self.lock(&prepared.plan.name, false)?;
         stderr::line(format_args!(

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use pitot_lab::{Run, RunState, VerdictKind};
+use pitot_lab::{Run, RunState, VerdictKind, metric};
 use pitot_needs::needs;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -504,4 +504,46 @@ fn what_a_server_prints_commands_no_terminal() {
         let obeyed = |c: char| (c.is_control() && !"\n\t".contains(c)) || c == '\u{202e}';
         assert!(!text.contains(obeyed), "{name}: {text:?}");
     }
+}
+
+/// Events of a run as its lines of JSON tell them.
+fn events(text: &str) -> Vec<serde_json::Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn what_happens_in_a_run_is_told_a_line_at_a_time_and_nothing_else() {
+    let bed = Bed::new(&plan("repetitions = 2\nseed = 1", ""));
+    let output = bed.command(&["plan.toml", "-o", "run.pitot", "--events", "-"]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let all = events(&String::from_utf8_lossy(&output.stdout));
+    assert_eq!(all[0]["schema"], "pitot-events/1");
+    let kinds: Vec<&str> = all.iter().filter_map(|event| event["event"].as_str()).collect();
+    let others: Vec<&&str> = kinds.iter().filter(|kind| **kind != "warning").collect();
+    let measured = ["begun", "measured"].repeat(4);
+    let expected = [&["trying", "trying", "started"][..], &measured, &["finished"]].concat();
+    assert_eq!(others.into_iter().copied().collect::<Vec<_>>(), expected);
+    // What is told is what the file has.
+    let run = Run::open(&bed.file()).unwrap();
+    let told = all.iter().filter(|event| event["event"] == "measured");
+    for repetition in told.flat_map(|event| event["repetitions"].as_array().unwrap()) {
+        let cell = &run.cells[usize::try_from(repetition["cell"].as_u64().unwrap()).unwrap()];
+        let block = repetition["block"].as_u64().unwrap();
+        let recorded = cell.repetitions.iter().find(|r| u64::from(r.block) == block).unwrap();
+        let rate = metric::find("throughput").unwrap().of(recorded);
+        assert!(rate.is_some() && repetition["metrics"]["throughput"].as_f64() == rate);
+        assert_eq!(repetition["verdict"]["kind"], recorded.verdict.kind.name());
+    }
+    let last = all.last().unwrap();
+    assert!(last["state"] == "complete" && last["failed"] == 0, "{last}");
+    assert!(bed.dir.path().join("run.html").exists(), "the page is written all the same");
+}
+
+#[test]
+fn events_that_cannot_be_written_stop_no_measurement_and_fail_the_command() {
+    let bed = Bed::new(&plan("repetitions = 1", ""));
+    let output = bed.command(&["plan.toml", "-o", "run.pitot", "--events", "/dev/full"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    assert!(text(&output).contains("the events could not be written"), "{}", text(&output));
+    assert!(Run::open(&bed.file()).unwrap().is_complete());
 }
