@@ -21,6 +21,7 @@ use pitot_lab::{
     Catalog, Event, Outcome, Place, Plan, Prepared, Run as RunFile, RunState, SelfCheck, SkipRecord,
     VerdictKind, Where, Work, prepare,
 };
+use pitot_meter::units::counted;
 use pitot_results::Failure;
 use pitot_sys::user::User;
 
@@ -425,13 +426,8 @@ fn failed_cells(run: &pitot_lab::Run) -> Option<Failure> {
     let (count, total) = (failed.len(), run.cells.len());
     (count > 0).then(|| {
         Failure::run(
-            format!("{count} of {} failed: {}", counted(total, "cell"), shortened(&failed)),
+            format!("{count} of {} failed: {}", counted(total as u64, "cell", "cells"), shortened(&failed)),
             "the report shows the reasons and what the programs printed last",
         )
     })
-}
-
-/// `1 cell`, `4 cells`.
-fn counted(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }

@@ -4,12 +4,11 @@ use pitot_lab::statistics::MEDIAN_REPETITIONS_MIN;
 use pitot_lab::{FactorLevel, Measure, Prepared, SkipRecord};
 use pitot_results::stderr;
 
-use super::counted;
-use pitot_meter::units::minutes;
+use pitot_meter::units::{counted, minutes};
 
 /// How much will be run, and how long that takes.
 pub(super) fn extent(prepared: &Prepared) -> String {
-    let cells = counted(prepared.cells.len(), "cell");
+    let cells = counted(prepared.cells.len() as u64, "cell", "cells");
     let each = if prepared.cells.len() == 1 { "" } else { " each" };
     format!("{cells}, {}{each}, about {}", prepared.times(), minutes(prepared.estimate_s()))
 }
@@ -33,7 +32,7 @@ pub(super) fn note(prepared: &Prepared) {
     if in_fresh_runs && repetitions < MEDIAN_REPETITIONS_MIN {
         stderr::line(format_args!(
             "note: {} of each cell, which {} too few for a 95% interval: that takes {MEDIAN_REPETITIONS_MIN}",
-            counted(repetitions, "repetition"),
+            counted(repetitions as u64, "repetition", "repetitions"),
             if repetitions == 1 { "is" } else { "are" },
         ));
     }

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use clap::Parser;
 use clap::error::{ContextKind, ErrorKind};
 use pitot_lab::{Measure, Prepared};
+use pitot_meter::units::counted;
 use pitot_results::Failure;
 
 use crate::serve_options::Given;
@@ -28,7 +29,7 @@ pub(crate) fn check(prepared: &Prepared, name: Option<&str>) -> Result<(), Failu
             format!(
                 "a `{}` of {} has no figure",
                 plan.statistic,
-                super::counted(plan.repetitions as usize, "repetition")
+                counted(plan.repetitions as u64, "repetition", "repetitions")
             ),
             format!("run at least {needed}: --repetitions {needed}, or `repetitions = {needed}` in the plan"),
         ));

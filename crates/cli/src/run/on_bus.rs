@@ -7,9 +7,10 @@ use pitot_lab::{Arrival, Carrier, Catalog, Outcome, Part, Place, RunState, Where
 use pitot_results::{Failure, printable, stderr};
 
 use super::announce::{announce, extent};
-use super::{Asked, Run, Watched, counted};
+use super::{Asked, Run, Watched};
 use crate::bus::tell;
 use crate::runs::{How, Runs};
+use pitot_meter::units::counted;
 
 impl Run {
     /// Has the agents of a bus carry it out, or go on with it.
@@ -63,7 +64,7 @@ fn shown(agent: &Present) -> String {
     let lacks = if lacks.is_empty() { String::new() } else { format!(", without {}", lacks.join(" and ")) };
     let (version, cpus) =
         (about("version").as_str().unwrap_or("of no version"), about("cpus").as_u64().unwrap_or(0));
-    format!("{} (Pitot {version}, {}{lacks})", agent.name, counted(cpus as usize, "CPU"))
+    format!("{} (Pitot {version}, {}{lacks})", agent.name, counted(cpus as u64, "CPU", "CPUs"))
 }
 
 /// Whether the facts of their hosts differ.

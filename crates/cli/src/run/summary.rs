@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use pitot_lab::{FactorLevel, Prepared, SkipRecord};
 
-use super::counted;
+use pitot_meter::units::counted;
 
 /// Combinations that are named of those that are skipped for one reason.
 const EXAMPLES: usize = 3;
@@ -55,5 +55,5 @@ pub(super) fn summary(prepared: &Prepared, extent: &str) -> String {
 fn examples(skips: &[&SkipRecord]) -> String {
     let labels: Vec<String> = skips.iter().take(EXAMPLES).map(|skip| super::levels(&skip.factors)).collect();
     let more = if skips.len() > EXAMPLES { "; ..." } else { "" };
-    format!("{} ({}{more})", counted(skips.len(), "combination"), labels.join("; "))
+    format!("{} ({}{more})", counted(skips.len() as u64, "combination", "combinations"), labels.join("; "))
 }

@@ -25,8 +25,9 @@ use crate::kernel_store::store;
 use crate::runs::{How, Runs, own_path};
 
 use super::announce::announce;
-use super::{Asked, Run, Watched, counted};
+use super::{Asked, Run, Watched};
 use ground::{Ground, Place, Task, room};
+use pitot_meter::units::counted;
 use possible::{as_carried, leave_out_what_is_not};
 
 /// What a guest may take besides its measurement: its start, and that of its programs.
@@ -87,10 +88,13 @@ fn fitted(mut prepared: Prepared, guests: &Guests, stop: &dyn Fn() -> bool) -> R
     let Common { ground, kernels, .. } = &*guests.common;
     let note = measured_in::fit(&mut prepared, ground.clock())?;
     prepared.warnings.extend(note);
-    stderr::line(format_args!("asking {} which cells can be run there", counted(kernels.len(), "kernel")));
+    stderr::line(format_args!(
+        "asking {} which cells can be run there",
+        counted(kernels.len() as u64, "kernel", "kernels")
+    ));
     leave_out_what_is_not(&mut prepared, ground, kernels, stop)?;
     prepared.warnings.insert(0, guests.sentence.clone());
-    let cells = counted(prepared.cells.len(), "cell");
+    let cells = counted(prepared.cells.len() as u64, "cell", "cells");
     let extent = format!("{cells}, {} each, kernel by kernel", prepared.times());
     announce(&prepared, &extent, guests.about());
     Ok(prepared)
