@@ -29,7 +29,7 @@ pub(crate) fn check(prepared: &Prepared, name: Option<&str>) -> Result<(), Failu
             format!(
                 "a `{}` of {} has no figure",
                 plan.statistic,
-                counted(plan.repetitions as u64, "repetition", "repetitions")
+                counted(plan.repetitions.into(), "repetition", "repetitions")
             ),
             format!("run at least {needed}: --repetitions {needed}, or `repetitions = {needed}` in the plan"),
         ));

@@ -64,7 +64,7 @@ fn shown(agent: &Present) -> String {
     let lacks = if lacks.is_empty() { String::new() } else { format!(", without {}", lacks.join(" and ")) };
     let (version, cpus) =
         (about("version").as_str().unwrap_or("of no version"), about("cpus").as_u64().unwrap_or(0));
-    format!("{} (Pitot {version}, {}{lacks})", agent.name, counted(cpus as u64, "CPU", "CPUs"))
+    format!("{} (Pitot {version}, {}{lacks})", agent.name, counted(cpus, "CPU", "CPUs"))
 }
 
 /// Whether the facts of their hosts differ.
