@@ -362,6 +362,7 @@ impl Run {
             let text = summary::summary(&prepared, &extent(&prepared));
             print(&text)?;
             note(&prepared);
+            guests::check_kernels(&prepared)?;
             return Ok(ExitCode::SUCCESS);
         }
         let pitot = own_path()?;

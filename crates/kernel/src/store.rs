@@ -90,9 +90,14 @@ impl Store {
     pub fn get(&self, name: &str) -> Result<Kernel, Failure> {
         self.find(name).ok_or_else(|| {
             let known: Vec<String> = self.list().into_iter().map(|kernel| kernel.name).collect();
+            // Debian calls its kernels by their first two numbers.
+            let is_version = name.chars().all(|c| c.is_ascii_digit() || c == '.');
+            let origin = if is_version { name } else { "VERSION" };
+            let install =
+                format!("pitot kernel install debian:{origin}-cloud --yes, or pitot kernel add FILE");
             let cure = match &known[..] {
-                [] => format!("install one: pitot kernel install debian:{name}-cloud --yes"),
-                known => format!("there are {}; pitot kernel add FILE adds one", known.join(", ")),
+                [] => install,
+                known => format!("{install}; there are {}", known.join(", ")),
             };
             Failure::misuse(format!("there is no kernel `{name}`"), cure)
         })

@@ -10,7 +10,13 @@ use pitot_meter::units::{counted, minutes};
 pub(super) fn extent(prepared: &Prepared) -> String {
     let cells = counted(prepared.cells.len() as u64, "cell", "cells");
     let each = if prepared.cells.len() == 1 { "" } else { " each" };
-    format!("{cells}, {}{each}, about {}", prepared.times(), minutes(prepared.estimate_s()))
+    let (times, time) = (prepared.times(), minutes(prepared.estimate_s()));
+    if prepared.plan.is_in_guests() {
+        return format!(
+            "{cells}, {times}{each}, kernel by kernel: at least {time}, and the starts of guests; far longer on an emulated processor"
+        );
+    }
+    format!("{cells}, {times}{each}, about {time}")
 }
 
 /// Prints to stderr what will be run: how much, and what there is to say of the place.

@@ -24,7 +24,7 @@ use pitot_results::{Failure, stderr};
 use crate::kernel_store::store;
 use crate::runs::{How, Runs, own_path};
 
-use super::announce::announce;
+use super::announce::{announce, extent};
 use super::{Asked, Run, Watched};
 use ground::{Ground, Place, Task, room};
 use pitot_meter::units::counted;
@@ -94,9 +94,7 @@ fn fitted(mut prepared: Prepared, guests: &Guests, stop: &dyn Fn() -> bool) -> R
     ));
     leave_out_what_is_not(&mut prepared, ground, kernels, stop)?;
     prepared.warnings.insert(0, guests.sentence.clone());
-    let cells = counted(prepared.cells.len() as u64, "cell", "cells");
-    let extent = format!("{cells}, {} each, kernel by kernel", prepared.times());
-    announce(&prepared, &extent, guests.about());
+    announce(&prepared, &extent(&prepared), guests.about());
     Ok(prepared)
 }
 
