@@ -273,7 +273,7 @@ impl Run {
             let each =
                 |skip: &SkipRecord| format!("{} cannot be measured: {}", levels(&skip.factors), skip.reason);
             let all: Vec<String> = prepared.skips.iter().map(each).collect();
-            return Err(Failure::misuse(all.join("\n"), pitot_lab::cure_of_skip(&first.reason)));
+            return Err(Failure::misuse(all.join("\n"), first.kind.cure()));
         }
         Ok(prepared)
     }

@@ -37,8 +37,8 @@ pub use plan::{
     AS_FOUND, Cell, CellServer, Exclusion, External, Factor, FactorLevel, FileContent, Foreign,
     GVISOR_KERNEL, HOST_KERNEL, Helper, HostLimits, KERNEL_FACTOR, KernelUse, Levels, Measure, Order,
     Placement, Plan, PlanError, PlanFile, Program, Published, PublishedValue, REPLICATE_FACTOR, Ready,
-    SERVER_FACTOR, SETTINGS_FACTOR, ServerSpec, SettingSet, Settings, SkipRecord, SoakPlan, Takes, TargetUse,
-    Value, expand, plan_schema, with_change,
+    SERVER_FACTOR, SETTINGS_FACTOR, ServerSpec, SettingSet, Settings, SkipKind, SkipRecord, SoakPlan, Takes,
+    TargetUse, Value, expand, plan_schema, with_change,
 };
 pub use record::{
     CellRecord, CpuSample, HostRecord, Lifetime, Repetition, Resources, Run, RunInfo, RunState, Sample,
@@ -48,7 +48,7 @@ pub use runfile::{RunFileError, RunWriter};
 pub use runner::{
     Arrival, Caller, Carrier, Event, FaultNews, Ground, Guardian, Leftovers, OtherRun, Outcome, Part,
     PartCell, Place, Prepared, Request, RunLock, ShownCell, StandingLoad, StandingServer, Step, Ways, Where,
-    Work, check_part, cure_of_skip, prepare, prepare_part, push, run, serve_agent,
+    Work, check_part, prepare, prepare_part, push, run, serve_agent,
 };
 pub use self_check::SelfCheck;
 pub use statistics::Statistic;

@@ -33,6 +33,7 @@ mod tests {
         let skip = |server: &str, reason: &str| SkipRecord {
             factors: vec![FactorLevel::new("server", server), FactorLevel::new("load.connections", "10")],
             reason: reason.into(),
+            kind: pitot_lab::SkipKind::Other,
         };
         let skips =
             [skip("a", "why"), skip("b", "why"), skip("c", "why"), skip("d", "why"), skip("e", "else")];

@@ -91,6 +91,7 @@ mod tests {
         let skip = |level: u32, reason: &str| SkipRecord {
             factors: vec![FactorLevel::new("replicate", &level.to_string())],
             reason: reason.into(),
+            kind: pitot_lab::SkipKind::Other,
         };
         let mut skips: Vec<SkipRecord> = (1..=5).map(|level| skip(level, "enough")).collect();
         skips.push(skip(9, "impossible"));

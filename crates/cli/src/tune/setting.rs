@@ -4,7 +4,8 @@ use pitot_host::Machine;
 use pitot_host::journal::{self, Wanted};
 use pitot_host::setting::{self, Change, expand, same};
 use pitot_lab::{
-    AS_FOUND, Catalog, Factor, Levels, Plan, Prepared, SETTINGS_FACTOR, SettingSet, Value, Where, prepare,
+    AS_FOUND, Catalog, Factor, Levels, Plan, Prepared, SETTINGS_FACTOR, SettingSet, SkipKind, Value, Where,
+    prepare,
 };
 use pitot_results::{Failure, stderr};
 
@@ -101,12 +102,8 @@ pub(super) fn plan_with(
 /// A plan made ready; whoever names settings wants all of it measured.
 pub(super) fn ready(plan: Plan, text: String, catalog: &Catalog) -> Result<Prepared, Failure> {
     let prepared = prepare(plan, text, catalog, Where::Here)?;
-    let is_of_settings =
-        |reason: &str| reason.contains("cannot be set") || reason.contains("cannot be changed");
-    match prepared.skips.iter().find(|skip| is_of_settings(&skip.reason)) {
-        Some(skip) => {
-            Err(Failure::misuse(skip.reason.clone(), "`pitot host check` shows what can be set here"))
-        }
+    match prepared.skips.iter().find(|skip| skip.kind == SkipKind::Setting) {
+        Some(skip) => Err(Failure::misuse(skip.reason.clone(), skip.kind.cure())),
         None => Ok(prepared),
     }
 }

@@ -5,19 +5,11 @@ use super::host::{self, changes_host};
 use super::levels::{FactorLevel, KERNEL_FACTOR, REPLICATE_FACTOR, SERVER_FACTOR, label};
 use super::options::{is_of_tls, opens_connections};
 use super::server::{External, FileContent, Helper, PlanFile, Program, TargetUse};
+use super::skip::{NoCell, SkipRecord};
 use super::target;
 use super::value::{Settings, Value};
 use crate::catalog::{Catalog, ProgramWord, ProtocolWord};
 use pitot_host::setting::Change;
-
-/// A combination of levels that did not become a cell.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SkipRecord {
-    /// The levels.
-    pub factors: Vec<FactorLevel>,
-    /// Why.
-    pub reason: String,
-}
 
 /// What of the machine decides whether a cell can be run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -210,12 +202,12 @@ pub fn expand(plan: &Plan, catalog: &Catalog, host: &HostLimits) -> (Vec<Cell>, 
             choice.iter().map(|(name, level)| FactorLevel::new(name, &level.to_string())).collect();
         let excluded = plan.exclude.iter().find(|e| e.levels.matches(&factors));
         let reason = match excluded {
-            Some(exclusion) => Err(exclusion.reason.clone()),
+            Some(exclusion) => Err(exclusion.reason.clone().into()),
             None => build(plan, catalog, host, &choice, &factors),
         };
         match reason {
             Ok(cell) => cells.push(cell),
-            Err(reason) => skips.push(SkipRecord { factors, reason }),
+            Err(NoCell { kind, reason }) => skips.push(SkipRecord { factors, reason, kind }),
         }
     }
     (cells, skips)
@@ -245,7 +237,7 @@ fn build(
     host: &HostLimits,
     choice: &[(&str, &Value)],
     factors: &[FactorLevel],
-) -> Result<Cell, String> {
+) -> Result<Cell, NoCell> {
     let mut server = plan.server.clone();
     let mut load = plan.load.clone();
     let mut files = plan.files.clone();
@@ -260,7 +252,7 @@ fn build(
             _ if changes_host(name) => settings.extend(host::settings(plan, name, &level.to_string())),
             _ if *name == KERNEL_FACTOR => {
                 if let Some(reason) = plan.why_no_kernel(&level.to_string()) {
-                    return Err(reason.to_owned());
+                    return Err(reason.to_owned().into());
                 }
             }
             _ => debug_assert!([SERVER_FACTOR, REPLICATE_FACTOR].contains(name), "factors are checked"),
@@ -303,7 +295,7 @@ fn build(
         }
     }
     if let (None, Some((name, _))) = (&external, varied.0.first()) {
-        return Err(format!("`target.{name}` is for targets, and this is a server of Pitot"));
+        return Err(format!("`target.{name}` is for targets, and this is a server of Pitot").into());
     }
     let url = load.take("url").map(|v| v.to_string());
     let size = load.take("size").map_or(1024, |v| pitot_meter::units::size(&v.to_string()).unwrap_or(1024));
@@ -317,7 +309,7 @@ fn build(
         _ if program.is_some_and(|p| !p.needs_server) => (CellServer::None, String::new()),
         Some((server, by_tls)) => {
             if let Some(missing) = server.command.first().filter(|p| host.missing.contains(p)) {
-                return Err(format!("`{missing}` is not installed here"));
+                return Err(format!("`{missing}` is not installed here").into());
             }
             let url = match &server.target {
                 Some(used) => target::url(used, server.url.as_deref(), url.as_deref(), by_tls)?,

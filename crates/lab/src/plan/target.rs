@@ -3,14 +3,12 @@
 use pitot_target::{FILES, OnDemand, PAGES, Setting, Stop, TargetFile};
 
 use super::server::{External, FileContent, PlanFile, Program, Ready, ServerSpec, TargetUse};
+use super::skip::NoCell;
 use super::value::{Settings, Value};
 use crate::catalog::{Catalog, TargetWord};
 
 /// The setting that is on where a target is asked by TLS.
 const TLS: &str = "tls";
-
-/// How the reason begins for which a target is left out that cannot serve what it would be asked for.
-pub(crate) const CANNOT_SERVE: &str = "it cannot serve";
 
 /// The folder that servers serve where a plan names none.
 const ROOT: &str = "{dir}/html";
@@ -189,16 +187,16 @@ pub(super) fn url(
     own: Option<&str>,
     plan: Option<&str>,
     is_asked_by_tls: bool,
-) -> Result<Option<String>, String> {
+) -> Result<Option<String>, NoCell> {
     let name = &target.name;
     let Some(url) = asked(own, plan) else { return Ok(None) };
     let has_tls = is_asked_by_tls && target.settings.iter().any(|setting| setting.name == TLS);
     if scheme(url) != target.protocol && !has_tls {
-        return Err(format!("`{name}` speaks {}, and is asked by {}", target.protocol, scheme(url)));
+        return Err(format!("`{name}` speaks {}, and is asked by {}", target.protocol, scheme(url)).into());
     }
     let page = page(url);
     match target.cannot.iter().find(|(cannot, _)| cannot == page) {
-        Some((_, why)) => Err(format!("{CANNOT_SERVE} /{page}: {why}")),
+        Some((_, why)) => Err(NoCell::of_page(format!("it cannot serve /{page}: {why}"))),
         None => Ok(Some(url.to_owned())),
     }
 }

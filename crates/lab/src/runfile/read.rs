@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use super::error::RunFileError;
 use super::masked::to_json;
 use super::schema;
-use crate::plan::{FactorLevel, Measure, Plan, SkipRecord};
+use crate::plan::{FactorLevel, Measure, Plan, SkipKind, SkipRecord};
 use crate::record::{
     CellRecord, CpuSample, Repetition, Resources, Run, RunInfo, RunState, Sample, Slice, TreeSample, Verdict,
 };
@@ -141,7 +141,7 @@ fn read_skips(connection: &Connection) -> Result<Vec<SkipRecord>, RunFileError> 
     let mut skips = Vec::new();
     while let Some(row) = rows.next()? {
         let factors = from_json("a skipped combination", &row.get::<_, String>(0)?)?;
-        skips.push(SkipRecord { factors, reason: row.get(1)? });
+        skips.push(SkipRecord { factors, reason: row.get(1)?, kind: SkipKind::Other });
     }
     Ok(skips)
 }

@@ -8,7 +8,7 @@ use super::*;
 use crate::record::{CellRecord, Repetition, Resources, Run, RunState, Sample, TreeSample, Verdict};
 use pitot_host::Fingerprint;
 
-use crate::{Factor, FactorLevel, Measure, Plan, SkipRecord, Value};
+use crate::{Factor, FactorLevel, Measure, Plan, SkipKind, SkipRecord, Value};
 
 fn factors(server: &str, connections: i64) -> Vec<FactorLevel> {
     vec![FactorLevel::new("server", server), FactorLevel::new("load.connections", &connections.to_string())]
@@ -46,7 +46,8 @@ fn create(path: &Path) -> RunWriter {
             control_of: None,
         })
         .collect();
-    let skips = [SkipRecord { factors: factors("fork", 5000), reason: "too many".into() }];
+    let skips =
+        [SkipRecord { factors: factors("fork", 5000), reason: "too many".into(), kind: SkipKind::Other }];
     RunWriter::create(
         path,
         &NewRun {
@@ -470,7 +471,7 @@ fn a_secret_is_beside_the_file_and_not_in_it() {
         plan_source: "url = \"http://me:hunter22@{address}/?token=tok-9871\" # or hunter22",
         plan: &plan,
         host: &Fingerprint::default(),
-        skips: &[SkipRecord { factors, reason: "no hunter22".into() }],
+        skips: &[SkipRecord { factors, reason: "no hunter22".into(), kind: SkipKind::Other }],
         cells: &[cell],
     };
     let mut writer = RunWriter::create(&path, &new).unwrap();

@@ -7,8 +7,8 @@ use pitot_results::Failure;
 
 use crate::catalog::Catalog;
 use crate::plan::{
-    CANNOT_SERVE, Cell, CellServer, GVISOR_KERNEL, HOST_KERNEL, Host, HostLimits, Measure, OWN, Placement,
-    Plan, Program, REPLICATE_FACTOR, RESOLVER, SERVER_FACTOR, ServerSpec, SkipRecord, expand, label,
+    Cell, CellServer, GVISOR_KERNEL, HOST_KERNEL, Host, HostLimits, Measure, OWN, Placement, Plan, Program,
+    REPLICATE_FACTOR, RESOLVER, SERVER_FACTOR, ServerSpec, SkipKind, SkipRecord, expand, label,
 };
 use crate::runfile::masked::levels;
 use crate::statistics::MEDIAN_REPETITIONS_MIN;
@@ -97,17 +97,18 @@ pub fn prepare(mut plan: Plan, source: String, catalog: &Catalog, at: Where) -> 
     let (cells, mut skips) = expand(&plan, catalog, &host);
     let cells = if is_here { those_that_can_be_set(cells, &mut skips) } else { cells };
     if cells.is_empty() {
-        let mut reasons: Vec<(&str, String)> = Vec::new();
+        let mut first: Vec<&SkipRecord> = Vec::new();
         for skip in &skips {
-            if reasons.iter().all(|(reason, _)| *reason != skip.reason) {
-                reasons.push((&skip.reason, format!("{}: {}", label(&skip.factors), skip.reason)));
+            if first.iter().all(|other| other.reason != skip.reason) {
+                first.push(skip);
             }
         }
-        reasons.truncate(SHOWN_MAX);
-        let shown: Vec<&str> = reasons.iter().map(|(_, shown)| shown.as_str()).collect();
+        first.truncate(SHOWN_MAX);
+        let shown: Vec<String> =
+            first.iter().map(|skip| format!("{}: {}", label(&skip.factors), skip.reason)).collect();
         let why = if shown.is_empty() { "it has no cells".to_owned() } else { shown.join("; ") };
-        let cure = match reasons.first() {
-            Some((reason, _)) if reason.starts_with(CANNOT_SERVE) => cure_of_skip(reason),
+        let cure = match first.first() {
+            Some(skip) if skip.kind == SkipKind::Page => skip.kind.cure(),
             _ => "use another plan; `pitot list pairs` shows what can be run",
         };
         return Err(Failure::misuse(format!("nothing of the plan can be run here: {why}"), cure));
@@ -159,16 +160,6 @@ pub fn prepare(mut plan: Plan, source: String, catalog: &Catalog, at: Where) -> 
     })
 }
 
-/// What to do about a server that is left out for this reason, where it has to be measured.
-pub fn cure_of_skip(reason: &str) -> &'static str {
-    match reason.starts_with(CANNOT_SERVE) {
-        true => {
-            "ask for another page, or leave the server out; `pitot list targets --format json` says what each cannot serve"
-        }
-        false => "install what is missing, or leave the server out",
-    }
-}
-
 /// Refuses levels that would all be called `***`: nobody could tell them apart in a report, or resume the run.
 fn check_levels(plan: &Plan, cells: &[Cell]) -> Result<(), Failure> {
     let secrets = plan.secrets();
@@ -208,6 +199,7 @@ fn those_that_can_be_set(cells: Vec<Cell>, skips: &mut Vec<SkipRecord>) -> Vec<C
             Some(refusal) => skips.push(SkipRecord {
                 factors: cell.factors,
                 reason: format!("{}; {}", refusal.what, refusal.cure),
+                kind: SkipKind::Setting,
             }),
         }
     }
@@ -458,7 +450,7 @@ impl Prepared {
         for (cell, reason) in cells.iter().rev() {
             self.ways.cells.remove(*cell);
             let factors = self.cells.remove(*cell).factors;
-            self.skips.push(SkipRecord { factors, reason: reason.clone() });
+            self.skips.push(SkipRecord { factors, reason: reason.clone(), kind: SkipKind::Other });
         }
         match (&self.cells[..], self.skips.last()) {
             ([], Some(skip)) => Err(Failure::misuse(

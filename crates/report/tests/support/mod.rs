@@ -161,6 +161,7 @@ impl Fixture {
         let skips = [SkipRecord {
             factors: factors("loop+uring", 10),
             reason: "io_uring is switched off here; `sysctl kernel.io_uring_disabled=0` allows it".into(),
+            kind: pitot_lab::SkipKind::Other,
         }];
         let mut writer = RunWriter::create(
             path,
