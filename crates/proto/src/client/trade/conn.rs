@@ -100,6 +100,7 @@ impl ClientProtocol for Trade {
             steps: STEPS.iter().map(|(_, name)| (*name).to_owned()).collect(),
             parts: (0..).zip(STEPS).filter(|(_, (_, name))| name.contains('/')).map(|(n, _)| n).collect(),
             burst_max: 1,
+            keeps_connection: false,
         })
     }
 
