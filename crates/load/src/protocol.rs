@@ -270,7 +270,7 @@ mod tests {
             (format!("{{{good}:\"GET\"}}\n{{{good}:\"G T\"}}"), "line 2 of"),
             (
                 format!("{{\"log\":{{\"entries\":[{},{elsewhere},{}]}}}}", har("GET"), har("G T")),
-                "entry 3 of",
+                "line 1 (entry 3) of",
             ),
             ("[[request]]\nurl='/'\n\n[[request]]\nurl='/'\nmethod='G T'".to_owned(), "line 4 of"),
             (
