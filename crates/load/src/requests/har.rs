@@ -92,7 +92,7 @@ fn parse(content: &[u8], target: &Url) -> Result<Parsed, Flaw> {
     let mut requests = Vec::new();
     let mut positions = Positions::default();
     let (mut walk, mut line, mut seen) = (Walk { text, at: 0 }, 1, 0);
-    walk.to_entries().map_err(|what| Flaw::of_file(format!("it is not an HTTP archive: {what}"), CURE))?;
+    walk.enter_entries().map_err(|what| Flaw::of_file(format!("it is not an HTTP archive: {what}"), CURE))?;
     for number in 1..=all {
         walk.skip_blanks();
         line += text[seen..walk.at].iter().filter(|&&b| b == b'\n').count();
@@ -155,7 +155,7 @@ impl Walk<'_> {
     }
 
     /// Goes to the value of that name in the object that comes next.
-    fn to_member(&mut self, name: &str) -> Result<(), String> {
+    fn enter(&mut self, name: &str) -> Result<(), String> {
         let mut more = self.skip(b'{');
         while more {
             self.skip_blanks();
@@ -172,9 +172,9 @@ impl Walk<'_> {
     }
 
     /// Goes to the first entry.
-    fn to_entries(&mut self) -> Result<(), String> {
-        self.to_member("log")?;
-        self.to_member("entries")?;
+    fn enter_entries(&mut self) -> Result<(), String> {
+        self.enter("log")?;
+        self.enter("entries")?;
         self.skip(b'[');
         Ok(())
     }
