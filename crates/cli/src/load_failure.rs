@@ -55,6 +55,18 @@ fn cure(result: &LoadResult) -> String {
                 connections (-c)"
             .into();
     }
+    let most = result.errors.iter().max_by_key(|e| e.count);
+    // The database of a brokerage that is not as large as the scenario has it.
+    if let Some((option, usual)) = most.and_then(|e| match e.kind.as_str() {
+        "login:declined" => Some(("users", 500)),
+        kind if kind.ends_with("quotes-missing") => Some(("quotes", 1000)),
+        _ => None,
+    }) {
+        return format!(
+            "has the server as many {option} as the load? write their number behind the URL, ?{option}=N ({usual} if it names none), \
+             or give the server more: pitot serve trade --{option}"
+        );
+    }
     if let Some(said) = &result.server_said {
         return format!("the server says: {said}");
     }
@@ -64,7 +76,6 @@ fn cure(result: &LoadResult) -> String {
             None => format!("is the server running, and is {url} its address?"),
         };
     }
-    let most = result.errors.iter().max_by_key(|e| e.count);
     match most.map_or("", |e| e.phase.as_str()) {
         "content" if most.is_some_and(|e| e.kind.starts_with("status-5")) => {
             "the server says that it failed: see its log, or accept the status with --expect-status".into()

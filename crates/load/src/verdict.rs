@@ -18,6 +18,8 @@ const STARVED_MAX: f64 = 0.01;
 const STARVED_LENGTH_MIN: Nanos = Nanos::from_millis(500);
 /// Share of its time for which a generator neither ran nor was ready to: then it waited for the server.
 const SPARE_MIN: f64 = 0.1;
+/// A server fails for the whole of a run if it does from its first part of this share to its last.
+const EDGE: f64 = 0.1;
 /// A shorter run says nothing about the time of the generator's threads: opening the first connections is most of it.
 const TIMED_MIN: Nanos = Nanos::from_millis(100);
 
@@ -39,6 +41,9 @@ pub(crate) fn judge(
     }
     if wanted && requests.ok == 0 {
         return (VerdictKind::Failed, wrong(tally));
+    }
+    if let Some(why) = sessions(tally, length).filter(|_| wanted) {
+        return (VerdictKind::Failed, why);
     }
     if let Some(why) = starved(tally, length).filter(|_| wanted) {
         return (VerdictKind::Failed, why);
@@ -279,6 +284,29 @@ fn starved(tally: &Tally, length: Nanos) -> Option<String> {
     ))
 }
 
+/// Why most sessions failed, if a wrong reply is why: the load is not the one that was meant. A server that says itself that it
+/// fails (5xx) may do so in a part of the run, where sessions that fail at once are soon more than those before.
+fn sessions(tally: &Tally, length: Nanos) -> Option<String> {
+    let sessions = tally.sessions.as_ref()?;
+    let failed = sessions.failed();
+    let window = tally.window?;
+    let most = tally.errors.iter().filter(|e| e.phase == "content").max_by_key(|e| e.count)?;
+    let edge = length.as_secs_f64() * EDGE;
+    let from_the_start = most.first_at_s <= edge;
+    let to_the_end = Nanos(window.end.saturating_sub(tally.last_error_ns)).as_secs_f64() <= edge;
+    let is_outage = most.kind.contains(":status-5") && !(from_the_start && to_the_end);
+    if failed <= sessions.completed || is_outage {
+        return None;
+    }
+    Some(format!(
+        "{} of {} failed: {} ({})",
+        units::grouped(failed),
+        units::counted(failed + sessions.completed, "session", "sessions"),
+        most.kind,
+        times(most.count)
+    ))
+}
+
 /// Why none of the replies was right.
 fn wrong(tally: &Tally) -> String {
     let replies = units::counted(tally.requests.completed, "reply", "replies");
@@ -301,6 +329,8 @@ fn in_words(row: &ErrorRow) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sessions::SessionTally;
+    use pitot_proto::client::SessionInfo;
     use pitot_results::load::{RequestCounts, ThreadUse, Window};
 
     const LENGTH: Nanos = Nanos::from_secs(10);
@@ -443,6 +473,30 @@ mod tests {
         assert!(reason.contains("right: other content than expected (1,000 times)"), "{reason}");
         tally.requests.ok = 1;
         assert_eq!(judge(&tally, None, LENGTH, true, 1).0, VerdictKind::Valid);
+    }
+
+    #[test]
+    fn a_run_most_of_whose_sessions_fail_has_failed() {
+        let judged = |kind: &str, completed, failed: u64, first_at_s, last_error_ns| {
+            let mut tally = good();
+            let info = SessionInfo { steps: vec!["login".into()], ..SessionInfo::default() };
+            let mut sessions = SessionTally::new(&info);
+            sessions.completed = completed;
+            (0..failed).for_each(|_| sessions.fail(Some(0)));
+            tally.sessions = Some(Box::new(sessions));
+            tally.window = Some(Window { start: 0, end: 10_000_000_000 });
+            (tally.last_error_ns, tally.last_reply_ns) = (last_error_ns, 10_000_000_000);
+            let (phase, kind) = ("content".into(), kind.into());
+            tally.errors = vec![ErrorRow { phase, kind, count: failed, first_at_s }];
+            judge(&tally, None, LENGTH, true, 1)
+        };
+        let (verdict, reason) = judged("login:declined", 10, 90, 5.0, 9_900_000_000);
+        assert_eq!(verdict, VerdictKind::Failed);
+        assert!(reason.starts_with("90 of 100 sessions failed: login:declined (90 times)"), "{reason}");
+        assert_eq!(judged("login:declined", 60, 40, 0.1, 9_900_000_000).0, VerdictKind::Valid);
+        assert_eq!(judged("s/1:status-503", 10, 90, 0.1, 9_900_000_000).0, VerdictKind::Failed);
+        assert_eq!(judged("s/1:status-503", 10, 90, 3.0, 9_900_000_000).0, VerdictKind::Valid, "an outage");
+        assert_eq!(judged("s/1:status-503", 10, 90, 0.1, 5_000_000_000).0, VerdictKind::Valid, "an outage");
     }
 
     #[test]

@@ -104,6 +104,10 @@ impl ClientProtocol for Trade {
         })
     }
 
+    fn server_said(&self) -> Option<String> {
+        self.users.said.words()
+    }
+
     fn preload(&self) -> Option<Box<dyn Preload>> {
         None
     }
