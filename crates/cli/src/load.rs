@@ -425,7 +425,11 @@ impl Load {
         let words = self.words().recorded(self.keep_secrets);
         let asked = &mut report.result.options["asked"];
         (asked["url"], asked["arguments"]) = words.to_json();
-        let detail = output::Detail { samples: self.latency, timeline: self.timeline };
+        let detail = output::Detail {
+            samples: self.latency,
+            timeline: self.timeline,
+            width: crate::screen::known_width(),
+        };
         each([
             if self.data_on_stdout() { Ok(()) } else { print(&output::summary(&report, detail)) },
             files.write_json(&report),

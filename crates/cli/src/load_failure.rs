@@ -113,10 +113,21 @@ fn cure(result: &LoadResult) -> String {
         "protocol" if most.is_some_and(|e| e.kind == "scram") => {
             "it did not show that it knows the password itself: is it the server that you mean?".into()
         }
+        "protocol" if most.is_some_and(|e| e.kind == "unasked-bytes") => {
+            "it sends more than was asked for: is a reply longer than its Content-Length says, or has it a body where it must have none?"
+                .into()
+        }
+        "protocol" if scheme.starts_with("http") && most.is_some_and(|e| e.kind == "too-large") => {
+            "the head of a reply, or a line of one in chunks, is longer than is taken (64 KiB): see it with curl -v".into()
+        }
         "protocol" => format!("it was reached and sent something else: does it speak {scheme} at this port?"),
         "handshake" => most
             .and_then(|e| pitot_load::explain(&e.kind))
             .map_or("see the log of the server".into(), |explained| explained.cure.into()),
+        "timeout" if most.is_some_and(|e| e.kind == "handshake") => {
+            let plain = scheme.strip_suffix('s').unwrap_or(scheme);
+            format!("it was reached: does it take TLS at this port, or is {plain}:// meant? else give it more time with --timeout")
+        }
         "timeout" => "it was reached: give it more time to answer with --timeout, or see its log".into(),
         "receive" if most.is_some_and(|e| e.kind == "truncated") => {
             "it began its replies and closed the connection before their end: see its log".into()
@@ -155,5 +166,19 @@ mod tests {
         let failed = "password authentication failed for user \"ann\"";
         assert_eq!(of_kind("sqlstate-28P01", Some(failed)), format!("the server says: {failed}"));
         assert!(of_kind("malformed", None).contains("does it speak postgres at this port?"));
+    }
+
+    #[test]
+    fn a_server_that_speaks_http_and_errs_is_not_taken_for_another() {
+        let of = |target: &str, phase: &str, kind: &str| {
+            let error = ErrorRow { phase: phase.into(), kind: kind.into(), count: 3, first_at_s: 0.0 };
+            let mut result =
+                LoadResult { target: target.into(), errors: vec![error], ..LoadResult::default() };
+            result.connections.opened = 3;
+            cure(&result)
+        };
+        assert!(of("http://h/", "protocol", "unasked-bytes").contains("Content-Length"));
+        assert!(of("http://h/", "protocol", "too-large").contains("64 KiB"));
+        assert!(of("https://h/", "timeout", "handshake").contains("or is http:// meant?"));
     }
 }

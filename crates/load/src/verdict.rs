@@ -12,6 +12,8 @@ use crate::tally::Tally;
 const RUN_QUEUE_MAX: f64 = 0.05;
 /// Share of the requests that may start late although a connection was free.
 const LATE_MAX: f64 = 0.01;
+/// Share of the requests that may come to nothing or have a wrong reply without a word.
+const WRONG_MAX: f64 = 0.01;
 /// Share of the connections that may have no reply at all, ...
 const STARVED_MAX: f64 = 0.01;
 /// ... in a run of this length or more.
@@ -50,13 +52,28 @@ pub(crate) fn judge(
     }
     let times = Times::of(tally, length);
     let reasons = reasons(tally, &times, under_way, cpus);
-    match reasons.first() {
+    let (kind, reason) = match reasons.first() {
         Some(&(kind, _)) => {
             let all: Vec<&str> = reasons.iter().map(|(_, reason)| reason.as_str()).collect();
             (kind, all.join("; also, "))
         }
         None => (VerdictKind::Valid, times.in_words(tally)),
-    }
+    };
+    (kind, reason + &not_right(tally).unwrap_or_default())
+}
+
+/// How many requests came to nothing or had a wrong reply, if they are not few: figures that are sound can be those of a server that
+/// is not.
+fn not_right(tally: &Tally) -> Option<String> {
+    let requests = &tally.requests;
+    let wrong = requests.failed + (requests.completed - requests.ok);
+    let share = share(wrong, wrong + requests.ok);
+    (share > WRONG_MAX).then(|| {
+        format!(
+            "; {:.1}% of the requests failed or had a wrong reply (--fail-if makes that an error)",
+            share * 100.0
+        )
+    })
 }
 
 /// What the generator's threads did with the run, as shares of it.
@@ -244,6 +261,9 @@ fn failure(tally: &Tally) -> String {
         Some(e) if e.phase == "handshake" => {
             let why = pitot_tls::client::explain(&e.kind).map_or(e.kind.as_str(), |explained| explained.what);
             format!("no TLS handshake succeeded from the start on: {why} ({})", times(e.count))
+        }
+        Some(e) if e.phase == "timeout" && e.kind == "handshake" => {
+            format!("no TLS handshake was answered in time from the start on ({})", times(e.count))
         }
         Some(e) if e.phase == "timeout" => {
             format!("no request was answered in time from the start on ({})", times(e.count))
@@ -473,6 +493,17 @@ mod tests {
         assert!(reason.contains("right: other content than expected (1,000 times)"), "{reason}");
         tally.requests.ok = 1;
         assert_eq!(judge(&tally, None, LENGTH, true, 1).0, VerdictKind::Valid);
+    }
+
+    #[test]
+    fn a_share_of_requests_that_failed_is_part_of_the_verdict() {
+        let mut tally = good();
+        (tally.requests.ok, tally.requests.completed, tally.requests.failed) = (450, 500, 500);
+        let (verdict, reason) = judge(&tally, None, LENGTH, true, 1);
+        assert_eq!(verdict, VerdictKind::Valid);
+        assert!(reason.contains("; 55.0% of the requests failed or had a wrong reply"), "{reason}");
+        (tally.requests.ok, tally.requests.completed, tally.requests.failed) = (995, 1000, 1);
+        assert!(!judge(&tally, None, LENGTH, true, 1).1.contains("failed"));
     }
 
     #[test]
