@@ -61,7 +61,7 @@ fn session() -> SessionSpec {
         burst: n > 0,
         ..StepSpec::default()
     };
-    SessionSpec { name: "s".into(), weight: 1.0, steps: (0..6).map(step).collect() }
+    SessionSpec { name: "s".into(), weight: 1.0, draws: Vec::new(), steps: (0..6).map(step).collect() }
 }
 
 /// What the client makes of the input. When a reply begins is left out, since that depends on what arrives together.

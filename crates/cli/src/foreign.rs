@@ -53,7 +53,7 @@ const ADVICE: &[Advice] = &[
     (
         "load",
         &["-f"],
-        "the version of TLS is --tls-version (ab), and different requests, or steps, are --requests FILE (pgbench)",
+        "the version of TLS is --tls-version (ab), and a script of SQL is --requests FILE (pgbench)",
     ),
     ("load", &["--ssl-no-reuse"], "full handshakes only are --tls-resume off"),
     ("load", &["--insecure-skip-tls-verify"], "any certificate is taken with --insecure"),
@@ -159,7 +159,11 @@ const ADVICE: &[Advice] = &[
         &["--json-out-file", "--hdr-file-prefix", "-l"],
         "results are written with --json FILE, and as a histogram with --hlog FILE",
     ),
-    ("load", &["-M"], "statements are prepared unless the URL says ?protocol=simple"),
+    (
+        "load",
+        &["-M"],
+        "how queries are sent is part of the URL: ?protocol=simple (as it is without), extended or prepared",
+    ),
     (
         "load",
         &["--websocket", "--ws"],

@@ -181,9 +181,9 @@ pub(crate) struct Load {
     /// Requests for the URIs in FILE, which are separated by NUL: each once (n) or over and over (y), as httperf has it.
     #[arg(long, value_name = "y|n,FILE", help_heading = "Requests")]
     wlog: Option<String>,
-    /// Connection of a session: a new one, or that of the session before it.
-    #[arg(long, value_name = "new|keep", value_parser = ["new", "keep"], default_value = "new", help_heading = "Requests")]
-    session_connection: String,
+    /// Connection of a session: a new one, or that of the session before it. [default: new; keep for a script of SQL]
+    #[arg(long, value_name = "new|keep", value_parser = ["new", "keep"], help_heading = "Requests")]
+    session_connection: Option<String>,
     /// Access log of nginx or Apache whose requests are sent at its own times, from the first line on.
     #[arg(long, value_name = "FILE|-", help_heading = "Requests")]
     replay: Option<PathBuf>,
@@ -425,7 +425,11 @@ impl Load {
         let words = self.words().recorded(self.keep_secrets);
         let asked = &mut report.result.options["asked"];
         (asked["url"], asked["arguments"]) = words.to_json();
-        let detail = output::Detail { samples: self.latency, timeline: self.timeline };
+        let detail = output::Detail {
+            samples: self.latency,
+            timeline: self.timeline,
+            width: crate::screen::known_width(),
+        };
         each([
             if self.data_on_stdout() { Ok(()) } else { print(&output::summary(&report, detail)) },
             files.write_json(&report),
@@ -525,7 +529,7 @@ impl Load {
                 burst_length: self.burst_length,
                 wsesslog: self.wsesslog.clone(),
                 wlog: self.wlog.clone(),
-                keep_connection: self.session_connection == "keep",
+                keep_connection: self.session_connection.as_deref().map(|word| word == "keep"),
             },
             replay: self.replay.clone(),
             speed: self.speed,

@@ -55,6 +55,18 @@ fn cure(result: &LoadResult) -> String {
                 connections (-c)"
             .into();
     }
+    let most = result.errors.iter().max_by_key(|e| e.count);
+    // The database of a brokerage that is not as large as the scenario has it.
+    if let Some((option, usual)) = most.and_then(|e| match e.kind.as_str() {
+        "login:declined" => Some(("users", 500)),
+        kind if kind.ends_with("quotes-missing") => Some(("quotes", 1000)),
+        _ => None,
+    }) {
+        return format!(
+            "has the server as many {option} as the load? write their number behind the URL, ?{option}=N ({usual} if it names none), \
+             or give the server more: pitot serve trade --{option}"
+        );
+    }
     if let Some(said) = &result.server_said {
         return format!("the server says: {said}");
     }
@@ -64,7 +76,6 @@ fn cure(result: &LoadResult) -> String {
             None => format!("is the server running, and is {url} its address?"),
         };
     }
-    let most = result.errors.iter().max_by_key(|e| e.count);
     match most.map_or("", |e| e.phase.as_str()) {
         "content" if most.is_some_and(|e| e.kind.starts_with("status-5")) => {
             "the server says that it failed: see its log, or accept the status with --expect-status".into()
@@ -102,10 +113,21 @@ fn cure(result: &LoadResult) -> String {
         "protocol" if most.is_some_and(|e| e.kind == "scram") => {
             "it did not show that it knows the password itself: is it the server that you mean?".into()
         }
+        "protocol" if most.is_some_and(|e| e.kind == "unasked-bytes") => {
+            "it sends more than was asked for: is a reply longer than its Content-Length says, or has it a body where it must have none?"
+                .into()
+        }
+        "protocol" if scheme.starts_with("http") && most.is_some_and(|e| e.kind == "too-large") => {
+            "the head of a reply, or a line of one in chunks, is longer than is taken (64 KiB): see it with curl -v".into()
+        }
         "protocol" => format!("it was reached and sent something else: does it speak {scheme} at this port?"),
         "handshake" => most
             .and_then(|e| pitot_load::explain(&e.kind))
             .map_or("see the log of the server".into(), |explained| explained.cure.into()),
+        "timeout" if most.is_some_and(|e| e.kind == "handshake") => {
+            let plain = scheme.strip_suffix('s').unwrap_or(scheme);
+            format!("it was reached: does it take TLS at this port, or is {plain}:// meant? else give it more time with --timeout")
+        }
         "timeout" => "it was reached: give it more time to answer with --timeout, or see its log".into(),
         "receive" if most.is_some_and(|e| e.kind == "truncated") => {
             "it began its replies and closed the connection before their end: see its log".into()
@@ -144,5 +166,19 @@ mod tests {
         let failed = "password authentication failed for user \"ann\"";
         assert_eq!(of_kind("sqlstate-28P01", Some(failed)), format!("the server says: {failed}"));
         assert!(of_kind("malformed", None).contains("does it speak postgres at this port?"));
+    }
+
+    #[test]
+    fn a_server_that_speaks_http_and_errs_is_not_taken_for_another() {
+        let of = |target: &str, phase: &str, kind: &str| {
+            let error = ErrorRow { phase: phase.into(), kind: kind.into(), count: 3, first_at_s: 0.0 };
+            let mut result =
+                LoadResult { target: target.into(), errors: vec![error], ..LoadResult::default() };
+            result.connections.opened = 3;
+            cure(&result)
+        };
+        assert!(of("http://h/", "protocol", "unasked-bytes").contains("Content-Length"));
+        assert!(of("http://h/", "protocol", "too-large").contains("64 KiB"));
+        assert!(of("https://h/", "timeout", "handshake").contains("or is http:// meant?"));
     }
 }

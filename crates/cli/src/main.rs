@@ -91,6 +91,8 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    // What cannot be written is said, and what else there is to say too.
+    pitot_sys::signal::survive_file_size_limit();
     if let Some(failure) = foreign::one_dash(std::env::args_os()) {
         return failure::print(&failure);
     }

@@ -40,6 +40,12 @@ impl Color {
     }
 }
 
+/// The columns of standard output, if it is a terminal or somebody has said how many there are.
+pub(crate) fn known_width() -> Option<usize> {
+    let columns = std::env::var_os("COLUMNS").is_some_and(|columns| !columns.is_empty());
+    (columns || io::stdout().is_terminal()).then(|| Color::AUTO.screen().width)
+}
+
 /// What is known of standard output.
 #[derive(Default)]
 struct Surroundings<'a> {

@@ -446,6 +446,46 @@ fn a_full_disk_loses_no_other_output() {
 }
 
 #[test]
+fn a_limit_on_the_size_of_files_loses_no_summary() {
+    let server = Server::start(Script::default());
+    let json = tempfile::NamedTempFile::new().unwrap();
+    let output = Command::new("sh")
+        .args([
+            "-c",
+            "ulimit -f 0; exec \"$@\"",
+            "sh",
+            env!("CARGO_BIN_EXE_pitot"),
+            "load",
+            &server.url(),
+            "-n",
+            "5",
+        ])
+        .args(["--json", json.path().to_str().unwrap()])
+        .output()
+        .unwrap();
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(text(&output.stdout).contains("5 requests: 5 right"), "{}", text(&output.stdout));
+    assert!(error.contains("the JSON result could not be written: File too large"), "{error}");
+}
+
+#[test]
+fn a_summary_fits_the_columns_of_its_terminal() {
+    let server = Server::start(Script { acts: vec![Act::NotFound; 50], ..Script::default() });
+    let widest = |columns: &str| {
+        let output = command(&[&server.url(), "-n", "200"]).env("COLUMNS", columns).output().unwrap();
+        let summary = text(&output.stdout).to_owned();
+        (summary.lines().map(|line| line.chars().count()).max().unwrap(), summary)
+    };
+    let (width, summary) = widest("80");
+    assert!(width <= 80 && summary.contains("p99.9") && !summary.contains("p99.99"), "{summary}");
+    let (width, summary) = widest("120");
+    assert!(width <= 120 && summary.contains("p99.99"), "{summary}");
+    // A program that reads a pipe finds each sentence in a line.
+    assert!(widest("").1.lines().last().unwrap().starts_with("Verdict: "));
+}
+
+#[test]
 fn the_json_keeps_its_contract() {
     let server = Server::start(Script { acts: vec![Act::NotFound, Act::Reset], ..Script::default() });
     let (result, code) = json(&[&server.url(), "-c", "3", "-n", "200", "-t", "2", "--seed", "7"]);

@@ -130,9 +130,11 @@ pub(crate) fn build(options: &Options, target: &Target) -> Result<Built, Failure
     http_only::check(options, url, target.client)?;
     let Requests { mut specs, sessions, count, in_turn, order, recorded, positions, from } =
         requests::requests(options, url, target.client)?;
-    if !sessions.is_empty() && !target.client.has_methods {
+    if !sessions.is_empty() && !target.client.has_sessions {
+        let with = CLIENTS.iter().filter(|client| client.has_sessions);
+        let with: Vec<String> = with.map(|client| format!("{}://", client.scheme)).collect();
         return Err(Failure::misuse(
-            format!("sessions are for http://, and {}:// has none", target.client.scheme),
+            format!("sessions are for {}, and {}:// has none", with.join(" and "), target.client.scheme),
             "send requests of its own with the options in its URL; pitot load --help lists them",
         ));
     }
@@ -162,9 +164,10 @@ pub(crate) fn build(options: &Options, target: &Target) -> Result<Built, Failure
         protocol = Box::new(NamedRequests::new(protocol).map_err(refused)?);
     }
     let receipts = protocol.kept().filter(|_| options.receipts).map(receipts::of);
-    let sessions = protocol
-        .sessions()
-        .map(|info| SessionPlan { info, own_connection: !options.sessions.keep_connection });
+    let sessions = protocol.sessions().map(|info| SessionPlan {
+        own_connection: !options.sessions.keep_connection.unwrap_or(info.keeps_connection),
+        info,
+    });
     let start = protocol.start_tls();
     let is_tls = target.tls.is_some() || start.is_some();
     let protocol: Box<dyn ClientProtocol> = match (is_tls, options.tls.first_set()) {
@@ -267,7 +270,7 @@ mod tests {
             (format!("{{{good}:\"GET\"}}\n{{{good}:\"G T\"}}"), "line 2 of"),
             (
                 format!("{{\"log\":{{\"entries\":[{},{elsewhere},{}]}}}}", har("GET"), har("G T")),
-                "entry 3 of",
+                "line 1 (entry 3) of",
             ),
             ("[[request]]\nurl='/'\n\n[[request]]\nurl='/'\nmethod='G T'".to_owned(), "line 4 of"),
             (

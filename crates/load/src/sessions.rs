@@ -80,6 +80,11 @@ impl SessionTally {
         self.failed[step.map_or(last, usize::from)] += 1;
     }
 
+    /// How many have failed, at any step.
+    pub(crate) fn failed(&self) -> u64 {
+        self.failed.iter().sum()
+    }
+
     /// Adds what another thread or process counted.
     pub(crate) fn merge(&mut self, other: &SessionTally) {
         self.begun += other.begun;
@@ -110,7 +115,7 @@ impl SessionTally {
             steps: self.steps.iter().zip(&self.by_step).map(of_step).collect(),
             begun: self.begun,
             completed: self.completed,
-            failed: self.failed.iter().sum(),
+            failed: self.failed(),
             cut: self.cut,
             asked_per_s,
             completed_per_s: if length_s > 0.0 { self.completed as f64 / length_s } else { 0.0 },

@@ -12,12 +12,16 @@ use crate::tally::Tally;
 const RUN_QUEUE_MAX: f64 = 0.05;
 /// Share of the requests that may start late although a connection was free.
 const LATE_MAX: f64 = 0.01;
+/// Share of the requests that may come to nothing or have a wrong reply without a word.
+const WRONG_MAX: f64 = 0.01;
 /// Share of the connections that may have no reply at all, ...
 const STARVED_MAX: f64 = 0.01;
 /// ... in a run of this length or more.
 const STARVED_LENGTH_MIN: Nanos = Nanos::from_millis(500);
 /// Share of its time for which a generator neither ran nor was ready to: then it waited for the server.
 const SPARE_MIN: f64 = 0.1;
+/// A server fails for the whole of a run if it does from its first part of this share to its last.
+const EDGE: f64 = 0.1;
 /// A shorter run says nothing about the time of the generator's threads: opening the first connections is most of it.
 const TIMED_MIN: Nanos = Nanos::from_millis(100);
 
@@ -40,18 +44,36 @@ pub(crate) fn judge(
     if wanted && requests.ok == 0 {
         return (VerdictKind::Failed, wrong(tally));
     }
+    if let Some(why) = sessions(tally, length).filter(|_| wanted) {
+        return (VerdictKind::Failed, why);
+    }
     if let Some(why) = starved(tally, length).filter(|_| wanted) {
         return (VerdictKind::Failed, why);
     }
     let times = Times::of(tally, length);
     let reasons = reasons(tally, &times, under_way, cpus);
-    match reasons.first() {
+    let (kind, reason) = match reasons.first() {
         Some(&(kind, _)) => {
             let all: Vec<&str> = reasons.iter().map(|(_, reason)| reason.as_str()).collect();
             (kind, all.join("; also, "))
         }
         None => (VerdictKind::Valid, times.in_words(tally)),
-    }
+    };
+    (kind, reason + &not_right(tally).unwrap_or_default())
+}
+
+/// How many requests came to nothing or had a wrong reply, if they are not few: figures that are sound can be those of a server that
+/// is not.
+fn not_right(tally: &Tally) -> Option<String> {
+    let requests = &tally.requests;
+    let wrong = requests.failed + (requests.completed - requests.ok);
+    let share = share(wrong, wrong + requests.ok);
+    (share > WRONG_MAX).then(|| {
+        format!(
+            "; {:.1}% of the requests failed or had a wrong reply (--fail-if makes that an error)",
+            share * 100.0
+        )
+    })
 }
 
 /// What the generator's threads did with the run, as shares of it.
@@ -240,6 +262,9 @@ fn failure(tally: &Tally) -> String {
             let why = pitot_tls::client::explain(&e.kind).map_or(e.kind.as_str(), |explained| explained.what);
             format!("no TLS handshake succeeded from the start on: {why} ({})", times(e.count))
         }
+        Some(e) if e.phase == "timeout" && e.kind == "handshake" => {
+            format!("no TLS handshake was answered in time from the start on ({})", times(e.count))
+        }
         Some(e) if e.phase == "timeout" => {
             format!("no request was answered in time from the start on ({})", times(e.count))
         }
@@ -279,6 +304,29 @@ fn starved(tally: &Tally, length: Nanos) -> Option<String> {
     ))
 }
 
+/// Why most sessions failed, if a wrong reply is why: the load is not the one that was meant. A server that says itself that it
+/// fails (5xx) may do so in a part of the run, where sessions that fail at once are soon more than those before.
+fn sessions(tally: &Tally, length: Nanos) -> Option<String> {
+    let sessions = tally.sessions.as_ref()?;
+    let failed = sessions.failed();
+    let window = tally.window?;
+    let most = tally.errors.iter().filter(|e| e.phase == "content").max_by_key(|e| e.count)?;
+    let edge = length.as_secs_f64() * EDGE;
+    let from_the_start = most.first_at_s <= edge;
+    let to_the_end = Nanos(window.end.saturating_sub(tally.last_error_ns)).as_secs_f64() <= edge;
+    let is_outage = most.kind.contains(":status-5") && !(from_the_start && to_the_end);
+    if failed <= sessions.completed || is_outage {
+        return None;
+    }
+    Some(format!(
+        "{} of {} failed: {} ({})",
+        units::grouped(failed),
+        units::counted(failed + sessions.completed, "session", "sessions"),
+        most.kind,
+        times(most.count)
+    ))
+}
+
 /// Why none of the replies was right.
 fn wrong(tally: &Tally) -> String {
     let replies = units::counted(tally.requests.completed, "reply", "replies");
@@ -301,6 +349,8 @@ fn in_words(row: &ErrorRow) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sessions::SessionTally;
+    use pitot_proto::client::SessionInfo;
     use pitot_results::load::{RequestCounts, ThreadUse, Window};
 
     const LENGTH: Nanos = Nanos::from_secs(10);
@@ -443,6 +493,41 @@ mod tests {
         assert!(reason.contains("right: other content than expected (1,000 times)"), "{reason}");
         tally.requests.ok = 1;
         assert_eq!(judge(&tally, None, LENGTH, true, 1).0, VerdictKind::Valid);
+    }
+
+    #[test]
+    fn a_share_of_requests_that_failed_is_part_of_the_verdict() {
+        let mut tally = good();
+        (tally.requests.ok, tally.requests.completed, tally.requests.failed) = (450, 500, 500);
+        let (verdict, reason) = judge(&tally, None, LENGTH, true, 1);
+        assert_eq!(verdict, VerdictKind::Valid);
+        assert!(reason.contains("; 55.0% of the requests failed or had a wrong reply"), "{reason}");
+        (tally.requests.ok, tally.requests.completed, tally.requests.failed) = (995, 1000, 1);
+        assert!(!judge(&tally, None, LENGTH, true, 1).1.contains("failed"));
+    }
+
+    #[test]
+    fn a_run_most_of_whose_sessions_fail_has_failed() {
+        let judged = |kind: &str, completed, failed: u64, first_at_s, last_error_ns| {
+            let mut tally = good();
+            let info = SessionInfo { steps: vec!["login".into()], ..SessionInfo::default() };
+            let mut sessions = SessionTally::new(&info);
+            sessions.completed = completed;
+            (0..failed).for_each(|_| sessions.fail(Some(0)));
+            tally.sessions = Some(Box::new(sessions));
+            tally.window = Some(Window { start: 0, end: 10_000_000_000 });
+            (tally.last_error_ns, tally.last_reply_ns) = (last_error_ns, 10_000_000_000);
+            let (phase, kind) = ("content".into(), kind.into());
+            tally.errors = vec![ErrorRow { phase, kind, count: failed, first_at_s }];
+            judge(&tally, None, LENGTH, true, 1)
+        };
+        let (verdict, reason) = judged("login:declined", 10, 90, 5.0, 9_900_000_000);
+        assert_eq!(verdict, VerdictKind::Failed);
+        assert!(reason.starts_with("90 of 100 sessions failed: login:declined (90 times)"), "{reason}");
+        assert_eq!(judged("login:declined", 60, 40, 0.1, 9_900_000_000).0, VerdictKind::Valid);
+        assert_eq!(judged("s/1:status-503", 10, 90, 0.1, 9_900_000_000).0, VerdictKind::Failed);
+        assert_eq!(judged("s/1:status-503", 10, 90, 3.0, 9_900_000_000).0, VerdictKind::Valid, "an outage");
+        assert_eq!(judged("s/1:status-503", 10, 90, 0.1, 5_000_000_000).0, VerdictKind::Valid, "an outage");
     }
 
     #[test]

@@ -165,7 +165,6 @@ impl ServePlan {
                 )
             })?)),
             (None, Some(root)) if self.protocol_options.writable => {
-                signal::ignore_file_size_limit();
                 Some(Store::Uploads(Uploads::below(root.directory())))
             }
             _ => None,
@@ -201,7 +200,6 @@ impl ServePlan {
 fn open_log(target: &LogTarget) -> Result<Arc<AccessLog>, Failure> {
     // It is what tells nginx to open its logs anew, and would end this server.
     signal::ignore_user1();
-    signal::ignore_file_size_limit();
     AccessLog::open(target).map(Arc::new).map_err(|e| {
         let name = match target {
             LogTarget::Stdout => "on standard output".into(),

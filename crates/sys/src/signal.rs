@@ -158,10 +158,17 @@ pub fn forward_stop() {
     handle_stop(handler);
 }
 
-/// From now on a write beyond the limit on the size of files (RLIMIT_FSIZE) fails with EFBIG and does not end the process.
-pub fn ignore_file_size_limit() {
-    // SAFETY: to ignore a signal is sound at any time.
-    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+/// From now on a write beyond the limit on the size of files (RLIMIT_FSIZE) fails with EFBIG and does not end the process. Programs
+/// that it starts do not inherit that, as they would if the signal were ignored.
+pub fn survive_file_size_limit() {
+    extern "C" fn handler(_: libc::c_int) {}
+    // SAFETY: the action is zeroed, which is a valid value, and the handler does nothing.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler as *const () as libc::sighandler_t;
+        action.sa_flags = libc::SA_RESTART;
+        libc::sigaction(libc::SIGXFSZ, &raw const action, std::ptr::null_mut());
+    }
 }
 
 /// From now on SIGUSR1 does not end the process.

@@ -189,3 +189,144 @@ fn queries_go_over_tls_where_the_url_asks_for_it() {
         load(&["postgres://scram:secret@h/postgres?sslmode=require", "--unix", &plain.socket(), "-n", "5"]);
     assert!(text(&output.stderr).contains("has none"), "{}", text(&output.stderr));
 }
+
+/// A file of that name with a script.
+fn script(dir: &tempfile::TempDir, name: &str, text: &str) -> String {
+    let path = dir.path().join(name);
+    std::fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[needs("postgres")]
+#[test]
+fn a_script_is_played_in_one_connection_and_its_numbers_are_the_same_in_all_statements() {
+    let cluster = Cluster::start();
+    let dir = tempfile::tempdir().unwrap();
+    let setup = "CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t SELECT i, 0 FROM generate_series(1, 10) i; \
+                 CREATE TABLE log (pid int, xid xid8, id int, d int, seq int)";
+    right(&cluster, "postgres://db/postgres", 1, &["-c", "1", "--body", setup]);
+    let transfer = script(
+        &dir,
+        "transfer.sql",
+        "\\set n 10\n\\set id random(1, :n)\n\\set d random(-3, -1)\nBEGIN;\nUPDATE t SET n = n - :d WHERE id = :id;\n\
+         INSERT INTO log VALUES (pg_backend_pid(), pg_current_xact_id(), :id, :d, {seq:1});\nCOMMIT;\n",
+    );
+    for (protocol, engine) in [("simple", "epoll"), ("extended", "uring"), ("prepared", "epoll")] {
+        let url = format!("postgres://db/postgres?protocol={protocol}");
+        let (result, success) =
+            queries(&cluster, &url, 100, &["-c", "2", "--engine", engine, "--requests", &transfer]);
+        assert!(success, "{result}");
+        assert_eq!((&result["sessions"]["completed"], &result["requests"]["ok"]), (&100.into(), &400.into()));
+        // Each script in one transaction, all by two connections, and each with numbers of its own.
+        let ask = |query: &str, value: &str| {
+            let url = format!("postgres://db/postgres?value={value}");
+            right(&cluster, &url, 1, &["-c", "1", "--body", query]);
+        };
+        ask("SELECT count(DISTINCT xid) FROM log", "100");
+        ask("SELECT count(DISTINCT pid) FROM log", "2");
+        ask("SELECT count(DISTINCT seq) FROM log WHERE seq BETWEEN 1 AND 100", "100");
+        ask("SELECT count(DISTINCT id) = 10 AND count(DISTINCT d) = 3 AND min(d) = -3 FROM log", "t");
+        ask("SELECT sum(n) = (SELECT -sum(d) FROM log) FROM t", "t");
+        right(
+            &cluster,
+            "postgres://db/postgres",
+            1,
+            &["-c", "1", "--body", "UPDATE t SET n = 0; TRUNCATE log"],
+        );
+    }
+    // As pgbench -C: a connection for each.
+    let more = ["-c", "2", "--requests", &transfer, "--session-connection", "new"];
+    queries(&cluster, "postgres://db/postgres", 20, &more);
+    let url = "postgres://db/postgres?value=20";
+    right(&cluster, url, 1, &["-c", "1", "--body", "SELECT count(DISTINCT pid) FROM log"]);
+}
+
+#[needs("postgres")]
+#[test]
+fn a_failed_statement_names_file_and_line_and_ends_its_transaction() {
+    let cluster = Cluster::start();
+    let dir = tempfile::tempdir().unwrap();
+    let failing = script(
+        &dir,
+        "half.sql",
+        "BEGIN;\nCREATE TEMP TABLE IF NOT EXISTS x (n int);\n\nSELECT 1 / (({seq:1} + 1) % 2);\nCOMMIT;\n",
+    );
+    let output = load(&[
+        "postgres://db/postgres",
+        "--unix",
+        &cluster.socket(),
+        "-n",
+        "10",
+        "-c",
+        "1",
+        "--requests",
+        &failing,
+        "--json",
+        "-",
+    ]);
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    // Every other one divides by zero, and those behind it are not in its transaction.
+    assert_eq!(
+        (&result["sessions"]["completed"], &result["sessions"]["failed"]),
+        (&5.into(), &5.into()),
+        "{result}"
+    );
+    assert_eq!(result["errors"][0]["kind"], "half.sql/line 4:sqlstate-22012", "{result}");
+    assert_eq!(result["sessions"]["failed_at"][0]["step"], "half.sql/line 4", "{result}");
+    assert_eq!(result["server_said"], "half.sql/line 4: division by zero", "{result}");
+    assert_eq!(result["connections"]["opened"], 1, "{result}");
+    // What is prepared is refused before anything is sent, by its line too.
+    let unknown = script(&dir, "unknown.sql", "SELECT 1;\nSELECT * FROM nothing;\n");
+    let output = load(&[
+        "postgres://db/postgres?protocol=prepared",
+        "--unix",
+        &cluster.socket(),
+        "-n",
+        "5",
+        "-c",
+        "1",
+        "--requests",
+        &unknown,
+    ]);
+    assert!(
+        text(&output.stderr).contains("unknown.sql/line 2: relation \"nothing\" does not exist"),
+        "{}{}",
+        text(&output.stdout),
+        text(&output.stderr)
+    );
+}
+
+#[test]
+fn a_script_that_cannot_be_played_is_refused_with_its_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let url = "postgres://127.0.0.1:9/";
+    for (url, content, more, said) in [
+        (url, "SELECT 1;\n\\gset\n", &[][..], "line 2 of"),
+        (url, "SELECT 1;\n\nBEGIN;\n", &[], "line 3 of"),
+        (url, "SELECT 1;\nSELECT {rand:2..1};\n", &[], "line 2 of"),
+        ("postgres://127.0.0.1:9/?param=1-2", "SELECT 1;", &[], "\\set x random(1, 100)"),
+        ("redis://127.0.0.1:9/", "SELECT 1;", &[], "http:// and postgres://"),
+        (url, "SELECT 1;", &["--body", "SELECT 2"], "--requests"),
+        (url, "SELECT 1;", &["--pipeline", "4"], "--pipeline"),
+    ] {
+        let file = script(&dir, "script.sql", content);
+        let output = load(&[&[url, "--requests", &file][..], more].concat());
+        let error = text(&output.stderr);
+        assert_eq!((output.status.code(), error.lines().count()), (Some(2), 2), "{content}: {error}");
+        assert!(error.contains(said), "{content}: {error}");
+    }
+    let output = load(&[url, "-f", "script.sql"]);
+    assert!(text(&output.stderr).contains("--requests FILE (pgbench)"), "{}", text(&output.stderr));
+    let output = load(&["postgres://127.0.0.1:9/?param=1-2", "--command", "SELECT $1, {rand:1..2}"]);
+    assert!(text(&output.stderr).contains("leave one of them out"), "{}", text(&output.stderr));
+}
+
+#[needs("postgres")]
+#[test]
+fn numbers_in_a_query_are_drawn_and_counted() {
+    let cluster = Cluster::start();
+    for protocol in ["simple", "extended", "prepared"] {
+        let url = format!("postgres://db/postgres?protocol={protocol}&value=7");
+        right(&cluster, &url, 20, &["--command", "SELECT {rand:3..3}::int + 4", "-c", "1"]);
+    }
+}

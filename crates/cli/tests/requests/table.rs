@@ -20,6 +20,7 @@ const FILES: &[(&str, &str)] = &[
     ("access.log", "::1 - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.1\" 200 1\n"),
     ("uris", "/a\0/b\0"),
     ("sessions.txt", "/a\n  /b\n\n/c\n"),
+    ("transfer.sql", "BEGIN;\nSELECT 1;\nCOMMIT;\n"),
     ("shop.toml", "[[session]]\n[[session.step]]\nurl = '/a'\n"),
 ];
 

@@ -52,6 +52,24 @@ fn the_scenario_with_queued_orders_has_no_failed_check() {
     plays_the_mix(&["--orders", "queued"]);
 }
 
+#[test]
+fn a_server_with_fewer_users_or_quotes_than_the_load_fails_the_run_with_a_hint() {
+    let server = Server::start(&[]);
+    for (query, hint) in [("quotes=60", "?users=N"), ("users=40", "?quotes=N")] {
+        let url = format!("trade://{}/?{query}", server.address);
+        let output = Command::new(env!("CARGO_BIN_EXE_pitot"))
+            .args(["load", &url, "-c", "6", "-n", "300", "-d", "60s"])
+            .output()
+            .unwrap();
+        let [summary, error] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+        assert_eq!(output.status.code(), Some(1), "{summary}{error}");
+        assert!(error.contains("sessions failed") && error.contains(hint), "{error}");
+        assert!(summary.contains("Verdict: failed"), "{summary}");
+        let declined = summary.contains("the server said: login of uid:");
+        assert_eq!(declined, query == "quotes=60", "{summary}");
+    }
+}
+
 #[needs("postgres")]
 #[test]
 fn the_scenario_on_postgresql_has_no_failed_check() {

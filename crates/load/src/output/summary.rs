@@ -18,13 +18,19 @@ pub struct Detail {
     pub samples: bool,
     /// The run second by second.
     pub timeline: bool,
+    /// Columns of the terminal that shows it, if one does.
+    pub width: Option<usize>,
 }
+
+/// Columns of the table of latencies with all percentiles, and the names of those that a narrower terminal shows.
+const TABLE_WIDTH: usize = 15 + 9 * (PERCENTILES.len() + 3);
+const NARROW: [&str; 4] = ["p50", "p90", "p99", "p99.9"];
 
 /// The result as text, in a form like that of wrk.
 pub fn summary(report: &Report, detail: Detail) -> String {
     let (mut text, result) = (String::new(), &report.result);
     head(&mut text, result);
-    latencies(&mut text, result);
+    latencies(&mut text, result, detail.width.is_some_and(|width| width < TABLE_WIDTH));
     totals(&mut text, result);
     if detail.samples {
         samples_behind(&mut text, report);
@@ -39,7 +45,27 @@ pub fn summary(report: &Report, detail: Detail) -> String {
     if let Some(verdict) = result.client.verdict {
         let _ = writeln!(text, "\nVerdict: {}: {}.", verdict.name(), result.client.reason);
     }
-    text
+    match detail.width {
+        Some(width) => text.lines().map(|line| fitted(line, width)).collect(),
+        None => text,
+    }
+}
+
+/// A line, and its end, in several lines if it is longer than that; none is broken within a word.
+fn fitted(line: &str, width: usize) -> String {
+    const INDENT: &str = "    ";
+    let (mut out, mut rest) = (String::new(), line.to_owned());
+    while rest.chars().count() > width {
+        let end = rest.char_indices().nth(width + 1).map_or(rest.len(), |(at, _)| at);
+        let begin = rest.len() - rest.trim_start().len();
+        // A word that is longer than a line stays whole.
+        let space = rest[..end].rfind(' ').filter(|at| *at > begin);
+        let Some(at) = space.or_else(|| rest[begin..].find(' ').map(|at| begin + at)) else { break };
+        out += rest[..at].trim_end();
+        out.push('\n');
+        rest = format!("{INDENT}{}", rest[at..].trim_start());
+    }
+    out + &rest + "\n"
 }
 
 fn head(text: &mut String, result: &LoadResult) {
@@ -132,7 +158,7 @@ fn requests_from(text: &mut String, from: &Value) {
     }
 }
 
-fn latencies(text: &mut String, result: &LoadResult) {
+fn latencies(text: &mut String, result: &LoadResult, is_narrow: bool) {
     let mut rows: Vec<(&str, &Latency)> = Vec::new();
     let mut same: Vec<(&str, &str)> = Vec::new();
     for (name, latency) in pages::rows(result).chain(result.latency_ns.named()) {
@@ -148,14 +174,18 @@ fn latencies(text: &mut String, result: &LoadResult) {
         return;
     }
     let _ = write!(text, "\n  {:<13}", "Latency");
-    for name in ["min"].into_iter().chain(PERCENTILES.map(|(name, _)| name)).chain(["max", "mean"]) {
+    let is_shown = |name: &str| !is_narrow || NARROW.contains(&name);
+    let percentiles = || PERCENTILES.map(|(name, _)| name).into_iter();
+    for name in ["min"].into_iter().chain(percentiles().filter(|name| is_shown(name))).chain(["max", "mean"])
+    {
         let _ = write!(text, "{name:>9}");
     }
     text.push('\n');
     for (name, latency) in rows {
         let _ = write!(text, "  {:<13}", name.replace('_', " "));
         let ends = [latency.max, latency.mean];
-        for value in [latency.min].into_iter().chain(latency.percentiles()).chain(ends) {
+        let shown = percentiles().zip(latency.percentiles()).filter(|(name, _)| is_shown(name));
+        for value in [latency.min].into_iter().chain(shown.map(|(_, value)| value)).chain(ends) {
             let _ = write!(text, "{:>9}", Nanos(value).to_string());
         }
         text.push('\n');
@@ -396,5 +426,31 @@ fn gates(text: &mut String, result: &LoadResult) {
     for gate in &result.gates {
         let word = if gate.failed { "FAILED" } else { "passed" };
         let _ = writeln!(text, "  {word}: fails if {}, and {}", gate.fail_if, gate.figure);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_broken_between_words_and_keeps_its_columns() {
+        assert_eq!(fitted("  a b", 80), "  a b\n");
+        assert_eq!(fitted("  one two three four", 12), "  one two\n    three\n    four\n");
+        assert_eq!(fitted("  of http://127.0.0.1:8080/ok", 10), "  of\n    http://127.0.0.1:8080/ok\n");
+        assert_eq!(fitted("x    y", 6), "x    y\n");
+    }
+
+    #[test]
+    fn a_narrow_terminal_shows_fewer_percentiles() {
+        let mut text = String::new();
+        let mut result = LoadResult::default();
+        result.latency_ns.response.count = 1;
+        latencies(&mut text, &result, true);
+        assert!(text.lines().all(|line| line.len() <= 80), "{text}");
+        assert!(text.contains("p99.9") && !text.contains("p75"), "{text}");
+        text.clear();
+        latencies(&mut text, &result, false);
+        assert_eq!(text.lines().map(str::len).max(), Some(TABLE_WIDTH));
     }
 }

@@ -1,9 +1,9 @@
 use super::format::Format;
-use super::{access_log, har, lines, toml, vegeta};
+use super::{access_log, har, lines, sql, toml, vegeta};
 
 /// All formats, in the order in which a file is compared with them; the last fits all that is left.
 pub static FORMATS: &[Format] =
-    &[har::FORMAT, vegeta::FORMAT, toml::FORMAT, access_log::FORMAT, lines::FORMAT];
+    &[har::FORMAT, vegeta::FORMAT, toml::FORMAT, access_log::FORMAT, sql::FORMAT, lines::FORMAT];
 
 /// How much of a file is looked at to tell its format.
 const BEGINNING: usize = 64 * 1024;
@@ -40,6 +40,12 @@ mod tests {
             ("# ours\n[[request]]\nurl = '/'", "toml"),
             ("[[session]]", "toml"),
             ("[[sessions]]\nname = 'misspelt'", "toml"),
+            ("-- transfer\n\nbegin;\nSELECT 1;", "sql"),
+            ("\\set x random(1, 2)\nSELECT :x;", "sql"),
+            ("/* a comment */ SELECT(1)", "sql"),
+            ("DELETE FROM t", "sql"),
+            ("DELETE /t", "lines"),
+            ("LOCK http://h/t", "lines"),
             (r#"1.2.3.4 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.0" 200 2326"#, "log"),
             ("garbage\n::1 - a [10/Oct/2000:13:55:36 +0000] \"-\" 408 0 \"-\" \"-\"\n", "log"),
         ] {

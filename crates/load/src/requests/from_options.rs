@@ -203,11 +203,16 @@ fn parse(file: &Path, format: Option<&str>, url: &Url) -> Result<(&'static Forma
     };
     let bytes = content::read_or_stdin(file)?;
     let format = format.unwrap_or_else(|| Format::of(&bytes));
-    let parsed = format.parse(&bytes, url).map_err(|flaw| {
+    let mut parsed = format.parse(&bytes, url).map_err(|flaw| {
         let name = content::name(file);
         let place = flaw.line.map_or_else(|| name.clone(), |line| format!("line {line} of {name}"));
         Failure::misuse(format!("{place}, read as {}: {}", format.name, flaw.what), flaw.cure)
     })?;
+    // A script is known by its file.
+    for session in parsed.sessions.iter_mut().filter(|session| session.name.is_empty()) {
+        session.name =
+            file.file_name().map_or_else(|| "script".into(), |name| name.to_string_lossy().into_owned());
+    }
     Ok((format, digest_of(&bytes).1, parsed))
 }
 

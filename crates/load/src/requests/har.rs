@@ -3,6 +3,7 @@
 use pitot_meter::units::counted;
 use pitot_proto::client::{RequestSpec, Url};
 use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
 
 use super::format::Format;
 use super::parsed::{Flaw, Parsed, Positions};
@@ -14,6 +15,8 @@ pub(super) const FORMAT: Format = Format {
     looks_like,
     parse,
 };
+
+const CURE: &str = "save it again from the network panel of the browser";
 
 /// Headers that belong to the connection that was recorded (RFC 9110 section 7.6.1) or that follow from the request.
 const NOT_SENT: [&str; 10] = [
@@ -36,7 +39,8 @@ struct Archive {
 
 #[derive(Deserialize)]
 struct Log {
-    entries: Vec<Entry>,
+    /// Each is read by itself, so that what is wrong with it is known by its line.
+    entries: Vec<IgnoredAny>,
 }
 
 #[derive(Deserialize)]
@@ -81,17 +85,27 @@ fn parse(content: &[u8], target: &Url) -> Result<Parsed, Flaw> {
     let text = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content);
     let archive: Archive = serde_json::from_slice(text).map_err(|e| Flaw {
         line: (e.line() > 0).then_some(e.line()),
-        what: format!("it is not an HTTP archive: {e}"),
-        cure: "save it again from the network panel of the browser".into(),
+        what: format!("it is not an HTTP archive: {}", without_place(&e)),
+        cure: CURE.into(),
     })?;
     let all = archive.log.entries.len();
     let mut requests = Vec::new();
-    let mut positions = Positions { are_entries: true, numbers: Vec::new() };
-    for (number, Entry { request }) in (1..).zip(archive.log.entries) {
+    let mut positions = Positions::default();
+    let (mut walk, mut line, mut seen) = (Walk { text, at: 0 }, 1, 0);
+    walk.enter_entries().map_err(|what| Flaw::of_file(format!("it is not an HTTP archive: {what}"), CURE))?;
+    for number in 1..=all {
+        walk.skip_blanks();
+        line += text[seen..walk.at].iter().filter(|&&b| b == b'\n').count();
+        seen = walk.at;
+        let Entry { request } = walk.value().map_err(|what| {
+            Flaw::of_line(line, format!("entry {number} is not one of an HTTP archive: {what}"), CURE)
+        })?;
+        walk.skip(b',');
         // An archive is of all that a page asked for, data: URLs too.
         if let Place::Target(path) = place(&encoded(&request.url), target) {
             requests.push(spec(request, path));
-            positions.numbers.push(number);
+            positions.numbers.push(line);
+            positions.entries.push(number);
         }
     }
     let others = counted((all - requests.len()) as u64, "request", "requests");
@@ -105,6 +119,65 @@ fn parse(content: &[u8], target: &Url) -> Result<Parsed, Flaw> {
     let left_out = all > requests.len();
     let notes = left_out.then(|| format!("{others} to others than {server} left out")).into_iter().collect();
     Ok(Parsed { requests, positions, notes, ..Parsed::default() })
+}
+
+/// What is wrong, without the line and the column, which are named elsewhere.
+fn without_place(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.rsplit_once(" at line ").map_or(text.clone(), |(what, _)| what.to_owned())
+}
+
+/// Goes through an archive that is sound JSON, to know where each entry begins.
+struct Walk<'a> {
+    text: &'a [u8],
+    at: usize,
+}
+
+impl Walk<'_> {
+    fn skip_blanks(&mut self) {
+        let rest = &self.text[self.at..];
+        self.at += rest.len() - rest.trim_ascii_start().len();
+    }
+
+    /// Takes a byte if it comes next.
+    fn skip(&mut self, byte: u8) -> bool {
+        self.skip_blanks();
+        let is_next = self.text.get(self.at) == Some(&byte);
+        self.at += usize::from(is_next);
+        is_next
+    }
+
+    fn value<T: DeserializeOwned>(&mut self) -> Result<T, String> {
+        let mut values = serde_json::Deserializer::from_slice(&self.text[self.at..]).into_iter();
+        let value = values.next().ok_or("it ends here")?.map_err(|e| without_place(&e))?;
+        self.at += values.byte_offset();
+        Ok(value)
+    }
+
+    /// Goes to the value of that name in the object that comes next.
+    fn enter(&mut self, name: &str) -> Result<(), String> {
+        let mut more = self.skip(b'{');
+        while more {
+            self.skip_blanks();
+            let is_it = self.value::<String>()? == name;
+            self.skip(b':');
+            if is_it {
+                return Ok(());
+            }
+            self.skip_blanks();
+            self.value::<IgnoredAny>()?;
+            more = self.skip(b',');
+        }
+        Err(format!("it has no `{name}`"))
+    }
+
+    /// Goes to the first entry.
+    fn enter_entries(&mut self) -> Result<(), String> {
+        self.enter("log")?;
+        self.enter("entries")?;
+        self.skip(b'[');
+        Ok(())
+    }
 }
 
 /// A URL whose blanks and letters beyond ASCII are encoded, as browsers do when they ask for it (URL standard).
@@ -172,6 +245,29 @@ mod tests {
         );
         assert_eq!(parsed.requests[0].headers, [("Cookie".into(), "id=1".into())]);
         assert_eq!(parsed.notes, ["2 requests to others than http://h left out"]);
+    }
+
+    #[test]
+    fn an_entry_is_known_by_its_line() {
+        let positions = parsed(ARCHIVE, "http://h").unwrap().positions;
+        assert_eq!((&*positions.numbers, &*positions.entries), (&[2, 8, 11][..], &[1, 4, 5][..]));
+        assert_eq!(positions.of(1).as_deref(), Some("line 8 (entry 4)"));
+        let good = r#"{"request": {"method": "GET", "url": "http://h/"}}"#;
+        for bad in [
+            r#"{"request": {"method": "GET"}}"#,
+            "1",
+            r#"{"request":
+            {"method": "GET", "url": 7}}"#,
+        ] {
+            let text =
+                format!("{{\"log\": {{\"pages\": [1, 2.5],\n\"entries\": [\n{good},\n{bad}\n,{good}]}}}}");
+            let flaw = parsed(&text, "http://h").unwrap_err();
+            assert_eq!(flaw.line, Some(4), "{flaw:?}");
+            assert!(flaw.what.starts_with("entry 2 ") && !flaw.what.contains("column"), "{flaw:?}");
+        }
+        // Names may be written with escapes.
+        let escaped = format!("{{\"lo\\u0067\": {{\"entries\":\n[{good}]}}}}");
+        assert_eq!(parsed(&escaped, "http://h").unwrap().positions.numbers, [2]);
     }
 
     #[test]

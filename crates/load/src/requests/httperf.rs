@@ -26,8 +26,8 @@ pub struct SessionOptions {
     pub wsesslog: Option<String>,
     /// `y|n,F`: the URIs of the file F, which are separated by NUL, over and over or once.
     pub wlog: Option<String>,
-    /// A session goes on with the connection of the one before it.
-    pub keep_connection: bool,
+    /// A session goes on with the connection of the one before it; as the protocol has it if `None`.
+    pub keep_connection: Option<bool>,
 }
 
 /// What one of the options stands for.
@@ -86,7 +86,12 @@ fn wsess(text: &str, burst: u64, url: &Url) -> Result<Translated, Failure> {
         think: if (n + 1).is_multiple_of(burst) && n + 1 < calls { think } else { Duration::ZERO },
         ..StepSpec::default()
     };
-    let session = SessionSpec { name: "wsess".into(), weight: 1.0, steps: (0..calls).map(step).collect() };
+    let session = SessionSpec {
+        name: "wsess".into(),
+        weight: 1.0,
+        draws: Vec::new(),
+        steps: (0..calls).map(step).collect(),
+    };
     Ok(Translated {
         option: "--wsess",
         sessions: vec![session],
@@ -180,7 +185,7 @@ fn parse_sessions(content: &[u8], think: Duration, url: &Url) -> Result<Vec<Sess
         if let Some(last) = steps.last_mut() {
             last.think = Duration::ZERO;
         }
-        SessionSpec { name: (n + 1).to_string(), weight: 1.0, steps }
+        SessionSpec { name: (n + 1).to_string(), weight: 1.0, draws: Vec::new(), steps }
     };
     Ok(sessions.into_iter().enumerate().map(session).collect())
 }

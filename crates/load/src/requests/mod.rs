@@ -14,6 +14,7 @@ mod har;
 mod httperf;
 mod lines;
 mod parsed;
+mod sql;
 mod target;
 mod toml;
 mod vegeta;

@@ -20,17 +20,20 @@ pub struct Parsed {
 /// Where requests stand in their file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Positions {
-    /// The numbers are those of entries of an archive, and not of lines.
-    pub are_entries: bool,
-    /// From 1.
+    /// Their lines, from 1.
     pub numbers: Vec<usize>,
+    /// Of an archive: their entries, from 1. It may be a single line.
+    pub entries: Vec<usize>,
 }
 
 impl Positions {
-    /// Where the request of that index stands, if it is known: `line 3`.
+    /// Where the request of that index stands, if it is known: `line 3`, or `line 40 (entry 3)`.
     pub fn of(&self, index: usize) -> Option<String> {
-        let unit = if self.are_entries { "entry" } else { "line" };
-        self.numbers.get(index).map(|number| format!("{unit} {number}"))
+        let line = self.numbers.get(index)?;
+        Some(match self.entries.get(index) {
+            Some(entry) => format!("line {line} (entry {entry})"),
+            None => format!("line {line}"),
+        })
     }
 }
 

@@ -139,6 +139,7 @@ fn parse(content: &[u8], target: &Url) -> Result<Parsed, Flaw> {
         parsed.sessions.push(SessionSpec {
             name: session.name.unwrap_or_else(|| number.to_string()),
             weight: session.weight.unwrap_or(1.0),
+            draws: Vec::new(),
             steps,
         });
         lines.extend(of_steps);
@@ -158,6 +159,7 @@ fn alone(request: RequestSpec, think: Duration) -> SessionSpec {
     SessionSpec {
         name,
         weight,
+        draws: Vec::new(),
         steps: vec![StepSpec { name: "1".into(), request, think, ..StepSpec::default() }],
     }
 }

@@ -46,6 +46,6 @@ pub use protocol::{
 };
 pub use receipt::NamedRequests;
 pub use registry::{CLIENTS, find, find_tls};
-pub use session::{SessionConn, SessionSpec, Source, StepSpec, TakeSpec, Turn};
+pub use session::{DrawSpec, SessionConn, SessionSpec, Source, StepSpec, TakeSpec, Turn};
 pub use url::{Url, UrlError, ends_in_number};
 pub use visit::VisitOptions;

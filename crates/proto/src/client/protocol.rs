@@ -65,6 +65,8 @@ pub struct SessionInfo {
     pub parts: Vec<u16>,
     /// The most requests that are sent at once on a connection.
     pub burst_max: u16,
+    /// A session goes on with the connection of the one before it, unless the user wants new ones.
+    pub keeps_connection: bool,
 }
 
 /// An exchange before the run, which is not measured.

@@ -16,6 +16,13 @@ impl Said {
         });
     }
 
+    /// The server has refused a request that has a name.
+    pub(in crate::client) fn hear_of(&self, name: &str, text: &[u8]) {
+        if self.0.get().is_none() {
+            self.hear(&[name.as_bytes(), b": ", text].concat());
+        }
+    }
+
     /// What it has said, if anything.
     pub(in crate::client) fn words(&self) -> Option<String> {
         self.0.get().filter(|words| !words.is_empty()).cloned()

@@ -35,6 +35,11 @@ impl Stream {
         }
     }
 
+    /// A number of a range, both ends included.
+    pub(super) fn within_signed(&mut self, first: i64, last: i64) -> i64 {
+        first.wrapping_add(self.within(0, last.wrapping_sub(first) as u64) as i64)
+    }
+
     /// A number below `end`, which is not 0.
     #[inline]
     pub(super) fn below(&mut self, end: u64) -> u64 {

@@ -44,6 +44,7 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     has_methods: true,
     logs_in: true,
     has_commands: false,
+    has_sessions: true,
     example: "http://127.0.0.1:8080/bytes/1024",
     build: of_version,
 };

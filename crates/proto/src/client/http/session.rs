@@ -85,7 +85,7 @@ pub(super) fn varied(url: &Url, options: &ClientOptions, spec: &RequestSpec) -> 
     if !is_varied {
         return Ok(None);
     }
-    compile_step(url, options, spec, |text, _| Template::of_numbers(text)).map(Some)
+    compile_step(url, options, spec, Template::of_numbers).map(Some)
 }
 
 fn step(url: &Url, options: &ClientOptions, spec: &RequestSpec, names: &Names) -> Result<Step, String> {
@@ -137,7 +137,11 @@ fn compile_step(
 impl Compiled {
     /// What there is to know of the sessions.
     pub(in crate::client) fn info(&self) -> SessionInfo {
-        SessionInfo { steps: self.scripts.names(), parts: Vec::new(), burst_max: self.scripts.burst_max() }
+        SessionInfo {
+            steps: self.scripts.names(),
+            burst_max: self.scripts.burst_max(),
+            ..SessionInfo::default()
+        }
     }
 }
 

@@ -9,8 +9,9 @@ use super::query::Query;
 use super::write;
 use crate::client::choice::RequestChoice;
 use crate::client::exchange::StartTls;
-use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload, RequestSpec};
+use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload, RequestSpec, SessionInfo};
 use crate::client::said::Said;
+use crate::client::session::{Form, Scripts, StepSpec, Template, has_numbers};
 use crate::client::url::Url;
 
 /// Whom a URL without a name logs in as.
@@ -30,10 +31,18 @@ pub(super) struct Postgres {
     pub(super) prepare: &'static [u8],
     pub(super) is_simple: bool,
     pub(super) sslmode: SslMode,
+    /// The queries, or the statements of all scripts, one after the other.
     pub(super) requests: Vec<Request>,
-    pub(super) choice: RequestChoice,
+    pub(super) plays: Plays,
     /// What the server refused first.
     pub(super) said: Said,
+}
+
+/// What decides which query comes next.
+#[derive(Debug)]
+pub(super) enum Plays {
+    Requests(RequestChoice),
+    Scripts(Arc<Scripts>),
 }
 
 /// A query, and what a right reply to it is.
@@ -51,6 +60,9 @@ pub(super) struct Request {
 /// A query that is not understood; options that mean nothing here.
 pub(super) fn build(url: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, String> {
     let account = account(url)?;
+    if !options.sessions.is_empty() {
+        return script(account, url, options);
+    }
     let parsed =
         options.requests.iter().map(|spec| Options::parse(&spec.path)).collect::<Result<Vec<_>, _>>()?;
     let Some(first) = parsed.first() else { return Err("there is no query to send".into()) };
@@ -60,37 +72,91 @@ pub(super) fn build(url: &Url, options: &ClientOptions) -> Result<Box<dyn Client
                 .into(),
         );
     }
-    let database = first.database.clone().unwrap_or_else(|| account.user.clone());
-    let (protocol, sslmode) = (first.protocol, first.sslmode);
-    let mut startup = Vec::new();
-    write::startup(&mut startup, &account.user, &database);
+    let (first, protocol) = (first.clone(), first.protocol);
     let (mut prepare, mut requests) = (Vec::new(), Vec::new());
     for (n, (parsed, spec)) in parsed.into_iter().zip(&options.requests).enumerate() {
         let text = text(parsed.query, spec)?;
         let statement = format!("q{n}");
+        let (query, text) = if parsed.parameters.is_empty() {
+            let template = Template::of_numbers(text.as_bytes(), Form::Raw)?;
+            Query::of_template(template, protocol, statement.clone())?
+        } else if has_numbers(text.as_bytes()) {
+            return Err("the query has both {rand:...} or {seq:...} and param=: leave one of them out".into());
+        } else {
+            (Query::new(&text, protocol, parsed.parameters, statement.clone()), text)
+        };
         if protocol == Protocol::Prepared {
             write::parse(&mut prepare, &statement, &text);
         }
         let value = parsed.value.map(String::into_bytes).or_else(|| options.expect_body.clone());
-        requests.push(Request {
-            query: Query::new(&text, protocol, parsed.parameters, statement),
-            rows: parsed.rows,
-            value: value.map(|value| &*value.leak()),
-        });
+        requests.push(Request { query, rows: parsed.rows, value: value.map(|value| &*value.leak()) });
     }
+    Ok(run(account, &first, prepare, requests, Plays::Requests(RequestChoice::of(options)?)))
+}
+
+/// Builds the statements of scripts, which are the bodies of their steps.
+fn script(account: Account, url: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, String> {
+    let given = Options::parse(&url.path)?;
+    if given.query.is_some() || !given.parameters.is_empty() || given.rows.is_some() || given.value.is_some()
+    {
+        return Err("a script says all that is sent: leave query, param, rows and value out of the URL, and write numbers into the \
+                    script as {rand:1..100} or \\set x random(1, 100)"
+            .into());
+    }
+    if options.expect_body.is_some() {
+        return Err("--expect-body has no meaning for a script".into());
+    }
+    if options.sessions.iter().flat_map(|session| &session.steps).any(is_of_http) {
+        return Err("a step of a session is a statement in its `body` here: the url is \"/\", and take, expect and burst are of HTTP".into());
+    }
+    let (mut prepare, mut requests) = (Vec::new(), Vec::new());
+    let scripts = Scripts::new(options, |spec, names| {
+        if spec.body.is_empty() {
+            return Err("it has no statement: write it as its body".into());
+        }
+        let statement = format!("q{}", requests.len());
+        let template = Template::parse(&spec.body, Form::Raw, names)?;
+        let (query, text) = Query::of_template(template, given.protocol, statement.clone())?;
+        if text.contains('\0') {
+            return Err("it holds a byte of zero, which PostgreSQL takes for its end".into());
+        }
+        if given.protocol == Protocol::Prepared {
+            write::parse(&mut prepare, &statement, &text);
+        }
+        requests.push(Request { query, rows: None, value: None });
+        Ok(())
+    })?;
+    Ok(run(account, &given, prepare, requests, Plays::Scripts(Arc::new(scripts))))
+}
+
+/// Whether a step asks for what only HTTP has.
+fn is_of_http(step: &StepSpec) -> bool {
+    step.request.path != "/" || !step.take.is_empty() || !step.expect_status.is_empty() || step.burst
+}
+
+fn run(
+    account: Account,
+    options: &Options,
+    mut prepare: Vec<u8>,
+    requests: Vec<Request>,
+    plays: Plays,
+) -> Box<dyn ClientProtocol> {
+    let database = options.database.clone().unwrap_or_else(|| account.user.clone());
+    let mut startup = Vec::new();
+    write::startup(&mut startup, &account.user, &database);
     if !prepare.is_empty() {
         write::sync(&mut prepare);
     }
-    Ok(Box::new(Run(Arc::new(Postgres {
+    Box::new(Run(Arc::new(Postgres {
         said: Said::default(),
         account,
         startup: startup.leak(),
         prepare: prepare.leak(),
-        is_simple: protocol == Protocol::Simple,
-        sslmode,
+        is_simple: options.protocol == Protocol::Simple,
+        sslmode: options.sslmode,
         requests,
-        choice: RequestChoice::of(options)?,
-    }))))
+        plays,
+    })))
 }
 
 /// Whom a URL logs in as.
@@ -132,6 +198,18 @@ impl ClientProtocol for Run {
         let greeting = self.0.startup.len().max(self.0.prepare.len());
         let mut requests = self.0.requests.iter().map(|request| request.query.bytes());
         requests.try_fold(greeting, |max, bytes| Some(max.max(bytes?)))
+    }
+
+    fn sessions(&self) -> Option<SessionInfo> {
+        match &self.0.plays {
+            Plays::Requests(_) => None,
+            Plays::Scripts(scripts) => Some(SessionInfo {
+                steps: scripts.names(),
+                burst_max: 1,
+                keeps_connection: true,
+                ..SessionInfo::default()
+            }),
+        }
     }
 
     fn start_tls(&self) -> Option<StartTls> {

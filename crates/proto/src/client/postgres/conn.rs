@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
-use super::build::Postgres;
+use super::build::{Plays, Postgres};
 use super::login::Login;
 use super::reader::{ErrorMessage, Message, Reader};
 use super::sqlstate;
 use crate::client::exchange::{Draw, Fault, Opening, Progress, Received, Reply, Tag, Verdict};
 use crate::client::outgoing::Outgoing;
 use crate::client::protocol::ClientConn;
+use crate::client::session::{Answer, Play, SessionConn, Turn, Values};
+
+/// What ends a transaction in which a statement of a script has failed: `ROLLBACK` as a simple query.
+const ROLLBACK: &[u8] = b"Q\0\0\0\x0dROLLBACK\0";
 
 #[derive(Debug)]
 pub(super) struct PostgresConn {
@@ -23,6 +27,21 @@ pub(super) struct PostgresConn {
     verdict: Verdict,
     /// Rows of all replies.
     rows_all: u64,
+    script: Option<Script>,
+}
+
+/// How far a connection is in the present script.
+#[derive(Debug)]
+struct Script {
+    play: Play,
+    answer: Answer,
+    /// The last reply has left a transaction open.
+    in_transaction: bool,
+    /// A connection was lost with one.
+    lost: bool,
+    /// The reply to the present step was wrong, and its transaction is being ended. The next script would fail in it, and
+    /// this one's locks would be kept.
+    rolling_back: bool,
 }
 
 #[derive(Debug)]
@@ -35,8 +54,19 @@ enum Stage {
 
 impl PostgresConn {
     pub(super) fn new(run: Arc<Postgres>) -> PostgresConn {
+        let script = match &run.plays {
+            Plays::Requests(_) => None,
+            Plays::Scripts(scripts) => Some(Script {
+                play: Play::new(Arc::clone(scripts)),
+                answer: Answer::default(),
+                in_transaction: false,
+                lost: false,
+                rolling_back: false,
+            }),
+        };
         PostgresConn {
             run,
+            script,
             reader: Reader::default(),
             stage: Stage::LoggingIn(Login::Begun),
             ended: 0,
@@ -53,21 +83,25 @@ impl PostgresConn {
             (Stage::LoggingIn(login), Message::Authentication(method, data)) => {
                 login.step(&self.run.account, method, data, out.buffer())?;
             }
-            (Stage::LoggingIn(Login::Done), Message::Ready) if self.run.prepare.is_empty() => {
+            (Stage::LoggingIn(Login::Done), Message::Ready { .. }) if self.run.prepare.is_empty() => {
                 self.stage = Stage::Open;
                 return Ok(Progress::Ready);
             }
-            (Stage::LoggingIn(Login::Done), Message::Ready) => {
+            (Stage::LoggingIn(Login::Done), Message::Ready { .. }) => {
                 out.fixed(self.run.prepare);
                 self.stage = Stage::Preparing(self.run.requests.len());
             }
             (Stage::Preparing(left @ 1..), Message::Parsed) => *left -= 1,
-            (Stage::Preparing(0), Message::Ready) => {
+            (Stage::Preparing(0), Message::Ready { .. }) => {
                 self.stage = Stage::Open;
                 return Ok(Progress::Ready);
             }
-            (_, Message::Error(error)) => {
-                self.run.said.hear(error.text);
+            (stage, Message::Error(error)) => {
+                let at = match stage {
+                    Stage::Preparing(left) => self.run.requests.len().checked_sub(*left),
+                    Stage::LoggingIn(_) | Stage::Open => None,
+                };
+                self.run.hear(at, error.text);
                 return Err(Fault::Named(sqlstate::name(error.code)));
             }
             _ => return Err(Fault::Malformed),
@@ -76,7 +110,14 @@ impl PostgresConn {
     }
 
     /// Takes a message of the reply to a request.
-    fn reply(&mut self, tag: Tag, message: Message<'_>) -> Result<Progress, Fault> {
+    fn reply(&mut self, tag: Tag, message: Message<'_>, out: &mut Outgoing) -> Result<Progress, Fault> {
+        if let Some(script) = self.script.as_mut().filter(|script| script.rolling_back) {
+            return match message {
+                Message::Ready { .. } => Ok(script.reply(tag, true)),
+                Message::Error(_) => Ok(script.reply(tag, false)),
+                _ => Ok(Progress::More),
+            };
+        }
         match message {
             Message::Row { differs } => {
                 self.rows += 1;
@@ -93,16 +134,18 @@ impl PostgresConn {
             }
             Message::Empty => self.ended += 1,
             Message::Error(ErrorMessage { code, is_fatal, text }) => {
-                self.run.said.hear(text);
+                self.run.hear(Some(tag.0 as usize), text);
                 self.worsen(Verdict::Refused(sqlstate::name(code)));
                 self.ended += 1;
                 if is_fatal {
-                    return Ok(self.finish(tag, false));
+                    return Ok(self.finish(tag, None, out));
                 }
             }
-            Message::Ready if self.ended > 0 => return Ok(self.finish(tag, true)),
+            Message::Ready { in_transaction } if self.ended > 0 => {
+                return Ok(self.finish(tag, Some(in_transaction), out));
+            }
             Message::Parsed | Message::Noted if !self.run.is_simple => {}
-            Message::Ready | Message::Parsed | Message::Noted | Message::Authentication(..) => {
+            Message::Ready { .. } | Message::Parsed | Message::Noted | Message::Authentication(..) => {
                 return Err(Fault::Malformed);
             }
         }
@@ -116,7 +159,8 @@ impl PostgresConn {
         }
     }
 
-    fn finish(&mut self, tag: Tag, persists: bool) -> Progress {
+    /// A reply is complete. `in_transaction` is whether one is open behind it; none if the connection ends.
+    fn finish(&mut self, tag: Tag, in_transaction: Option<bool>, out: &mut Outgoing) -> Progress {
         let rows = self.rows_before + self.rows;
         if self.run.requests[tag.0 as usize].rows.is_some_and(|wanted| wanted != rows) {
             self.worsen(Verdict::Refused("rows"));
@@ -124,21 +168,79 @@ impl PostgresConn {
         self.rows_all += rows;
         (self.ended, self.rows, self.rows_before) = (0, 0, 0);
         let verdict = std::mem::replace(&mut self.verdict, Verdict::Right);
+        match (&mut self.script, &self.run.plays) {
+            (Some(script), Plays::Scripts(scripts)) => {
+                script.in_transaction = in_transaction == Some(true);
+                let at_the_end = scripts.is_last(tag.0 as u16);
+                if script.finish(verdict, at_the_end) {
+                    out.fixed(ROLLBACK);
+                    return Progress::More;
+                }
+                script.reply(tag, in_transaction.is_some())
+            }
+            _ => Progress::Reply(Reply { verdict, status: 0, persists: in_transaction.is_some() }),
+        }
+    }
+}
+
+impl Script {
+    /// The reply to a step has come, of which that was found. True if its transaction has to be ended first.
+    fn finish(&mut self, verdict: Verdict, at_the_end: bool) -> bool {
+        let lost = std::mem::take(&mut self.lost).then_some("transaction-lost");
+        let found = match verdict {
+            Verdict::Right => None,
+            Verdict::Refused(name) => Some(name),
+            Verdict::Length => Some("length"),
+            Verdict::Bytes | Verdict::Status(_) => Some("bytes"),
+        };
+        let left_open = (at_the_end && self.in_transaction).then_some("transaction-left-open");
+        if let Some(name) = lost.or(found).or(left_open) {
+            self.play.refuse(&mut self.answer, name);
+            self.rolling_back = self.in_transaction;
+        }
+        self.rolling_back
+    }
+
+    fn reply(&mut self, tag: Tag, persists: bool) -> Progress {
+        self.in_transaction &= !std::mem::take(&mut self.rolling_back);
+        let verdict = self.play.answered(&mut self.answer, tag.0 as u16);
         Progress::Reply(Reply { verdict, status: 0, persists })
+    }
+}
+
+impl Postgres {
+    /// The server has refused the query of that index, if it is about one.
+    fn hear(&self, at: Option<usize>, text: &[u8]) {
+        match (&self.plays, at) {
+            (Plays::Scripts(scripts), Some(at)) => self.said.hear_of(scripts.name(at as u16), text),
+            _ => self.said.hear(text),
+        }
     }
 }
 
 impl ClientConn for PostgresConn {
     fn open(&mut self, out: &mut Outgoing) -> Opening {
-        let rows_all = self.rows_all;
-        *self = PostgresConn { rows_all, ..PostgresConn::new(Arc::clone(&self.run)) };
+        let (rows_all, mut script) = (self.rows_all, self.script.take());
+        if let Some(script) = &mut script {
+            // A script outlives its connection, and a transaction does not.
+            script.lost |= script.in_transaction && !script.play.is_between();
+            (script.in_transaction, script.rolling_back) = (false, false);
+        }
+        *self = PostgresConn { rows_all, script, ..PostgresConn::new(Arc::clone(&self.run)) };
         out.fixed(self.run.startup);
         Opening::Greeting
     }
 
     fn request(&mut self, draw: Draw, out: &mut Outgoing) -> Tag {
-        let tag = self.run.choice.next(draw);
-        self.run.requests[tag.0 as usize].query.write(draw.random, out);
+        let (tag, values) = match (&self.run.plays, &mut self.script) {
+            (Plays::Scripts(_), Some(script)) => {
+                script.lost &= !script.play.is_between();
+                (Tag(u32::from(script.play.next(draw))), script.play.values())
+            }
+            (Plays::Scripts(_), None) => (Tag(0), Values::of(draw)),
+            (Plays::Requests(choice), _) => (choice.next(draw), Values::of(draw)),
+        };
+        self.run.requests[tag.0 as usize].query.write(values, out);
         tag
     }
 
@@ -152,7 +254,7 @@ impl ClientConn for PostgresConn {
                 return Ok(Received { consumed, progress: Progress::More });
             };
             let progress = match (&self.stage, tag, message) {
-                (Stage::Open, Some(tag), message) => self.reply(tag, message)?,
+                (Stage::Open, Some(tag), message) => self.reply(tag, message, out)?,
                 // Such as that the server is being stopped.
                 (Stage::Open, None, Message::Error(error)) => {
                     self.run.said.hear(error.text);
@@ -167,7 +269,26 @@ impl ClientConn for PostgresConn {
         }
     }
 
+    fn session(&mut self) -> Option<&mut dyn SessionConn> {
+        self.script.as_mut().map(|script| script as &mut dyn SessionConn)
+    }
+
     fn counts(&self) -> Vec<(&'static str, u64)> {
         vec![("rows", self.rows_all)]
+    }
+}
+
+impl SessionConn for Script {
+    fn room(&self) -> u16 {
+        self.play.room()
+    }
+
+    fn turn(&mut self) -> Turn {
+        self.play.turn()
+    }
+
+    fn abandon(&mut self) -> Option<u16> {
+        self.answer.abandon();
+        self.play.abandon(None)
     }
 }

@@ -24,7 +24,7 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     summary: "queries to PostgreSQL: simple, extended or prepared, with numbers drawn by chance",
     doc: "The path is the database, that of the user's name if there is none. The URL may hold the user (postgres by default) \
           and a password, for the methods trust, password, md5 and scram-sha-256. The query follows query=, where + stands \
-          for a blank, or is the --command or the --body. A reply ends with ReadyForQuery; errors are counted by SQLSTATE, and rows too. \
+          for a blank, or is the --command or the --body; --requests script.sql plays statements in order, as pgbench -f does. A reply ends with ReadyForQuery; errors are counted by SQLSTATE, and rows too. \
           sslmode=require and verify-full ask for TLS (SSLRequest), to which the options of TLS apply.",
     port: Some(5432),
     tls: None,
@@ -34,6 +34,7 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     has_methods: false,
     logs_in: true,
     has_commands: true,
+    has_sessions: true,
     example: "postgres://postgres@127.0.0.1:5432/postgres?query=SELECT+1",
     build: build::build,
 };

@@ -3,6 +3,7 @@
 use super::options::{Protocol, Range};
 use super::write;
 use crate::client::outgoing::Outgoing;
+use crate::client::session::{Template, Values};
 use crate::client::stream::Stream;
 
 /// How a query is written.
@@ -14,6 +15,10 @@ pub(super) enum Query {
     Texts { texts: Vec<(String, usize)>, last: String, parameters: Vec<Range> },
     /// What goes before `Bind`, if anything does, and the statement that is bound.
     Bound { before: Vec<u8>, statement: String, parameters: Vec<Range> },
+    /// A simple query with values in its text.
+    Text(Template),
+    /// As `Bound`, with values of a script, or numbers that stand in the text, as parameters.
+    BoundValues { before: Vec<u8>, statement: String, values: Vec<Template> },
 }
 
 impl Query {
@@ -34,23 +39,46 @@ impl Query {
             return Query::Bound { before: out, statement, parameters };
         }
         if protocol != Protocol::Simple {
-            write::bind(&mut out, &statement, std::iter::empty::<&[u8]>());
+            write::bind(&mut out, &statement, &[] as &[()], |(), _| ());
             write::run(&mut out);
         }
         Query::Fixed(out.leak())
+    }
+
+    /// A query with places for values, which become parameters unless it is a simple one, and its text as it is parsed.
+    pub(super) fn of_template(
+        template: Template,
+        protocol: Protocol,
+        statement: String,
+    ) -> Result<(Query, String), String> {
+        let (text, values) = template.with_parameters();
+        let text = String::from_utf8(text).map_err(|_| "the query is not UTF-8".to_owned())?;
+        if values.is_empty() {
+            return Ok((Query::new(&text, protocol, Vec::new(), statement), text));
+        }
+        let mut before = Vec::new();
+        let query = match protocol {
+            Protocol::Simple => Query::Text(template),
+            Protocol::Extended => {
+                write::parse(&mut before, "", &text);
+                Query::BoundValues { before, statement: String::new(), values }
+            }
+            Protocol::Prepared => Query::BoundValues { before, statement, values },
+        };
+        Ok((query, text))
     }
 
     /// Its length, if it is always the same.
     pub(super) fn bytes(&self) -> Option<usize> {
         match self {
             Query::Fixed(bytes) => Some(bytes.len()),
-            Query::Texts { .. } | Query::Bound { .. } => None,
+            Query::Texts { .. } | Query::Bound { .. } | Query::Text(_) | Query::BoundValues { .. } => None,
         }
     }
 
-    /// Writes it, with parameters by chance.
-    pub(super) fn write(&self, random: u64, out: &mut Outgoing) {
-        let mut random = Stream::new(random);
+    /// Writes it, with these values and with parameters by chance.
+    pub(super) fn write(&self, given: Values<'_>, out: &mut Outgoing) {
+        let mut random = given.draws();
         match self {
             Query::Fixed(bytes) => out.fixed(bytes),
             Query::Texts { texts, last, parameters } => {
@@ -68,8 +96,21 @@ impl Query {
             Query::Bound { before, statement, parameters } => {
                 let buffer = out.buffer();
                 buffer.extend_from_slice(before);
-                let drawn = parameters.iter().map(|range| draw(*range, &mut random));
-                write::bind(buffer, statement, drawn);
+                write::bind(buffer, statement, parameters, |range, out| {
+                    out.extend_from_slice(draw(*range, &mut random).as_slice());
+                });
+                write::run(buffer);
+            }
+            Query::Text(template) => write::message(out.buffer(), b'Q', |out| {
+                template.write(given, &mut random, 0, out);
+                out.push(0);
+            }),
+            Query::BoundValues { before, statement, values } => {
+                let buffer = out.buffer();
+                buffer.extend_from_slice(before);
+                write::bind(buffer, statement, values, |value, out| {
+                    value.write(given, &mut random, 0, out);
+                });
                 write::run(buffer);
             }
         }
@@ -102,12 +143,6 @@ impl Number {
 
     fn as_slice(&self) -> &[u8] {
         &self.digits[self.from..]
-    }
-}
-
-impl AsRef<[u8]> for Number {
-    fn as_ref(&self) -> &[u8] {
-        self.as_slice()
     }
 }
 
@@ -158,10 +193,11 @@ fn split(text: &str, parameters: usize) -> (Vec<(String, usize)>, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::session::Form;
 
     fn written(query: &Query, random: u64) -> String {
         let mut out = Outgoing::new();
-        query.write(random, &mut out);
+        query.write(Values { taken: &[], number: 0, random }, &mut out);
         out.payload().as_slice().escape_ascii().to_string()
     }
 
@@ -187,6 +223,22 @@ mod tests {
     }
 
     #[test]
+    fn numbers_in_a_text_are_parameters_unless_it_is_a_simple_query() {
+        let query = |protocol| {
+            let template = Template::of_numbers(b"A {rand:7..7}", Form::Raw).unwrap();
+            Query::of_template(template, protocol, "q0".into()).unwrap()
+        };
+        let (simple, text) = query(Protocol::Simple);
+        assert_eq!((written(&simple, 1), &*text), (r"Q\x00\x00\x00\x08A 7\x00".into(), "A $1"));
+        let parse = r"P\x00\x00\x00\x0c\x00A $1\x00\x00\x00";
+        let run = r"D\x00\x00\x00\x06P\x00E\x00\x00\x00\t\x00\x00\x00\x00\x00S\x00\x00\x00\x04";
+        let bind = r"B\x00\x00\x00\x11\x00\x00\x00\x00\x00\x01\x00\x00\x00\x017\x00\x00";
+        assert_eq!(written(&query(Protocol::Extended).0, 1), format!("{parse}{bind}{run}"));
+        let bind = r"B\x00\x00\x00\x13\x00q0\x00\x00\x00\x00\x01\x00\x00\x00\x017\x00\x00";
+        assert_eq!(written(&query(Protocol::Prepared).0, 1), format!("{bind}{run}"));
+    }
+
+    #[test]
     fn a_text_is_taken_apart_at_its_parameters_but_not_inside_quotes() {
         let (texts, last) = split("a $1 '$1' \"$2\" $2$3 $$ $1", 2);
         assert_eq!(texts, [("a ".into(), 0), (" '$1' \"$2\" ".into(), 1), ("$3 $$ ".into(), 0)]);
@@ -200,7 +252,7 @@ mod tests {
         let mut seen = std::collections::BTreeSet::new();
         for random in 0..1000 {
             let mut out = Outgoing::new();
-            query.write(random, &mut out);
+            query.write(Values { taken: &[], number: 0, random }, &mut out);
             let message = out.payload().as_slice().to_vec();
             let text = String::from_utf8(message[5..message.len() - 1].to_vec()).unwrap();
             let (one, other) = text.split_once(' ').unwrap();

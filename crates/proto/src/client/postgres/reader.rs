@@ -21,8 +21,8 @@ const HEADER_BYTES: usize = 5;
 pub(super) enum Message<'a> {
     /// A step of the authentication, and what it brings.
     Authentication(u32, &'a [u8]),
-    /// The end of a reply.
-    Ready,
+    /// The end of a reply, in a transaction that is not ended or not.
+    Ready { in_transaction: bool },
     /// A row is complete; `differs` if its first column is not the one that is expected.
     Row { differs: bool },
     /// A command is complete; `rows` is how many it says to have returned.
@@ -197,9 +197,9 @@ impl Reader {
             b'Z' if length != 1 => Err(Fault::Malformed),
             b'Z' => match content.first() {
                 None => Ok(Begun::More),
-                Some(b'I' | b'T' | b'E') => {
+                Some(state @ (b'I' | b'T' | b'E')) => {
                     self.columns = None;
-                    Ok(Begun::Message(Message::Ready))
+                    Ok(Begun::Message(Message::Ready { in_transaction: *state != b'I' }))
                 }
                 Some(_) => Err(Fault::Malformed),
             },

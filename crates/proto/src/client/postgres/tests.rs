@@ -4,6 +4,7 @@ use super::*;
 use crate::client::exchange::{Draw, Fault, Opening, Progress, Reply, Tag, Verdict};
 use crate::client::outgoing::Outgoing;
 use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, RequestSpec};
+use crate::client::session::{SessionSpec, StepSpec, Turn};
 use crate::client::url::Url;
 
 const OK: &[u8] = b"R\0\0\0\x08\0\0\0\0";
@@ -309,4 +310,61 @@ proptest! {
         prop_assert_eq!(whole.0.first(), Some(&Progress::Ready));
         prop_assert_eq!(judged(&*protocol, input.chunks(cut)), whole);
     }
+}
+
+/// A connection that plays a script of these statements, and is ready.
+fn playing(statements: &[&str]) -> Box<dyn ClientConn> {
+    let step = |(n, text): (usize, &&str)| StepSpec {
+        name: format!("line {}", n + 1),
+        request: RequestSpec { body: text.as_bytes().to_vec(), ..RequestSpec::default() },
+        ..StepSpec::default()
+    };
+    let steps = statements.iter().enumerate().map(step).collect();
+    let sessions = vec![SessionSpec { name: "s".into(), weight: 1.0, draws: Vec::new(), steps }];
+    let options = ClientOptions { sessions, ..ClientOptions::default() };
+    let protocol = (ENTRY.build)(&Url::parse("postgres://h").unwrap(), &options).unwrap();
+    assert!(protocol.sessions().unwrap().keeps_connection);
+    let mut conn = protocol.connect();
+    conn.open(&mut Outgoing::new());
+    assert_eq!(talk(&mut *conn, None, &[OK, READY].concat()).1, Ok(Progress::Ready));
+    conn
+}
+
+/// The end of a reply within a transaction.
+const IN_TRANSACTION: &[u8] = b"Z\0\0\0\x05T";
+
+/// Sends the next step and answers it: what is sent next, and what becomes of the step.
+fn play_step(conn: &mut dyn ClientConn, reply: &[Vec<u8>]) -> (Vec<u8>, Result<Progress, Fault>) {
+    let tag = conn.request(Draw { random: 1, index: 0 }, &mut Outgoing::new());
+    talk(conn, Some(tag), &reply.concat())
+}
+
+#[test]
+fn the_transaction_of_a_failed_step_is_rolled_back_before_its_session_ends() {
+    let rollback = &b"Q\0\0\0\x0dROLLBACK\0"[..];
+    let mut conn = playing(&["BEGIN", "SELECT 1/0", "COMMIT"]);
+    let begin = [complete("BEGIN"), IN_TRANSACTION.to_vec()];
+    assert_eq!(play_step(&mut *conn, &begin).1, answered(Verdict::Right, true));
+    let failed = [error("ERROR", "22012"), b"Z\0\0\0\x05E".to_vec()];
+    assert_eq!(play_step(&mut *conn, &failed), (rollback.to_vec(), Ok(Progress::More)));
+    let ended = talk(&mut *conn, Some(Tag(1)), &[complete("ROLLBACK"), READY.to_vec()].concat());
+    assert_eq!(ended.1, answered(Verdict::Refused("s/line 2:sqlstate-22012"), true));
+    assert_eq!(conn.session().unwrap().turn(), Turn::Failed(1));
+    // A script that ends within one, as only the server knows.
+    let mut conn = playing(&["CALL p()"]);
+    assert_eq!(play_step(&mut *conn, &[complete("CALL"), IN_TRANSACTION.to_vec()]).0, rollback);
+    let ended = talk(&mut *conn, Some(Tag(0)), &[complete("ROLLBACK"), READY.to_vec()].concat());
+    assert_eq!(ended.1, answered(Verdict::Refused("s/line 1:transaction-left-open"), true));
+}
+
+#[test]
+fn a_connection_that_is_lost_within_a_transaction_fails_the_next_step() {
+    let mut conn = playing(&["BEGIN", "COMMIT"]);
+    let begin = [complete("BEGIN"), IN_TRANSACTION.to_vec()];
+    assert_eq!(play_step(&mut *conn, &begin).1, answered(Verdict::Right, true));
+    conn.open(&mut Outgoing::new());
+    assert_eq!(talk(&mut *conn, None, &[OK, READY].concat()).1, Ok(Progress::Ready));
+    let lost = play_step(&mut *conn, &[complete("COMMIT"), READY.to_vec()]).1;
+    assert_eq!(lost, answered(Verdict::Refused("s/line 2:transaction-lost"), true));
+    assert_eq!(play_step(&mut *conn, &begin).1, answered(Verdict::Right, true));
 }

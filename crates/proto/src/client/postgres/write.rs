@@ -43,11 +43,12 @@ pub(super) fn parse(out: &mut Vec<u8>, statement: &str, query: &str) {
     });
 }
 
-/// `Bind` to the unnamed portal; parameters and results are texts.
-pub(super) fn bind<T: AsRef<[u8]>>(
+/// `Bind` to the unnamed portal; parameters, of which `write` appends each, and results are texts.
+pub(super) fn bind<T>(
     out: &mut Vec<u8>,
     statement: &str,
-    parameters: impl ExactSizeIterator<Item = T>,
+    parameters: &[T],
+    mut write: impl FnMut(&T, &mut Vec<u8>),
 ) {
     message(out, b'B', |out| {
         out.push(0);
@@ -55,9 +56,11 @@ pub(super) fn bind<T: AsRef<[u8]>>(
         out.extend_from_slice(&[0, 0]);
         out.extend_from_slice(&(parameters.len() as u16).to_be_bytes());
         for parameter in parameters {
-            let text = parameter.as_ref();
-            out.extend_from_slice(&(text.len() as u32).to_be_bytes());
-            out.extend_from_slice(text);
+            let at = out.len();
+            out.extend_from_slice(&[0; 4]);
+            write(parameter, out);
+            let length = (out.len() - at - 4) as u32;
+            out[at..at + 4].copy_from_slice(&length.to_be_bytes());
         }
         out.extend_from_slice(&[0, 0]);
     });

@@ -11,7 +11,7 @@ use crate::client::exchange::{Draw, Fault, Opening, Progress, Received, Reply, T
 use crate::client::outgoing::Outgoing;
 use crate::client::protocol::{ClientConn, ClientOptions};
 use crate::client::said::Said;
-use crate::client::session::{Template, Values};
+use crate::client::session::{Form, Template, Values};
 use crate::memcache::unsigned;
 
 /// Commands that are not for a run, and why.
@@ -86,7 +86,8 @@ impl Command {
                 "CLIENT REPLY is not a command for a run: no reply could be told from the next".into()
             );
         }
-        let templates = words.iter().map(|word| Template::of_numbers(word)).collect::<Result<Vec<_>, _>>()?;
+        let templates =
+            words.iter().map(|word| Template::of_numbers(word, Form::Raw)).collect::<Result<Vec<_>, _>>()?;
         let fixed: Option<Vec<&[u8]>> = templates.iter().map(Template::fixed).collect();
         Ok(match fixed {
             Some(words) => {

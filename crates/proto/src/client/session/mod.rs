@@ -15,5 +15,5 @@ mod tests;
 pub use conn::{SessionConn, Turn};
 pub(in crate::client) use play::{Answer, Play};
 pub(in crate::client) use scripts::Scripts;
-pub use spec::{SessionSpec, Source, StepSpec, TakeSpec};
+pub use spec::{DrawSpec, SessionSpec, Source, StepSpec, TakeSpec};
 pub(in crate::client) use template::{Form, LENGTH, Names, Template, Values, has_numbers};

@@ -5,6 +5,8 @@ use super::conn::Turn;
 use super::scripts::{Scripts, Why};
 use super::template::Values;
 use crate::client::exchange::{Draw, Verdict};
+use crate::client::stream::Stream;
+use crate::http::syntax::write_decimal;
 
 /// The longest body in which a value is looked for.
 const BODY_MAX: usize = 1 << 20;
@@ -63,10 +65,16 @@ impl Play {
     /// The step whose request is to be written now.
     pub(in crate::client) fn next(&mut self, draw: Draw) -> u16 {
         if self.is_between() {
-            (self.begin, self.end) = self.scripts.draw(draw);
+            let (begin, end, ranges) = self.scripts.draw(draw);
+            (self.begin, self.end) = (begin, end);
             (self.next, self.answered, self.failed) = (self.begin, 0, None);
             self.number = draw.index;
             self.values.iter_mut().for_each(Vec::clear);
+            // The numbers of its requests are drawn from the same, but otherwise.
+            let mut stream = Stream::new(draw.random.rotate_left(32));
+            for (value, (first, last)) in self.values.iter_mut().zip(ranges) {
+                write_integer(value, stream.within_signed(*first, *last));
+            }
         }
         self.random = draw.random;
         let step = self.next.min(self.end - 1);
@@ -112,6 +120,11 @@ impl Play {
                 None => answer.why = answer.why.or(Some(Why::NoValue(nth))),
             }
         }
+    }
+
+    /// The reply to a step is wrong, for a reason that the protocol has a name for. The first reason counts.
+    pub(in crate::client) fn refuse(&self, answer: &mut Answer, name: &'static str) {
+        answer.why.get_or_insert(Why::Named(name));
     }
 
     /// A piece of the body of the reply to a step has come.
@@ -187,6 +200,13 @@ impl Play {
         self.end = self.begin;
         self.failed.take().or(behind.and(oldest)).or(behind)
     }
+}
+
+fn write_integer(out: &mut Vec<u8>, number: i64) {
+    if number < 0 {
+        out.push(b'-');
+    }
+    write_decimal(out, number.unsigned_abs());
 }
 
 impl Answer {

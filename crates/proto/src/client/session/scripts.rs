@@ -18,6 +18,8 @@ pub(in crate::client) struct Scripts {
     /// Where each session's steps begin, and behind the last where they end.
     begins: Vec<u16>,
     choice: RequestChoice,
+    /// What each session draws when it begins, which are the first of its values.
+    draws: Vec<Vec<(i64, i64)>>,
     /// Values of the session that has most.
     pub(super) values: usize,
     /// The most requests that are sent at once.
@@ -45,6 +47,8 @@ pub(super) enum Why {
     NoValue(u16),
     /// The body in which a value is looked for is too long.
     TooLong,
+    /// Something that the protocol has a name for.
+    Named(&'static str),
 }
 
 impl Scripts {
@@ -67,6 +71,7 @@ impl Scripts {
             steps: Vec::new(),
             begins: vec![0],
             choice: RequestChoice::new(&choices, options.in_turn)?,
+            draws: Vec::new(),
             values: 0,
             burst_max: 1,
             words: Mutex::default(),
@@ -86,6 +91,10 @@ impl Scripts {
         let mut names = Names::default();
         // Those of the present burst are known only after it.
         let mut later = Names::default();
+        for draw in &session.draws {
+            later.add(&draw.name).map_err(|what| format!("session `{}`: {what}", session.name))?;
+        }
+        self.draws.push(session.draws.iter().map(|draw| (draw.first, draw.last)).collect());
         let mut pipelined = 0;
         for (at, step) in session.steps.iter().enumerate() {
             let wrong = |what: String| format!("step `{}` of session `{}`: {what}", step.name, session.name);
@@ -131,15 +140,25 @@ impl Scripts {
         Ok(())
     }
 
-    /// The first step of the next session and that behind its last.
-    pub(super) fn draw(&self, draw: Draw) -> (u16, u16) {
+    /// The first step of the next session, that behind its last, and the ranges of the numbers that it draws.
+    pub(super) fn draw(&self, draw: Draw) -> (u16, u16, &[(i64, i64)]) {
         let session = self.choice.next(draw).0 as usize;
-        (self.begins[session], self.begins[session + 1])
+        (self.begins[session], self.begins[session + 1], &self.draws[session])
+    }
+
+    /// Whether it is the last step of its session.
+    pub(in crate::client) fn is_last(&self, step: u16) -> bool {
+        self.begins.contains(&(step + 1))
     }
 
     /// The names of all steps.
     pub(in crate::client) fn names(&self) -> Vec<String> {
         self.steps.iter().map(|step| step.name.clone()).collect()
+    }
+
+    /// The name of a step.
+    pub(in crate::client) fn name(&self, step: u16) -> &str {
+        &self.steps[usize::from(step)].name
     }
 
     pub(in crate::client) fn burst_max(&self) -> u16 {
@@ -155,6 +174,7 @@ impl Scripts {
                 Why::Status(status) => format!("status-{status}"),
                 Why::NoValue(nth) => format!("no-{}", step.value_names[usize::from(nth)]),
                 Why::TooLong => "body-too-long".into(),
+                Why::Named(name) => name.into(),
             };
             format!("{}:{what}", step.name).leak()
         })

@@ -10,8 +10,21 @@ pub struct SessionSpec {
     pub name: String,
     /// How often it is chosen, relative to the others.
     pub weight: f64,
+    /// Numbers that are drawn when it begins.
+    pub draws: Vec<DrawSpec>,
     /// What is done, in order; at least one step.
     pub steps: Vec<StepSpec>,
+}
+
+/// A number that is drawn for each session, and is the same in all of its steps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DrawSpec {
+    /// The name by which requests put it in.
+    pub name: String,
+    /// The smallest.
+    pub first: i64,
+    /// The largest.
+    pub last: i64,
 }
 
 /// One request of a session.

@@ -126,19 +126,19 @@ impl Template {
     ///
     /// # Errors
     /// One line on a range that is none.
-    pub(in crate::client) fn of_numbers(text: &[u8]) -> Result<Template, String> {
-        Template::read(text, Form::Raw, None)
+    pub(in crate::client) fn of_numbers(text: &[u8], form: Form) -> Result<Template, String> {
+        Template::read(text, form, None)
     }
 
     fn read(text: &[u8], form: Form, names: Option<&Names>) -> Result<Template, String> {
         let mut template = Template::default();
         let mut from = 0;
-        while let Some(at) =
-            text[from..].iter().position(|&b| b == b'{' || b == LENGTH as u8).map(|n| from + n)
-        {
+        // Elsewhere the byte is one like others: a body may hold any.
+        let is_length = |b: u8| form == Form::Header && b == LENGTH as u8;
+        while let Some(at) = text[from..].iter().position(|&b| b == b'{' || is_length(b)).map(|n| from + n) {
             template.text(&text[from..at]);
             from = at + 1;
-            if text[at] == LENGTH as u8 {
+            if is_length(text[at]) {
                 template.0.push(Piece::Length);
             } else if let Some(place) = text[at..].strip_prefix(b"{{").and_then(number_place)
                 && text[at + 2 + place.len()..].starts_with(b"}}")
@@ -190,6 +190,22 @@ impl Template {
             [Piece::Text(text)] => Some(text),
             _ => None,
         }
+    }
+
+    /// The text with `$1` and so on in its places, and what stands in each.
+    pub(in crate::client) fn with_parameters(&self) -> (Vec<u8>, Vec<Template>) {
+        let (mut text, mut places) = (Vec::new(), Vec::new());
+        for piece in &self.0 {
+            match piece {
+                Piece::Text(part) => text.extend_from_slice(part),
+                place => {
+                    places.push(Template(vec![place.clone()]));
+                    text.push(b'$');
+                    write_decimal(&mut text, places.len() as u64);
+                }
+            }
+        }
+        (text, places)
     }
 
     /// Whether it is not the same in each session.
@@ -314,7 +330,12 @@ mod tests {
     fn written(text: &str, random: u64, number: u64) -> String {
         let values = Values { taken: &[], number, random };
         let mut out = Vec::new();
-        Template::of_numbers(text.as_bytes()).unwrap().write(values, &mut values.draws(), 0, &mut out);
+        Template::of_numbers(text.as_bytes(), Form::Raw).unwrap().write(
+            values,
+            &mut values.draws(),
+            0,
+            &mut out,
+        );
         String::from_utf8(out).unwrap()
     }
 
@@ -341,11 +362,27 @@ mod tests {
     }
 
     #[test]
+    fn the_byte_that_stands_for_a_length_does_so_in_headers_alone() {
+        assert_eq!(written("{seq:1}\u{1}", 0, 0), "1\u{1}");
+        let header = Template::of_numbers(b"Content-Length: \x01", Form::Header).unwrap();
+        let (mut out, values) = (Vec::new(), Values { taken: &[], number: 0, random: 0 });
+        header.write(values, &mut values.draws(), 42, &mut out);
+        assert_eq!(out, b"Content-Length: 42");
+    }
+
+    #[test]
+    fn places_may_become_parameters() {
+        let template = Template::of_numbers(b"a = {rand:7..7} AND b = {seq:1}", Form::Raw).unwrap();
+        let (text, places) = template.with_parameters();
+        assert_eq!((&*text, places.len()), (&b"a = $1 AND b = $2"[..], 2));
+    }
+
+    #[test]
     fn other_braces_are_text_and_a_range_that_is_none_is_named() {
         assert_eq!(written("{id} { {{rand:1..2}} {\"a\":{}}", 1, 1), "{id} { {rand:1..2} {\"a\":{}}");
         for wrong in ["{rand:2..1}", "{rand:1-2}", "{rand:}", "{rand:a..b}", "{seq:}", "{seq:x}", "{seq:-1}"]
         {
-            let error = Template::of_numbers(wrong.as_bytes()).unwrap_err();
+            let error = Template::of_numbers(wrong.as_bytes(), Form::Raw).unwrap_err();
             assert!(error.contains(wrong) && error.contains("write {"), "{error}");
         }
     }

@@ -79,7 +79,7 @@ fn step(name: &str) -> StepSpec {
 }
 
 fn play(steps: Vec<StepSpec>) -> Result<Play, String> {
-    let sessions = vec![SessionSpec { name: "s".into(), weight: 1.0, steps }];
+    let sessions = vec![SessionSpec { name: "s".into(), weight: 1.0, draws: Vec::new(), steps }];
     let scripts = Scripts::new(&ClientOptions { sessions, ..ClientOptions::default() }, |_, _| Ok(()))?;
     Ok(Play::new(Arc::new(scripts)))
 }

@@ -100,7 +100,12 @@ impl ClientProtocol for Trade {
             steps: STEPS.iter().map(|(_, name)| (*name).to_owned()).collect(),
             parts: (0..).zip(STEPS).filter(|(_, (_, name))| name.contains('/')).map(|(n, _)| n).collect(),
             burst_max: 1,
+            keeps_connection: false,
         })
+    }
+
+    fn server_said(&self) -> Option<String> {
+        self.users.said.words()
     }
 
     fn preload(&self) -> Option<Box<dyn Preload>> {

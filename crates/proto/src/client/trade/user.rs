@@ -202,6 +202,7 @@ impl User {
             if step == Step::Buy && why == NO_MONEY.as_bytes() && self.is_poor() {
                 return None;
             }
+            self.users.said.hear_of(&format!("{} of {}", step.name(), self.name), why);
             return Some("declined");
         }
         if !(self.options.dialect.is_right)(page, step, &self.name) {

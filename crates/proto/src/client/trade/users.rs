@@ -1,6 +1,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use crate::client::said::Said;
+
 /// The users of the database, each of whom is logged in at most once in this process: what one knows of a balance is not
 /// changed by another.
 #[derive(Debug)]
@@ -8,6 +10,8 @@ pub(super) struct Users {
     all: Mutex<Vec<Known>>,
     /// Other processes may log in the same users.
     has_company: AtomicBool,
+    /// What was declined first.
+    pub(super) said: Said,
 }
 
 /// A user of the database.
@@ -42,7 +46,11 @@ pub(super) struct Account {
 
 impl Users {
     pub(super) fn new(count: u64) -> Users {
-        Users { all: Mutex::new(vec![Known::default(); count as usize]), has_company: AtomicBool::new(false) }
+        Users {
+            all: Mutex::new(vec![Known::default(); count as usize]),
+            has_company: AtomicBool::new(false),
+            said: Said::default(),
+        }
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Vec<Known>) -> T) -> T {

@@ -175,7 +175,7 @@ fn session() -> ClientOptions {
         StepSpec { think: Duration::from_secs(1), ..burst("/d/{id}") },
         StepSpec { request: spec("POST", "/e", b"{c}"), ..step("/e") },
     ];
-    let sessions = vec![SessionSpec { name: "s".into(), weight: 1.0, steps }];
+    let sessions = vec![SessionSpec { name: "s".into(), weight: 1.0, draws: Vec::new(), steps }];
     ClientOptions { sessions, ..options(Vec::new()) }
 }
 
