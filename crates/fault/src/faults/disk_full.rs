@@ -112,6 +112,14 @@ impl Drop for Filler {
     }
 }
 
+/// Whether the file system of a directory may be filled by this fault. The error is a sentence.
+///
+/// # Errors
+/// If others need it too, or it has much room.
+pub fn can_be_filled(dir: &Path) -> Result<(), String> {
+    check(dir).map(drop)
+}
+
 /// How much is free, if the file system may be filled.
 fn check(dir: &Path) -> Result<u64, String> {
     let device = |path: &Path| std::fs::metadata(path).map(|data| data.dev());

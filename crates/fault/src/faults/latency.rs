@@ -24,7 +24,11 @@ pub(super) static FAULT: Fault = Fault {
             jitter: nanos(options.jitter_s),
             ..Condition::default()
         };
-        let what = format!("replies are delayed by {} and up to {} more", condition.delay, condition.jitter);
+        let more = match condition.jitter {
+            Nanos(0) => String::new(),
+            jitter => format!(" and up to {jitter} more"),
+        };
+        let what = format!("replies are delayed by {}{more}", condition.delay);
         (condition, what)
     }),
 };
