@@ -46,10 +46,10 @@ pub use record::{
 };
 pub use runfile::{RunFileError, RunWriter};
 pub use runner::{
-    Arrival, Carrier, FaultNews, Finished, Ground, Guardian, Leftovers, OtherRun, Outcome, Part, PartCell,
-    Prepared, Progress, RunLock, Setting, ShownCell, StandingLoad, StandingServer, Ways, check_part,
-    cure_of_skip, prepare, prepare_elsewhere, prepare_under, push, resume, resume_scattered, run_part,
-    serve_agent,
+    Arrival, Carrier, FaultNews, Finished, GUEST_START_MAX_S, Ground, Guardian, Leftovers, OtherRun, Outcome,
+    Part, PartCell, Prepared, Progress, RunLock, Setting, ShownCell, StandingLoad, StandingServer, Ways,
+    check_part, cure_of_skip, prepare, prepare_elsewhere, prepare_under, push, resume, resume_scattered,
+    run_part, serve_agent,
 };
 pub use self_check::SelfCheck;
 pub use statistics::Statistic;

@@ -44,7 +44,7 @@ pub use hosts::push;
 pub use local::{Guardian, Leftovers};
 pub use lock::{OtherRun, RunLock};
 pub use part::{Part, PartCell, check_part, run_part};
-pub use prepare::{Prepared, ShownCell, cure_of_skip, prepare, prepare_elsewhere};
+pub use prepare::{GUEST_START_MAX_S, Prepared, ShownCell, cure_of_skip, prepare, prepare_elsewhere};
 pub use repetition::FaultNews;
 pub use resume::resume;
 pub use scattered::{Arrival, Carrier, resume_scattered};
