@@ -4,9 +4,11 @@ use std::path::PathBuf;
 
 use pitot_host::CpuSplit;
 use pitot_lab::{Cell, Ground, Plan, Prepared, SoakPlan, prepare, suite};
-use pitot_results::Failure;
+use pitot_results::{Failure, stderr};
 use pitot_soak::run::{Faulted, LoadOrder, Server, SubjectOrder, Watch, Watched};
 use pitot_sys::control_group;
+use pitot_sys::processes::ProcessTable;
+use pitot_sys::tcp_sockets::listening;
 
 use super::{Soak, faults};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
@@ -25,6 +27,8 @@ const CELLS_MAX: usize = 12;
 /// A load runs until the soak ends it; this is what it is told.
 const LOAD_HOURS: u32 = 10_000;
 const CONNECTIONS: u32 = 8;
+/// So many addresses at which a server listens are shown.
+const SHOWN_MAX: usize = 3;
 /// How long each of several addresses of a server is tried.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -266,6 +270,11 @@ impl Soak {
                     None => None,
                 };
                 let port = host_and_port(url).ok().map(|(_, port)| port);
+                if let Some(elsewhere) =
+                    watch.as_ref().zip(port).and_then(|(watch, port)| elsewhere(watch, port))
+                {
+                    stderr::line(format_args!("warning: {elsewhere}"));
+                }
                 let server = Server::Running { watch, port, faulted };
                 Ok(vec![SubjectOrder { name: url.clone(), server, loads, faults: Vec::new() }])
             }
@@ -287,6 +296,22 @@ impl Soak {
             }
         }
     }
+}
+
+/// What is said of processes that listen, and not at the port that is asked: they may be another server's, or behind a proxy.
+fn elsewhere(watch: &Watch, port: u16) -> Option<String> {
+    let pids = watch.pids();
+    let table = ProcessTable::read();
+    let addresses = listening(table.of_all(&pids).iter().map(|process| process.pid));
+    if addresses.is_empty() || addresses.iter().any(|address| address.port() == port) {
+        return None;
+    }
+    let shown: Vec<String> = addresses.iter().take(SHOWN_MAX).map(ToString::to_string).collect();
+    Some(format!(
+        "process {} listens at {}, and not at the port {port} of the URL: if it is another server, give the --pid or --unit of this one",
+        pids.first()?,
+        shown.join(", ")
+    ))
 }
 
 /// Where a server listens: of several addresses of its name the first that takes a connection, as a load does.

@@ -358,6 +358,23 @@ fn a_server_that_is_running_is_loaded_and_watched_and_left_alone() {
 }
 
 #[test]
+fn the_processes_of_another_server_are_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let (server, address) = super::server::start("nothing");
+    let (other, other_address) = super::server::start("nothing");
+    let url = format!("http://{address}/");
+    let said_of = |server: &Running, file: &str| {
+        let pid = server.0.id().to_string();
+        let output = soak(dir.path(), &[&url, "--pid", &pid, "--for", "1s", "-c", "1", "-o", file]).output();
+        said(&output.unwrap())
+    };
+    let wrong = said_of(&other, "a.pitot");
+    assert!(wrong.contains(&format!("listens at {other_address}, and not at the port ")), "{wrong}");
+    let right = said_of(&server, "b.pitot");
+    assert!(!right.contains("and not at the port"), "{right}");
+}
+
+#[test]
 fn mistakes_are_told_with_their_cure() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("text"), "no soak").unwrap();

@@ -129,7 +129,7 @@ impl Watch {
     }
 
     /// The first processes. Descendants and sessions of each are its own.
-    fn pids(&self) -> Vec<u32> {
+    pub fn pids(&self) -> Vec<u32> {
         match self {
             Watch::Process(process) => vec![process.pid],
             Watch::Group(group) => {
