@@ -221,8 +221,11 @@ impl Running<'_> {
 
     fn check_address(&self, fault: &Fault) -> Result<(), (String, String)> {
         let refused = |what: String, cure: &str| Err((what, cure.to_owned()));
-        if fault.takes.contains(&"path") && !self.url.starts_with("http://") {
-            return refused(format!("its clients speak HTTP, and {} does not", self.url), "take it out");
+        if fault.speaks_http && !self.url.starts_with("http://") {
+            return refused(
+                format!("its clients speak HTTP without TLS, and {} is something else", self.url),
+                "take it out",
+            );
         }
         // Only an address of this machine can be bound.
         if fault.takes.contains(&"share") && UdpSocket::bind((self.address.ip(), 0)).is_err() {

@@ -306,5 +306,11 @@ fn what_cannot_be_done_to_a_server_that_runs_is_refused_before_the_soak() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", said(&output));
         assert!(said(&output).contains(why), "{arguments:?}: {}", said(&output));
     }
+    for fault in ["half-open", "slow-readers"] {
+        let arguments = [&*url.replace("http:", "redis:"), "--for", "5s", "-o", "a.pitot", "--fault", fault];
+        let output = soak(dir.path(), &arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+        assert!(said(&output).contains("its clients speak HTTP"), "{}", said(&output));
+    }
     assert!(!dir.path().join("a.pitot").exists());
 }
