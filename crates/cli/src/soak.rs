@@ -88,8 +88,9 @@ pub(crate) struct Soak {
     loads: Vec<String>,
     /// Do something to each server while it is under load, once or again and again; may be given several times:
     /// --fault 'stop --for 1s --every 10m' --fault 'kill --at 30m'. A fault with its options, as for `pitot fault`; --at counts time
-    /// under load. Without it the fault is made at a random moment, with --every at one of each such stretch. See `pitot list
-    /// faults`.
+    /// under load. Without it the fault is made at a random moment, with --every at one of each such stretch. Of a server that is
+    /// running, most faults need --pid or --unit, and disk-full a directory: 'disk-full --dir /mnt/data'. See `pitot list faults` and
+    /// docs/soak.md.
     #[arg(long = "fault", value_name = "FAULT OPTIONS", allow_hyphen_values = true)]
     faults: Vec<String>,
     /// Start a server again that dies, and count it. Without this the soak ends with it.
@@ -220,7 +221,8 @@ impl Soak {
         let state = {
             let ground = Ground::new(guardian, &cpus, &pitot, &stop);
             let mut orders = self.orders(&target, &ground, &pitot, &cpus)?;
-            if let Target::Plan(prepared) = &target {
+            if let Some(prepared) = target.prepared() {
+                faults::check_times(&prepared.plan.faults, &self.faults, info.asked_s)?;
                 let is_due =
                     |subject, moment: &_| resumed.as_ref().is_none_or(|soak| soak.is_due(subject, moment));
                 faults::plan(&prepared.plan, info.asked_s, &is_due, &mut orders);

@@ -15,6 +15,11 @@ impl Drift {
     /// too short to tell whether p99 drifts         (see [`Drift::is_too_short`])
     /// ```
     pub fn sentence(&self, amount: impl Fn(f64) -> String) -> String {
+        self.worded(&amount, &amount)
+    }
+
+    /// The same, where the sizes of changes are written in another way than amounts.
+    fn worded(&self, amount: &dyn Fn(f64) -> String, size: &dyn Fn(f64) -> String) -> String {
         let figure = &self.figure;
         let slope = self.slope_per_hour.abs();
         let grows = self.slope_per_hour > 0.0;
@@ -46,10 +51,10 @@ impl Drift {
         let shows = |change: &&Change| amount(change.size.abs()) != amount(0.0);
         match (self.changes.iter().rfind(shows), unseen) {
             (Some(last), Some(seen)) => {
-                format!("{figure} {}; since then no drift {seen}", last.words(&amount))
+                format!("{figure} {}; since then no drift {seen}", last.words(size))
             }
             (Some(last), None) => {
-                format!("{figure} {}; too short to tell of a drift since then", last.words(&amount))
+                format!("{figure} {}; too short to tell of a drift since then", last.words(size))
             }
             (None, Some(seen)) => format!("no drift of {figure} {seen}"),
             (None, None) => format!("too short to tell whether {figure} drifts"),
@@ -59,7 +64,7 @@ impl Drift {
     /// As [`Drift::sentence`], in shares of the median: `no drift of p99 above 3% a day seen`.
     pub fn sentence_in_shares(&self) -> String {
         let median = self.median.abs();
-        self.sentence(|amount| {
+        let share = |amount: f64| {
             let percent = if median > 0.0 { 100.0 * amount / median } else { 0.0 };
             // Nothing can fall by more than 100% of what it was; of its median it can.
             match percent {
@@ -67,13 +72,19 @@ impl Drift {
                 10.0.. => format!("{percent:.0}%"),
                 _ => format!("{percent:.1}%"),
             }
-        })
+        };
+        // A step is read as a share of what was before it, and what was before it may be twice the median.
+        let size = |amount| match share(amount) {
+            percent if percent.ends_with('%') => format!("{percent} of its median"),
+            times => times,
+        };
+        self.worded(&share, &size)
     }
 }
 
 impl Change {
     /// What happened and when: `stepped up by 4 at 0:05:00`.
-    pub fn words(&self, amount: impl Fn(f64) -> String) -> String {
+    pub fn words(&self, amount: &dyn Fn(f64) -> String) -> String {
         let size = amount(self.size.abs());
         let more = self.size > 0.0;
         let at = clock(self.seconds);
@@ -153,6 +164,9 @@ mod tests {
         assert_eq!(ask(|_| 5.0).sentence(kib), "no drift of memory above 0 KiB an hour seen");
         let burst = ask(|i| if i < 20.0 { 5_000.0 } else { 10.0 } + noise(i) / 10.0).sentence_in_shares();
         assert!(burst.contains("stepped down by 4") && burst.contains(" times its median at "), "{burst}");
+        // From 200 to 100 with a median of 100.
+        let halved = ask(|i| if i < 20.0 { 200.0 } else { 100.0 } + noise(i) / 10.0).sentence_in_shares();
+        assert!(halved.contains("stepped down by ") && halved.contains("% of its median at "), "{halved}");
         let points: Vec<_> = (0..60).map(|i| (f64::from(i) * 3600.0, 5.0)).collect();
         let days = drift(&Series { figure: "memory", points: &points }, &Question::default()).unwrap();
         assert_eq!(days.sentence(kib), "no drift of memory above 0 KiB a day seen");

@@ -27,6 +27,8 @@ pub struct Fault {
     pub may_end_server: bool,
     /// Replies may come to an end meanwhile. Silence in one that cannot do that is the server's own.
     pub can_silence: bool,
+    /// Its clients speak HTTP without TLS: to another server it does something else.
+    pub speaks_http: bool,
     /// Whether this machine and this user can make it.
     pub probe: fn() -> Result<(), Unavailable>,
     /// How it is made.

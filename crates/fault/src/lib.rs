@@ -29,7 +29,7 @@ mod undo;
 pub use carry_out::{BEGAN, ENDED, carry_out};
 pub use effect::{BEFORE_NS, Effect, STEP_NS, Service, service_around};
 pub use entry::{Aim, Begun, Fault, Means};
-pub use faults::{FAULTS, find};
+pub use faults::{FAULTS, can_be_filled, find};
 pub use options::{Failing, Given, OPTIONS, Options, Which};
 pub use record::FaultRecord;
 pub use schedule::{At, FaultPlan, Moment, Schedule, schedule, schedule_of_soak};

@@ -30,7 +30,7 @@ const PARAMETERS: &str =
 /// The device of KVM.
 const KVM: &str = "/dev/kvm";
 /// How long a kernel may take under KVM until it finds that it has nothing to start.
-const TRIAL: Duration = Duration::from_secs(15);
+pub const TRIAL: Duration = Duration::from_secs(15);
 
 /// What a guest's clock counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

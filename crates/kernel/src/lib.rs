@@ -26,7 +26,7 @@ mod store;
 mod vmlinuz;
 
 pub use direct::Direct;
-pub use guest::{Boot, Clock, QEMU, clock_of_this_machine, qemu};
+pub use guest::{Boot, Clock, QEMU, TRIAL, clock_of_this_machine, qemu};
 pub use image::Image;
 pub use init::{first_process, first_process_of_sandbox};
 pub use install::{Origin, Plan as InstallPlan};

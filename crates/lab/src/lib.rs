@@ -46,9 +46,9 @@ pub use record::{
 };
 pub use runfile::{RunFileError, RunWriter};
 pub use runner::{
-    Arrival, Caller, Carrier, Event, FaultNews, Ground, Guardian, Leftovers, OtherRun, Outcome, Part,
-    PartCell, Place, Prepared, Request, RunLock, ShownCell, StandingLoad, StandingServer, Step, Ways, Where,
-    Work, check_part, prepare, prepare_part, push, run, serve_agent,
+    Arrival, Caller, Carrier, Event, FaultNews, GUEST_START_MAX_S, Ground, Guardian, Leftovers, OtherRun,
+    Outcome, Part, PartCell, Place, Prepared, Request, RunLock, ShownCell, StandingLoad, StandingServer,
+    Step, Ways, Where, Work, check_part, prepare, prepare_part, push, run, serve_agent,
 };
 pub use self_check::SelfCheck;
 pub use statistics::Statistic;

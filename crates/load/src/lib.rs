@@ -68,6 +68,7 @@ pub use pitot_tls::client::{TlsOptions, TlsVersion, explain};
 pub use plan::Plan;
 pub use prepared::{PreparedRun, check_cpus};
 pub use processes::{Respawn, WorkerSpec, work};
+pub use protocol::host_and_port;
 pub use report::{INTERRUPTED, Report};
 pub use run::run;
 pub use share::Share;

@@ -53,6 +53,14 @@ pub(crate) fn target(text: &str) -> Result<Target, Failure> {
     }
 }
 
+/// The host of a target, and its port or that of its scheme.
+///
+/// # Errors
+/// If it is none.
+pub fn host_and_port(text: &str) -> Result<(String, u16), Failure> {
+    target(text).map(|target| (target.url.host, target.port))
+}
+
 /// The URL as the server is to see it: with the host of `--host`, if that is given.
 fn asked_for(options: &Options, target: &Target) -> Result<Url, Failure> {
     let Some(host) = &options.reach.host else { return Ok(target.url.clone()) };

@@ -23,10 +23,12 @@ pub(crate) struct Named {
     host: String,
     port: u16,
     address: IpAddr,
+    /// Where connections go there, if not to the same port.
+    to_port: Option<u16>,
 }
 
 impl Named {
-    /// Reads `host:port:address`; an IPv6 address may stand in brackets.
+    /// Reads `host:port:address`, or `host:port:address:port`; an IPv6 address may stand in brackets, and does before a port.
     fn parse(text: &str) -> Result<Named, Failure> {
         let wrong = || {
             Failure::misuse(
@@ -39,11 +41,16 @@ impl Named {
             None => text.split_once(':').ok_or_else(wrong)?,
         };
         let (port, address) = rest.split_once(':').ok_or_else(wrong)?;
+        let whole = address.parse::<SocketAddr>().ok();
         let bare = address.strip_prefix('[').and_then(|v6| v6.strip_suffix(']')).unwrap_or(address);
         Ok(Named {
             host: Some(host).filter(|host| !host.is_empty()).ok_or_else(wrong)?.to_ascii_lowercase(),
             port: port.parse().map_err(|_| wrong())?,
-            address: bare.parse().map_err(|_| wrong())?,
+            address: match whole {
+                Some(whole) => whole.ip(),
+                None => bare.parse().map_err(|_| wrong())?,
+            },
+            to_port: whole.map(|whole| whole.port()),
         })
     }
 }
@@ -93,7 +100,7 @@ impl Reach {
             // Once before the run, so that a name that is nowhere is told at once.
             Reach::Asked(lookup) => lookup.now(timeout).map(Peer::from),
             Reach::Names(named) => match named.iter().find(|n| n.is_for(host, port)) {
-                Some(named) => Ok(SocketAddr::new(named.address, port).into()),
+                Some(named) => Ok(SocketAddr::new(named.address, named.to_port.unwrap_or(port)).into()),
                 None => resolve(host, port, timeout).map(Peer::from),
             },
         }
@@ -176,10 +183,12 @@ mod tests {
             ("h.invalid:81:::1", "http://h.invalid:81/", "[::1]:81"),
             ("h.invalid:81:[::1]", "http://h.invalid:81/", "[::1]:81"),
             ("[::1]:81:127.0.0.1", "http://[::1]:81/", "127.0.0.1:81"),
+            ("h.invalid:81:127.0.0.1:90", "http://h.invalid:81/", "127.0.0.1:90"),
+            ("h.invalid:81:[::1]:90", "http://h.invalid:81/", "[::1]:90"),
         ] {
             assert_eq!(find(&resolve(text), url).unwrap(), address);
         }
-        for text in ["h", "h:80", "h:x:127.0.0.1", ":80:127.0.0.1", "h:80:localhost"] {
+        for text in ["h", "h:80", "h:x:127.0.0.1", ":80:127.0.0.1", "h:80:localhost", "h:80:127.0.0.1:x"] {
             assert!(find(&resolve(text), "http://h/").unwrap_err().what.contains("not an address"), "{text}");
         }
         let other = find(&resolve("other.invalid:80:127.0.0.1"), "http://h.invalid/").unwrap_err();

@@ -75,6 +75,9 @@ fn row(cell: &CellRecord, number: u32) -> Option<Row<'_>> {
     })
 }
 
+/// Of a fault that lasted so long the rate meanwhile is known, seconds: that of a stretch (`pitot_fault::effect`).
+const LASTED_MIN_S: f64 = 0.1;
+
 /// What clients saw of a fault of a repetition.
 pub(crate) fn effect(repetition: &Repetition, index: usize) -> Option<Effect> {
     let load = repetition.load.as_ref()?;
@@ -138,8 +141,11 @@ impl Row<'_> {
         self.time(|service| service.full_rate_s, "never below")
     }
 
-    /// Replies while it lasted, in percent of those before.
+    /// Replies while it lasted, in percent of those before. In a moment there are too few for a rate.
     pub(crate) fn meanwhile(&self) -> String {
+        if self.lasted_s.is_none_or(|lasted_s| lasted_s < LASTED_MIN_S) {
+            return "–".to_owned();
+        }
         self.percent(|service| (service.during_rps, service.before_rps).into())
     }
 
@@ -247,4 +253,29 @@ pub(crate) const LEGEND: &str = "Times count from the begin of the fault, those 
 pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_of_a_moment_is_not_told() {
+        let service = Service { before_rps: 300.0, during_rps: 400.0, ..Service::default() };
+        let effect = Effect { service: Some(service), ..Effect::default() };
+        let row = |lasted_s: f64| Row {
+            of: String::new(),
+            kind: "kill",
+            what: "",
+            command: "",
+            at_s: Some(1.0),
+            lasted_s: Some(lasted_s),
+            made: (1, 1),
+            times: "repetitions",
+            died: 0,
+            effects: vec![effect.clone()],
+            left: Vec::new(),
+        };
+        assert_eq!([row(0.0).meanwhile(), row(1.0).meanwhile()], ["–", "133%"]);
+    }
 }

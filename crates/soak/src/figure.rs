@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use pitot_sys::processes::{Process, Stat, TICK_NS};
+use pitot_sys::spawn;
 use pitot_sys::tcp_sockets::{self as sockets, ALL_STATES, CLOSE_WAIT, ESTABLISHED, LISTEN, TIME_WAIT};
 
 /// A figure that is sampled.
@@ -88,9 +89,15 @@ pub fn find(name: &str) -> Option<&'static Figure> {
 /// Values by the name of their figure.
 pub type Values = BTreeMap<&'static str, f64>;
 
-/// CPU time of a server's processes and of their children that have ended, nanoseconds.
+/// CPU time of a server's processes and of their children that have ended, nanoseconds. That of the children is in clock ticks, and that
+/// of the processes by their own clocks: a quiet server uses less than a tick in an interval.
 pub fn cpu_ns(server: &[&Process]) -> u64 {
-    server.iter().map(|process| process.stat.ticks()).sum::<u64>() * TICK_NS
+    let of = |process: &Process| {
+        let Stat { user, system, children_user, children_system, .. } = process.stat;
+        let own = spawn::cpu_time_ns(process.pid).unwrap_or((user + system) * TICK_NS);
+        own + (children_user + children_system) * TICK_NS
+    };
+    server.iter().map(|process| of(process)).sum()
 }
 
 /// Resident memory of processes, bytes.
@@ -218,6 +225,12 @@ pub fn machine(directory: &str) -> Values {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cpu_time_is_read_finer_than_a_clock_tick() {
+        let own = cpu_ns(&[&Process::read(std::process::id()).unwrap()]);
+        assert!(!own.is_multiple_of(TICK_NS), "{own}");
+    }
 
     #[test]
     fn figures_have_names_of_their_own() {

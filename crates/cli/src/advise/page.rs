@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use pitot_host::check::{Judgement, Verdict};
 use pitot_lab::advise::{Against, Answer, Case, Choice, Isolation, Probe, Standing, Turn, Turns};
 use pitot_meter::Nanos;
-use pitot_meter::units::grouped;
+use pitot_meter::units::{self, grouped};
 
 use super::{Advice, Tried};
 use crate::screen::wrapped;
@@ -356,7 +356,7 @@ fn host(page: &mut Page, advice: &Advice<'_>) {
         page.line("  ", &format!("{} more of them: {}", not_shown.len(), not_shown.join(", ")));
     }
     if advice.host_others > 0 {
-        let others = advice.host_others;
-        page.line("  ", &format!("{others} that stand in the way, but matter less for it: pitot host check"));
+        let others = units::counted(advice.host_others as u64, "other stands", "others stand");
+        page.line("  ", &format!("{others} in the way, but matter less for it: pitot host check"));
     }
 }

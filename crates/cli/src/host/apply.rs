@@ -91,8 +91,10 @@ impl Apply {
             );
         }
         journal::check(&machine, &wanted)?;
-        let mut outcomes =
-            if self.dry_run { foreseen(&machine, &wanted) } else { self.apply(&machine, &wanted)? };
+        let mut outcomes = match self.dry_run {
+            true => wanted.iter().map(|want| journal::foreseen(&machine, want)).collect::<Result<_, _>>()?,
+            false => self.apply(&machine, &wanted)?,
+        };
         outcomes.extend(skipped);
         print(&match self.format {
             Format::Text => self.text(&outcomes, &notes),
@@ -121,15 +123,18 @@ impl Apply {
 
     fn text(&self, outcomes: &[Applied], notes: &[String]) -> String {
         let mut text = String::new();
-        let mut changed = 0;
+        let (mut changed, mut left_out) = (0, 0);
         for outcome in outcomes {
             text += &match outcome {
                 Applied::Changed { key, found, now } => {
                     changed += 1;
-                    format!("{key}: {} -> {}\n", shown(found), shown(now))
+                    format!("{}: {} -> {}\n", named(key), shown(found), shown(now))
                 }
-                Applied::Already { key, value } => format!("{key}: is {} already\n", shown(value)),
-                Applied::Skipped { key, why } => format!("{key}: left out, {why}\n"),
+                Applied::Already { key, value } => format!("{}: is {} already\n", named(key), shown(value)),
+                Applied::Skipped { key, why } => {
+                    left_out += 1;
+                    format!("{key}: left out, {why}\n")
+                }
             };
         }
         for note in notes {
@@ -137,6 +142,10 @@ impl Apply {
         }
         let settings = units::counted(changed, "setting", "settings");
         text += &match (self.dry_run, self.undo_after) {
+            (_, _) if changed == 0 && left_out > 0 => {
+                let left_out = units::counted(left_out, "setting is", "settings are");
+                format!("nothing can be changed here: {left_out} left out\n")
+            }
             (false, _) if changed == 0 => "nothing to change\n".into(),
             (true, _) => format!("{settings} would be changed\n"),
             (false, None) => format!("{settings} changed; `pitot host undo` sets back what was found\n"),
@@ -165,19 +174,6 @@ fn at_every_boot(machine: &Machine, wanted: &[Wanted]) -> Result<(Vec<Wanted>, V
     Ok((files.collect(), impossible.into_iter().map(str::to_owned).collect()))
 }
 
-/// What would become of the changes.
-fn foreseen(machine: &Machine, wanted: &[Wanted]) -> Vec<Applied> {
-    let outcome = |want: &Wanted| {
-        let (key, value) = (want.change.key.clone(), &want.change.value);
-        match setting::of(&key).map(|setting| setting.read(machine, &key)) {
-            Some(Ok(found)) if setting::same(&found, value) => Applied::Already { key, value: found },
-            Some(Ok(found)) => Applied::Changed { key, found, now: value.clone() },
-            _ => Applied::Skipped { key, why: "this machine has no such setting".into() },
-        }
-    };
-    wanted.iter().map(outcome).collect()
-}
-
 fn to_json(outcomes: &[Applied], notes: &[String], dry_run: bool) -> serde_json::Value {
     let settings: Vec<_> = outcomes
         .iter()
@@ -192,6 +188,11 @@ fn to_json(outcomes: &[Applied], notes: &[String], dry_run: bool) -> serde_json:
         })
         .collect();
     json!({ "schema": "pitot-host-apply/1", "dry_run": dry_run, "settings": settings, "notes": notes })
+}
+
+/// A key on a line of text: of a file that is read at boot its path.
+pub(super) fn named(key: &str) -> &str {
+    setting::file_that_outlasts_boot(key).unwrap_or(key)
 }
 
 /// A value on a line of text.

@@ -47,6 +47,12 @@ pub(super) fn of_rule(
     name: &str,
 ) -> Result<(Vec<Wanted>, Option<String>), Failure> {
     let rule = check::rule(name).ok_or_else(|| {
+        if let Some(profile) = pitot_host::profile::profile(name) {
+            return Failure::misuse(
+                format!("{name} is a profile, and neither a rule nor KEY=VALUE"),
+                format!("pitot host apply --profile {}", profile.name),
+            );
+        }
         let near = nearest(name, check::rules().map(|rule| rule.name));
         Failure::misuse(
             format!("{name} is neither a rule nor KEY=VALUE{near}"),
@@ -78,7 +84,14 @@ pub(super) fn of_rule(
 
 /// The changes of `KEY=VALUE`.
 pub(super) fn of_setting(machine: &Machine, key: &str, value: &str) -> Result<Vec<Wanted>, Failure> {
-    let changes = setting::expand(machine, key, value)?;
+    let changes = setting::expand(machine, key, value).map_err(|failure| match check::rule(key) {
+        // What is typed by habit.
+        Some(rule) if !setting::is_setting(machine, key, value) => Failure::misuse(
+            format!("{key} is a rule, and takes no value: it is about {}", rule.looks_at),
+            format!("pitot host apply {key} sets what the rule wants; a setting is written as net.core.somaxconn=4096"),
+        ),
+        _ => failure,
+    })?;
     let by = "a user".to_owned();
     Ok(changes.into_iter().map(|change| Wanted { change, by: by.clone(), is_required: true }).collect())
 }

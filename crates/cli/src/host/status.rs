@@ -10,7 +10,7 @@ use pitot_results::Failure;
 use serde_json::json;
 
 use super::Format;
-use super::apply::shown;
+use super::apply::{named, shown};
 use crate::output::print;
 use pitot_meter::units::minutes;
 
@@ -78,7 +78,7 @@ fn text(status: &Status) -> String {
         };
         text += &format!(
             "{}: {} -> {}{state}{now} ({}, {})\n",
-            change.key,
+            named(&change.key),
             shown(&change.found),
             shown(&change.set),
             change.by,

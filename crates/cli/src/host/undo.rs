@@ -8,13 +8,14 @@ use std::time::Duration;
 use clap::Args;
 use pitot_host::Machine;
 use pitot_host::journal::{self, Journal, Scope, Undoing, Undone, Unrecorded};
+use pitot_host::setting::file_that_outlasts_boot;
 use pitot_lab::Leftovers;
 use pitot_meter::{Nanos, units};
 use pitot_results::{Failure, FailureKind};
 use serde_json::json;
 
 use super::Format;
-use super::apply::shown;
+use super::apply::{named, shown};
 use crate::output::print;
 
 /// Between two attempts of a timer to get the lock.
@@ -128,16 +129,24 @@ fn changes_text(outcomes: &[Undone], cleared: usize) -> String {
         text.push('\n');
     }
     let line = |outcome: &Undone| match outcome {
-        Undone::Restored { key, from, to } => format!("{key}: {} -> {}\n", shown(from), shown(to)),
-        Undone::AsBefore { key, value } => format!("{key}: is {} as before\n", shown(value)),
+        Undone::Restored { key, from, to } => {
+            format!("{}: {} -> {}\n", named(key), shown(from), shown(to))
+        }
+        Undone::AsBefore { key, value } => format!("{}: is {} as before\n", named(key), shown(value)),
         Undone::Kept { key, now, ours, found } => format!(
-            "{key}: LEFT ALONE at {}: somebody has changed it since (from {}; before it was {})\n",
+            "{}: LEFT ALONE at {}: somebody has changed it since (from {}; before it was {}){}\n",
+            named(key),
             shown(now),
             shown(ours),
-            shown(found)
+            shown(found),
+            if file_that_outlasts_boot(key).is_some() {
+                ". IT IS READ AT EVERY BOOT: remove by hand what is not wanted"
+            } else {
+                ""
+            }
         ),
         Undone::PassedOn { key, found } => {
-            format!("{key}: a later change is in force, and will be set back to {}\n", shown(found))
+            format!("{}: a later change is in force, and will be set back to {}\n", named(key), shown(found))
         }
         Undone::TakenBack { key } => format!("{key}: taken back\n"),
         Undone::Gone { key } => format!("{key}: is gone\n"),

@@ -13,7 +13,7 @@ pub(super) struct Reach {
     #[arg(long, value_name = "NAME[:PORT]", help_heading = "Connections")]
     host: Option<String>,
     /// Connect to ADDRESS for this name and port, HOST:PORT:ADDRESS, and send the name all the same; may be given several
-    /// times.
+    /// times. ADDRESS may have a port of its own: HOST:PORT:ADDRESS:PORT.
     #[arg(long, value_name = "HOST:PORT:ADDRESS", help_heading = "Connections")]
     resolve: Vec<String>,
     /// Connect to this socket of the file system (unix(7)); the URL still says what is asked for.

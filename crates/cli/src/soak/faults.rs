@@ -1,9 +1,15 @@
 //! The faults of a soak, and when they are made.
 
-use pitot_fault::{FaultPlan, Moment, schedule_of_soak};
-use pitot_lab::{Catalog, Plan};
+use std::net::{SocketAddr, UdpSocket};
+use std::path::Path;
+
+use pitot_fault::{Aim, Fault, FaultPlan, Moment, can_be_filled, find, schedule_of_soak};
+use pitot_lab::{Catalog, Plan, Prepared, Where, prepare};
+use pitot_meter::units;
 use pitot_results::Failure;
-use pitot_soak::run::SubjectOrder;
+use pitot_soak::run::{SubjectOrder, Watch};
+use pitot_sys::processes::ProcessTable;
+use rustix::process::{Pid, test_kill_process};
 
 use crate::words;
 
@@ -24,17 +30,25 @@ pub(super) fn plan(
 /// A plan that lacks nothing but faults.
 const PLAN: &str = "[server]\nprotocol = \"http\"\n[load]\n[factors]\nserver = [\"loop\"]\n[soak]\n";
 
-/// The faults that the command line asks for.
-pub(super) fn asked(lines: &[String], catalog: &Catalog) -> Result<Vec<FaultPlan>, Failure> {
+/// The option that says where a server keeps its files that somebody else has started.
+const DIR: &str = "dir";
+
+/// The faults that the command line asks for; `of_running` if the server is one that somebody else has started.
+pub(super) fn asked(
+    lines: &[String],
+    catalog: &Catalog,
+    of_running: bool,
+) -> Result<Vec<FaultPlan>, Failure> {
     let mut faults = Vec::new();
     for line in lines {
         let wrong = |what: String, cure: String| Failure::misuse(format!("--fault '{line}': {what}"), cure);
-        let words = words::split(line, &[]).map_err(|flaw| {
+        let mut words = words::split(line, &[]).map_err(|flaw| {
             wrong(
                 flaw.to_string(),
                 "close the quotes, or write \\ before a character that is meant as it is".into(),
             )
         })?;
+        let dir = if of_running { take_dir(&mut words) } else { None };
         // Read as a plan is, so that both say the same of a mistake.
         let text = format!(
             "{PLAN}{}",
@@ -46,9 +60,185 @@ pub(super) fn asked(lines: &[String], catalog: &Catalog) -> Result<Vec<FaultPlan
             })?
         );
         let plan = Plan::parse("--fault", &text, catalog).map_err(|e| wrong(e.what, e.cure))?;
-        faults.extend(plan.faults);
+        let with_dir = |mut fault: FaultPlan| {
+            fault.options.extend(dir.iter().map(|dir| (DIR.to_owned(), dir.clone())));
+            fault
+        };
+        faults.extend(plan.faults.into_iter().map(with_dir));
     }
     Ok(faults)
+}
+
+/// Takes `--dir DIR` out of the words of a fault.
+fn take_dir(words: &mut Vec<String>) -> Option<String> {
+    let position = words.iter().position(|word| word == "--dir" || word.starts_with("--dir="))?;
+    let word = words.remove(position);
+    match word.split_once('=') {
+        Some((_, dir)) => Some(dir.to_owned()),
+        None if position < words.len() => Some(words.remove(position)),
+        None => {
+            words.push(word);
+            None
+        }
+    }
+}
+
+/// A plan with these faults for a server that somebody else has started, which is asked at `url`.
+pub(super) fn of_running(
+    lines: &[String],
+    seed: Option<u64>,
+    url: &str,
+    catalog: &Catalog,
+) -> Result<Prepared, Failure> {
+    let kind = |line: &str| line.split_whitespace().next().and_then(find);
+    for line in lines {
+        let (what, cure) = match kind(line).map(|fault| fault.aim) {
+            Some(Aim::Server) => (
+                "only who has started a server can start it again, and this one is running",
+                "let its supervisor restart it (with --unit it is found again), or let the soak start it: --server",
+            ),
+            Some(Aim::Names) => (
+                "it is felt by who asks the resolver of a plan, and this server was started without it",
+                "write a plan in which the server or its load asks {resolver} (docs/faults.md)",
+            ),
+            _ => continue,
+        };
+        return Err(Failure::misuse(format!("--fault '{line}': {what}"), cure));
+    }
+    let mut plan = Plan::parse("--fault", PLAN, catalog)?;
+    plan.faults = asked(lines, catalog, true)?;
+    plan.seed = seed;
+    let mut prepared = prepare(plan, PLAN.to_owned(), catalog, Where::Here)?;
+    prepared.cells.truncate(1);
+    prepared.cells.iter_mut().for_each(|cell| url.clone_into(&mut cell.url));
+    Ok(prepared)
+}
+
+/// Refuses faults of the command line that would never be made, as the soak is over before.
+pub(super) fn check_times(faults: &[FaultPlan], lines: &[String], asked_s: f64) -> Result<(), Failure> {
+    let made = schedule_of_soak(faults, 0, asked_s);
+    let own = faults.len().saturating_sub(lines.len());
+    let is_made =
+        |number: &usize| made.iter().any(|moment| moment.number == *number && moment.at_s < asked_s);
+    match (own..faults.len()).find(|number| !is_made(number)) {
+        None => Ok(()),
+        Some(number) => Err(Failure::misuse(
+            format!(
+                "--fault '{}' would never be made: the soak is over after {}",
+                lines[number - own],
+                units::span(asked_s)
+            ),
+            "give an earlier --at, or a longer --for of the soak",
+        )),
+    }
+}
+
+/// A server that somebody else has started, for which faults are checked.
+pub(super) struct Running<'a> {
+    pub(super) url: &'a str,
+    /// Where it listens.
+    pub(super) address: SocketAddr,
+    pub(super) watch: Option<&'a Watch>,
+    /// Its processes are those of a unit, which a supervisor starts again.
+    pub(super) is_unit: bool,
+}
+
+/// Refuses what cannot be done to a server that somebody else has started.
+pub(super) fn check_running(
+    faults: &[FaultPlan],
+    lines: &[String],
+    server: &Running<'_>,
+) -> Result<(), Failure> {
+    for (plan, line) in faults.iter().zip(lines) {
+        let Some(fault) = find(&plan.kind) else { continue };
+        server
+            .check(fault, plan)
+            .map_err(|(what, cure)| Failure::misuse(format!("--fault '{line}': {what}"), cure))?;
+    }
+    Ok(())
+}
+
+impl Running<'_> {
+    /// What speaks against a fault, and what to do about it.
+    fn check(&self, fault: &Fault, plan: &FaultPlan) -> Result<(), (String, String)> {
+        let refused = |what: &str, cure: &str| Err((what.to_owned(), cure.to_owned()));
+        (fault.probe)().map_err(|missing| (missing.cause, missing.cure))?;
+        let dir = plan.options.iter().find(|(name, _)| name == DIR).map(|(_, dir)| dir);
+        if dir.is_some() && fault.aim != Aim::Directory {
+            return refused("--dir has no meaning for this fault", "leave --dir out");
+        }
+        match fault.aim {
+            Aim::Process | Aim::Cpus => self.check_processes(fault),
+            Aim::Address => self.check_address(fault),
+            Aim::Directory => match dir {
+                None => refused(
+                    "where the server keeps its files is not known",
+                    "say it: --fault 'disk-full --dir /mnt/data'",
+                ),
+                Some(dir) => can_be_filled(Path::new(dir)).map_err(|why| {
+                    (why, "name a directory on a small file system of the server's own".to_owned())
+                }),
+            },
+            Aim::Server | Aim::Names | Aim::Path | Aim::Nothing => Ok(()),
+        }
+    }
+
+    fn check_processes(&self, fault: &Fault) -> Result<(), (String, String)> {
+        let refused = |what: String, cure: &str| Err((what, cure.to_owned()));
+        let Some(first) = self.watch.and_then(Watch::first) else {
+            return refused(
+                "the processes of the server are not known".into(),
+                "give its first one with --pid, or its unit with --unit",
+            );
+        };
+        // Nothing takes back what is over as soon as it is made.
+        if fault.is_moment && fault.may_end_server && !self.is_unit {
+            return refused(
+                format!("nobody is known to start process {first} again"),
+                "give the unit that starts it again with --unit; or choose stop, which is taken back",
+            );
+        }
+        let table = ProcessTable::read();
+        let processes = table.of(first);
+        if processes.iter().any(|process| process.pid == std::process::id()) {
+            return refused(
+                format!("the soak itself is among the processes of {first}"),
+                "give the first process of the server alone with --pid",
+            );
+        }
+        let is_refused = |pid: u32| {
+            let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+            pid.is_some_and(|pid| test_kill_process(pid) == Err(rustix::io::Errno::PERM))
+        };
+        match processes.iter().find(|process| is_refused(process.pid)) {
+            Some(process) if fault.aim == Aim::Process => refused(
+                format!("process {} ({}) belongs to another user", process.pid, process.name),
+                "run the soak as that user, or as root",
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_address(&self, fault: &Fault) -> Result<(), (String, String)> {
+        let refused = |what: String, cure: &str| Err((what, cure.to_owned()));
+        if fault.speaks_http && !self.url.starts_with("http://") {
+            return refused(
+                format!("its clients speak HTTP without TLS, and {} is something else", self.url),
+                "take it out",
+            );
+        }
+        // Only an address of this machine can be bound.
+        if fault.takes.contains(&"share") && UdpSocket::bind((self.address.ip(), 0)).is_err() {
+            return refused(
+                format!(
+                    "{} is on another machine, and only packets that arrive here can be lost",
+                    self.address.ip()
+                ),
+                "run the soak where the server is; or choose latency or black-hole, which are made on the way",
+            );
+        }
+        Ok(())
+    }
 }
 
 /// A table of `faults` with the words of a command line. The error is the word that is none of an option.

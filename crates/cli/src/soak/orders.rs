@@ -4,38 +4,57 @@ use std::path::PathBuf;
 
 use pitot_host::CpuSplit;
 use pitot_lab::{Cell, Ground, Prepared, SoakPlan, Where, prepare, suite};
-use pitot_results::Failure;
-use pitot_soak::run::{LoadOrder, Server, SubjectOrder, Watch, Watched};
+use pitot_results::{Failure, stderr};
+use pitot_soak::run::{Faulted, LoadOrder, Server, SubjectOrder, Watch, Watched};
 use pitot_sys::control_group;
+use pitot_sys::processes::ProcessTable;
+use pitot_sys::tcp_sockets::listening;
 
 use super::{Soak, faults};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
 use crate::catalog::catalog;
 use crate::comparison::{self, Comparison, Folder};
 use crate::plan_text::PlanText;
 use crate::run::check;
 use crate::run::check::check_command;
 use crate::words;
+use pitot_fault::{Aim, find};
+use pitot_load::host_and_port;
 
 /// All cells of a plan run at the same time; more than these only disturb each other.
 const CELLS_MAX: usize = 12;
 /// A load runs until the soak ends it; this is what it is told.
 const LOAD_HOURS: u32 = 10_000;
 const CONNECTIONS: u32 = 8;
+/// So many addresses at which a server listens are shown.
+const SHOWN_MAX: usize = 3;
+/// How long each of several addresses of a server is tried.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What is run.
 pub(super) enum Target {
     /// The cells of a plan.
     Plan(Box<Prepared>),
-    /// A server that is running.
-    Running(String),
+    /// A server that is running, at this URL, and the plan of the faults that are made to it.
+    Running { url: String, faulted: Option<Box<Prepared>> },
 }
 
 impl Target {
+    /// The plan, also that of the faults of a server that is running.
+    pub(super) fn prepared(&self) -> Option<&Prepared> {
+        match self {
+            Target::Plan(prepared) => Some(prepared),
+            Target::Running { faulted, .. } => faulted.as_deref(),
+        }
+    }
+
     /// What a plan says of soaks.
     pub(super) fn soak(&self) -> Option<&SoakPlan> {
         match self {
             Target::Plan(prepared) => Some(&prepared.plan.soak),
-            Target::Running(_) => None,
+            Target::Running { .. } => None,
         }
     }
 
@@ -43,7 +62,7 @@ impl Target {
     pub(super) fn notes(&self) -> Vec<String> {
         match self {
             Target::Plan(prepared) => prepared.plan.notes.clone(),
-            Target::Running(_) => Vec::new(),
+            Target::Running { .. } => Vec::new(),
         }
     }
 
@@ -51,7 +70,7 @@ impl Target {
     pub(super) fn published(&self) -> Vec<String> {
         match self {
             Target::Plan(prepared) => pitot_report::soak::published(&prepared.plan.published),
-            Target::Running(_) => Vec::new(),
+            Target::Running { .. } => Vec::new(),
         }
     }
 
@@ -59,7 +78,7 @@ impl Target {
     pub(super) fn title(&self) -> String {
         match self {
             Target::Plan(prepared) => prepared.plan.title.clone(),
-            Target::Running(url) => url.clone(),
+            Target::Running { url, .. } => url.clone(),
         }
     }
 }
@@ -68,22 +87,20 @@ impl Soak {
     pub(super) fn target(&self) -> Result<Target, Failure> {
         let url = self.target.as_ref().filter(|target| target.contains("://"));
         if let Some(url) = url {
-            if let Some(fault) = self.faults.first() {
-                return Err(Failure::misuse(
-                    format!("--fault '{fault}' is for servers that the soak starts, and {url} is running"),
-                    "name the server with --server or in a plan, or use pitot fault beside the soak",
-                ));
+            if self.url.is_some() {
+                return Err(Failure::misuse("there are two URLs", "leave --url out"));
             }
-            if self.seed.is_some() {
-                return Err(Failure::misuse(
-                    "--seed is for faults at random, and none are made to a server that is running",
-                    "leave --seed out",
-                ));
-            }
-            return match &self.url {
-                None => Ok(Target::Running(url.clone())),
-                Some(_) => Err(Failure::misuse("there are two URLs", "leave --url out")),
+            let faulted = match self.faults[..] {
+                [] if self.seed.is_some() => {
+                    return Err(Failure::misuse(
+                        "--seed is for faults at random, and none are made",
+                        "leave --seed out, or add --fault",
+                    ));
+                }
+                [] => None,
+                _ => Some(Box::new(faults::of_running(&self.faults, self.seed, url, &catalog()?)?)),
             };
+            return Ok(Target::Running { url: url.clone(), faulted });
         }
         let mut prepared = self.prepared()?;
         if prepared.plan.soak.first {
@@ -164,7 +181,7 @@ impl Soak {
         if self.seed.is_some() {
             plan.seed = self.seed;
         }
-        plan.faults.extend(faults::asked(&self.faults, &catalog)?);
+        plan.faults.extend(faults::asked(&self.faults, &catalog, false)?);
         plan.duration_s = f64::from(LOAD_HOURS) * 3600.0;
         if self.target.is_none() {
             plan.title = self.servers.join(", ");
@@ -182,6 +199,43 @@ impl Soak {
         Ok(prepared)
     }
 
+    /// What makes faults to a server that is running, if all of them can be made.
+    fn faulted<'g>(
+        &self,
+        url: &str,
+        prepared: &'g Prepared,
+        ground: &'g Ground<'g>,
+        watch: Option<&Watch>,
+        loads: &[(String, LoadOrder)],
+    ) -> Result<Faulted<'g>, Failure> {
+        let (host, port) = host_and_port(url)?;
+        let (address, name) = (address(&host, port)?, join(&host, port));
+        let running = faults::Running { url, address, watch, is_unit: self.unit.is_some() };
+        faults::check_running(&prepared.plan.faults, &self.faults, &running)?;
+        let is_on_the_way = |line: &&String| {
+            line.split_whitespace().next().and_then(find).is_some_and(|f| f.aim == Aim::Path)
+        };
+        if let Some(line) = self.faults.iter().find(is_on_the_way) {
+            let elsewhere = loads.iter().find_map(|(load, order)| match order {
+                LoadOrder::Command(argv) => Some((load, leads_elsewhere(argv, &name)?)),
+                LoadOrder::OfCell => None,
+            });
+            if let Some((load, word)) = elsewhere {
+                return Err(Failure::misuse(
+                    format!(
+                        "--fault '{line}' is made on the way to {name}, and the load '{load}' goes elsewhere: {word}"
+                    ),
+                    "take that out of the load, or the fault",
+                ));
+            }
+        }
+        let cell = prepared
+            .cells
+            .first()
+            .ok_or_else(|| Failure::run("no fault can be made", "see pitot list faults"))?;
+        Ok(Faulted { server: Box::new(ground.server(&prepared.plan, cell)), address, name })
+    }
+
     /// The servers and loads.
     pub(super) fn orders<'g>(
         &self,
@@ -192,7 +246,7 @@ impl Soak {
     ) -> Result<Vec<SubjectOrder<'g>>, Failure> {
         let as_it_is = |word: &str| word.to_owned();
         match target {
-            Target::Running(url) => {
+            Target::Running { url, faulted } => {
                 let process = self.pid.map(|pid| watched(pid).map(Watch::Process));
                 let watch = process.or_else(|| self.unit.as_deref().map(unit)).transpose()?;
                 let mut loads = Vec::new();
@@ -209,7 +263,17 @@ impl Soak {
                     let argv = further(line, &place, (pitot, url, cpus), None, &as_it_is)?;
                     loads.push((line.clone(), LoadOrder::Command(argv)));
                 }
-                let server = Server::Running { watch, port: port(url) };
+                let faulted = match faulted {
+                    Some(prepared) => Some(self.faulted(url, prepared, ground, watch.as_ref(), &loads)?),
+                    None => None,
+                };
+                let port = host_and_port(url).ok().map(|(_, port)| port);
+                if let Some(elsewhere) =
+                    watch.as_ref().zip(port).and_then(|(watch, port)| elsewhere(watch, port))
+                {
+                    stderr::line(format_args!("warning: {elsewhere}"));
+                }
+                let server = Server::Running { watch, port, faulted };
                 Ok(vec![SubjectOrder { name: url.clone(), server, loads, faults: Vec::new() }])
             }
             Target::Plan(prepared) => {
@@ -230,6 +294,54 @@ impl Soak {
             }
         }
     }
+}
+
+/// What is said of processes that listen, and not at the port that is asked: they may be another server's, or behind a proxy.
+fn elsewhere(watch: &Watch, port: u16) -> Option<String> {
+    let pids = watch.pids();
+    let table = ProcessTable::read();
+    let addresses = listening(table.of_all(&pids).iter().map(|process| process.pid));
+    if addresses.is_empty() || addresses.iter().any(|address| address.port() == port) {
+        return None;
+    }
+    let shown: Vec<String> = addresses.iter().take(SHOWN_MAX).map(ToString::to_string).collect();
+    Some(format!(
+        "process {} listens at {}, and not at the port {port} of the URL: if it is another server, give the --pid or --unit of this one",
+        pids.first()?,
+        shown.join(", ")
+    ))
+}
+
+/// Where a server listens: of several addresses of its name the first that takes a connection, as a load does.
+fn address(host: &str, port: u16) -> Result<SocketAddr, Failure> {
+    let unknown = |why: String| {
+        Failure::misuse(
+            format!("where {host} is cannot be found out: {why}"),
+            "check the name, or write the address",
+        )
+    };
+    let addresses: Vec<SocketAddr> =
+        (host, port).to_socket_addrs().map_err(|e| unknown(e.to_string()))?.collect();
+    let takes = |address: &&SocketAddr| TcpStream::connect_timeout(address, CONNECT_TIMEOUT).is_ok();
+    let first = || addresses.first();
+    let found = if addresses.len() > 1 { addresses.iter().find(takes).or_else(first) } else { first() };
+    found.copied().ok_or_else(|| unknown("it has no address".into()))
+}
+
+/// Whether a load is led where its own options say, or asks for another host than the soak's.
+fn leads_elsewhere(argv: &[String], name: &str) -> Option<String> {
+    let is_option = |word: &&String| {
+        ["--resolve", "--resolver", "--unix"].contains(&word.split('=').next().unwrap_or_default())
+    };
+    let other = |word: &&String| {
+        word.contains("://") && host_and_port(word).is_ok_and(|(host, port)| join(&host, port) != name)
+    };
+    argv.iter().find(|word| is_option(word) || other(word)).cloned()
+}
+
+/// A host and a port in one word.
+fn join(host: &str, port: u16) -> String {
+    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
 /// The process that has this number now.
@@ -321,18 +433,6 @@ fn command(pitot: &str, url: &str, words: &[String], cpus: &CpuSplit) -> Vec<Str
     argv
 }
 
-/// The port of a URL, or that of its scheme.
-fn port(url: &str) -> Option<u16> {
-    let (scheme, rest) = url.split_once("://")?;
-    let authority = rest.split(['/', '?', '#']).next()?;
-    let named = authority.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
-    named.or(match scheme {
-        "http" => Some(80),
-        "https" => Some(443),
-        _ => None,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -357,10 +457,14 @@ mod tests {
     }
 
     #[test]
-    fn the_port_of_a_url_is_found() {
-        assert_eq!(port("http://127.0.0.1:8080/a:9"), Some(8080));
-        assert_eq!(port("https://h/a"), Some(443));
-        assert_eq!(port("http://[::1]:81"), Some(81));
-        assert_eq!(port("redis://h"), None);
+    fn a_load_that_goes_elsewhere_than_the_soak_is_seen() {
+        let of = |words: &str| {
+            let argv: Vec<String> = words.split(' ').map(str::to_owned).collect();
+            leads_elsewhere(&argv, "h:80")
+        };
+        assert_eq!(of("pitot load http://h/a -c 2 --host x"), None);
+        assert_eq!(of("pitot load http://h:81/ -c 2").as_deref(), Some("http://h:81/"));
+        assert_eq!(of("pitot load http://h/ --unix=/x").as_deref(), Some("--unix=/x"));
+        assert_eq!(join("::1", 80), "[::1]:80");
     }
 }

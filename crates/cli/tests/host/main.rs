@@ -542,3 +542,59 @@ fn what_is_set_at_every_boot_is_in_files_until_it_is_undone() {
         assert_eq!((fs::exists(file).unwrap(), sysctl("net.core.somaxconn")), (false, somaxconn));
     });
 }
+
+#[needs("user-namespaces")]
+#[test]
+fn a_file_that_is_read_at_boot_is_named_and_told_of_where_it_stays() {
+    in_namespaces("a_file_that_is_read_at_boot_is_named_and_told_of_where_it_stays", |place| {
+        let file = "/etc/sysctl.d/90-pitot.conf";
+        let said = |arguments: &[&str]| String::from_utf8_lossy(&place.run(arguments).stdout).into_owned();
+        let applied = said(&["apply", "net.core.somaxconn=77", "--persist"]);
+        assert!(applied.contains(&format!("{file}: nothing -> 2 lines")), "{applied}");
+        assert!(said(&["status"]).contains(file));
+        let own = format!("{}net/ipv4/tcp_sack = 0\n", fs::read_to_string(file).unwrap());
+        fs::write(file, own).unwrap();
+        let undone = said(&["undo"]);
+        let expected = format!("{file}: LEFT ALONE at 3 lines: ");
+        assert!(undone.contains(&expected) && undone.contains("IT IS READ AT EVERY BOOT"), "{undone}");
+    });
+}
+
+#[needs("user-namespaces")]
+#[test]
+fn what_a_profile_cannot_set_here_is_said_and_a_dry_run_says_the_same() {
+    in_namespaces("what_a_profile_cannot_set_here_is_said_and_a_dry_run_says_the_same", |place| {
+        let read_only = "mount --bind /proc/sys/net /proc/sys/net && mount -o remount,bind,ro /proc/sys/net";
+        assert!(Command::new("sh").args(["-c", read_only]).status().unwrap().success());
+        let of = |more: &[&str]| {
+            let output = place.run(&[&["apply", "--profile", "web"], more].concat());
+            String::from_utf8_lossy(&output.stdout).into_owned()
+        };
+        let applied = of(&[]);
+        assert!(applied.contains("net.core.somaxconn: left out, it is mounted read-only"), "{applied}");
+        assert!(
+            applied.contains("nothing can be changed here: ") && applied.contains("left out\n"),
+            "{applied}"
+        );
+        assert_eq!(of(&["--dry-run"]), applied);
+    });
+}
+
+#[test]
+fn a_profile_or_a_rule_that_is_typed_as_something_else_is_led_to_what_is_meant() {
+    for (word, what, cure) in [
+        ("web", "web is a profile", "pitot host apply --profile web"),
+        (
+            "somaxconn=9999",
+            "somaxconn is a rule, and takes no value: it is about net.core.somaxconn",
+            "apply somaxconn",
+        ),
+    ] {
+        let refused = Command::new(env!("CARGO_BIN_EXE_pitot"))
+            .args(["host", "apply", word, "--dry-run"])
+            .output()
+            .unwrap();
+        assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+        assert!(stderr(&refused).contains(what) && stderr(&refused).contains(cure), "{}", stderr(&refused));
+    }
+}

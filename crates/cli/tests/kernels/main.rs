@@ -67,7 +67,12 @@ fn a_plan_with_kernels_is_checked_before_a_guest_is_started() {
     assert!(code == Some(2) && said.contains("the kernel of the host is not in a guest"), "{said}");
     // The shortest time is that of the fewest repetitions, and what it tells to give in its place is taken.
     let (code, said) = of("[\"6.12\"]", "", &["--within", "1s", "--dry-run"]);
-    assert!(code == Some(2) && said.contains("6 repetitions of 1 cell take at least "), "{said}");
+    assert!(code == Some(2) && said.contains("6 repetitions of 1 cell take "), "{said}");
+    // One before to ask what it can run, and the trial of KVM.
+    assert!(
+        said.contains("and 8 starts of guests besides: ") && said.contains(" at most with KVM"),
+        "{said}"
+    );
     assert!(said.contains("give --repetitions 6"), "{said}");
     let (_, said) = of("[\"6.12\"]", "", &["--repetitions", "6", "--dry-run"]);
     assert!(said.contains("# 1 cell, 6 repetitions"), "{said}");
@@ -91,6 +96,9 @@ fn a_plan_with_kernels_is_checked_before_a_guest_is_started() {
     assert!(said.contains("# cell 1") && said.contains("pitot kernel install gvisor"), "{said}");
     let (code, said) = of("[\"a\"]", "[kernels.a]\nkernel = \"gvisor\"\nappend = \"quiet\"\n", &[]);
     assert!(code == Some(2) && said.contains("has no boot parameters"), "{said}");
+    let (code, said) = of("[\"host\", \"gvisor\"]", "", &["--within", "1s", "--dry-run"]);
+    assert!(code == Some(2) && said.contains("and 14 starts of the kernels besides"), "{said}");
+    assert!(!said.contains("emulated"), "{said}");
     let (code, said) = of("[\"host\", \"a\"]", "[kernels.a]\nkernel = \"6.12\"\n", &["--dry-run"]);
     assert!(code == Some(2) && said.contains("# skipped: host, loop+epoll-et"), "{said}");
     assert!(said.contains("no kernel `6.12`") || said.contains("not installed"), "{said}");

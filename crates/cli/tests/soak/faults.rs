@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use pitot_needs::needs;
 use pitot_soak::Soak;
-use pitot_soak::record::{EventKind, Fault};
+use pitot_soak::record::{Endings, EventKind, Fault};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -147,4 +147,170 @@ fn a_soak_that_is_killed_in_a_fault_takes_it_back_and_goes_on_with_the_next() {
     let report = Command::new(PITOT).args(arguments).current_dir(dir.path()).output().unwrap();
     let report: Value = serde_json::from_slice(&report.stdout).unwrap();
     assert_eq!(report["faults"].as_array().unwrap().len(), all.len(), "{report:#}");
+}
+
+/// The state of a process (proc_pid_stat(5)).
+fn state(pid: u32) -> char {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    stat.rsplit_once(')').unwrap().1.trim_start().chars().next().unwrap()
+}
+
+#[test]
+fn faults_are_made_to_a_server_that_was_running_already_and_it_is_left_as_it_was() {
+    let dir = tempfile::tempdir().unwrap();
+    let (server, address) = super::server::start("nothing");
+    let (url, pid) = (format!("http://{address}/"), server.0.id().to_string());
+    let arguments = [
+        &*url,
+        "--pid",
+        &pid,
+        "-c",
+        "4",
+        "-R",
+        "200",
+        "--for",
+        "9s",
+        "--interval",
+        "1s",
+        "-o",
+        "a.pitot",
+        "--fault",
+        "stop --at 2s --for 1s",
+        "--fault",
+        "latency --delay 200ms --at 4s --for 1s",
+        "--fault",
+        "cpu-hog --at 6s --for 500ms",
+        "--fault",
+        "slow-readers --at 7s --for 500ms",
+    ];
+    let output = soak(dir.path(), &arguments).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let recorded = Soak::open(&dir.path().join("a.pitot")).unwrap();
+    let kinds: Vec<&str> = recorded.faults.iter().map(|fault| fault.kind.as_str()).collect();
+    assert_eq!(kinds, ["stop", "latency", "cpu-hog", "slow-readers"], "{:#?}", recorded.faults);
+    assert!(recorded.faults.iter().all(|fault| fault.was_made && fault.effect.is_some()), "{recorded:#?}");
+    let [stopped, delayed, hogged, _] = &recorded.faults[..] else { unreachable!() };
+    assert!(stopped.what.contains(&format!("SIGSTOP to process {pid}")), "{stopped:#?}");
+    let service = stopped.effect.as_ref().unwrap().service.as_ref();
+    assert!(service.is_none_or(|service| service.first_reply_s.is_none_or(|s| s >= 0.9)), "{service:#?}");
+    assert!(length_s(delayed) >= 1.0 && hogged.what.contains("thread computes on each"), "{delayed:#?}");
+    // The way through the proxy stands until the loads have ended.
+    let totals = &recorded.loads[0].totals;
+    assert!(totals.completed > 500 && totals.errors == 0, "{totals:#?}");
+    assert!(recorded.loads[0].command.contains("--resolve"), "{}", recorded.loads[0].command);
+    assert!(!recorded.events.iter().any(|e| e.kind.is_hang() || e.kind == EventKind::ServerEnded));
+    assert!("SR".contains(state(server.0.id())), "{}", state(server.0.id()));
+}
+
+#[test]
+fn a_server_that_was_running_already_goes_on_when_the_soak_is_killed_in_a_fault() {
+    let dir = tempfile::tempdir().unwrap();
+    let (server, address) = super::server::start("nothing");
+    let (url, pid) = (format!("http://{address}/"), server.0.id());
+    let number = pid.to_string();
+    let arguments = [
+        &*url,
+        "--pid",
+        &number,
+        "-c",
+        "2",
+        "-R",
+        "50",
+        "--for",
+        "1h",
+        "--interval",
+        "1s",
+        "-o",
+        "a.pitot",
+        "--fault",
+        "stop --at 1s --for 10m",
+    ];
+    let mut lab =
+        Running(soak(dir.path(), &arguments).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap());
+    until("it is stopped", || (state(pid) == 'T').then_some(()));
+    lab.0.kill().unwrap();
+    lab.0.wait().unwrap();
+    until("it goes on", || (state(pid) != 'T').then_some(()));
+}
+
+#[needs("control-groups")]
+#[test]
+fn a_unit_is_killed_and_what_its_supervisor_starts_is_found_and_counts_as_no_end_of_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.pitot");
+    let (mut server, address) = super::server::start("nothing");
+    let (group, url) = (super::runs::Group::new(), format!("http://{address}/"));
+    group.enter(&server);
+    let arguments = [
+        &*url,
+        "--unit",
+        group.dir(),
+        "-c",
+        "2",
+        "-R",
+        "50",
+        "--for",
+        "1h",
+        "--interval",
+        "1s",
+        "-o",
+        "a.pitot",
+        "--fault",
+        "kill --at 2s",
+    ];
+    let mut lab =
+        Running(soak(dir.path(), &arguments).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap());
+    server.0.wait().unwrap();
+    let event = |kind| Soak::open(&path).ok()?.events.into_iter().find(|event| event.kind == kind);
+    let ended = until("its end is told", || event(EventKind::ServerEnded));
+    assert!(ended.sentence.contains("is gone in the fault kill; the load goes on"), "{ended:?}");
+    let again = Running(Command::new("sleep").arg("600").spawn().unwrap());
+    group.enter(&again);
+    until("its new start is told", || event(EventKind::ServerRestarted));
+    signal(lab.0.id(), Signal::INT);
+    assert_eq!(lab.0.wait().unwrap().code(), Some(1));
+    let recorded = Soak::open(&path).unwrap();
+    assert_eq!(recorded.subjects[0].endings, Endings::default(), "{:?}", recorded.events);
+    assert!(
+        recorded.faults[0].was_made && recorded.faults[0].what.contains("SIGKILL"),
+        "{:?}",
+        recorded.faults
+    );
+    drop(again);
+}
+
+#[test]
+fn what_cannot_be_done_to_a_server_that_runs_is_refused_before_the_soak() {
+    let dir = tempfile::tempdir().unwrap();
+    let (server, address) = super::server::start("nothing");
+    let (url, pid, own) =
+        (format!("http://{address}/"), server.0.id().to_string(), std::process::id().to_string());
+    for (pid, fault, more, why) in [
+        ("", "stop", "", "the processes of the server are not known"),
+        ("", "cpu-hog", "", "the processes of the server are not known"),
+        (&*pid, "kill", "", "nobody is known to start"),
+        (&own, "stop", "", "the soak itself is among"),
+        (&pid, "restart", "", "only who has started a server"),
+        (&pid, "dns-fails", "", "the resolver of a plan"),
+        (&pid, "disk-full", "", "--dir /mnt/data"),
+        (&pid, "disk-full --dir /tmp", "", "others need too"),
+        (&pid, "stop --dir /x", "", "--dir has no meaning"),
+        (&pid, "stop --at 30m", "", "the soak is over after 5 s"),
+        (&pid, "latency", "-c 1 http://127.0.0.1:1/", "goes elsewhere: http://127.0.0.1:1/"),
+        (&pid, "latency", "-c 1 --unix /x", "goes elsewhere: --unix"),
+    ] {
+        let mut arguments = vec![&*url, "--for", "5s", "-o", "a.pitot", "--fault", fault];
+        arguments.extend([pid].iter().filter(|pid| !pid.is_empty()).flat_map(|pid| ["--pid", *pid]));
+        arguments.extend([more].iter().filter(|more| !more.is_empty()).flat_map(|more| ["--load", *more]));
+        let output = soak(dir.path(), &arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", said(&output));
+        assert!(said(&output).contains(why), "{arguments:?}: {}", said(&output));
+    }
+    for fault in ["half-open", "slow-readers"] {
+        let arguments = [&*url.replace("http:", "redis:"), "--for", "5s", "-o", "a.pitot", "--fault", fault];
+        let output = soak(dir.path(), &arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+        assert!(said(&output).contains("its clients speak HTTP"), "{}", said(&output));
+    }
+    assert!(!dir.path().join("a.pitot").exists());
 }

@@ -222,10 +222,10 @@ fn the_process_of_a_running_server_may_end_and_the_load_goes_on() {
 }
 
 /// A control group of a test, with what it leaves of it.
-struct Group(PathBuf);
+pub(super) struct Group(PathBuf);
 
 impl Group {
-    fn new() -> Group {
+    pub(super) fn new() -> Group {
         let read = |path: &str| std::fs::read_to_string(path).unwrap();
         let (mounts, own) = (read("/proc/self/mountinfo"), read("/proc/self/cgroup"));
         let name = format!("pitot-test-unit-{}", std::process::id());
@@ -238,7 +238,11 @@ impl Group {
         Group(made.expect("a control group"))
     }
 
-    fn enter(&self, process: &Running) {
+    pub(super) fn dir(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+
+    pub(super) fn enter(&self, process: &Running) {
         std::fs::write(self.0.join("cgroup.procs"), process.0.id().to_string()).unwrap();
     }
 }
@@ -354,6 +358,23 @@ fn a_server_that_is_running_is_loaded_and_watched_and_left_alone() {
 }
 
 #[test]
+fn the_processes_of_another_server_are_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let (server, address) = super::server::start("nothing");
+    let (other, other_address) = super::server::start("nothing");
+    let url = format!("http://{address}/");
+    let said_of = |server: &Running, file: &str| {
+        let pid = server.0.id().to_string();
+        let output = soak(dir.path(), &[&url, "--pid", &pid, "--for", "1s", "-c", "1", "-o", file]).output();
+        said(&output.unwrap())
+    };
+    let wrong = said_of(&other, "a.pitot");
+    assert!(wrong.contains(&format!("listens at {other_address}, and not at the port ")), "{wrong}");
+    let right = said_of(&server, "b.pitot");
+    assert!(!right.contains("and not at the port"), "{right}");
+}
+
+#[test]
 fn mistakes_are_told_with_their_cure() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("text"), "no soak").unwrap();
@@ -370,7 +391,6 @@ fn mistakes_are_told_with_their_cure() {
         ),
         (vec!["http://127.0.0.1:1/", "--url", "http://x/", "--for", "5s"], "two URLs"),
         (vec!["http://127.0.0.1:1/", "--load", "-c '2", "--for", "5s"], "is not closed"),
-        (vec!["http://127.0.0.1:1/", "--fault", "stop", "--for", "5s"], "is running"),
         (
             vec!["--server", "loop+epoll-et", "--fault", "stpo", "--for", "5s"],
             "--fault 'stpo': `stpo` is not a fault",

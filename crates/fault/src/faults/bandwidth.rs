@@ -13,6 +13,7 @@ pub(super) static FAULT: Fault = Fault {
     is_moment: false,
     may_end_server: false,
     can_silence: true,
+    speaks_http: false,
     probe: || Ok(()),
     means: Means::Path(|options| {
         let condition = Condition { bytes_per_s: Some(options.bytes_per_s), ..Condition::default() };

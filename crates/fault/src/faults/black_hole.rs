@@ -14,6 +14,7 @@ pub(super) static FAULT: Fault = Fault {
     is_moment: false,
     may_end_server: false,
     can_silence: true,
+    speaks_http: false,
     probe: || Ok(()),
     means: Means::Path(|_| {
         (Condition { black_hole: true, ..Condition::default() }, "nothing passes".to_owned())

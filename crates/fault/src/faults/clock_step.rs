@@ -15,6 +15,7 @@ pub(super) static FAULT: Fault = Fault {
     is_moment: true,
     may_end_server: false,
     can_silence: false,
+    speaks_http: false,
     probe: || {
         Err(Unavailable {
             what: "a step of the clock".into(),

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
+use pitot_meter::units;
+
 use crate::entry::{Aim, Begun, Fault, Means};
 
 pub(super) static FAULT: Fault = Fault {
@@ -17,6 +19,7 @@ pub(super) static FAULT: Fault = Fault {
     is_moment: false,
     may_end_server: false,
     can_silence: false,
+    speaks_http: false,
     probe: || Ok(()),
     means: Means::Program {
         begin: |options, _| {
@@ -25,7 +28,8 @@ pub(super) static FAULT: Fault = Fault {
                 cpus => cpus.to_vec(),
             };
             let hogs = Hogs::start(&cpus, options.threads);
-            let what = format!("{} threads compute on each of the CPUs {cpus:?}", options.threads);
+            let threads = units::counted(options.threads as u64, "thread computes", "threads compute");
+            let what = format!("{threads} on each of the CPUs {cpus:?}");
             Ok(Begun { what, held: Some(Box::new(hogs)) })
         },
         undo: |_| Ok(false),

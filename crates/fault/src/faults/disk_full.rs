@@ -29,6 +29,7 @@ pub(super) static FAULT: Fault = Fault {
     is_moment: false,
     may_end_server: true,
     can_silence: true,
+    speaks_http: false,
     probe: || Ok(()),
     means: Means::Program {
         begin,
@@ -110,6 +111,14 @@ impl Drop for Filler {
             let _ = thread.join();
         }
     }
+}
+
+/// Whether the file system of a directory may be filled by this fault. The error is a sentence.
+///
+/// # Errors
+/// If others need it too, or it has much room.
+pub fn can_be_filled(dir: &Path) -> Result<(), String> {
+    check(dir).map(drop)
 }
 
 /// How much is free, if the file system may be filled.

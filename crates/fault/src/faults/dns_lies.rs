@@ -15,6 +15,7 @@ pub(super) static FAULT: Fault = Fault {
     is_moment: false,
     may_end_server: false,
     can_silence: true,
+    speaks_http: false,
     probe: || Ok(()),
     means: Means::Names(|options| match options.lie {
         None => (Reply::Code(NXDOMAIN), "no name exists (NXDOMAIN)".to_owned()),

@@ -13,6 +13,7 @@ pub(super) static FAULT: Fault = Fault {
     is_moment: false,
     may_end_server: false,
     can_silence: false,
+    speaks_http: false,
     probe: || Ok(()),
     means: Means::Program {
         begin: |options, _| begin(options, Habit::Garbage { seed: options.seed }, "send random bytes"),

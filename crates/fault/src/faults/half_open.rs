@@ -14,6 +14,7 @@ pub(super) static FAULT: Fault = Fault {
     is_moment: false,
     may_end_server: false,
     can_silence: true,
+    speaks_http: true,
     probe: || Ok(()),
     means: Means::Program {
         begin: |options, _| begin(options, Habit::HalfOpen, "have sent half a request"),

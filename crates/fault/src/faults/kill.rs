@@ -19,6 +19,7 @@ pub(super) static FAULT: Fault = Fault {
     is_moment: true,
     may_end_server: true,
     can_silence: true,
+    speaks_http: false,
     probe: || Ok(()),
     means: Means::Program { begin, undo: |_| Ok(false) },
 };

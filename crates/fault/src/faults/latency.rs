@@ -16,6 +16,7 @@ pub(super) static FAULT: Fault = Fault {
     is_moment: false,
     may_end_server: false,
     can_silence: true,
+    speaks_http: false,
     probe: || Ok(()),
     means: Means::Path(|options| {
         let nanos = |seconds: f64| Nanos((seconds * 1e9) as u64);
@@ -24,7 +25,11 @@ pub(super) static FAULT: Fault = Fault {
             jitter: nanos(options.jitter_s),
             ..Condition::default()
         };
-        let what = format!("replies are delayed by {} and up to {} more", condition.delay, condition.jitter);
+        let more = match condition.jitter {
+            Nanos(0) => String::new(),
+            jitter => format!(" and up to {jitter} more"),
+        };
+        let what = format!("replies are delayed by {}{more}", condition.delay);
         (condition, what)
     }),
 };

@@ -23,6 +23,7 @@ pub(super) static FAULT: Fault = Fault {
     is_moment: false,
     may_end_server: false,
     can_silence: true,
+    speaks_http: false,
     probe,
     means: Means::Program { begin, undo },
 };

@@ -19,6 +19,8 @@ mod restart;
 mod slow_readers;
 mod stop;
 
+pub use disk_full::can_be_filled;
+
 use crate::entry::Fault;
 
 /// All faults, in the order in which they are listed.

@@ -13,6 +13,7 @@ pub(super) static FAULT: Fault = Fault {
     is_moment: false,
     may_end_server: false,
     can_silence: true,
+    speaks_http: false,
     probe: || Ok(()),
     means: Means::Path(|_| {
         (Condition { reset: true, ..Condition::default() }, "connections are reset".to_owned())

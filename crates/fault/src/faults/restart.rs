@@ -14,6 +14,7 @@ pub(super) static FAULT: Fault = Fault {
     is_moment: false,
     may_end_server: true,
     can_silence: true,
+    speaks_http: false,
     probe: || Ok(()),
     means: Means::Starter,
 };

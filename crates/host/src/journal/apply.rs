@@ -204,20 +204,32 @@ fn taken_back(journal: &mut Journal, machine: &Machine, batch: u64, mut failure:
     failure
 }
 
+/// What would become of a change, were it made now: as far as that can be said without making it.
+///
+/// # Errors
+/// If there is no such setting.
+pub fn foreseen(machine: &Machine, want: &Wanted) -> Result<Applied, Failure> {
+    let Change { key, value } = &want.change;
+    let setting = kind(key)?;
+    let skipped = |why: String| Ok(Applied::Skipped { key: key.clone(), why });
+    match setting.read(machine, key) {
+        Err(e) => skipped(reason(key, &e)),
+        Ok(found) if same(&found, value) => Ok(Applied::Already { key: key.clone(), value: found }),
+        Ok(found) => match setting.may_write(machine, key) {
+            Err(e) => skipped(lack(setting, key, &e)),
+            Ok(()) => Ok(Applied::Changed { key: key.clone(), found, now: value.clone() }),
+        },
+    }
+}
+
 fn one(journal: &mut Journal, machine: &Machine, batch: u64, want: &Wanted) -> Result<Applied, Failure> {
     let Change { key, value } = &want.change;
     let setting = kind(key)?;
     let skipped = |why: String| Applied::Skipped { key: key.clone(), why };
-    let found = match setting.read(machine, key) {
-        Ok(found) => found,
-        Err(e) => return Ok(skipped(reason(key, &e))),
+    let found = match foreseen(machine, want)? {
+        Applied::Changed { found, .. } => found,
+        outcome => return Ok(outcome),
     };
-    if same(&found, value) {
-        return Ok(Applied::Already { key: key.clone(), value: found });
-    }
-    if let Err(e) = setting.may_write(machine, key) {
-        return Ok(skipped(lack(setting, key, &e)));
-    }
     let id = journal.next_id();
     let mut entry = Entry {
         id,

@@ -42,7 +42,7 @@ use pitot_results::Failure;
 
 use crate::machine::Machine;
 
-pub use apply::{Applied, Wanted, apply, check, check_for_root};
+pub use apply::{Applied, Wanted, apply, check, check_for_root, foreseen};
 pub use faults::{TakeBack, forget_faults, left_faults, note_faults};
 pub use place::{PLACE, PLACE_VARIABLE, place};
 pub use record::FaultNote;

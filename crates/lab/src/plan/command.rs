@@ -59,12 +59,16 @@ impl Plan {
         self.faults.iter().any(|fault| find(&fault.kind).is_some_and(|fault| fault.aim == Aim::Names))
     }
 
-    /// What a load is told so that faults can be judged by it.
-    pub(crate) fn load_options_for_faults(&self) -> Vec<String> {
-        match self.faults[..] {
-            [] => Vec::new(),
-            _ => vec!["--steps".into(), format!("{}ms", STEP_NS / 1_000_000)],
+    /// What a load is told so that faults can be judged by it; how long it waits after an error only where it does not say so.
+    pub(crate) fn load_options_for_faults(&self, has_back_off: bool) -> Vec<String> {
+        if self.faults.is_empty() {
+            return Vec::new();
         }
+        let mut options = vec!["--steps".into(), format!("{}ms", STEP_NS / 1_000_000)];
+        if !has_back_off {
+            options.extend(["--back-off".into(), BACK_OFF.into()]);
+        }
+        options
     }
 }
 
@@ -139,12 +143,9 @@ impl Cell {
             argv.extend(["--duration".into(), show_duration(plan.duration_s)]);
         }
         if self.program.is_none() {
-            argv.extend(plan.load_options_for_faults());
+            argv.extend(plan.load_options_for_faults(self.load.get("back-off").is_some()));
             if plan.keeps.is_some() {
                 argv.push("--receipts".into());
-            }
-            if !plan.faults.is_empty() && self.load.get("back-off").is_none() {
-                argv.extend(["--back-off".into(), BACK_OFF.into()]);
             }
         }
         if self.takes.cpus {

@@ -54,7 +54,7 @@ pub use hosts::push;
 pub use local::{Guardian, Leftovers};
 pub use lock::{OtherRun, RunLock};
 pub use part::{Part, PartCell, check_part};
-pub use prepare::{Prepared, ShownCell, Where, prepare};
+pub use prepare::{GUEST_START_MAX_S, Prepared, ShownCell, Where, prepare};
 pub use repetition::FaultNews;
 pub use request::{Caller, Place, Request, Work};
 pub use standing::{Ground, StandingLoad, StandingServer};

@@ -7,8 +7,8 @@ use pitot_results::Failure;
 
 use crate::catalog::Catalog;
 use crate::plan::{
-    Cell, CellServer, GVISOR_KERNEL, HOST_KERNEL, Host, HostLimits, Measure, OWN, Placement, Plan, Program,
-    REPLICATE_FACTOR, RESOLVER, SERVER_FACTOR, ServerSpec, SkipKind, SkipRecord, expand, label,
+    Cell, CellServer, GVISOR_KERNEL, HOST_KERNEL, Host, HostLimits, KernelUse, Measure, OWN, Placement, Plan,
+    Program, REPLICATE_FACTOR, RESOLVER, SERVER_FACTOR, ServerSpec, SkipKind, SkipRecord, expand, label,
 };
 use crate::runfile::masked::levels;
 use crate::statistics::MEDIAN_REPETITIONS_MIN;
@@ -29,6 +29,11 @@ pub(super) const MOMENT_S: f64 = 0.2;
 pub(super) const OVERHEAD_S: f64 = 0.3;
 /// Seconds that a load takes that has no duration.
 const UNTIMED_GUESS_S: f64 = 0.5;
+
+/// With KVM a guest starts within so many seconds, or the processor is emulated: the trial of KVM waits no longer.
+pub const GUEST_START_MAX_S: f64 = 15.0;
+/// CPU time that the start of a guest takes on an emulated processor, seconds, as docs/kernels.md has measured it.
+const EMULATED_START_S: f64 = 40.0;
 
 /// All looks at servers in the trial together take at most this part of a run.
 pub(super) const LOOKS_SHARE: f64 = 0.2;
@@ -346,18 +351,7 @@ impl Prepared {
     /// If the time is too short for a decision, or is not known before.
     pub fn fit(&mut self, within_s: f64) -> Result<(), Failure> {
         if self.plan.is_in_guests() {
-            let least_s = (self.block_s() * MEDIAN_REPETITIONS_MIN as f64).ceil();
-            return Err(Failure::misuse(
-                format!(
-                    "how long a plan that varies the kernel takes is not known before its guests have started: \
-                     {MEDIAN_REPETITIONS_MIN} repetitions of {} take at least {least_s:.0} s, the starts of guests besides, and \
-                     far longer where their processor is emulated",
-                    counted(self.cells.len() as u64, "cell", "cells")
-                ),
-                format!(
-                    "leave --within out and give --repetitions {MEDIAN_REPETITIONS_MIN}, the fewest with an interval"
-                ),
-            ));
+            return Err(self.unknown_on_kernels());
         }
         let (trial_s, repetitions) = (trial_s(&self.cells), self.plan.repetitions);
         self.has_no_time_to_look = self.fit_beside(within_s, trial_s + self.looks_s(within_s)).is_err();
@@ -366,6 +360,42 @@ impl Prepared {
             self.fit_beside(within_s, trial_s)?;
         }
         Ok(())
+    }
+
+    /// Why no time is kept by a plan that varies the kernel, and what of the time that it takes is known.
+    fn unknown_on_kernels(&self) -> Failure {
+        let mut kernels: Vec<KernelUse> = Vec::new();
+        for kernel in self.cells.iter().filter_map(|cell| self.plan.kernel_of(&cell.factors)) {
+            if kernels.iter().all(|known| known.name != kernel.name) {
+                kernels.push(kernel);
+            }
+        }
+        let least_s = (self.block_s() * MEDIAN_REPETITIONS_MIN as f64).ceil();
+        let cells = counted(self.cells.len() as u64, "cell", "cells");
+        // Each is asked first what it can run.
+        let starts = |kernels: usize| kernels * (MEDIAN_REPETITIONS_MIN + 1);
+        let besides = match kernels.iter().filter(|kernel| kernel.is_guest()).count() {
+            0 => format!("and {} starts of the kernels besides", starts(kernels.len())),
+            guests => {
+                // KVM is tried once.
+                let guests = starts(guests) + 1;
+                let most_s = least_s + guests as f64 * GUEST_START_MAX_S;
+                format!(
+                    "and {guests} starts of guests besides: {most_s:.0} s at most with KVM, where a guest starts within \
+                     {GUEST_START_MAX_S:.0} s. Where the processor is emulated a start takes some {EMULATED_START_S:.0} s of a CPU, and \
+                     cells take many times as long"
+                )
+            }
+        };
+        Failure::misuse(
+            format!(
+                "how long a plan that varies the kernel takes is not known before: {MEDIAN_REPETITIONS_MIN} repetitions of {cells} take \
+                 {least_s:.0} s, {besides}"
+            ),
+            format!(
+                "leave --within out and give --repetitions {MEDIAN_REPETITIONS_MIN}, the fewest with an interval"
+            ),
+        )
     }
 
     /// The same where so many seconds go to the trial.

@@ -1,8 +1,11 @@
 //! Servers and loads that stand for as long as their owner wants, outside of repetitions: those of a run of days.
 //!
+//! A server may also be one that somebody else has started: then nothing is done to it but faults.
+//!
 //! They are started as repetitions start theirs, by the same commands and with the same signs of readiness, and end with
 //! the lab, whatever ends it (the guardian).
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -18,7 +21,8 @@ use crate::plan::{Cell, Placement, Plan};
 use super::executor::{Account, AddressChoice, Command, Executor, Machine, Role};
 use super::local::{Guardian, ThisMachine};
 use super::repetition::{
-    Abort, Context, FaultNews, Faults, MEASURED_FROM, Readiness, Shared, lead_through_proxy, start, stop,
+    Abort, Context, FaultNews, Faults, MEASURED_FROM, Readiness, Shared, lead_through_proxy, quit_between,
+    start, stop,
 };
 
 /// Between two looks whether a program has ended.
@@ -72,6 +76,7 @@ impl<'a> Ground<'a> {
             is_up: false,
             is_away: false,
             starting: None,
+            running_pid: None,
         }
     }
 
@@ -121,6 +126,8 @@ pub struct StandingServer<'g> {
     is_away: bool,
     /// How far it is when it is started again.
     starting: Option<Readiness>,
+    /// The first process of one that somebody else has started.
+    running_pid: Option<u32>,
 }
 
 impl StandingServer<'_> {
@@ -138,6 +145,31 @@ impl StandingServer<'_> {
         })?;
         self.is_up = true;
         Ok(())
+    }
+
+    /// Takes one that somebody else has started and that listens at `address`: nothing is done to it but faults, and it is not to be
+    /// stopped. The error is a sentence.
+    ///
+    /// # Errors
+    /// If what makes faults on the way cannot be started.
+    pub fn take_running(&mut self, address: SocketAddr) -> Result<(), String> {
+        let number = self.ground.number();
+        self.with(|context| {
+            context.at.dir = context.executor.begin(number, AddressChoice::Server)?.dir;
+            context.at.address = address.to_string();
+            lead_through_proxy(context)
+        })?;
+        self.is_up = true;
+        Ok(())
+    }
+
+    /// Says which is the first process now of one that somebody else has started. While it has none, what is due waits.
+    pub fn aim(&mut self, pid: Option<u32>) {
+        self.is_away = pid.is_none();
+        if let Some((at, pid)) = self.at.as_mut().zip(pid.filter(|_| pid != self.running_pid)) {
+            at.server_cpus = cpus_of(pid).unwrap_or_default();
+        }
+        self.running_pid = pid;
     }
 
     /// Starts one again that has ended, at the same address and in the same directory, beside the same helpers; or looks how far it
@@ -193,7 +225,7 @@ impl StandingServer<'_> {
     pub fn end_faults(&mut self, news: &mut Vec<FaultNews>) -> Result<(), String> {
         self.with_faults(news, |faults, context| {
             faults.forget_due();
-            faults.finish(context)
+            faults.take_all_back(context)
         })
     }
 
@@ -248,9 +280,10 @@ impl StandingServer<'_> {
         Some(reason)
     }
 
-    /// What other loads of it are told beside their own options, so that faults can be judged by them.
-    pub fn load_options_for_faults(&self) -> Vec<String> {
-        self.plan.load_options_for_faults()
+    /// What loads with this command line are told besides, so that faults can be judged by them.
+    pub fn load_options_for_faults(&self, argv: &[String]) -> Vec<String> {
+        let says_it = |word: &String| word.split('=').next() == Some("--back-off");
+        self.plan.load_options_for_faults(argv.iter().any(says_it))
     }
 
     /// Where it keeps what it acknowledges, if the plan says that.
@@ -317,6 +350,8 @@ impl StandingServer<'_> {
     /// Takes away what is left of it: processes and its directory.
     pub fn clear(&mut self) {
         if std::mem::take(&mut self.is_up) {
+            // One that does not end is killed with the rest.
+            let _ = self.with(quit_between);
             self.executor.finish();
             (self.at, self.helpers_started) = (None, 0);
         }
@@ -335,6 +370,7 @@ impl StandingServer<'_> {
         let context = Context::new(shared, self.cell, &mut *self.executor);
         let mut context = Context {
             counts_cpu: true,
+            running_pid: self.running_pid,
             proxy: self.proxy.take(),
             helpers_started: self.helpers_started,
             ..context
@@ -350,6 +386,13 @@ impl StandingServer<'_> {
             Abort::Interrupted => "it was interrupted".into(),
         })
     }
+}
+
+/// The CPUs on which a process may run (proc_pid_status(5)).
+fn cpus_of(pid: u32) -> Option<String> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    Some(list.trim().to_owned())
 }
 
 /// A load under way.

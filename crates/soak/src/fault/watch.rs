@@ -141,6 +141,14 @@ impl FaultWatch {
             || open.any(|open| open.ended_ns.is_none_or(|ended_ns| now_ns < ended_ns + GRACE_NS))
     }
 
+    /// The kind of the fault of which a server may have died now.
+    pub(crate) fn reason_of_death(&self, now_ns: u64) -> Option<&str> {
+        let may_end = |open: &&Open| find(&open.fault.kind).is_some_and(|fault| fault.may_end_server);
+        let is_near = |open: &&Open| open.ended_ns.is_none_or(|ended_ns| now_ns < ended_ns + GRACE_NS);
+        let mut open = self.open.iter().chain(&self.long).filter(may_end);
+        open.find(is_near).map(|open| &*open.fault.kind)
+    }
+
     /// The faults of which all is known that will be, with what their clients saw; at the end of a soak, all of them.
     pub(crate) fn judged(&mut self, now_ns: u64, is_end: bool) -> Vec<Fault> {
         let mut judged = Vec::new();

@@ -35,7 +35,7 @@ use crate::record::{Endings, Event, Fault, Load, Loss, Sample, State, Subject};
 use crate::throttle::ThrottleWatch;
 use counts::LoadCounts;
 use on_event::OnEvent;
-pub use order::{LoadOrder, Server, SubjectOrder, Watch, Watched};
+pub use order::{Faulted, LoadOrder, Server, SubjectOrder, Watch, Watched};
 pub use status::{LoadStatus, ServerStatus, Status};
 use status::{told, told_of_fault};
 pub use subject::never_answered;
@@ -181,10 +181,15 @@ impl<'g> Run<'g> {
         let (mut load_id, mut schedules) = (0, Vec::new());
         for (id, order) in (1..).zip(orders) {
             let mut subject = RunningSubject::new(id, order.name, order.server);
-            if let Server::Standing(server) = &mut subject.server {
-                server
+            match &mut subject.server {
+                Server::Standing(server) => server
                     .start()
-                    .map_err(|reason| not_started(&subject.name, &reason, &server.output_tail()))?;
+                    .map_err(|reason| not_started(&subject.name, &reason, &server.output_tail()))?,
+                Server::Running { faulted: Some(faulted), .. } => faulted.begin().map_err(|reason| {
+                    let what = format!("faults of {} cannot be made: {reason}", subject.name);
+                    Failure::run(what, "check the limits on processes and descriptors")
+                })?,
+                Server::Running { faulted: None, .. } => {}
             }
             if let Some(dir) = subject.server.kept_dir() {
                 std::fs::read_dir(&dir).map_err(|e| not_kept(&subject.name, &dir, &e))?;
@@ -214,7 +219,7 @@ impl<'g> Run<'g> {
         let origin = Origin { ns: now().0, at_s: self.settings.offset_s };
         for (subject, faults) in self.subjects.iter_mut().zip(schedules) {
             subject.faults.set_origin(origin);
-            if let Server::Standing(server) = &mut subject.server {
+            if let Some(server) = subject.server.faulted() {
                 server.begin_faults(faults, self.settings.done_s);
             }
         }

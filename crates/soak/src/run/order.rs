@@ -1,6 +1,7 @@
 //! What is run: servers with their loads.
 
 use std::collections::HashSet;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use pitot_lab::StandingServer;
@@ -18,7 +19,36 @@ pub enum Server<'a> {
         watch: Option<Watch>,
         /// The port on which it listens.
         port: Option<u16>,
+        /// How faults are made to it, if any are.
+        faulted: Option<Faulted<'a>>,
     },
+}
+
+/// How faults are made to a server that is running already.
+pub struct Faulted<'a> {
+    /// What makes them.
+    pub server: Box<StandingServer<'a>>,
+    /// Where the server listens.
+    pub address: SocketAddr,
+    /// Its host and port, as its loads name them.
+    pub name: String,
+}
+
+impl Faulted<'_> {
+    /// Begins, before any load does.
+    pub(super) fn begin(&mut self) -> Result<(), String> {
+        self.server.take_running(self.address)
+    }
+
+    /// A load's command line, with what it needs so that faults reach it and can be judged by it.
+    fn load_argv(&self, words: &[String]) -> Vec<String> {
+        let mut argv = words.to_vec();
+        argv.extend(self.server.load_options_for_faults(words));
+        if self.server.load_address() != self.server.address() {
+            argv.extend(["--resolve".to_owned(), format!("{}:{}", self.name, self.server.load_address())]);
+        }
+        argv
+    }
 }
 
 /// A process that is not the soak's own, by its number and its start: numbers are given again.
@@ -90,8 +120,16 @@ impl Watch {
         }
     }
 
+    /// The first process now, if there is one.
+    pub fn first(&self) -> Option<u32> {
+        match self {
+            Watch::Process(process) => process.is_alive().then_some(process.pid),
+            Watch::Group(group) => group.first.filter(|first| first.is_alive()).map(|first| first.pid),
+        }
+    }
+
     /// The first processes. Descendants and sessions of each are its own.
-    fn pids(&self) -> Vec<u32> {
+    pub fn pids(&self) -> Vec<u32> {
         match self {
             Watch::Process(process) => vec![process.pid],
             Watch::Group(group) => {
@@ -133,12 +171,26 @@ pub struct SubjectOrder<'a> {
     pub faults: Schedule,
 }
 
-impl Server<'_> {
+impl<'a> Server<'a> {
     /// The command line that starts it; empty if it was running already.
     pub(super) fn command(&self) -> String {
         match self {
             Server::Standing(server) => server.argv().join(" "),
             Server::Running { .. } => String::new(),
+        }
+    }
+
+    /// What makes faults to it, if any are made.
+    pub(super) fn faulted(&mut self) -> Option<&mut StandingServer<'a>> {
+        match self {
+            Server::Standing(server) => Some(server),
+            Server::Running { watch, faulted, .. } => {
+                let server = &mut faulted.as_mut()?.server;
+                if let Some(watch) = watch {
+                    server.aim(watch.first());
+                }
+                Some(server)
+            }
         }
     }
 
@@ -152,10 +204,14 @@ impl Server<'_> {
             }
             (LoadOrder::OfCell, Server::Running { .. }) => Vec::new(),
             (LoadOrder::Command(words), Server::Standing(server)) => {
-                let words = words.iter().map(|word| server.fill_load(word));
-                words.chain(server.load_options_for_faults()).collect()
+                let mut argv: Vec<String> = words.iter().map(|word| server.fill_load(word)).collect();
+                argv.extend(server.load_options_for_faults(words));
+                argv
             }
-            (LoadOrder::Command(words), Server::Running { .. }) => words.clone(),
+            (LoadOrder::Command(words), Server::Running { faulted: Some(faulted), .. }) => {
+                faulted.load_argv(words)
+            }
+            (LoadOrder::Command(words), Server::Running { faulted: None, .. }) => words.clone(),
         }
     }
 

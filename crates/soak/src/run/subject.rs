@@ -49,6 +49,8 @@ pub(super) struct RunningSubject<'g> {
     start_at_s: f64,
     back_off: BackOff,
     pub(super) endings: Endings,
+    /// It is gone of a fault, which is no end of its own; neither is its return a start again.
+    is_gone_of_fault: bool,
     /// Its first process and CPU time at the end of the last interval, nanoseconds.
     cpu_ns: Option<(u32, u64, Instant)>,
     /// Replies since then.
@@ -86,6 +88,7 @@ impl<'g> RunningSubject<'g> {
             start_at_s: 0.0,
             back_off: BackOff::default(),
             endings: Endings::default(),
+            is_gone_of_fault: false,
             cpu_ns: None,
             replies: 0,
             hangs: HangWatch::default(),
@@ -111,7 +114,7 @@ impl<'g> RunningSubject<'g> {
         events: &mut Vec<Event>,
         turn: fn(&mut StandingServer<'g>, &mut Vec<FaultNews>) -> Result<(), String>,
     ) -> Vec<Fault> {
-        let Server::Standing(server) = &mut self.server else { return Vec::new() };
+        let Some(server) = self.server.faulted() else { return Vec::new() };
         let mut news = Vec::new();
         if let Err(reason) = turn(server, &mut news) {
             let sentence = format!("a fault of {}: {reason}", self.name);
@@ -134,7 +137,7 @@ impl<'g> RunningSubject<'g> {
             && let Some((sentence, tail)) = self.death()
         {
             self.cpu_ns = None;
-            self.endings.deaths += 1;
+            self.endings.deaths += u64::from(!self.is_gone_of_fault);
             // One that the soak has not started goes on under load: it may come back by itself, or have another process.
             if matches!(self.server, Server::Standing(_)) {
                 self.is_up = false;
@@ -164,7 +167,10 @@ impl<'g> RunningSubject<'g> {
                 if matches!(watch, Some(Watch::Process(_))) {
                     *watch = None;
                 }
-                let sentence = format!("process {gone} of {} is gone; the load goes on", self.name);
+                let fault = self.faults.reason_of_death(now().0);
+                self.is_gone_of_fault = fault.is_some();
+                let why = fault.map(|kind| format!(" in the fault {kind}")).unwrap_or_default();
+                let sentence = format!("process {gone} of {} is gone{why}; the load goes on", self.name);
                 Some((sentence, String::new()))
             }
         }
@@ -175,7 +181,7 @@ impl<'g> RunningSubject<'g> {
         let Server::Running { watch: Some(watch), .. } = &mut self.server else { return None };
         let first = watch.take_back()?;
         self.started_again_s = Some(now_s);
-        self.endings.restarts += 1;
+        self.endings.restarts += u64::from(!std::mem::take(&mut self.is_gone_of_fault));
         let sentence = format!("{} was started again, as process {first}", self.name);
         Some(self.event(now_s, EventKind::ServerRestarted, sentence, String::new()))
     }
@@ -387,15 +393,16 @@ impl<'g> RunningSubject<'g> {
         self.faults.judged(now().0, true)
     }
 
-    /// Ends a server that the soak has started, and looks through what it kept. What was lost, and with the other events
+    /// Ends a server that the soak has started, or what makes faults to another, and looks through what it kept. What was lost, and with the other events
     /// one if it could not be ended as it should.
     pub(super) fn stop_server(&mut self, now_s: f64, events: &mut Vec<Event>) -> Vec<Loss> {
-        let Server::Standing(server) = &mut self.server else { return Vec::new() };
-        if let Some(reason) = server.stop().err().filter(|_| self.is_up) {
+        if let Server::Standing(server) = &mut self.server
+            && let Some(reason) = server.stop().err().filter(|_| self.is_up)
+        {
             events.push(self.event(now_s, EventKind::ServerEnded, reason, String::new()));
         }
         let losses = self.look_for_kept(now_s, true, events);
-        if let Server::Standing(server) = &mut self.server {
+        if let Some(server) = self.server.faulted() {
             server.clear();
         }
         losses

@@ -378,6 +378,11 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_is_said_of_the_start_of_a_guest_is_what_the_trial_of_kvm_allows() {
+        assert_eq!(pitot_kernel::TRIAL.as_secs_f64(), pitot_lab::GUEST_START_MAX_S);
+    }
+
+    #[test]
     fn the_programs_of_all_commands_go_into_a_guest() {
         let plan = "[server]\nprotocol = \"http\"\n[servers.x]\ncommand = [\"sh\", \"-c\", \"exec A=1 nginx -g 'daemon off;'\"]\n\
                     stop-command = [\"nginx-ctl\", \"{dir}\"]\nversion = [\"{dir}/x\", \"-v\"]\n[factors]\nserver = [\"x\"]\n";

@@ -8,6 +8,7 @@ use pitot_meter::Nanos;
 use super::context::{Abort, Context};
 use super::fault_command::words;
 use super::readiness::{Sign, wait_until_ready};
+use super::stop::wait_for_end;
 use crate::plan::RESOLVER;
 use crate::runner::executor::Role;
 
@@ -46,6 +47,20 @@ pub(super) fn lead_resolver(context: &mut Context<'_>) -> Result<(), Abort> {
         Some((_, address)) => Ok(context.executor.write_line(Role::Resolver, &format!("to {address}"))?),
         None => Ok(()),
     }
+}
+
+/// Ends both, once no load needs them.
+pub(in crate::runner) fn quit_between(context: &mut Context<'_>) -> Result<(), Abort> {
+    let mut outcome = Ok(());
+    if context.proxy.take().is_some() {
+        let _ = context.executor.write_line(Role::Proxy, "quit");
+        outcome = wait_for_end(context, Role::Proxy).map(drop);
+    }
+    if context.shared.plan.has_resolver {
+        let _ = context.executor.write_line(Role::Resolver, "quit");
+        outcome = outcome.and(wait_for_end(context, Role::Resolver).map(drop));
+    }
+    outcome
 }
 
 fn is_on_the_way(fault: &FaultPlan) -> bool {

@@ -65,6 +65,8 @@ pub(in crate::runner) struct Context<'a> {
     pub(in crate::runner) proxy: Option<String>,
     /// The server's CPU time will be asked for.
     pub(in crate::runner) counts_cpu: bool,
+    /// The first process of a server that the lab has not started, if that is known.
+    pub(in crate::runner) running_pid: Option<u32>,
     /// Helpers that were started: the first of the cell's list.
     pub(in crate::runner) helpers_started: usize,
     /// What readers of its result should know: a sentence; empty if there is nothing.
@@ -93,6 +95,7 @@ impl<'a> Context<'a> {
             at,
             proxy: None,
             counts_cpu: false,
+            running_pid: None,
             helpers_started: 0,
             note: String::new(),
         }

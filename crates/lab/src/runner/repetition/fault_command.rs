@@ -23,7 +23,7 @@ impl Aims {
         let url = context.at.fill(&context.cell.url);
         let path = url.split_once("://").and_then(|(_, rest)| rest.find('/').map(|at| rest[at..].to_owned()));
         Aims {
-            pid: SERVER_PID.to_owned(),
+            pid: context.running_pid.map_or(SERVER_PID.to_owned(), |pid| pid.to_string()),
             address: context.at.address.clone(),
             cpus: context.at.server_cpus.clone(),
             dir: context.at.dir.clone(),
@@ -50,7 +50,14 @@ pub(super) fn argv(pitot: &str, fault: &FaultPlan, aims: &Aims) -> Vec<String> {
         Some(Aim::Directory) => Some(("--dir", &aims.dir)),
         Some(Aim::Server | Aim::Path | Aim::Names | Aim::Nothing) | None => None,
     };
-    argv.extend(aim.into_iter().flat_map(|(option, value)| [option.to_owned(), value.clone()]));
+    // Of a server that the lab has not started the user says where it keeps its files.
+    let is_given =
+        |option: &str| fault.options.iter().any(|(name, _)| option.strip_prefix("--") == Some(name));
+    argv.extend(
+        aim.filter(|(option, _)| !is_given(option))
+            .into_iter()
+            .flat_map(|(option, value)| [option.to_owned(), value.clone()]),
+    );
     if entry.is_some_and(|entry| entry.takes.contains(&"path"))
         && fault.options.iter().all(|(name, _)| name != "path")
     {

@@ -10,12 +10,12 @@ use pitot_fault::{BEGAN, ENDED, FaultPlan, FaultRecord, Means, Moment, Options, 
 use pitot_meter::Nanos;
 use pitot_sys::spawn::Stop;
 
-use super::between::Told;
+use super::between::{Told, quit_between};
 use super::context::{Abort, Context, nanos};
 use super::fault_command::{Aims, argv};
 use super::readiness::{READY_INTERVAL, Readiness};
 use super::start::begin_server;
-use super::stop::{ask_server, look_for_end, stop_deadline, wait_for_end, wait_for_end_by, whole_output};
+use super::stop::{ask_server, look_for_end, stop_deadline, wait_for_end_by, whole_output};
 use crate::runner::executor::{Ending, Line, Role};
 
 /// What the load generator says on its standard error when its measured part is about to begin.
@@ -228,21 +228,20 @@ impl Faults {
         }
     }
 
-    /// Ends all that are under way, also where the repetition has failed.
-    pub(in crate::runner) fn finish(&mut self, context: &mut Context<'_>) -> Result<(), Abort> {
+    /// Ends all that are under way, also where the repetition has failed, and the programs in which those between load and server are
+    /// made.
+    pub(super) fn finish(&mut self, context: &mut Context<'_>) -> Result<(), Abort> {
+        let taken_back = self.take_all_back(context);
+        taken_back.and(quit_between(context))
+    }
+
+    /// Ends all that are under way. The programs between load and server stay: a load may go on.
+    pub(in crate::runner) fn take_all_back(&mut self, context: &mut Context<'_>) -> Result<(), Abort> {
         self.waits = true;
         let mut outcome = self.wait_for_server(context);
         for fault in std::mem::take(&mut self.under_way) {
             context.executor.stop(Role::Fault(fault.number), Stop::Terminate);
             outcome = outcome.and(self.end(context, fault));
-        }
-        if context.proxy.take().is_some() {
-            let _ = context.executor.write_line(Role::Proxy, "quit");
-            outcome = outcome.and(wait_for_end(context, Role::Proxy).map(drop));
-        }
-        if context.shared.plan.has_resolver {
-            let _ = context.executor.write_line(Role::Resolver, "quit");
-            outcome = outcome.and(wait_for_end(context, Role::Resolver).map(drop));
         }
         let aftermath = self.aftermath.take().map(|(record, _)| record);
         let late =

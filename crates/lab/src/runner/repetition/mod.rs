@@ -17,7 +17,7 @@ mod tail;
 #[cfg(test)]
 mod tests;
 
-pub(in crate::runner) use between::lead_through_proxy;
+pub(in crate::runner) use between::{lead_through_proxy, quit_between};
 pub(super) use context::{Abort, Context, Shared, nanos};
 pub(in crate::runner) use fault_command::SERVER_PID;
 pub use faults::FaultNews;
