@@ -890,3 +890,56 @@ fn a_server_whose_rate_still_rises_is_not_ranked_and_said_to() {
     let text = render(&run, Format::Terminal).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("1 of 6 cells was still getting faster while measured, by 100%"), "{text}");
 }
+
+/// Gives the replies of the cells whose labels begin so that content.
+fn answer_with(run: &mut Run, name: &str, bytes: u64) {
+    for cell in run.cells.iter_mut().filter(|c| c.label().starts_with(name)) {
+        for load in cell.repetitions.iter_mut().filter_map(|r| r.load.as_mut()) {
+            load.bytes.content = Some(load.requests.ok * bytes);
+        }
+    }
+}
+
+#[test]
+fn a_server_that_answers_with_less_than_the_others_is_not_ranked_and_said_to() {
+    let mut run = written(&SMALL);
+    answer_with(&mut run, "", 1024);
+    let json = |run: &Run| serde_json::from_str::<serde_json::Value>(&render(run, Format::Json)).unwrap();
+    let fair = json(&run)["answer"].as_str().unwrap().to_owned();
+    assert!(fair.starts_with("loop+epoll-et handled the most"), "{fair}");
+    // An identifier in the body.
+    answer_with(&mut run, "loop+epoll-et", 1060);
+    assert_eq!(json(&run)["answer"].as_str().unwrap(), fair);
+    answer_with(&mut run, "loop+epoll-et", 13);
+    let answer = json(&run)["answer"].as_str().unwrap().to_owned();
+    assert!(answer.starts_with("thread+blocking handled the most requests per second at 1000"), "{answer}");
+    let why = "loop+epoll-et is not ranked, for the replies of loop+epoll-et have 13 bytes of content, and those of \
+               fork+blocking 1,024 bytes";
+    assert!(answer.contains(why), "{answer}");
+    let words = |run: &Run| render(run, Format::Terminal).split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = words(&run);
+    assert!(
+        text.contains(" and loop+epoll-et at 1000 connections do not answer alike: the replies of"),
+        "{text}"
+    );
+    assert!(text.contains("They are not ranked."), "{text}");
+    run.plan.replies = pitot_lab::Replies::MayDiffer;
+    assert_eq!(json(&run)["answer"].as_str().unwrap(), fair);
+}
+
+#[test]
+fn of_two_servers_that_do_not_answer_alike_neither_wins() {
+    let mut run = written(&Fixture { servers: &["thread+blocking", "loop+epoll-et"], ..SMALL });
+    answer_with(&mut run, "thread", 1024);
+    answer_with(&mut run, "loop", 0);
+    let json: serde_json::Value = serde_json::from_str(&render(&run, Format::Json)).unwrap();
+    let answer = json["answer"].as_str().unwrap();
+    assert!(answer.starts_with("No winner: the replies of"), "{answer}");
+    for format in [Format::Markdown, Format::Terminal] {
+        let text = render(&run, format);
+        // Once in the legend.
+        assert!(text.matches('★').count() <= 1 && text.contains("--replies may-differ"), "{text}");
+    }
+    // What has been measured is shown all the same.
+    assert!(render(&run, Format::Html).contains("<svg"));
+}

@@ -124,7 +124,6 @@ impl Prepared {
         if let Some(failure) = self.nothing_left(&tried.given_up) {
             return Err(failure);
         }
-        self.warnings.extend(tried.unlike_replies);
         let (rises, sentences) = tried.rises;
         rises.into_iter().for_each(|(cell, settling)| self.cells[cell].rises = Some(settling));
         self.warnings.extend(sentences);

@@ -1,5 +1,6 @@
 //! A cell with its figures.
 
+use super::replies::Unlike;
 use super::samples::values;
 use pitot_lab::metric::named;
 use pitot_lab::statistics::{Estimate, Spread, median, order_statistic_interval};
@@ -28,7 +29,9 @@ pub struct Cell<'r> {
     /// How many times the rate at the end of its repetitions was that at their beginning, if it still rose: what was measured is
     /// less than what the server can do.
     pub(crate) rise: Option<f64>,
-    /// Whether it may be the best of its load level.
+    /// What its replies are unlike, if they are not those of the cells that are asked for the same.
+    pub(crate) unlike: Option<Unlike>,
+    /// Whether it may be compared with the others of its load level.
     pub(crate) is_ranked: bool,
 }
 
@@ -84,6 +87,7 @@ impl<'r> Cell<'r> {
             standing: Standing::Unknown,
             wrong_percent,
             rise,
+            unlike: None,
             is_ranked: wrong_percent.is_none() && rise.is_none(),
         }
     }

@@ -8,6 +8,7 @@ mod factor;
 mod groups;
 mod load_axis;
 mod parts;
+mod replies;
 mod run;
 mod samples;
 mod series;

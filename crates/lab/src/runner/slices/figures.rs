@@ -17,6 +17,8 @@ pub(super) struct Sum {
     resumption: Histogram,
     /// Replies of warm-ups and of slices that are in no figure.
     uncounted: u64,
+    /// Bytes of the content of right replies, by slice.
+    content: Vec<Option<u64>>,
     errors: std::collections::BTreeMap<String, u64>,
 }
 
@@ -40,6 +42,7 @@ impl Sum {
         for (kind, count) in &answer.errors {
             *self.errors.entry(kind.clone()).or_default() += count;
         }
+        self.content.push(answer.bytes_content);
         let ns = |us: f64| (us * 1e3).round() as u64;
         self.slices.push(Slice {
             began_unix_ns: answer.began_unix_ns,
@@ -104,6 +107,7 @@ impl Sum {
         result.requests.missed = self.total(|s| s.missed);
         result.bytes.received = self.total(|s| s.received_bytes);
         result.bytes.sent = self.total(|s| s.sent_bytes);
+        result.bytes.content = self.content.iter().copied().sum();
         result.latency_ns.response = Latency::of(&self.response);
         result.latency_ns.handshake = Latency::of(&self.handshake);
         result.latency_ns.resumption = Latency::of(&self.resumption);

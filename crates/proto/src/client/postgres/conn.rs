@@ -21,6 +21,8 @@ pub(super) struct PostgresConn {
     rows: u64,
     rows_before: u64,
     verdict: Verdict,
+    /// Bytes of the present reply.
+    content: u64,
     /// Rows of all replies.
     rows_all: u64,
 }
@@ -43,6 +45,7 @@ impl PostgresConn {
             rows: 0,
             rows_before: 0,
             verdict: Verdict::Right,
+            content: 0,
             rows_all: 0,
         }
     }
@@ -124,7 +127,8 @@ impl PostgresConn {
         self.rows_all += rows;
         (self.ended, self.rows, self.rows_before) = (0, 0, 0);
         let verdict = std::mem::replace(&mut self.verdict, Verdict::Right);
-        Progress::Reply(Reply { verdict, status: 0, persists })
+        let content = std::mem::take(&mut self.content);
+        Progress::Reply(Reply { verdict, status: 0, persists, content })
     }
 }
 
@@ -148,6 +152,9 @@ impl ClientConn for PostgresConn {
         loop {
             let (used, message) = self.reader.next(&input[consumed..], value)?;
             consumed += used;
+            if matches!(self.stage, Stage::Open) {
+                self.content += used as u64;
+            }
             let Some(message) = message else {
                 return Ok(Received { consumed, progress: Progress::More });
             };
