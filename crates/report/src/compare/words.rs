@@ -4,12 +4,15 @@ use super::comparison::{CellPair, MetricRow, MetricTable, RunComparison};
 use crate::amount::unit_of_run;
 use crate::analysis::{Analysis, levels_words};
 use crate::control::failed_controls;
-use crate::number::{figure_of, percent};
+use crate::number::{figure_of, percent, plain};
 use crate::phrase::{Tone, decision, ratio, shown_to_exceed, tone};
 use crate::text::{s, sentence, unmarked};
 use pitot_lab::statistics::{ALPHA, Comparison, Decision, Estimate};
 use pitot_lab::{Run, SERVER_FACTOR, VerdictKind};
 use std::fmt::Write as _;
+
+/// What lies apart by more than this, a logarithm, is given as a factor, since a percentage of several hundred says little.
+const FACTOR_FROM: f64 = std::f64::consts::LN_2;
 
 /// What A and B are, in a line each.
 pub(super) fn run_lines(c: &RunComparison<'_>) -> [String; 2] {
@@ -133,26 +136,41 @@ fn reference_words(c: &RunComparison<'_>) -> Option<String> {
     let between = table.between?;
     let of_first = c.pairs.iter().filter_map(|p| p.reference).next()?.0;
     let name = of_first.level(SERVER_FACTOR).map_or_else(|| of_first.label(), |level| level.level.clone());
-    let share = |logarithm: f64| percent(logarithm.exp_m1());
     let noun = table.metric.words.noun;
-    let moved = share(between.moved);
+    let moved = apart(between.moved);
     let known = match between.observations {
         1 => "it has no twins, and this is one observation".to_owned(),
         count => {
-            let twins = share(between.deviation / std::f64::consts::SQRT_2);
+            let twins = apart(between.deviation / std::f64::consts::SQRT_2);
             format!("its twins lay {twins} from it, {count} observations")
         }
     };
-    let bound = share(between.bound(ALPHA));
+    let bound = between.bound(ALPHA);
+    let reach = if bound < FACTOR_FROM { "up to " } else { "as much as " };
     let more = match table.rows.iter().filter(|row| row.comparison.is_some()).count() {
         0 | 1 => "",
         _ => ", and for a difference among so many cells more is asked",
     };
     Some(format!(
         "B/A compares ratios to {name}, which both runs hold and which is taken to be the same in both. In {noun} it moved by \
-         {moved} from run to run, and {known}: equal servers may lie up to {bound} apart between these runs. Every interval holds \
-         that besides{more}."
+         {moved} from run to run, and {known}: equal servers may lie {reach}{} apart between these runs. Every interval holds \
+         that besides{more}.{}",
+        apart(bound),
+        if bound < FACTOR_FROM {
+            ""
+        } else {
+            " So these runs show little: measure what is to be compared as servers of one run."
+        }
     ))
+}
+
+/// How far two things lie apart whose ratio has that logarithm: `4.2%`, or `a factor of 15`.
+fn apart(logarithm: f64) -> String {
+    if logarithm < FACTOR_FROM {
+        percent(logarithm.exp_m1())
+    } else {
+        format!("a factor of {}", plain(logarithm.exp()))
+    }
 }
 
 /// The figures of both runs, the ratio, and what may be said of it. `unit` is what the runs have several of.
@@ -177,4 +195,19 @@ pub(super) fn entries(table: &MetricTable, row: &MetricRow, pair: &CellPair<'_>,
     }
     let times = row.comparison.as_ref().map_or_else(|| "–".to_owned(), ratio);
     [show(&row.a), show(&row.b), times, verdict]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_far_apart_is_told_as_a_factor() {
+        let of = |ratio: f64| apart(ratio.ln());
+        assert_eq!([of(1.0), of(1.042), of(1.9)], ["0%", "4.2%", "90%"]);
+        assert_eq!(
+            [of(2.5), of(15.43), of(1200.0)],
+            ["a factor of 2.50", "a factor of 15.4", "a factor of 1200"]
+        );
+    }
 }
