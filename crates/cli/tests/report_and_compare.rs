@@ -106,7 +106,7 @@ fn a_gate_that_is_met_exits_with_1_one_that_passes_with_0_and_one_that_is_undeci
     let met = pitot(&["compare", a, "--fail-if", "throughput > +5%", "--fail-if", "p99 < 0%"]);
     assert_eq!(met.status.code(), Some(1));
     assert!(
-        text(&met.stderr).contains("gate 'throughput > +5%': met by thread+blocking, 10"),
+        text(&met.stderr).contains("gate 'throughput > +5%': met: thread+blocking, 10"),
         "{}",
         text(&met.stderr)
     );

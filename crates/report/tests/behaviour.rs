@@ -391,7 +391,7 @@ fn continuous_integration_gets_annotations_and_test_cases() {
     let lines = render_comparison(&comparison, &judged, Format::Github);
     assert!(lines.lines().all(|l| ["::error ", "::warning ", "::notice "].iter().any(|w| l.starts_with(w))));
     assert!(
-        lines.starts_with("::error title=gate throughput < -5%25::gate 'throughput < -5%25': met by"),
+        lines.starts_with("::error title=gate throughput < -5%25::gate 'throughput < -5%25': met:"),
         "{lines}"
     );
     assert!(
@@ -942,4 +942,74 @@ fn of_two_servers_that_do_not_answer_alike_neither_wins() {
     }
     // What has been measured is shown all the same.
     assert!(render(&run, Format::Html).contains("<svg"));
+}
+
+#[test]
+fn who_does_other_work_passes_no_gate_on_a_change() {
+    let outcome = |run: &Run, gate: &str| {
+        let gate: Gate = gate.parse().unwrap();
+        gate.judge(&compare_within(run, std::slice::from_ref(&gate)))
+    };
+    let fair = with_baseline(written(&SMALL), "server", "fork+blocking");
+    let gate = "throughput < -5%";
+    assert_eq!(outcome(&fair, gate), GateOutcome::Passed);
+    let mut run = fair.clone();
+    answer_with(&mut run, "", 1024);
+    answer_with(&mut run, "loop", 13);
+    let GateOutcome::Undecided(cells) = outcome(&run, gate) else { panic!("13 bytes are less work") };
+    let why = "loop+epoll-et, 10 answers with 13 bytes of content, and not with 1,024, so that its change is none of speed";
+    assert_eq!(cells[0], why);
+    // Who is slower though it does less is slower.
+    let slower = with_baseline(run.clone(), "server", "loop+epoll-et");
+    assert!(matches!(outcome(&slower, gate), GateOutcome::Met(_)));
+    run.plan.replies = pitot_lab::Replies::MayDiffer;
+    assert_eq!(outcome(&run, gate), GateOutcome::Passed);
+    let mut run = fair.clone();
+    for cell in run.cells.iter_mut().filter(|c| c.label().starts_with("loop")) {
+        for load in cell.repetitions.iter_mut().filter_map(|r| r.load.as_mut()) {
+            load.errors = vec![errors(load.requests.attempted / 50)];
+        }
+    }
+    let GateOutcome::Undecided(cells) = outcome(&run, gate) else { panic!("errors are less work") };
+    assert!(cells[0].contains("answered 2.0% of its requests with errors, so that"), "{cells:?}");
+    // Of two runs, the replies of both are compared.
+    let (mut a, mut b) = (fair.clone(), fair);
+    answer_with(&mut a, "", 1024);
+    answer_with(&mut b, "", 13);
+    let gate: Gate = gate.parse().unwrap();
+    let GateOutcome::Undecided(cells) = gate.judge(&compare(&a, &b, &[])) else { panic!("13 for 1,024") };
+    assert!(cells[0].contains("answers with other content than in the first run"), "{cells:?}");
+}
+
+#[test]
+fn a_comparison_within_a_run_speaks_of_one_run_and_says_what_speaks_against_it() {
+    let mut run = with_baseline(written(&SMALL), "server", "loop+epoll-et");
+    run.info.warnings.push("Other processes used 90% of a CPU".to_owned());
+    let gates = ["throughput < -5%", "throughput < -1%"].map(|text| text.parse::<Gate>().unwrap());
+    let judged: Vec<(Gate, GateOutcome)> = gates
+        .into_iter()
+        .map(|gate| {
+            let outcome = gate.judge(&compare_within(&run, &[]));
+            (gate, outcome)
+        })
+        .collect();
+    for format in [Format::Terminal, Format::Markdown, Format::Github, Format::Json] {
+        let text = render_comparison(&compare_within(&run, &[]), &judged, format);
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("the value of loop+epoll-et"), "{text}");
+        assert!(text.contains("Other processes used 90"), "{text}");
+        for other in ["first run", "second run", "value of A", "machines and versions"] {
+            assert!(!text.contains(other), "{format:?}, {other}: {text}");
+        }
+    }
+    let github = render_comparison(&compare_within(&run, &[]), &judged, Format::Github);
+    assert!(github.contains("that of loop+epoll-et") && github.lines().all(|line| !line.ends_with(' ')));
+    // Where all have failed there is no change to speak of.
+    for cell in run.cells.iter_mut().filter(|c| !c.label().starts_with("loop")) {
+        cell.repetitions.iter_mut().for_each(|r| r.verdict.kind = VerdictKind::Failed);
+    }
+    let text = render_comparison(&compare_within(&run, &[]), &[], Format::Markdown);
+    let said = "No cell can be compared in requests per second: fork+blocking, 10; fork+blocking, 1000; thread+blocking, 10; \
+                thread+blocking, 1000 failed.";
+    assert!(text.contains(said), "{text}");
 }

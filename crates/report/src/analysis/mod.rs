@@ -18,6 +18,7 @@ pub(crate) use factor::{factor_title, levels_words};
 pub(crate) use groups::{Groups, groups};
 pub use load_axis::LoadAxis;
 pub use parts::{Part, parts};
+pub(crate) use replies::are_unlike;
 pub use run::Analysis;
 pub(crate) use run::headline;
 pub(crate) use samples::{between_runs, ratios, values, within_run};

@@ -52,6 +52,11 @@ pub(super) fn mark_unlike(run: &Run, cells: &mut [Cell<'_>]) {
     }
 }
 
+/// Whether the replies of two cells differ in their content.
+pub(crate) fn are_unlike(a: &CellRecord, b: &CellRecord) -> bool {
+    Content::of(a).zip(Content::of(b)).is_some_and(|(a, b)| a.is_apart(b))
+}
+
 /// A cell whose content is known.
 struct Known<'r> {
     index: usize,

@@ -7,6 +7,7 @@ use crate::control::failed_controls;
 use crate::number::{figure_of, percent, plain};
 use crate::phrase::{Tone, decision, ratio, shown_to_exceed, tone};
 use crate::text::{s, sentence, unmarked};
+use crate::trust::{Grade, trust};
 use pitot_lab::statistics::{ALPHA, Comparison, Decision, Estimate};
 use pitot_lab::{Run, SERVER_FACTOR, VerdictKind};
 use std::fmt::Write as _;
@@ -39,6 +40,12 @@ pub(super) fn headline(c: &RunComparison<'_>) -> String {
     let compared = rows.filter_map(|(_, row)| row.comparison.as_ref());
     let count = |is: &dyn Fn(&Comparison) -> bool| compared.clone().filter(|x| is(x)).count();
     let (noun, total) = (table.metric.words.noun, compared.clone().count());
+    if total == 0 {
+        let failed: Vec<&str> =
+            c.pairs.iter().filter(|pair| !pair.is_sound()).map(|pair| pair.label.as_str()).collect();
+        let why = if failed.is_empty() { String::new() } else { format!(": {} failed", failed.join("; ")) };
+        return sentence(&format!("no cell can be compared in {noun}{why}"));
+    }
     let worse = count(&|x| tone(x, table.metric) == Some(Tone::Worse));
     let better = count(&|x| tone(x, table.metric) == Some(Tone::Better));
     let open = total - worse - better - count(&|x| x.decision == Decision::Alike);
@@ -98,8 +105,11 @@ pub(super) fn cautions(c: &RunComparison<'_>) -> Vec<String> {
     if c.pairs.is_empty() {
         cautions.push("The runs have no cell in common: nothing can be compared.".to_owned());
     }
-    let sides = [("first", c.a), ("second", c.b)];
-    for (side, run) in sides.into_iter().skip(usize::from(c.is_within)) {
+    if c.is_within {
+        cautions.extend(of_run(c.a));
+        return cautions;
+    }
+    for (side, run) in [("first", c.a), ("second", c.b)] {
         if !run.is_complete() {
             cautions.push(format!("The {side} run is incomplete."));
         }
@@ -117,17 +127,20 @@ pub(super) fn cautions(c: &RunComparison<'_>) -> Vec<String> {
             if count == 1 { "is" } else { "are" }
         ));
     }
-    match (c.is_within, reference_words(c)) {
-        (true, _) => {}
-        (false, Some(words)) => cautions.push(words),
-        (false, None) => cautions.push(
-            "The two runs hold no reference, a server that both have measured and that is the same in both: nothing shows \
-             how far equal servers lie apart between them, so that no interval and no difference is claimed. Measure both \
-             servers in one plan, with the old one as its baseline."
-                .to_owned(),
-        ),
-    }
+    cautions.push(reference_words(c).unwrap_or_else(|| {
+        "The two runs hold no reference, a server that both have measured and that is the same in both: nothing shows how far \
+         equal servers lie apart between them, so that no interval and no difference is claimed. Measure both servers in one plan, \
+         with the old one as its baseline."
+            .to_owned()
+    }));
     cautions
+}
+
+/// What speaks against a run whose cells are compared with each other.
+fn of_run(run: &Run) -> Vec<String> {
+    let trust = trust(&Analysis::of(run));
+    let reasons = trust.reasons.iter().filter(|_| trust.grade != Grade::Good);
+    reasons.map(|why| unmarked(why)).collect()
 }
 
 /// By what the cells are measured, and how far equal servers may lie apart; none without a reference.
