@@ -96,7 +96,7 @@ fn a_server_whose_replies_are_shorter_wins_nothing_in_slices_and_in_fresh_runs()
     ] {
         let output = pitot(bed.path(), &[&["run", "-c", "4", "-o", name], &servers[..], way].concat());
         assert!(output.status.success(), "{name}: {}", text(&output));
-        let output = pitot(bed.path(), &["report", name, "--format", "md"]);
+        let output = pitot(bed.path(), &["report", name, "--format", "markdown"]);
         let said = text(&output).contains(
             "No winner: the replies of **loop+epoll-et** have 1,024 bytes of content, and those of **mine** 5 bytes.",
         );

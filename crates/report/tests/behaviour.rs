@@ -1013,3 +1013,22 @@ fn a_comparison_within_a_run_speaks_of_one_run_and_says_what_speaks_against_it()
                 thread+blocking, 1000 failed.";
     assert!(text.contains(said), "{text}");
 }
+
+#[test]
+fn what_failed_is_told_once_with_what_it_printed() {
+    let mut run = written(&SMALL);
+    for cell in run.cells.iter_mut().filter(|c| c.label().starts_with("thread")) {
+        for repetition in &mut cell.repetitions {
+            repetition.verdict.kind = VerdictKind::Failed;
+            repetition.verdict.reason = "the server ended with exit code 3".into();
+            repetition.output_tail = "Errors     kind    count  first at\ncannot open config".into();
+        }
+    }
+    let text = render(&run, Format::Terminal).split_whitespace().collect::<Vec<_>>().join(" ");
+    for label in ["thread+blocking at 10 connections", "thread+blocking at 1000 connections"] {
+        let said = format!("{label}: 6 of 6 repetitions failed: the server ended with exit code 3");
+        assert_eq!(text.matches(&said).count(), 1, "{text}");
+    }
+    assert_eq!(text.matches("last output: cannot open config").count(), 2, "{text}");
+    assert!(text.contains("* marks the best of another column"), "{text}");
+}

@@ -170,6 +170,8 @@ fn a_server_that_cannot_be_started_is_tried_once() {
     let run = Bed::new().run(&fake);
     let reasons: Vec<&str> = cell(&run, "hang").iter().map(|r| r.verdict.reason.as_str()).collect();
     assert_eq!(reasons, ["no such file", "not tried again: no such file", "not tried again: no such file"]);
+    let given_up: Vec<bool> = cell(&run, "hang").iter().map(|r| r.verdict.is_given_up()).collect();
+    assert_eq!(given_up, [false, true, true]);
     let starts = fake.calls().iter().filter(|call| call.starts_with("start Server")).count();
     assert_eq!(starts, 4 + 3 + 3);
 }
