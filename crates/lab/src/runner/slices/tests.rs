@@ -242,6 +242,24 @@ fn other_processes_that_use_the_cpus_are_named_and_make_no_cell_noisy() {
 }
 
 #[test]
+fn processes_that_cannot_be_seen_are_told_by_the_time_that_nobody_used() {
+    let mut fake = machine();
+    let quiet = Bed::new().run(&fake);
+    assert!(
+        quiet.info.warnings.iter().all(|w| !w.starts_with("Other processes")),
+        "{:?}",
+        quiet.info.warnings
+    );
+    // The CPUs of both sides are busy, as in a container beside others.
+    fake.busy_share = Some(2.0);
+    let run = Bed::new().run(&fake);
+    let warning = run.info.warnings.last().unwrap();
+    assert!(warning.contains("by some that were not seen"), "{warning}");
+    let all = || run.cells.iter().flat_map(|cell| &cell.repetitions);
+    assert!(all().all(|r| r.verdict.kind == VerdictKind::Valid && !r.verdict.is_waiting()));
+}
+
+#[test]
 fn a_server_that_has_no_others_beside_it_may_work_without_being_asked() {
     let text = PLAN.replace(r#"["good", "hang", "suspend"]"#, r#"["good"]"#);
     let mut fake = machine();
