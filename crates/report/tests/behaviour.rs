@@ -277,6 +277,15 @@ fn a_gate_whose_limit_lies_in_an_interval_is_undecided_and_says_what_would_decid
     let slower = slower(1.08);
     let near = undecided(&slower, "throughput < -5%");
     assert!(near.contains("repetitions would decide it"), "{near}");
+    // Where the reference itself moved by more than the limit is away, no number of repetitions helps.
+    let mut moved = slower;
+    for cell in moved.cells.iter_mut().filter(|c| c.label().starts_with("fork")) {
+        for load in cell.repetitions.iter_mut().filter_map(|r| r.load.as_mut()) {
+            load.throughput_rps *= 1.1;
+        }
+    }
+    let far = undecided(&moved, "throughput < -5%");
+    assert!(far.contains("measure both servers in one run") && !far.contains("would decide it"), "{far}");
 }
 
 /// A run in which every cell has this verdict.

@@ -160,7 +160,9 @@ fn reference_words(c: &RunComparison<'_>) -> Option<String> {
     };
     let bound = between.bound(ALPHA);
     let reach = if bound < FACTOR_FROM { "up to " } else { "as much as " };
-    let more = match table.rows.iter().filter(|row| row.comparison.is_some()).count() {
+    let others =
+        c.pairs.iter().zip(&table.rows).filter(|(pair, row)| !pair.is_reference && row.comparison.is_some());
+    let more = match others.count() {
         0 | 1 => "",
         _ => ", and for a difference among so many cells more is asked",
     };

@@ -8,7 +8,9 @@ use crate::compare::comparison::{CellPair, MetricRow, RunComparison, estimate};
 use crate::control::failed_controls;
 use crate::number::{figure_with_spread, percent};
 use crate::phrase::times;
-use pitot_lab::statistics::{Comparison, Decision, Estimate, Interval, MEDIAN_REPETITIONS_MIN, Spread};
+use pitot_lab::statistics::{
+    ALPHA, Comparison, Decision, Estimate, Interval, MEDIAN_REPETITIONS_MIN, Spread,
+};
 use pitot_lab::{CellRecord, Metric, Replies, Run, VerdictKind};
 
 /// A limit that takes more repetitions than so many times those of the runs is too close to be decided by more of them.
@@ -67,7 +69,11 @@ impl Gate {
                     CellOutcome::Undecided(UNTRUSTED.to_owned())
                 }
                 Condition::Change(metric, bound) => {
-                    let outcome = changed(comparison, pair, table(metric).map(|t| &t.rows[i]), bound)?;
+                    let outcome = {
+                        let table = table(metric);
+                        let between = table.and_then(|t| t.between).map_or(0.0, |b| b.bound(ALPHA));
+                        changed(comparison, pair, table.map(|t| &t.rows[i]), bound, between)?
+                    };
                     of_same_work(comparison, pair, &works, outcome)
                 }
                 _ => self.alone(comparison, pair.b, Some(pair.a))?,
@@ -135,12 +141,14 @@ fn limited(metric: &Metric, bound: Bound, e: &Estimate, verdict: VerdictKind) ->
     }
 }
 
-/// A change against a bound; none if neither run has a value.
+/// A change against a bound; none if neither run has a value. Equal servers lie apart by up to `between`, a logarithm, from run to
+/// run.
 fn changed(
     runs: &RunComparison<'_>,
     pair: &CellPair<'_>,
     row: Option<&MetricRow>,
     bound: Bound,
+    between: f64,
 ) -> Option<CellOutcome> {
     let undecided = |why: &str| Some(CellOutcome::Undecided(why.to_owned()));
     let name_of_a = runs.name_of_a();
@@ -191,6 +199,7 @@ fn changed(
         _ => CellOutcome::Undecided(why_undecided(
             c,
             bound,
+            between,
             verdicts.contains(&VerdictKind::Noisy),
             &name_of_a,
         )),
@@ -247,7 +256,7 @@ impl Bound {
 }
 
 /// Why a change neither meets nor passes the gate, and what would decide it.
-fn why_undecided(c: &Comparison, bound: Bound, is_noisy: bool, name_of_a: &str) -> String {
+fn why_undecided(c: &Comparison, bound: Bound, between: f64, is_noisy: bool, name_of_a: &str) -> String {
     let Some(interval) = c.interval.filter(|interval| !bound.is_met_by(*interval)) else {
         return format!(
             "has {} the value of {name_of_a}, which is not shown to be a difference, after correction",
@@ -257,8 +266,13 @@ fn why_undecided(c: &Comparison, bound: Bound, is_noisy: bool, name_of_a: &str) 
     // The end of the interval that the limit lies towards; widths shrink with the square root of the repetitions.
     let end = if c.ratio > bound.value { interval.low } else { interval.high };
     let (width, distance) = ((end / c.ratio).ln().abs(), (bound.value / c.ratio).ln().abs());
-    let more = (width / distance).powi(2) * 1.1;
-    let cure = if is_noisy {
+    // What differs between runs stays, however many repetitions they have.
+    let (own, room) = ((width - between).max(0.0), distance - between);
+    let more = (own / room).powi(2) * 1.1;
+    let cure = if between > 0.0 && room <= 0.0 {
+        "the runs differ too much for more repetitions to decide it: measure both servers in one run"
+            .to_owned()
+    } else if is_noisy {
         NOISY.to_owned()
     } else if more <= MORE_REPETITIONS_MAX {
         format!("about {} repetitions would decide it", (c.repetitions as f64 * more).ceil())
