@@ -73,6 +73,7 @@ enum CompareFormat {
     /// Text as wide as the terminal; of 80 columns where there is none and COLUMNS is not set.
     Terminal,
     /// Markdown, for an issue or a wiki.
+    #[value(alias = "markdown")]
     Md,
     /// One JSON object.
     Json,

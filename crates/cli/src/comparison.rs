@@ -44,6 +44,10 @@ pub(crate) struct Comparison {
     /// Statuses that count as success: 200,204 or 2xx. [default: all below 400, and no redirect where another server answers]
     #[arg(long, value_name = "LIST")]
     expect_status: Option<String>,
+    /// Whether replies must be of the same size, whoever sends them: alike or may-differ, as where compression is compared.
+    /// [default: alike]
+    #[arg(long, value_name = "RULE")]
+    replies: Option<String>,
     /// Load each fresh server so long before it is measured. [default: 150ms; with --duration 200ms]
     #[arg(long, value_name = "TIME")]
     warmup: Option<String>,
@@ -97,6 +101,7 @@ impl Comparison {
             threads,
             load_options,
             expect_status,
+            replies,
             warmup,
             ready_timeout,
             root,
@@ -112,6 +117,7 @@ impl Comparison {
             ("--threads", threads.is_some()),
             ("--load-option", !load_options.is_empty()),
             ("--expect-status", expect_status.is_some()),
+            ("--replies", replies.is_some()),
             ("--warmup", warmup.is_some()),
             ("--ready-timeout", ready_timeout.is_some()),
             ("--root", root.is_some()),
@@ -224,6 +230,7 @@ mod tests {
     fn what_counts_as_a_reply_and_as_ready_can_be_said() {
         let of = Comparison {
             expect_status: Some("2xx".into()),
+            replies: Some("may-differ".into()),
             warmup: Some("3s".into()),
             ready_timeout: Some("30s".into()),
             ..comparison(&["./a {address}", "./b {address}"])
@@ -231,6 +238,7 @@ mod tests {
         for of in [of.clone(), Comparison { duration: Some("1s".into()), ..of }] {
             let plan = plan(&of);
             assert_eq!((plan.warmup_s, plan.ready_timeout_s), (3.0, 30.0));
+            assert_eq!(plan.replies, pitot_lab::Replies::MayDiffer);
             assert!(text(&of).contains("expect-status = \"2xx\""), "{}", text(&of));
         }
     }

@@ -83,6 +83,24 @@ fn outcome(repetitions: &[(usize, Repetition)]) -> (String, bool) {
     let mut failures = verdicts.filter(|v| v.kind == VerdictKind::Failed);
     match failures.next() {
         None => (String::new(), false),
+        // Each generation would say again why a cell was given up.
+        Some(first) if first.is_given_up() => (format!(": {} not tried again", 1 + failures.count()), true),
         Some(first) => (format!(": {} failed: {}", 1 + failures.count(), first.reason), true),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn why_a_cell_was_given_up_is_not_said_again_in_each_generation() {
+        let failed = |reason: &str| {
+            let mut repetition = Repetition::default();
+            (repetition.verdict.kind, repetition.verdict.reason) = (VerdictKind::Failed, reason.to_owned());
+            outcome(&[(0, repetition), (1, Repetition::default())]).0
+        };
+        assert_eq!(failed("`./new` could not be started"), ": 1 failed: `./new` could not be started");
+        assert_eq!(failed("not tried again: `./new` could not be started"), ": 1 not tried again");
     }
 }

@@ -56,6 +56,7 @@ enum ReportFormat {
     /// One self-contained page with charts.
     Html,
     /// Markdown, for an issue or a wiki.
+    #[value(alias = "markdown")]
     Md,
     /// One line for each cell and metric.
     Csv,

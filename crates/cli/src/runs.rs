@@ -210,7 +210,10 @@ pub(crate) fn guardian() -> Result<Guardian, Failure> {
     Guardian::start().map_err(|e| {
         Failure::run(
             format!("no private directory or process could be made: {e}"),
-            "check the free space of TMPDIR, and the limit on processes",
+            format!(
+                "check that {} is a directory with free space (TMPDIR names another), and the limit on processes",
+                std::env::temp_dir().display()
+            ),
         )
     })
 }

@@ -66,10 +66,12 @@ fn servers_are_compared_over_tls_by_the_time_of_their_handshakes() {
         let load = cell.repetitions[0].load.as_ref().unwrap();
         let tls = load.tls.as_ref().unwrap();
         assert!(tls.handshakes.full > 0 && tls.handshakes.resumed == 0, "{tls:?}");
+        assert_eq!(load.content_per_reply(), Some(1024.0), "records and heads are none");
     }
     let sliced = run("sliced.pitot", &["resumption-p50", "--tolerance", "50%"]);
     let load = sliced.cells[0].repetitions[0].load.as_ref().unwrap();
     assert!(load.latency_ns.resumption.count > 0, "{:?}", load.latency_ns);
+    assert_eq!(load.content_per_reply(), Some(1024.0));
     for (gate, code) in [("handshake-p99 > 60s", 0), ("handshake-p50 < 60s", 1), ("resumption-p99 > 60s", 3)]
     {
         let output = pitot(bed.path(), &["compare", "fresh.pitot", "fresh.pitot", "--fail-if", gate]);
@@ -78,6 +80,28 @@ fn servers_are_compared_over_tls_by_the_time_of_their_handshakes() {
     }
     let page = pitot(bed.path(), &["report", "fresh.pitot", "--format", "md"]);
     assert!(text(&page).contains("handshake p99"), "{}", text(&page));
+}
+
+#[test]
+fn a_server_whose_replies_are_shorter_wins_nothing_in_slices_and_in_fresh_runs() {
+    let bed = bed();
+    std::fs::create_dir(bed.path().join("pages")).unwrap();
+    std::fs::write(bed.path().join("pages/x.html"), "short").unwrap();
+    let own = format!("{OWN} --root pages");
+    let servers = ["--server", "loop+epoll-et", "--server", &own, "--url", "http://{address}/x.html"];
+    for (name, way) in [
+        ("sliced.pitot", &["--repetitions", "2"][..]),
+        ("fresh.pitot", &["--repetitions", "1", "-d", "200ms"]),
+        ("meant.pitot", &["--repetitions", "1", "-d", "200ms", "--replies", "may-differ"]),
+    ] {
+        let output = pitot(bed.path(), &[&["run", "-c", "4", "-o", name], &servers[..], way].concat());
+        assert!(output.status.success(), "{name}: {}", text(&output));
+        let output = pitot(bed.path(), &["report", name, "--format", "markdown"]);
+        let said = text(&output).contains(
+            "No winner: the replies of **loop+epoll-et** have 1,024 bytes of content, and those of **mine** 5 bytes.",
+        );
+        assert_eq!(said, name != "meant.pitot", "{name}: {}", text(&output));
+    }
 }
 
 #[test]

@@ -106,7 +106,7 @@ fn a_gate_that_is_met_exits_with_1_one_that_passes_with_0_and_one_that_is_undeci
     let met = pitot(&["compare", a, "--fail-if", "throughput > +5%", "--fail-if", "p99 < 0%"]);
     assert_eq!(met.status.code(), Some(1));
     assert!(
-        text(&met.stderr).contains("gate 'throughput > +5%': met by thread+blocking, 10"),
+        text(&met.stderr).contains("gate 'throughput > +5%': met: thread+blocking, 10"),
         "{}",
         text(&met.stderr)
     );
@@ -187,4 +187,99 @@ fn metrics_are_listed_with_unit_direction_and_needs() {
     let p99 = metrics.as_array().unwrap().iter().find(|m| m["name"] == "latency-p99").unwrap();
     assert_eq!((&p99["title"], &p99["unit"], &p99["better"]), (&"p99".into(), &"ns".into(), &"lower".into()));
     assert_eq!(p99["doc"], "Needs response times.");
+}
+
+/// A run of two servers over so many connections, and its file.
+fn measured(directory: &Path, name: &str, baseline: &str, connections: u32) -> PathBuf {
+    let plan = directory.join("plan.toml");
+    let keys = format!(
+        "generations = 6\nslices = 2\nslice = \"20ms\"\nwarmup = \"10ms\"\n{baseline}\n[server]\nprotocol = \"http\"\n\
+         [load]\nconnections = {connections}\n[factors]\nserver = [\"loop+epoll-et\", \"thread\"]\n"
+    );
+    std::fs::write(&plan, keys).unwrap();
+    let file = directory.join(name);
+    let output = pitot(&["run", plan.to_str().unwrap(), "-o", file.to_str().unwrap()]);
+    assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
+    file
+}
+
+/// Each generation's figures of throughput of the cell of that server.
+fn rates(file: &Path, server: &str) -> Vec<f64> {
+    let run = pitot_lab::Run::open(file).unwrap();
+    let cell = run.cells.iter().find(|cell| cell.label() == server).unwrap();
+    let metric = pitot_lab::metric::find("throughput").unwrap();
+    cell.figures(metric).into_iter().map(|(_, value)| value).collect()
+}
+
+#[test]
+fn two_real_runs_are_compared_by_a_reference_and_claim_nothing_without_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let baseline = "baseline = { server = \"loop+epoll-et\" }";
+    // What differs between the runs meets both servers.
+    let a = measured(directory.path(), "a.pitot", baseline, 8);
+    let b = measured(directory.path(), "b.pitot", baseline, 1);
+    let bare = measured(directory.path(), "bare.pitot", "", 8);
+    let compared = |a: &Path, b: &Path| -> serde_json::Value {
+        let output = pitot(&[
+            "compare",
+            a.to_str().unwrap(),
+            b.to_str().unwrap(),
+            "--format",
+            "json",
+            "--fail-if",
+            "throughput < -90%",
+        ]);
+        let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(
+            output.status.code(),
+            Some(match json["gates"][0]["outcome"].as_str().unwrap() {
+                "passed" => 0,
+                "met" => 1,
+                _ => 3,
+            })
+        );
+        json
+    };
+    let with = compared(&a, &b);
+    let of = |server: &str| {
+        let cells = with["cells"].as_array().unwrap();
+        cells.iter().find(|cell| cell["cell"] == server).unwrap()
+    };
+    assert_eq!(
+        (&of("loop+epoll-et")["is_reference"], &of("thread")["is_reference"]),
+        (&true.into(), &false.into())
+    );
+    let figure = &of("thread")["figures"]["throughput"];
+    // Both have a twin of the baseline, so that each run is one observation.
+    assert_eq!(figure["between_runs"]["observations"], 2);
+    // The ratio is that of the ratios to the reference, generation by generation.
+    let ratios = |file: &Path| -> Vec<f64> {
+        let of_reference = rates(file, "loop+epoll-et");
+        rates(file, "thread").iter().zip(of_reference).map(|(rate, reference)| rate / reference).collect()
+    };
+    let (of_a, of_b) = (ratios(&a), ratios(&b));
+    assert_eq!((of_a.len(), of_b.len()), (6, 6));
+    let quotients = || of_b.iter().flat_map(|b| of_a.iter().map(move |a| b / a));
+    let ratio = figure["comparison"]["ratio"].as_f64().unwrap();
+    let (least, most) = (quotients().fold(f64::MAX, f64::min), quotients().fold(0.0, f64::max));
+    // Generations are compared round by round, which moves a ratio a little.
+    assert!(ratio > least * 0.9 && ratio < most * 1.1, "{ratio} beside {least} to {most}");
+    // Its interval holds what equal servers may lie apart besides.
+    let interval = |end: &str| figure["comparison"]["interval"][end].as_f64().unwrap();
+    let spread = figure["spread_between_runs"].as_f64().unwrap();
+    assert!(
+        interval("high") >= ratio * spread * 0.999 && interval("low") <= ratio / spread * 1.001,
+        "{figure}"
+    );
+
+    let without = compared(&a, &bare);
+    for cell in without["cells"].as_array().unwrap() {
+        for (metric, figure) in cell["figures"].as_object().unwrap() {
+            let comparison = &figure["comparison"];
+            assert!(comparison.is_null() || comparison["interval"].is_null(), "{metric}: {comparison}");
+            assert!(figure["between_runs"].is_null(), "{metric}: {figure}");
+        }
+    }
+    assert!(without["answer"].as_str().unwrap().contains("without a reference"), "{}", without["answer"]);
+    assert_eq!(without["gates"][0]["outcome"], "undecided");
 }

@@ -37,8 +37,8 @@ pub use plan::{
     AS_FOUND, Cell, CellServer, Exclusion, External, Factor, FactorLevel, FileContent, Foreign,
     GVISOR_KERNEL, HOST_KERNEL, Helper, HostLimits, KERNEL_FACTOR, KernelUse, Levels, Measure, Order,
     Placement, Plan, PlanError, PlanFile, Program, Published, PublishedValue, REPLICATE_FACTOR, Ready,
-    SERVER_FACTOR, SETTINGS_FACTOR, ServerSpec, SettingSet, Settings, SkipKind, SkipRecord, SoakPlan, Takes,
-    TargetUse, Value, expand, plan_schema, with_change,
+    Replies, SERVER_FACTOR, SETTINGS_FACTOR, ServerSpec, SettingSet, Settings, SkipKind, SkipRecord,
+    SoakPlan, Takes, TargetUse, Value, expand, plan_schema, with_change,
 };
 pub use record::{
     CellRecord, CpuSample, HostRecord, Lifetime, Repetition, Resources, Run, RunInfo, RunState, Sample,

@@ -244,7 +244,10 @@ impl Recorder {
         self.tally.first_byte.record(sample.first_byte.since(sample.sent));
         self.tally.schedule_lag.record(sample.sent.since(sample.intended));
         match sample.outcome {
-            Outcome::Right => self.tally.requests.ok += 1,
+            Outcome::Right => {
+                self.tally.requests.ok += 1;
+                self.tally.content += sample.content;
+            }
             Outcome::Wrong(phase, kind) => self.count_error(phase, kind, sample.done),
         }
     }

@@ -496,7 +496,11 @@ impl Measured {
             idle: tally.idle,
             errors: tally.errors.clone(),
             statuses: tally.statuses.clone(),
-            bytes: Bytes { received: collector.received, sent: collector.sent },
+            bytes: Bytes {
+                received: collector.received,
+                sent: collector.sent,
+                content: Some(collector.tally.content),
+            },
             sessions: tally
                 .sessions
                 .as_ref()

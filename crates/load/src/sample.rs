@@ -23,6 +23,8 @@ pub(crate) struct Sample {
     pub(crate) outcome: Outcome,
     /// The status of its reply; 0 if the protocol has none.
     pub(crate) status: u16,
+    /// The bytes of its content.
+    pub(crate) content: u64,
 }
 
 /// How a completed request ended.

@@ -30,6 +30,8 @@ pub(crate) struct Tally {
     pub(crate) errors: Vec<ErrorRow>,
     /// Complete replies of the measured part by their status, where the protocol has one.
     pub(crate) statuses: BTreeMap<u16, u64>,
+    /// Bytes of the content of right replies of the measured part.
+    pub(crate) content: u64,
     #[serde(with = "text")]
     pub(crate) service: Histogram,
     #[serde(with = "text")]
@@ -147,6 +149,7 @@ impl Tally {
         for (status, count) in &other.statuses {
             *self.statuses.entry(*status).or_default() += count;
         }
+        self.content += other.content;
         self.service.merge(&other.service);
         self.schedule_lag.merge(&other.schedule_lag);
         self.connect.merge(&other.connect);

@@ -46,12 +46,13 @@ pub(crate) fn outlook(a: &Analysis<'_>) -> Option<String> {
         Decision::TooFewRepetitions { needed } => Some(needed),
         _ => None,
     });
-    let (noun, plan) = (a.headline.words.noun, command(a));
+    let noun = a.headline.words.noun;
     if let Some(needed) = needed.max() {
         return Some(format!(
             "{needed} generations, {} in all, are the fewest that can show a difference among so many comparisons: \
-             `{plan} --repetitions {needed}`.",
-            about(needed as f64 * each_s)
+             {}.",
+            about(needed as f64 * each_s),
+            command(a, &format!("--repetitions {needed}"))
         ));
     }
     let more = |difference: f64| {
@@ -69,16 +70,16 @@ pub(crate) fn outlook(a: &Analysis<'_>) -> Option<String> {
     if let Some((difference, more)) = found {
         let difference = percent(difference);
         let (until, between) = if watched {
-            (format!(", or `{plan} --until-decided`, which stops as soon as all is decided"), "")
+            (format!(", or {}, which stops as soon as all is decided", command(a, "--until-decided")), "")
         } else {
             (String::new(), " between the first servers")
         };
         return Some(format!(
             "{more} more generation{}, {}, would show a difference of {difference} in {noun}{between}: \
-             `{plan} --repetitions {}`{until}.",
+             {}{until}.",
             s(more),
             about(more as f64 * each_s),
-            have + more,
+            command(a, &format!("--repetitions {}", have + more)),
         ));
     }
     let hopeless = |(c, b): &(&CellRecord, &CellRecord)| {
@@ -116,9 +117,13 @@ fn about(seconds: f64) -> String {
     format!("about {} minutes", (seconds / 60.0).round())
 }
 
-/// `pitot run quick`: the command of the run with what names its plan and nothing else.
-fn command(a: &Analysis<'_>) -> String {
+/// `pitot run quick --repetitions 9`: the command of the run with what names its plan, this option and nothing else; where options
+/// describe what is compared, or the run was resumed, it is called by them.
+fn command(a: &Analysis<'_>, option: &str) -> String {
     let mut words = a.run.info.command_line.split_whitespace();
     let plan = words.find(|w| *w == "run").and(words.next()).filter(|w| !w.starts_with('-'));
-    format!("pitot run {}", plan.unwrap_or(&a.run.plan.name))
+    match plan {
+        Some(plan) => format!("`pitot run {plan} {option}`"),
+        None => format!("the command of this run with `{option}`"),
+    }
 }

@@ -4,6 +4,7 @@ use crate::amount::{generations, sliced};
 use crate::analysis::{Analysis, Cell};
 use crate::carry_over::carry_over;
 use crate::control::{Control, control_sentences, controls, failed_controls};
+use crate::findings::unlike_words;
 use crate::number::{figure, percent};
 use crate::outlook::outlook;
 use crate::phrase::ratio;
@@ -91,6 +92,7 @@ pub fn trust(a: &Analysis<'_>) -> Trust {
     let is_told_apart = !reasons.is_empty();
     reasons.extend(spoilt(a));
     reasons.extend(wrong(a));
+    reasons.extend(unlike(a));
     reasons.extend(rising(a));
     reasons.extend(failed_repetitions(a));
     reasons.extend(client_bound(a));
@@ -165,6 +167,18 @@ fn wrong(a: &Analysis<'_>) -> Option<String> {
         names(a, &cells),
         if cells.len() == 1 { "It is" } else { "They are" },
     ))
+}
+
+/// The cells whose replies are not those of the cells that are asked for the same.
+fn unlike(a: &Analysis<'_>) -> Option<String> {
+    let cells: Vec<&Cell<'_>> = a.cells.iter().filter(|c| c.unlike.is_some()).collect();
+    let words = unlike_words(a, cells.first()?)?;
+    let (does, it) = match cells.len() {
+        1 => ("does not answer as the others do", "It is"),
+        _ => ("do not answer alike", "They are"),
+    };
+    let names = names(a, &cells);
+    Some(format!("{names} {does}: {words}. {it} not ranked."))
 }
 
 /// The cells whose rate still rose while it was measured.

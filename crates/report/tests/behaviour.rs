@@ -277,6 +277,15 @@ fn a_gate_whose_limit_lies_in_an_interval_is_undecided_and_says_what_would_decid
     let slower = slower(1.08);
     let near = undecided(&slower, "throughput < -5%");
     assert!(near.contains("repetitions would decide it"), "{near}");
+    // Where the reference itself moved by more than the limit is away, no number of repetitions helps.
+    let mut moved = slower;
+    for cell in moved.cells.iter_mut().filter(|c| c.label().starts_with("fork")) {
+        for load in cell.repetitions.iter_mut().filter_map(|r| r.load.as_mut()) {
+            load.throughput_rps *= 1.1;
+        }
+    }
+    let far = undecided(&moved, "throughput < -5%");
+    assert!(far.contains("measure both servers in one run") && !far.contains("would decide it"), "{far}");
 }
 
 /// A run in which every cell has this verdict.
@@ -391,7 +400,7 @@ fn continuous_integration_gets_annotations_and_test_cases() {
     let lines = render_comparison(&comparison, &judged, Format::Github);
     assert!(lines.lines().all(|l| ["::error ", "::warning ", "::notice "].iter().any(|w| l.starts_with(w))));
     assert!(
-        lines.starts_with("::error title=gate throughput < -5%25::gate 'throughput < -5%25': met by"),
+        lines.starts_with("::error title=gate throughput < -5%25::gate 'throughput < -5%25': met:"),
         "{lines}"
     );
     assert!(
@@ -889,4 +898,146 @@ fn a_server_whose_rate_still_rises_is_not_ranked_and_said_to() {
     );
     let text = render(&run, Format::Terminal).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("1 of 6 cells was still getting faster while measured, by 100%"), "{text}");
+}
+
+/// Gives the replies of the cells whose labels begin so that content.
+fn answer_with(run: &mut Run, name: &str, bytes: u64) {
+    for cell in run.cells.iter_mut().filter(|c| c.label().starts_with(name)) {
+        for load in cell.repetitions.iter_mut().filter_map(|r| r.load.as_mut()) {
+            load.bytes.content = Some(load.requests.ok * bytes);
+        }
+    }
+}
+
+#[test]
+fn a_server_that_answers_with_less_than_the_others_is_not_ranked_and_said_to() {
+    let mut run = written(&SMALL);
+    answer_with(&mut run, "", 1024);
+    let json = |run: &Run| serde_json::from_str::<serde_json::Value>(&render(run, Format::Json)).unwrap();
+    let fair = json(&run)["answer"].as_str().unwrap().to_owned();
+    assert!(fair.starts_with("loop+epoll-et handled the most"), "{fair}");
+    // An identifier in the body.
+    answer_with(&mut run, "loop+epoll-et", 1060);
+    assert_eq!(json(&run)["answer"].as_str().unwrap(), fair);
+    answer_with(&mut run, "loop+epoll-et", 13);
+    let answer = json(&run)["answer"].as_str().unwrap().to_owned();
+    assert!(answer.starts_with("thread+blocking handled the most requests per second at 1000"), "{answer}");
+    let why = "loop+epoll-et is not ranked, for the replies of loop+epoll-et have 13 bytes of content, and those of \
+               fork+blocking 1,024 bytes";
+    assert!(answer.contains(why), "{answer}");
+    let words = |run: &Run| render(run, Format::Terminal).split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = words(&run);
+    assert!(
+        text.contains(" and loop+epoll-et at 1000 connections do not answer alike: the replies of"),
+        "{text}"
+    );
+    assert!(text.contains("They are not ranked."), "{text}");
+    run.plan.replies = pitot_lab::Replies::MayDiffer;
+    assert_eq!(json(&run)["answer"].as_str().unwrap(), fair);
+}
+
+#[test]
+fn of_two_servers_that_do_not_answer_alike_neither_wins() {
+    let mut run = written(&Fixture { servers: &["thread+blocking", "loop+epoll-et"], ..SMALL });
+    answer_with(&mut run, "thread", 1024);
+    answer_with(&mut run, "loop", 0);
+    let json: serde_json::Value = serde_json::from_str(&render(&run, Format::Json)).unwrap();
+    let answer = json["answer"].as_str().unwrap();
+    assert!(answer.starts_with("No winner: the replies of"), "{answer}");
+    for format in [Format::Markdown, Format::Terminal] {
+        let text = render(&run, format);
+        // Once in the legend.
+        assert!(text.matches('★').count() <= 1 && text.contains("--replies may-differ"), "{text}");
+    }
+    // What has been measured is shown all the same.
+    assert!(render(&run, Format::Html).contains("<svg"));
+}
+
+#[test]
+fn who_does_other_work_passes_no_gate_on_a_change() {
+    let outcome = |run: &Run, gate: &str| {
+        let gate: Gate = gate.parse().unwrap();
+        gate.judge(&compare_within(run, std::slice::from_ref(&gate)))
+    };
+    let fair = with_baseline(written(&SMALL), "server", "fork+blocking");
+    let gate = "throughput < -5%";
+    assert_eq!(outcome(&fair, gate), GateOutcome::Passed);
+    let mut run = fair.clone();
+    answer_with(&mut run, "", 1024);
+    answer_with(&mut run, "loop", 13);
+    let GateOutcome::Undecided(cells) = outcome(&run, gate) else { panic!("13 bytes are less work") };
+    let why = "loop+epoll-et, 10 answers with 13 bytes of content, and not with 1,024, so that its change is none of speed";
+    assert_eq!(cells[0], why);
+    // Who is slower though it does less is slower.
+    let slower = with_baseline(run.clone(), "server", "loop+epoll-et");
+    assert!(matches!(outcome(&slower, gate), GateOutcome::Met(_)));
+    run.plan.replies = pitot_lab::Replies::MayDiffer;
+    assert_eq!(outcome(&run, gate), GateOutcome::Passed);
+    let mut run = fair.clone();
+    for cell in run.cells.iter_mut().filter(|c| c.label().starts_with("loop")) {
+        for load in cell.repetitions.iter_mut().filter_map(|r| r.load.as_mut()) {
+            load.errors = vec![errors(load.requests.attempted / 50)];
+        }
+    }
+    let GateOutcome::Undecided(cells) = outcome(&run, gate) else { panic!("errors are less work") };
+    assert!(cells[0].contains("answered 2.0% of its requests with errors, so that"), "{cells:?}");
+    // Of two runs, the replies of both are compared.
+    let (mut a, mut b) = (fair.clone(), fair);
+    answer_with(&mut a, "", 1024);
+    answer_with(&mut b, "", 13);
+    let gate: Gate = gate.parse().unwrap();
+    let GateOutcome::Undecided(cells) = gate.judge(&compare(&a, &b, &[])) else { panic!("13 for 1,024") };
+    assert!(cells[0].contains("answers with other content than in the first run"), "{cells:?}");
+}
+
+#[test]
+fn a_comparison_within_a_run_speaks_of_one_run_and_says_what_speaks_against_it() {
+    let mut run = with_baseline(written(&SMALL), "server", "loop+epoll-et");
+    run.info.warnings.push("Other processes used 90% of a CPU".to_owned());
+    let gates = ["throughput < -5%", "throughput < -1%"].map(|text| text.parse::<Gate>().unwrap());
+    let judged: Vec<(Gate, GateOutcome)> = gates
+        .into_iter()
+        .map(|gate| {
+            let outcome = gate.judge(&compare_within(&run, &[]));
+            (gate, outcome)
+        })
+        .collect();
+    for format in [Format::Terminal, Format::Markdown, Format::Github, Format::Json] {
+        let text = render_comparison(&compare_within(&run, &[]), &judged, format);
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("the value of loop+epoll-et"), "{text}");
+        assert!(text.contains("Other processes used 90"), "{text}");
+        for other in ["first run", "second run", "value of A", "machines and versions"] {
+            assert!(!text.contains(other), "{format:?}, {other}: {text}");
+        }
+    }
+    let github = render_comparison(&compare_within(&run, &[]), &judged, Format::Github);
+    assert!(github.contains("that of loop+epoll-et") && github.lines().all(|line| !line.ends_with(' ')));
+    // Where all have failed there is no change to speak of.
+    for cell in run.cells.iter_mut().filter(|c| !c.label().starts_with("loop")) {
+        cell.repetitions.iter_mut().for_each(|r| r.verdict.kind = VerdictKind::Failed);
+    }
+    let text = render_comparison(&compare_within(&run, &[]), &[], Format::Markdown);
+    let said = "No cell can be compared in requests per second: fork+blocking, 10; fork+blocking, 1000; thread+blocking, 10; \
+                thread+blocking, 1000 failed.";
+    assert!(text.contains(said), "{text}");
+}
+
+#[test]
+fn what_failed_is_told_once_with_what_it_printed() {
+    let mut run = written(&SMALL);
+    for cell in run.cells.iter_mut().filter(|c| c.label().starts_with("thread")) {
+        for repetition in &mut cell.repetitions {
+            repetition.verdict.kind = VerdictKind::Failed;
+            repetition.verdict.reason = "the server ended with exit code 3".into();
+            repetition.output_tail = "Errors     kind    count  first at\ncannot open config".into();
+        }
+    }
+    let text = render(&run, Format::Terminal).split_whitespace().collect::<Vec<_>>().join(" ");
+    for label in ["thread+blocking at 10 connections", "thread+blocking at 1000 connections"] {
+        let said = format!("{label}: 6 of 6 repetitions failed: the server ended with exit code 3");
+        assert_eq!(text.matches(&said).count(), 1, "{text}");
+    }
+    assert_eq!(text.matches("last output: cannot open config").count(), 2, "{text}");
+    assert!(text.contains("* marks the best of another column"), "{text}");
 }

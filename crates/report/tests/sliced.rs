@@ -100,10 +100,18 @@ fn an_undecided_comparison_is_never_called_no_difference_beside_a_large_ratio() 
 #[test]
 fn what_is_undecided_comes_with_what_it_would_take() {
     let close = Fixture { servers: &["loop+epoll-lt", "loop+epoll-et", "loop+poll"], ..SLICED };
-    let text = flat(&sliced(&close, Slicing { rate_noise: 0.06, ..QUIET }));
+    let mut run = sliced(&close, Slicing { rate_noise: 0.06, ..QUIET });
+    let text = flat(&run);
     assert!(text.contains(" more generation") && text.contains(" would show a difference of "), "{text}");
     assert!(text.contains("`pitot run architectures --repetitions "), "{text}");
     assert!(text.contains("`pitot run architectures --until-decided`"), "{text}");
+    run.info.command_line = "pitot run --server ./a --server ./b".into();
+    let text = flat(&run);
+    assert!(
+        text.contains("the command of this run with `--repetitions ")
+            && !text.contains("`pitot run architectures"),
+        "{text}"
+    );
     let quiet = flat(&sliced(&SLICED, QUIET));
     assert!(!quiet.contains("would show a difference"), "all is decided: {quiet}");
 }

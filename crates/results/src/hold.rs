@@ -74,6 +74,10 @@ pub struct Slice {
     pub bytes_received: u64,
     /// Bytes of the application to the server.
     pub bytes_sent: u64,
+    /// Content of the requests answered rightly and in time, as in [`Bytes`](crate::load::Bytes); `None` from a program that
+    /// does not count it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes_content: Option<u64>,
     /// Connections established in the slice.
     pub connects: u64,
     /// Connections established before the slice began, in the place of others that the server had closed or that had

@@ -135,6 +135,14 @@ impl LoadResult {
     }
 }
 
+impl LoadResult {
+    /// Bytes of the content of a right reply, on average.
+    pub fn content_per_reply(&self) -> Option<f64> {
+        let content = self.bytes.content?;
+        (self.requests.ok > 0).then(|| content as f64 / self.requests.ok as f64)
+    }
+}
+
 impl RequestCounts {
     /// Requests that were begun, or were due in an open loop and never sent.
     pub fn due(&self) -> u64 {
@@ -297,6 +305,10 @@ pub struct Bytes {
     pub received: u64,
     /// To the server.
     pub sent: u64,
+    /// Of the content of right replies (`requests.ok`): bodies without heads, frames and TLS, values and rows of protocols that have no
+    /// bodies. `None` if it was not counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content: Option<u64>,
 }
 
 /// How evenly replies flowed: the gaps between arrivals of the same reply, as the client receives them. The wait for

@@ -120,7 +120,7 @@ fn of_reads(read: DiskRead) -> LoadResult {
             ok: run.operations,
             ..RequestCounts::default()
         };
-        result.bytes = Bytes { received: run.bytes, sent: 0 };
+        result.bytes = Bytes { received: run.bytes, sent: 0, content: None };
         result.errors = errors.collect();
         result.latency_ns =
             Latencies { response: run.latency_ns, service: run.latency_ns, ..Latencies::default() };
@@ -186,7 +186,7 @@ fn of_mail(mail: MailResult) -> LoadResult {
             peak_open: mail.connections.peak,
             ..ConnectionCounts::default()
         },
-        bytes: Bytes { received: mail.bytes.received, sent: mail.bytes.sent },
+        bytes: Bytes { received: mail.bytes.received, sent: mail.bytes.sent, content: None },
         errors: errors.collect(),
         client: Client {
             cpu_user_s: mail.engine.cpu_user_s,

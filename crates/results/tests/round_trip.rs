@@ -116,7 +116,7 @@ fn load_result() -> LoadResult {
         idle: Some(load::IdleCounts { connections: 5, replies: 60, replies_min: 10, gap_max_s: 56.6 }),
         errors: vec![ErrorRow { phase: "connect".into(), kind: "EPIPE".into(), count: 1, first_at_s: 0.5 }],
         statuses: BTreeMap::from([(200, 1)]),
-        bytes: load::Bytes { received: 1, sent: 2 },
+        bytes: load::Bytes { received: 1, sent: 2, content: Some(3) },
         sessions: Some(SessionResult {
             begun: 1,
             completed: 2,

@@ -61,6 +61,9 @@ pub(super) fn plan(
         amount(of, repetitions, servers.len() * levels.len()),
         quoted(of.tolerance.as_deref().unwrap_or("5%")),
     );
+    if let Some(rule) = &of.replies {
+        let _ = writeln!(text, "replies = {}", quoted(rule));
+    }
     if servers.len() > 1 {
         let _ = writeln!(text, "baseline = {{ server = {} }}", quoted(&baseline(of, servers)?));
     }

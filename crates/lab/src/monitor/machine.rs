@@ -86,6 +86,15 @@ impl StealReader {
         cpus.extend(load_cpus.iter().filter(|cpu| !server_cpus.contains(cpu)));
         Nanos(cpu_times(text, &cpus).steal_ns)
     }
+
+    /// Time of these CPUs in user mode and in the kernel since boot, without interrupts, in steps of a clock tick.
+    pub(crate) fn busy(&mut self, server_cpus: &[usize], load_cpus: &[usize]) -> Option<Nanos> {
+        let text = content(&mut self.buffer, self.stat.as_ref())?;
+        let mut cpus = server_cpus.to_vec();
+        cpus.extend(load_cpus.iter().filter(|cpu| !server_cpus.contains(cpu)));
+        let times = cpu_times(text, &cpus);
+        Some(Nanos(times.user_ns + times.system_ns))
+    }
 }
 
 /// The file from its start, as far as it fits after growing once: such files are written anew for every read.

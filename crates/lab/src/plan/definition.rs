@@ -59,6 +59,8 @@ pub struct Plan {
     /// The cell or cells that others are compared with: levels of some factors. Cells that agree in all other
     /// factors are compared with each other. None: no cell is special.
     pub baseline: Option<Levels>,
+    /// Whether what is compared has to answer alike.
+    pub replies: Replies,
     /// What the machine is checked for before anything runs.
     pub needs: Option<Subject>,
     /// Metrics that the report shows besides those that it always shows.
@@ -138,6 +140,7 @@ impl Default for Plan {
             tolerance: 0.02,
             metric: "throughput".into(),
             baseline: None,
+            replies: Replies::Alike,
             needs: None,
             columns: Vec::new(),
             charts: Vec::new(),
@@ -226,6 +229,17 @@ pub enum Measure {
     /// All cells that are compared at the same time: their servers are kept up side by side and loaded in turn, for a
     /// slice of time each. A cell for which this is impossible is measured in fresh runs, with the reason recorded.
     Slices,
+}
+
+/// Whether cells that are asked for the same have to answer alike.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Replies {
+    /// One whose replies have another content than most does other work, and wins nothing.
+    #[default]
+    Alike,
+    /// They may differ: compression is compared, or what is cached.
+    MayDiffer,
 }
 
 /// In which order repetitions run.

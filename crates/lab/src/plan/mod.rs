@@ -36,7 +36,7 @@ mod words;
 pub use change::with_change;
 pub(crate) use command::OWN;
 pub use command::Placement;
-pub use definition::{Measure, Order, Plan};
+pub use definition::{Measure, Order, Plan, Replies};
 pub use expand::{Cell, CellServer, HostLimits, Settling, Takes, expand};
 pub use foreign::Foreign;
 pub(crate) use foreign::cpu_seconds;

@@ -18,5 +18,5 @@ pub use resources::{Lifetime, Resources};
 pub use run::{Run, RunInfo, RunState};
 pub use sample::{CpuSample, Sample, TreeSample};
 pub use slice::Slice;
-pub(crate) use verdict::NEITHER_BUSY;
 pub use verdict::Verdict;
+pub(crate) use verdict::{NEITHER_BUSY, NOT_TRIED};

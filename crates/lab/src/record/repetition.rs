@@ -132,7 +132,10 @@ pub(crate) fn looks_like_error(line: &str) -> bool {
     let line = line.to_lowercase();
     // A single word is a place, such as `node:internal/errors:541`.
     let is_sentence = line.trim().contains(' ');
+    // The head of the table of errors that a load prints says nothing itself.
+    let is_head = line.trim_start().starts_with("errors  ");
     is_sentence
+        && !is_head
         && [
             "error",
             "panic",
@@ -200,6 +203,7 @@ mod tests {
             ("For more information, try '--help'.", false),
             ("    at Module._load (node:internal/modules/cjs/loader:1023:12)", false),
             ("listening on 8080", false),
+            ("Errors     kind               count  first at", false),
         ] {
             assert_eq!(looks_like_error(line), is_error, "{line}");
         }

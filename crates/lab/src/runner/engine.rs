@@ -121,7 +121,6 @@ fn measure(
             if let Some(failure) = prepared.nothing_left(&tried.given_up) {
                 return Err(failure);
             }
-            prepared.warnings.extend(tried.unlike_replies);
             prepared.rise(tried.rises.0);
             prepared.warnings.extend(tried.rises.1);
             prepared.check_time(&tried.ready_s, begin.elapsed().as_secs_f64())?;

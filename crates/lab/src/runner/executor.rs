@@ -89,6 +89,12 @@ pub(super) trait Executor {
     /// Steal time of all CPUs of both sides since the machine was started.
     fn steal(&mut self) -> Nanos;
 
+    /// CPU time that all processes used on the CPUs of both sides since the machine was started, seen or not, without interrupts.
+    /// `None` if that cannot be said.
+    fn busy(&mut self) -> Option<Nanos> {
+        None
+    }
+
     /// Waits until a program prints a line or closes a stream, for at most `timeout`. `None` for anything but a line.
     fn wait(&mut self, timeout: Duration) -> Option<Line>;
 

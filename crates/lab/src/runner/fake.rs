@@ -92,6 +92,8 @@ pub(super) struct Fake {
     pub(super) left_behind: Vec<LeftBehind>,
     /// What other processes use while a program runs.
     pub(super) other_processes: Vec<OtherProcessUse>,
+    /// How busy the CPUs are, with processes that are seen and others; none if nothing says it.
+    pub(super) busy_share: Option<f64>,
     world: Rc<RefCell<World>>,
     programs: Vec<Program>,
     samples: Vec<Sample>,
@@ -123,6 +125,7 @@ impl Fake {
             begin_error: None,
             left_behind: Vec::new(),
             other_processes: Vec::new(),
+            busy_share: None,
             world: Rc::new(RefCell::new(World {
                 now: Nanos::from_secs(1),
                 calls: Vec::new(),
@@ -168,6 +171,7 @@ impl Machine for Fake {
             begin_error: self.begin_error,
             left_behind: self.left_behind.clone(),
             other_processes: self.other_processes.clone(),
+            busy_share: self.busy_share,
             world: Rc::clone(&self.world),
             programs: Vec::new(),
             samples: Vec::new(),
@@ -296,6 +300,10 @@ impl Executor for Fake {
 
     fn steal(&mut self) -> Nanos {
         Nanos::ZERO
+    }
+
+    fn busy(&mut self) -> Option<Nanos> {
+        Some(Nanos((self.now().0 as f64 * self.busy_share?) as u64))
     }
 
     fn wait(&mut self, timeout: Duration) -> Option<Line> {

@@ -63,6 +63,11 @@ impl<'a> Held<'a> {
         self.executor.steal()
     }
 
+    /// CPU time that all processes used so far.
+    pub(super) fn busy(&mut self) -> Option<Nanos> {
+        self.executor.busy()
+    }
+
     /// Asks it to end.
     pub(super) fn quit(&mut self) {
         let _ = self.executor.write_line(self.role, "quit");

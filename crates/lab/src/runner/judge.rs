@@ -17,7 +17,7 @@ const STEAL_SHARE_MAX: f64 = 0.02;
 /// Other processes used more than this share of the CPUs of either side: noisy.
 pub(super) const OTHERS_SHARE_MAX: f64 = 0.05;
 /// Time of the server's CPUs that no known process accounts for may be larger: it is a difference of sampled figures.
-const UNKNOWN_SHARE_MAX: f64 = 0.15;
+pub(super) const UNKNOWN_SHARE_MAX: f64 = 0.15;
 /// Less CPU time of other processes than three clock ticks says nothing.
 const OTHERS_S_MIN: f64 = 0.03;
 /// A server that uses more than this share of what it can use is at its own limit, whatever the client does.

@@ -21,18 +21,12 @@ const SECOND_S: f64 = 1.0;
 /// A cell with more idle connections is tried with so many: whether it works shows in seconds, and opening a million takes
 /// a minute.
 const IDLE_MAX: u64 = 10_000;
-/// Replies that differ by less are alike: headers are never the same.
-const REPLY_BYTES_APART: f64 = 256.0;
-/// The same as a share.
-const REPLY_SHARE_APART: f64 = 0.25;
 
 /// What the trial has shown.
 #[derive(Debug)]
 pub(super) struct Tried {
     /// For each cell.
     pub(super) given_up: Vec<Option<GivenUp>>,
-    /// A sentence for the reader, if servers that are compared answer with replies of different size.
-    pub(super) unlike_replies: Option<String>,
     /// By cell: how long its server took until it was ready, seconds.
     pub(super) ready_s: Vec<f64>,
     /// Cells whose servers have to be loaded for longer before they are measured, and what is said of it.
@@ -81,7 +75,6 @@ impl Prepared {
         let longer = Plan { duration_s: self.plan.duration_s.min(SECOND_S), ..unharmed };
         let mut tried = Tried {
             given_up: vec![None; self.cells.len()],
-            unlike_replies: None,
             ready_s: vec![0.0; self.cells.len()],
             rises: Rises::default(),
         };
@@ -91,7 +84,6 @@ impl Prepared {
         let total = self.cells.len();
         // Beyond the numbers of repetitions.
         let mut number = total * self.plan.repetitions as usize;
-        let mut replies: Vec<Option<f64>> = vec![None; total];
         let mut statuses: Vec<Option<u16>> = vec![None; total];
         let mut executor = machine.executor();
         for index in (0..total).filter(|index| wanted(*index) && self.cells[*index].is_timed()) {
@@ -136,10 +128,9 @@ impl Prepared {
                 tried.given_up[index] = Some(GivenUp::of(&last));
                 watch(&Event::GivenUp { step, tried: &last });
             } else {
-                (replies[index], statuses[index]) = (reply_bytes(&last), usual_status(&last));
+                statuses[index] = usual_status(&last);
             }
         }
-        tried.unlike_replies = unlike_replies(&self.cells, &replies);
         for (index, reason) in redirects(&self.cells, &statuses) {
             tried.given_up[index] = Some(GivenUp { reason, output_tail: String::new() });
         }
@@ -162,12 +153,6 @@ fn with_few_idle(cell: &Cell) -> Cell {
 /// Whether two cells differ in nothing but levels that change nothing, as replicates do.
 fn is_same(a: &Cell, b: &Cell) -> bool {
     a.server == b.server && a.url == b.url && a.load == b.load && a.files == b.files && a.host == b.host
-}
-
-/// Bytes of a reply, headers included.
-fn reply_bytes(repetition: &Repetition) -> Option<f64> {
-    let load = repetition.load.as_ref()?;
-    (load.requests.completed > 0).then(|| load.bytes.received as f64 / load.requests.completed as f64)
 }
 
 /// The status of most replies.
@@ -201,39 +186,6 @@ fn redirects(cells: &[Cell], statuses: &[Option<u16>]) -> Vec<(usize, String)> {
         ))
     };
     of_kind(3).filter_map(reason).collect()
-}
-
-/// Whether a URL asks for TLS from the first byte, whose handshakes and records then count among the bytes.
-fn is_tls(url: &str) -> bool {
-    let schemes = ["https", "smtps", "rediss", "memcaches"];
-    url.split_once("://").is_some_and(|(scheme, _)| schemes.contains(&scheme))
-}
-
-/// The first pair of cells that differ in the server alone and whose replies differ in size, in a sentence.
-fn unlike_replies(cells: &[Cell], replies: &[Option<f64>]) -> Option<String> {
-    let others = |cell: &Cell| -> Vec<FactorLevel> {
-        cell.factors.iter().filter(|f| f.name != SERVER_FACTOR).cloned().collect()
-    };
-    let server = |cell: &Cell| cell.factors.iter().find(|f| f.name == SERVER_FACTOR).map(|f| f.level.clone());
-    for (a, (cell_a, bytes_a)) in cells.iter().zip(replies).enumerate() {
-        for (cell_b, bytes_b) in cells.iter().zip(replies).skip(a + 1) {
-            let (Some(a), Some(b)) = (*bytes_a, *bytes_b) else { continue };
-            let (Some(server_a), Some(server_b)) = (server(cell_a), server(cell_b)) else { continue };
-            let apart = (a - b).abs();
-            if apart > REPLY_BYTES_APART
-                && apart > REPLY_SHARE_APART * a.max(b)
-                && others(cell_a) == others(cell_b)
-            {
-                let over_tls = [cell_a, cell_b].iter().any(|cell| is_tls(&cell.url));
-                let included = if over_tls { "headers and TLS" } else { "headers" };
-                return Some(format!(
-                    "Replies differ in size: a reply of {server_a} has {a:.0} bytes and one of {server_b} {b:.0}, {included} \
-                     included. A part of every difference between them is due to that."
-                ));
-            }
-        }
-    }
-    None
 }
 
 #[cfg(test)]
@@ -404,15 +356,5 @@ mod tests {
         assert!(reason.starts_with("its replies have status 301, and those of good, 1 have 200"), "{reason}");
         assert!(of(None, [301; 4]).is_empty() && of(None, [200, 200, 204, 206]).is_empty());
         assert!(of(Some("2xx,3xx"), [200, 200, 301, 301]).is_empty());
-    }
-
-    #[test]
-    fn replies_of_different_size_are_told_if_only_the_server_differs() {
-        let text = plan("server = [\"good\", \"mute\"]\nload.connections = [1, 2]");
-        let cells = ready(&text).cells;
-        let of = |bytes: [f64; 4]| unlike_replies(&cells, &bytes.map(Some));
-        assert_eq!(of([200.0, 5000.0, 300.0, 5100.0]), None, "headers, and levels that differ");
-        let told = of([120.0, 120.0, 1500.0, 1500.0]).unwrap();
-        assert!(told.contains("a reply of good has 120 bytes and one of mute 1500"), "{told}");
     }
 }

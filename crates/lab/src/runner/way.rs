@@ -142,8 +142,11 @@ impl Ways {
             };
             return Err(Failure::misuse(
                 format!(
-                    "{within_s:.0} s are too short: {} comparisons need {least} generations{fresh}",
-                    self.comparisons()
+                    "{within_s:.0} s are too short: {} {least} generations{fresh}",
+                    match self.comparisons() {
+                        1 => "a comparison needs".to_owned(),
+                        count => format!("{count} comparisons need"),
+                    }
                 ),
                 format!("allow at least {:.0} s, or compare fewer cells", needed.ceil()),
             ));
@@ -239,6 +242,9 @@ mod tests {
             assert!(takes <= within_s && takes > within_s * 0.8, "{within_s}: {takes}");
         }
         assert!(fitted(3600.0).unwrap().generations.unwrap() > 100);
+        let two =
+            ways(2, 1).fit(&mut Plan { measure: Measure::Slices, ..Plan::default() }, 1.0, 0.0).unwrap_err();
+        assert!(two.what.contains("a comparison needs 6 generations"), "{}", two.what);
         let short = fitted(20.0).unwrap_err();
         assert!(short.what.contains("14 comparisons need 10 generations"), "{}", short.what);
     }

@@ -232,6 +232,7 @@ impl Connections {
             done: now,
             outcome,
             status: reply.status,
+            content: reply.content,
         });
         if self.users.is_some() {
             self.page_replied((slot, nth), now, &request, outcome);

@@ -36,6 +36,7 @@ pub(super) fn slice(group: &str, read_at: Nanos, lanes: &[Box<LaneSlice>]) -> Sl
         slice.reconnects += record.reconnects;
         slice.bytes_received += interval.received;
         slice.bytes_sent += interval.sent;
+        slice.bytes_content = Some(slice.bytes_content.unwrap_or(0) + record.content);
         slice.client_user_us += micros(record.cpu.user.into());
         slice.client_system_us += micros(record.cpu.system.into());
         add_errors(&mut slice.errors, &record.errors);

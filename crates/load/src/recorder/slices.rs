@@ -13,6 +13,8 @@ use crate::tally::Interval;
 pub(crate) struct SliceRecord {
     pub(crate) requests: RequestCounts,
     pub(crate) errors: Vec<ErrorRow>,
+    /// Bytes of the content of right replies.
+    pub(crate) content: u64,
     /// Connections established in the slice.
     pub(crate) connects: u64,
     /// Connections established before it, in the place of others that were lost.
@@ -40,6 +42,7 @@ impl Recorder {
         self.measure_at = Nanos::MAX;
         self.errors.clear();
         self.tally.requests = RequestCounts::default();
+        self.tally.content = 0;
         self.tally.missed_by_second.clear();
         self.tally.connections.opened = 0;
     }
@@ -61,6 +64,7 @@ impl Recorder {
         let tls = self.tally.tls.is_any().then(|| Box::new(std::mem::take(&mut self.tally.tls)));
         SliceRecord {
             requests: self.tally.requests,
+            content: self.tally.content,
             errors: self.error_rows(self.measure_at),
             connects: self.tally.connections.opened,
             reconnects: self.beginning.reconnects,

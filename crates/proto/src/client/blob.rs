@@ -104,7 +104,7 @@ impl ClientConn for BlobConn {
         let progress = if self.at == size {
             self.at = 0;
             let verdict = std::mem::replace(&mut self.verdict, Verdict::Right);
-            Progress::Reply(Reply { verdict, status: 0, persists: true })
+            Progress::Reply(Reply { verdict, status: 0, persists: true, content: size })
         } else {
             Progress::More
         };
@@ -137,7 +137,10 @@ mod tests {
                     let r = conn.receive(Some(Tag(0)), piece, &mut out).unwrap();
                     piece = &piece[r.consumed..];
                     if let Progress::Reply(reply) = r.progress {
-                        assert_eq!(reply, Reply { verdict: Verdict::Right, status: 0, persists: true });
+                        assert_eq!(
+                            reply,
+                            Reply { verdict: Verdict::Right, status: 0, persists: true, content: 10 }
+                        );
                         replies += 1;
                     }
                 }
@@ -151,10 +154,14 @@ mod tests {
         let mut conn = protocol("3").unwrap().connect();
         let mut out = Outgoing::new();
         let wrong = conn.receive(Some(Tag(0)), b"no!", &mut out).unwrap().progress;
-        assert_eq!(wrong, Progress::Reply(Reply { verdict: Verdict::Bytes, status: 0, persists: true }));
+        assert_eq!(
+            wrong,
+            Progress::Reply(Reply { verdict: Verdict::Bytes, status: 0, persists: true, content: 3 })
+        );
         let right: Vec<u8> = (0..3).map(pattern_at).collect();
         let right = conn.receive(Some(Tag(0)), &right, &mut out).unwrap().progress;
-        assert_eq!(right, Progress::Reply(Reply { verdict: Verdict::Right, status: 0, persists: true }));
+        let wanted = Reply { verdict: Verdict::Right, status: 0, persists: true, content: 3 };
+        assert_eq!(right, Progress::Reply(wanted));
         assert_eq!(conn.receive(None, b"x", &mut out), Err(Fault::Unasked));
     }
 

@@ -86,7 +86,7 @@ impl ClientConn for BusyConn {
             n if n < REPLY.len() => Verdict::Length,
             _ => self.verdict,
         };
-        Some(Reply { verdict, status: 0, persists: false })
+        Some(Reply { verdict, status: 0, persists: false, content: self.matched as u64 })
     }
 }
 

@@ -111,7 +111,7 @@ impl ClientConn for EchoConn {
         let progress = if self.returned == len {
             self.returned = 0;
             let verdict = std::mem::replace(&mut self.verdict, Verdict::Right);
-            Progress::Reply(Reply { verdict, status: 0, persists: true })
+            Progress::Reply(Reply { verdict, status: 0, persists: true, content: len })
         } else {
             Progress::More
         };

@@ -99,6 +99,9 @@ pub struct Reply {
     pub status: u16,
     /// Whether the connection can be used again.
     pub persists: bool,
+    /// The bytes that were asked for: the body, decoded from chunks and frames and not from a compression; values and rows of
+    /// protocols without bodies; 0 where a reply has nothing but words.
+    pub content: u64,
 }
 
 /// Whether a complete reply is what was asked for.

@@ -47,7 +47,7 @@ impl Judgement {
             && !head_only
             && expected.complete(self.at) == Verdict::Length;
         let verdict = if wrong_length { Verdict::Length } else { self.verdict };
-        Reply { verdict, status: self.status, persists }
+        Reply { verdict, status: self.status, persists, content: self.at }
     }
 }
 

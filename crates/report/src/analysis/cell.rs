@@ -1,6 +1,8 @@
 //! A cell with its figures.
 
+use super::replies::Unlike;
 use super::samples::values;
+use crate::number::{self, count};
 use pitot_lab::metric::named;
 use pitot_lab::statistics::{Estimate, Spread, median, order_statistic_interval};
 use pitot_lab::{CellRecord, METRICS, Measure, Metric, Run, Verdict, VerdictKind};
@@ -28,7 +30,9 @@ pub struct Cell<'r> {
     /// How many times the rate at the end of its repetitions was that at their beginning, if it still rose: what was measured is
     /// less than what the server can do.
     pub(crate) rise: Option<f64>,
-    /// Whether it may be the best of its load level.
+    /// What its replies are unlike, if they are not those of the cells that are asked for the same.
+    pub(crate) unlike: Option<Unlike>,
+    /// Whether it may be compared with the others of its load level.
     pub(crate) is_ranked: bool,
 }
 
@@ -84,6 +88,7 @@ impl<'r> Cell<'r> {
             standing: Standing::Unknown,
             wrong_percent,
             rise,
+            unlike: None,
             is_ranked: wrong_percent.is_none() && rise.is_none(),
         }
     }
@@ -97,6 +102,24 @@ impl<'r> Cell<'r> {
     /// Whether it failed; its figures then mean nothing.
     pub fn failed(&self) -> bool {
         self.verdict.kind == VerdictKind::Failed
+    }
+
+    /// In which way it has not done the work of the others: `answered 2.0% of its requests with errors`.
+    pub(crate) fn other_work(&self) -> Option<String> {
+        let wrong = self.wrong_percent.map(|percent| {
+            format!("answered {} of its requests with errors", number::percent(percent / 100.0))
+        });
+        let unlike = || {
+            let Unlike { bytes, other_bytes, .. } = self.unlike?;
+            let bytes = [bytes, other_bytes].map(|bytes| count(bytes.round() as u64));
+            Some(format!("answers with {} bytes of content, and not with {}", bytes[0], bytes[1]))
+        };
+        wrong.or_else(unlike)
+    }
+
+    /// That it was measured before it had come to its rate.
+    pub(crate) fn still_rises(&self) -> Option<String> {
+        self.rise.map(|_| "was still getting faster while measured".to_owned())
     }
 
     /// Whether the server can do better than its figure of `metric` says, as the load generator was at its limit.

@@ -6,6 +6,7 @@ use super::factor::{factor_title, levels_words};
 use super::groups::groups;
 use super::load_axis::LoadAxis;
 use super::parts::part_of_each;
+use super::replies::mark_unlike;
 use super::series::Series;
 use pitot_lab::metric::{named, recorded};
 use pitot_lab::statistics::{Comparison, Decision, Estimate};
@@ -53,7 +54,10 @@ impl<'r> Analysis<'r> {
             cells.push(Cell::of(run, record, index, load.level_of(record), headline));
         }
         cells.sort_by_key(|c| (c.level, c.series));
-        // Where all have errors, or all rates still rise, they are ranked by what they have.
+        mark_unlike(run, &mut cells);
+        cells.iter_mut().filter(|c| c.unlike.is_some()).for_each(|c| c.is_ranked = false);
+        // Where all have errors, or all rates still rise, they are ranked by what they have; where all answer otherwise they
+        // are shown, and none is the best.
         for level in 0..load.levels.len() {
             let at_level = |c: &&mut Cell<'r>| c.level == level && !c.failed();
             if !cells.iter_mut().filter(at_level).any(|c| c.is_ranked) {
@@ -83,12 +87,20 @@ impl<'r> Analysis<'r> {
             .filter_map(move |c| Some((c, c.estimate(metric)?)))
     }
 
-    /// The best cell of a load level; of equals the first.
+    /// The best cell of a load level; of equals the first. None where none answers as most do.
     pub fn best_at(&self, level: usize, metric: &Metric) -> Option<&Cell<'r>> {
+        if self.are_unlike(level) {
+            return None;
+        }
         let best = self.at_level(level, metric).reduce(|leader, next| {
             if metric.is_better(next.1.value, leader.1.value) { next } else { leader }
         });
         best.map(|(cell, _)| cell)
+    }
+
+    /// Whether the cells of a load level do not answer alike, so that none of them can be the best.
+    pub(crate) fn are_unlike(&self, level: usize) -> bool {
+        self.cells.iter().any(|c| c.level == level && c.is_ranked && c.unlike.is_some())
     }
 
     /// The worst cell of a load level; of equals the first.

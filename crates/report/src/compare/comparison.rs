@@ -9,7 +9,7 @@
 //! One run is compared likewise, each cell with its baseline, generation by generation.
 
 use super::differences::{differences, same_levels, same_server};
-use crate::analysis::{between_runs, headline, ratios, values, within_run};
+use crate::analysis::{between_runs, headline, levels_words, ratios, values, within_run};
 use pitot_host::HostChange;
 use pitot_lab::metric::Section;
 use pitot_lab::statistics::{
@@ -39,6 +39,21 @@ pub struct RunComparison<'r> {
     pub only_a: Vec<String>,
     /// Cells of the second run without a match.
     pub only_b: Vec<String>,
+}
+
+impl RunComparison<'_> {
+    /// Whose value a cell is compared with: `A`, or the baseline of a single run.
+    pub(super) fn name_of_a(&self) -> String {
+        match &self.a.plan.baseline {
+            Some(levels) if self.is_within => levels_words(levels),
+            _ => "A".to_owned(),
+        }
+    }
+
+    /// Where the second of a pair was measured, ` in the second run`; nothing to say within one.
+    pub(super) fn in_b(&self) -> &'static str {
+        if self.is_within { "" } else { " in the second run" }
+    }
 }
 
 /// A cell of both runs.

@@ -30,8 +30,8 @@ pub(super) fn render(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) -> St
         for (pair, row) in c.pairs.iter().zip(&table.rows) {
             let worse = row.comparison.as_ref().filter(|x| tone(x, table.metric) == Some(Tone::Worse));
             if let Some(comparison) = worse {
-                let message =
-                    format!("{}: {} that of the first run", table.metric.words.noun, times(comparison));
+                let first = if c.is_within { c.name_of_a() } else { "the first run".to_owned() };
+                let message = format!("{}: {} that of {first}", table.metric.words.noun, times(comparison));
                 annotation(&mut out, Level::Warning, &format!("{} got worse", pair.label), &message);
             }
         }
@@ -40,7 +40,7 @@ pub(super) fn render(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) -> St
         &mut out,
         Level::Notice,
         "pitot compare",
-        &format!("{} {}", headline(c), cautions(c).join(" ")),
+        format!("{} {}", headline(c), cautions(c).join(" ")).trim_end(),
     );
     out
 }

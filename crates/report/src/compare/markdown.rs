@@ -16,8 +16,12 @@ pub(super) fn render(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) -> St
     for (gate, outcome) in gates {
         let _ = writeln!(out, "**{}**\n", markdown(&outcome.sentence(gate)));
     }
-    out.push_str("## Differences in the environment\n\n");
-    if c.differences.is_empty() {
+    if !c.is_within {
+        out.push_str("## Differences in the environment\n\n");
+    }
+    if c.is_within {
+        // A run has one environment.
+    } else if c.differences.is_empty() {
         out.push_str("The machines and versions are the same.\n\n");
     } else {
         let rows = c.differences.iter().map(|d| {

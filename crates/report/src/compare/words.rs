@@ -4,12 +4,16 @@ use super::comparison::{CellPair, MetricRow, MetricTable, RunComparison};
 use crate::amount::unit_of_run;
 use crate::analysis::{Analysis, levels_words};
 use crate::control::failed_controls;
-use crate::number::{figure_of, percent};
+use crate::number::{figure_of, percent, plain};
 use crate::phrase::{Tone, decision, ratio, shown_to_exceed, tone};
 use crate::text::{s, sentence, unmarked};
+use crate::trust::{Grade, trust};
 use pitot_lab::statistics::{ALPHA, Comparison, Decision, Estimate};
 use pitot_lab::{Run, SERVER_FACTOR, VerdictKind};
 use std::fmt::Write as _;
+
+/// What lies apart by more than this, a logarithm, is given as a factor, since a percentage of several hundred says little.
+const FACTOR_FROM: f64 = std::f64::consts::LN_2;
 
 /// What A and B are, in a line each.
 pub(super) fn run_lines(c: &RunComparison<'_>) -> [String; 2] {
@@ -36,6 +40,12 @@ pub(super) fn headline(c: &RunComparison<'_>) -> String {
     let compared = rows.filter_map(|(_, row)| row.comparison.as_ref());
     let count = |is: &dyn Fn(&Comparison) -> bool| compared.clone().filter(|x| is(x)).count();
     let (noun, total) = (table.metric.words.noun, compared.clone().count());
+    if total == 0 {
+        let failed: Vec<&str> =
+            c.pairs.iter().filter(|pair| !pair.is_sound()).map(|pair| pair.label.as_str()).collect();
+        let why = if failed.is_empty() { String::new() } else { format!(": {} failed", failed.join("; ")) };
+        return sentence(&format!("no cell can be compared in {noun}{why}"));
+    }
     let worse = count(&|x| tone(x, table.metric) == Some(Tone::Worse));
     let better = count(&|x| tone(x, table.metric) == Some(Tone::Better));
     let open = total - worse - better - count(&|x| x.decision == Decision::Alike);
@@ -95,8 +105,11 @@ pub(super) fn cautions(c: &RunComparison<'_>) -> Vec<String> {
     if c.pairs.is_empty() {
         cautions.push("The runs have no cell in common: nothing can be compared.".to_owned());
     }
-    let sides = [("first", c.a), ("second", c.b)];
-    for (side, run) in sides.into_iter().skip(usize::from(c.is_within)) {
+    if c.is_within {
+        cautions.extend(of_run(c.a));
+        return cautions;
+    }
+    for (side, run) in [("first", c.a), ("second", c.b)] {
         if !run.is_complete() {
             cautions.push(format!("The {side} run is incomplete."));
         }
@@ -114,17 +127,20 @@ pub(super) fn cautions(c: &RunComparison<'_>) -> Vec<String> {
             if count == 1 { "is" } else { "are" }
         ));
     }
-    match (c.is_within, reference_words(c)) {
-        (true, _) => {}
-        (false, Some(words)) => cautions.push(words),
-        (false, None) => cautions.push(
-            "The two runs hold no reference, a server that both have measured and that is the same in both: nothing shows \
-             how far equal servers lie apart between them, so that no interval and no difference is claimed. Measure both \
-             servers in one plan, with the old one as its baseline."
-                .to_owned(),
-        ),
-    }
+    cautions.push(reference_words(c).unwrap_or_else(|| {
+        "The two runs hold no reference, a server that both have measured and that is the same in both: nothing shows how far \
+         equal servers lie apart between them, so that no interval and no difference is claimed. Measure both servers in one plan, \
+         with the old one as its baseline."
+            .to_owned()
+    }));
     cautions
+}
+
+/// What speaks against a run whose cells are compared with each other.
+fn of_run(run: &Run) -> Vec<String> {
+    let trust = trust(&Analysis::of(run));
+    let reasons = trust.reasons.iter().filter(|_| trust.grade != Grade::Good);
+    reasons.map(|why| unmarked(why)).collect()
 }
 
 /// By what the cells are measured, and how far equal servers may lie apart; none without a reference.
@@ -133,26 +149,43 @@ fn reference_words(c: &RunComparison<'_>) -> Option<String> {
     let between = table.between?;
     let of_first = c.pairs.iter().filter_map(|p| p.reference).next()?.0;
     let name = of_first.level(SERVER_FACTOR).map_or_else(|| of_first.label(), |level| level.level.clone());
-    let share = |logarithm: f64| percent(logarithm.exp_m1());
     let noun = table.metric.words.noun;
-    let moved = share(between.moved);
+    let moved = apart(between.moved);
     let known = match between.observations {
         1 => "it has no twins, and this is one observation".to_owned(),
         count => {
-            let twins = share(between.deviation / std::f64::consts::SQRT_2);
+            let twins = apart(between.deviation / std::f64::consts::SQRT_2);
             format!("its twins lay {twins} from it, {count} observations")
         }
     };
-    let bound = share(between.bound(ALPHA));
-    let more = match table.rows.iter().filter(|row| row.comparison.is_some()).count() {
+    let bound = between.bound(ALPHA);
+    let reach = if bound < FACTOR_FROM { "up to " } else { "as much as " };
+    let others =
+        c.pairs.iter().zip(&table.rows).filter(|(pair, row)| !pair.is_reference && row.comparison.is_some());
+    let more = match others.count() {
         0 | 1 => "",
         _ => ", and for a difference among so many cells more is asked",
     };
     Some(format!(
         "B/A compares ratios to {name}, which both runs hold and which is taken to be the same in both. In {noun} it moved by \
-         {moved} from run to run, and {known}: equal servers may lie up to {bound} apart between these runs. Every interval holds \
-         that besides{more}."
+         {moved} from run to run, and {known}: equal servers may lie {reach}{} apart between these runs. Every interval holds \
+         that besides{more}.{}",
+        apart(bound),
+        if bound < FACTOR_FROM {
+            ""
+        } else {
+            " So these runs show little: measure what is to be compared as servers of one run."
+        }
     ))
+}
+
+/// How far two things lie apart whose ratio has that logarithm: `4.2%`, or `a factor of 15`.
+fn apart(logarithm: f64) -> String {
+    if logarithm < FACTOR_FROM {
+        percent(logarithm.exp_m1())
+    } else {
+        format!("a factor of {}", plain(logarithm.exp()))
+    }
 }
 
 /// The figures of both runs, the ratio, and what may be said of it. `unit` is what the runs have several of.
@@ -177,4 +210,19 @@ pub(super) fn entries(table: &MetricTable, row: &MetricRow, pair: &CellPair<'_>,
     }
     let times = row.comparison.as_ref().map_or_else(|| "–".to_owned(), ratio);
     [show(&row.a), show(&row.b), times, verdict]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_far_apart_is_told_as_a_factor() {
+        let of = |ratio: f64| apart(ratio.ln());
+        assert_eq!([of(1.0), of(1.042), of(1.9)], ["0%", "4.2%", "90%"]);
+        assert_eq!(
+            [of(2.5), of(15.43), of(1200.0)],
+            ["a factor of 2.50", "a factor of 15.4", "a factor of 1200"]
+        );
+    }
 }

@@ -6,7 +6,7 @@ use crate::amount::{unit, unit_of_pair};
 use crate::analysis::{Analysis, Cell, Standing, values};
 use crate::control::controls;
 use crate::floor::floor_sentence;
-use crate::number::{figure_of, percent, spread};
+use crate::number::{count, figure_of, percent, spread};
 use crate::phrase::{shown_to_exceed, superlative, versus};
 use crate::text::{capital, list, s, sentence};
 use pitot_lab::metric::Section;
@@ -60,6 +60,7 @@ pub fn answer(a: &Analysis<'_>) -> Answer {
     headline.push_str(&missing(a, level).unwrap_or_default());
     headline.push_str(&with_errors(a, level).unwrap_or_default());
     headline.push_str(&still_rising(a, level).unwrap_or_default());
+    headline.push_str(&answering_otherwise(a, level).unwrap_or_default());
     let mut details = against_others(a, best, level, &rest);
     details.extend(group_order(a, a.headline));
     details.extend(at_other_loads(a, level, a.series_of(best)));
@@ -118,6 +119,17 @@ fn untrusted(a: &Analysis<'_>) -> Option<String> {
 /// No cell has a figure: the verdicts of failed cells say why, or the statistic takes more repetitions, or else the metric
 /// needs what was not recorded.
 fn no_answer(a: &Analysis<'_>) -> Answer {
+    if let Some(unlike) = a.top_level().and_then(|level| unlike_replies(a, level)) {
+        return Answer {
+            headline: format!("No winner: {unlike}."),
+            details: vec![
+                "What sends other replies does other work. Let the servers answer alike, or say that they need not: \
+                 `replies = \"may-differ\"`, --replies may-differ."
+                    .to_owned(),
+            ],
+            tiles: Vec::new(),
+        };
+    }
     let any_good = a.cells.iter().any(|c| !c.failed() && !c.record.repetitions.is_empty());
     let have = a.cells.iter().map(|c| values(c.record, a.headline).len()).max().unwrap_or(0);
     let detail = match a.run.plan.statistic {
@@ -244,6 +256,36 @@ fn still_rising(a: &Analysis<'_>, level: usize) -> Option<String> {
     let (is, its) = if names.len() == 1 { ("is", "its rate") } else { ("are", "their rates") };
     (!names.is_empty())
         .then(|| format!("; {} {is} not ranked, for {its} still rose while measured", list(&names)))
+}
+
+/// The cells at this load that are not ranked since their replies are others.
+fn answering_otherwise(a: &Analysis<'_>, level: usize) -> Option<String> {
+    let unranked: Vec<&Cell<'_>> =
+        a.cells.iter().filter(|c| c.level == level && !c.is_ranked && c.unlike.is_some()).collect();
+    let names: Vec<&str> = unranked.iter().map(|c| a.series_of(c)).collect();
+    let is = if names.len() == 1 { "is" } else { "are" };
+    Some(format!("; {} {is} not ranked, for {}", list(&names), unlike_replies(a, level)?))
+}
+
+/// Of which size the replies are that differ at a load: `replies of **a** have 13 bytes of content, those of **b** 1.02 KiB`.
+fn unlike_replies(a: &Analysis<'_>, level: usize) -> Option<String> {
+    a.cells.iter().find(|c| c.level == level && c.unlike.is_some()).and_then(|cell| unlike_words(a, cell))
+}
+
+/// What a cell's replies are unlike, in words.
+pub(crate) fn unlike_words(a: &Analysis<'_>, cell: &Cell<'_>) -> Option<String> {
+    let unlike = cell.unlike?;
+    let bytes = |bytes: f64| match bytes.round() as u64 {
+        1 => "1 byte".to_owned(),
+        bytes => format!("{} bytes", count(bytes)),
+    };
+    Some(format!(
+        "the replies of **{}** have {} of content, and those of **{}** {}",
+        a.series_of(cell),
+        bytes(unlike.bytes),
+        a.series[unlike.other].name,
+        bytes(unlike.other_bytes)
+    ))
 }
 
 /// What there is to say where nothing is compared but the loads: the figure at the top, and at the bottom.

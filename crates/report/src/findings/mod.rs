@@ -9,5 +9,6 @@ mod list;
 mod order;
 mod scaling;
 
+pub(crate) use answer::unlike_words;
 pub use answer::{Answer, Tile, answer};
 pub use list::findings;

@@ -4,11 +4,12 @@ use super::faults::faults;
 use super::screen::{Page, Screen, Style};
 use super::table::results;
 use crate::Question;
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Cell};
 use crate::errors::rows;
 use crate::findings::{answer, findings};
 use crate::published::published;
 use crate::skips::by_reason;
+use crate::text::sentence;
 use crate::trust::{Grade, outliers, trust};
 use pitot_lab::Repetition;
 use pitot_results::Drawn;
@@ -59,8 +60,20 @@ pub(crate) fn render(a: &Analysis<'_>, questions: &[Question<'_>], screen: Scree
     }
     published_tables(&mut out, a);
     out.heading(trust.grade.title());
+    let last_output = |out: &mut Page, cell: &Cell<'_>| {
+        if let Some(last) = cell.record.failures().find_map(Repetition::telling_line) {
+            out.item("    last output: ", last);
+        }
+    };
+    let failed: Vec<(&Cell<'_>, String)> = a
+        .cells
+        .iter()
+        .filter(|c| c.record.failures().next().is_some())
+        .map(|c| (c, sentence(&format!("**{}**: {}", a.name_of(c), c.verdict.reason))))
+        .collect();
     for reason in &trust.reasons {
         out.item("- ", reason);
+        failed.iter().filter(|(_, said)| said == reason).for_each(|(cell, _)| last_output(&mut out, cell));
     }
     for note in &trust.notes {
         out.item("- ", note);
@@ -68,11 +81,9 @@ pub(crate) fn render(a: &Analysis<'_>, questions: &[Question<'_>], screen: Scree
     for outlier in outliers(a) {
         out.item("- ", &format!("outlier: {outlier}"));
     }
-    for cell in a.cells.iter().filter(|c| c.record.failures().next().is_some()) {
-        out.item("- ", &format!("{}: {}", a.name_of(cell), cell.verdict.reason));
-        if let Some(last) = cell.record.failures().find_map(Repetition::telling_line) {
-            out.item("    last output: ", last);
-        }
+    for (cell, said) in failed.iter().filter(|(_, said)| !trust.reasons.contains(said)) {
+        out.item("- ", said);
+        last_output(&mut out, cell);
     }
     if !a.run.skips.is_empty() {
         out.heading("Skipped");

@@ -77,11 +77,18 @@ pub(super) fn results(out: &mut Page, a: &Analysis<'_>) {
             out.line(*style, verdict);
         }
     }
+    let mut legend = table.legend.clone();
     let ratio = table.columns.iter().find(|column| column.is_ratio);
-    match ratio.filter(|ratio| lines.first().is_some_and(|head| !head.text.contains(&ratio.hint))) {
-        Some(ratio) => out.paragraph("", &format!("{} The ratio is {}.", table.legend, ratio.hint)),
-        None => out.paragraph("", &table.legend),
+    if let Some(ratio) =
+        ratio.filter(|ratio| lines.first().is_some_and(|head| !head.text.contains(&ratio.hint)))
+    {
+        let _ = write!(legend, " The ratio is {}.", ratio.hint);
     }
+    let mut others = table.groups.iter().flat_map(|g| &g.rows).flat_map(|row| row.entries.iter().skip(1));
+    if others.any(|entry| entry.best) {
+        legend.push_str(" * marks the best of another column.");
+    }
+    out.paragraph("", &legend);
 }
 
 /// The lines of the table, in which names longer than `name_max` are cut where a line would be too long otherwise.

@@ -51,6 +51,7 @@ pub fn loads(results: Vec<(String, LoadResult)>) -> Result<LoadResult, String> {
         }
         add(&mut all, host, part);
     }
+    all.bytes.content = results.iter().map(|(_, result)| result.bytes.content).sum();
     all.duration_s = match window.end.saturating_sub(window.start) {
         0 => results.iter().map(|(_, result)| result.duration_s).fold(0.0, f64::max),
         ns => ns as f64 / 1e9,

@@ -41,6 +41,7 @@ pub fn slices(parts: Vec<Slice>) -> Result<Slice, String> {
         all.reconnects += part.reconnects;
         all.bytes_received += part.bytes_received;
         all.bytes_sent += part.bytes_sent;
+        all.bytes_content = all.bytes_content.zip(part.bytes_content).map(|(a, b)| a + b);
         all.client_user_us += part.client_user_us;
         all.client_system_us += part.client_system_us;
         for (kind, count) in part.errors {
@@ -83,6 +84,7 @@ mod tests {
             duration_us: 50_000.0,
             drain_us: 10_000.0,
             requests: 1,
+            bytes_content: Some(us),
             errors: [("timeout reply".to_owned(), 2)].into(),
             histogram: response.encode(),
             ..Slice::default()
@@ -92,7 +94,7 @@ mod tests {
     #[test]
     fn a_slice_of_two_hosts_is_one() {
         let all = slices(vec![part(1_000, 10), part(2_001_000, 20)]).unwrap();
-        assert_eq!((all.requests, all.errors["timeout reply"]), (2, 4));
+        assert_eq!((all.requests, all.bytes_content, all.errors["timeout reply"]), (2, Some(30), 4));
         assert_eq!((all.late_us, all.duration_us, all.drain_us), (2_001_000.0, 52_000.0, 10_000.0));
         assert!(all.latency_us.max > 19.9 && all.latency_us.p50 < 10.1, "{:?}", all.latency_us);
         assert!(slices(Vec::new()).is_err());

@@ -1,6 +1,6 @@
 //! The keys at the top of a plan.
 
-use crate::plan::definition::{Measure, Order, Plan};
+use crate::plan::definition::{Measure, Order, Plan, Replies};
 use crate::plan::options::Side;
 use pitot_host::demand::SUBJECTS;
 
@@ -16,6 +16,9 @@ const MEASURES: [Measure; 2] = [Measure::Fresh, Measure::Slices];
 
 /// Words of `order`, and what they stand for.
 const ORDERS: [Order; 2] = [Order::Interleaved, Order::Sequential];
+
+/// Words of `replies`, and what they stand for.
+const REPLIES: [Replies; 2] = [Replies::Alike, Replies::MayDiffer];
 
 /// Words of `needs`, and what they stand for.
 const NEEDS: [&str; SUBJECTS.len()] = [SUBJECTS[0].0];
@@ -253,6 +256,17 @@ pub(in crate::plan) static PLAN: &[Key<Plan>] = &[
         presence: Presence::Optional,
         doc: "The cells that others are compared with, by levels of some factors. Cells that agree in all other \
               factors are compared with each other.",
+    },
+    Key {
+        name: "replies",
+        kind: Kind::Choice {
+            what: "a rule for replies",
+            words: &["alike", "may-differ"],
+            set: |p, index| p.replies = REPLIES[index],
+        },
+        presence: Presence::Default("\"alike\""),
+        doc: "`alike`: a cell whose replies have more or less content than those of most cells that are asked for the same is \
+              not ranked; 64 bytes, or 1%, do not count. `may-differ`: they are not compared, as where compression is measured.",
     },
     Key {
         name: "exclude",

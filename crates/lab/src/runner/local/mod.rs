@@ -358,6 +358,10 @@ impl Executor for Local<'_> {
         self.steal.read(&self.machine.cpus.server, &self.machine.cpus.load)
     }
 
+    fn busy(&mut self) -> Option<Nanos> {
+        self.steal.busy(&self.machine.cpus.server, &self.machine.cpus.load)
+    }
+
     fn wait(&mut self, timeout: Duration) -> Option<Line> {
         match self.receiver.recv_timeout(timeout) {
             Ok(Event::Line(line)) => Some(line),

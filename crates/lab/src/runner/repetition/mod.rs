@@ -33,7 +33,7 @@ pub(super) use tail::output_tail;
 
 use crate::monitor::resources;
 use crate::plan::{Cell, CellServer};
-use crate::record::{Repetition, Verdict};
+use crate::record::{NOT_TRIED, Repetition, Verdict};
 use pitot_host::CpuSplit;
 
 use crate::runner::evidence::Evidence;
@@ -121,7 +121,7 @@ pub(super) fn first_rates(
 /// What was printed goes to the first of them.
 pub(super) fn not_tried(given_up: &mut GivenUp) -> Repetition {
     Repetition {
-        verdict: failed(format!("not tried again: {}", given_up.reason)),
+        verdict: failed(format!("{NOT_TRIED}{}", given_up.reason)),
         output_tail: std::mem::take(&mut given_up.output_tail),
         ..Repetition::default()
     }

@@ -187,7 +187,7 @@ impl<'a> Arm<'a> {
             self.idle.0 += now.since(then);
             self.idle.1 += begin.since(since);
         }
-        let steal_before = held.steal();
+        let (steal_before, busy_before) = (held.steal(), held.busy());
         let answer = match held.slice(&self.name(), seconds)? {
             Ok(answer) => answer,
             Err(what) => {
@@ -203,7 +203,9 @@ impl<'a> Arm<'a> {
             steal_ns: held.steal().since(steal_before).0,
             ..place
         };
+        let busy = busy_before.zip(held.busy()).map(|(before, after)| after.since(before));
         self.sum.add(&answer, place).map_err(Abort::Failed)?;
+        self.sum.add_busy(busy);
         // Requests without a single right reply: the server is gone, or stands still.
         if answer.requests == 0 && answer.attempted > 0 {
             self.fail_under_load(format!(
@@ -319,7 +321,8 @@ impl<'a> Arm<'a> {
         let has_slices = !self.sum.slices.is_empty();
         let at = |sample: Option<&Sample>| Nanos(sample.map_or(0, |sample| sample.at_ns));
         let watched = at(observed.samples.last()).since(at(observed.samples.first()));
-        let neighbours = Neighbours::of(&observed.other_processes, watched, context.shared.cpus);
+        let neighbours = Neighbours::of(&observed.other_processes, watched, context.shared.cpus)
+            .with_unseen(self.sum.unaccounted());
         let verdict = match failure {
             Some(reason) => failed(reason),
             None if has_slices => {

@@ -1,6 +1,6 @@
 //! From the slices of a generation to the repetition that is recorded.
 
-use pitot_meter::Histogram;
+use pitot_meter::{Histogram, Nanos};
 use pitot_results::Latency;
 use pitot_results::hold::Slice as Answer;
 use pitot_results::load::{ErrorRow, LoadResult};
@@ -17,6 +17,10 @@ pub(super) struct Sum {
     resumption: Histogram,
     /// Replies of warm-ups and of slices that are in no figure.
     uncounted: u64,
+    /// CPU time of all processes on the CPUs of both sides, by slice.
+    busy: Vec<Option<Nanos>>,
+    /// Bytes of the content of right replies, by slice.
+    content: Vec<Option<u64>>,
     errors: std::collections::BTreeMap<String, u64>,
 }
 
@@ -40,6 +44,7 @@ impl Sum {
         for (kind, count) in &answer.errors {
             *self.errors.entry(kind.clone()).or_default() += count;
         }
+        self.content.push(answer.bytes_content);
         let ns = |us: f64| (us * 1e3).round() as u64;
         self.slices.push(Slice {
             began_unix_ns: answer.began_unix_ns,
@@ -59,6 +64,20 @@ impl Sum {
             ..place
         });
         Ok(())
+    }
+
+    /// All processes used so much CPU time in the last slice.
+    pub(super) fn add_busy(&mut self, busy: Option<Nanos>) {
+        self.busy.push(busy);
+    }
+
+    /// CPU time in the slices that is neither the server's nor the load generator's, and how long the slices were, seconds. None
+    /// if something of it is not known.
+    pub(super) fn unaccounted(&self) -> Option<(f64, f64)> {
+        let all: u64 = self.busy.iter().map(|busy| busy.map(|busy| busy.0)).sum::<Option<u64>>()?;
+        let servers: u64 = self.slices.iter().map(|slice| slice.server_cpu_ns).sum::<Option<u64>>()?;
+        let own = servers + self.total(|slice| slice.client_cpu_ns);
+        Some((all.saturating_sub(own) as f64 / 1e9, self.elapsed_s()))
     }
 
     /// Replies came outside of the slices that count.
@@ -104,6 +123,7 @@ impl Sum {
         result.requests.missed = self.total(|s| s.missed);
         result.bytes.received = self.total(|s| s.received_bytes);
         result.bytes.sent = self.total(|s| s.sent_bytes);
+        result.bytes.content = self.content.iter().copied().sum();
         result.latency_ns.response = Latency::of(&self.response);
         result.latency_ns.handshake = Latency::of(&self.handshake);
         result.latency_ns.resumption = Latency::of(&self.resumption);

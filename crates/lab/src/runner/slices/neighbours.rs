@@ -7,7 +7,12 @@ use pitot_host::CpuSplit;
 use pitot_meter::Nanos;
 
 use crate::monitor::OtherProcessUse;
-use crate::runner::judge::OTHERS_SHARE_MAX;
+use crate::runner::judge::{OTHERS_SHARE_MAX, UNKNOWN_SHARE_MAX};
+
+/// Stands for the names of processes that were not seen; no name of a process is empty.
+const UNSEEN: &str = "";
+/// Less CPU time than this is nothing that was not seen.
+const UNSEEN_S_MIN: f64 = 0.05;
 
 /// What other processes used in one generation.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -29,6 +34,21 @@ impl Neighbours {
             *used_s.entry(other.name.clone()).or_insert(0.0) += other.cpu_ns as f64 / 1e9;
         }
         Neighbours { watched_s: watched.as_secs_f64(), cpus: cpus.server.len() + apart, used_s }
+    }
+
+    /// With what was used by nobody that was seen: a process of another container or of the host, or one that came and went between
+    /// two looks. `unaccounted` is CPU time beside server and load in the slices, and their length, seconds.
+    pub(super) fn with_unseen(mut self, unaccounted: Option<(f64, f64)>) -> Neighbours {
+        let Some((others_s, slices_s)) = unaccounted.filter(|(_, slices_s)| *slices_s > 0.0) else {
+            return self;
+        };
+        let share = others_s / (slices_s * self.cpus.max(1) as f64) - self.share();
+        // The clock of the CPUs has ticks of 10 ms, and slices begin and end between them.
+        if share > UNKNOWN_SHARE_MAX && others_s > UNSEEN_S_MIN {
+            let seconds = share * self.watched_s * self.cpus.max(1) as f64;
+            self.used_s.insert(UNSEEN.to_owned(), seconds);
+        }
+        self
     }
 
     pub(super) fn watched_s(&self) -> f64 {
@@ -57,10 +77,16 @@ pub(in crate::runner) fn sentence(generations: &[Neighbours]) -> Option<String> 
         count if count == total => "in all".to_owned(),
         count => format!("in {count} of {total}"),
     };
+    let most = percent(*most_s);
+    let whose = match *name {
+        UNSEEN => format!(
+            "{most} by some that were not seen (of the host, of another container, or too short-lived)"
+        ),
+        name => format!("most of it `{name}` with {most}"),
+    };
     Some(format!(
-        "Other processes used {all} of a CPU {when} generations, most of it `{name}` with {}: it meets all cells of a generation \
-         alike, but need not meet another run.",
-        percent(*most_s)
+        "Other processes used {all} of a CPU {when} generations, {whose}: it meets all cells of a generation alike, but need not \
+         meet another run."
     ))
 }
 
@@ -91,6 +117,18 @@ mod tests {
             ),
             "{said}"
         );
-        assert!(sentence(&[busy]).unwrap().contains("in all generations"));
+        assert!(sentence(&[busy.clone()]).unwrap().contains("in all generations"));
+        // In slices of half a second in all; what was seen is a part of it.
+        let hidden = busy.clone().with_unseen(Some((0.95, 0.5)));
+        assert_eq!(hidden, busy, "all is seen, but for the clock's ticks");
+        let hidden = of(&[used("yes", 0, 20)]).with_unseen(Some((0.6, 0.5)));
+        assert!((hidden.share() - 0.6).abs() < 1e-9, "{}", hidden.share());
+        let said = sentence(&[hidden]).unwrap();
+        assert!(
+            said.starts_with(
+                "Other processes used 120% of a CPU in all generations, 100% by some that were not seen"
+            ),
+            "{said}"
+        );
     }
 }

@@ -172,6 +172,8 @@ fn a_server_that_cannot_be_started_is_tried_once() {
     let run = Bed::new().run(&fake);
     let reasons: Vec<&str> = cell(&run, "hang").iter().map(|r| r.verdict.reason.as_str()).collect();
     assert_eq!(reasons, ["no such file", "not tried again: no such file", "not tried again: no such file"]);
+    let given_up: Vec<bool> = cell(&run, "hang").iter().map(|r| r.verdict.is_given_up()).collect();
+    assert_eq!(given_up, [false, true, true]);
     let starts = fake.calls().iter().filter(|call| call.starts_with("start Server")).count();
     assert_eq!(starts, 4 + 3 + 3);
 }
@@ -239,6 +241,24 @@ fn other_processes_that_use_the_cpus_are_named_and_make_no_cell_noisy() {
         |r: &Repetition| r.verdict.figures.iter().find(|(name, _)| name == "others_cpu_share").unwrap().1;
     let all = || run.cells.iter().flat_map(|cell| &cell.repetitions);
     assert!(all().all(|r| r.verdict.kind == VerdictKind::Valid && share(r) > 0.05));
+}
+
+#[test]
+fn processes_that_cannot_be_seen_are_told_by_the_time_that_nobody_used() {
+    let mut fake = machine();
+    let quiet = Bed::new().run(&fake);
+    assert!(
+        quiet.info.warnings.iter().all(|w| !w.starts_with("Other processes")),
+        "{:?}",
+        quiet.info.warnings
+    );
+    // The CPUs of both sides are busy, as in a container beside others.
+    fake.busy_share = Some(2.0);
+    let run = Bed::new().run(&fake);
+    let warning = run.info.warnings.last().unwrap();
+    assert!(warning.contains("by some that were not seen"), "{warning}");
+    let all = || run.cells.iter().flat_map(|cell| &cell.repetitions);
+    assert!(all().all(|r| r.verdict.kind == VerdictKind::Valid && !r.verdict.is_waiting()));
 }
 
 #[test]

@@ -68,6 +68,7 @@ fn a_slice_sends_drains_and_rests() {
     assert_eq!((record.interval.completed, record.interval.response.count()), (3, 3));
     assert_eq!((record.connects, record.reconnects), (0, 0));
     assert!(record.interval.received == 3 * REPLY.len() as u64 && record.interval.sent > 0);
+    assert_eq!(record.content, 3 * 2);
     // The next slice counts from nought.
     harness.begin(ms(50), LENGTH);
     assert_eq!(harness.take(), [Action::Send(0), Action::Send(1)]);

@@ -18,6 +18,8 @@ pub(in crate::client) trait Parts {
 pub(in crate::client) struct Reader {
     part: Part,
     persists: bool,
+    /// Bytes of the present body, or of the last one.
+    content: u64,
 }
 
 /// Which part of a reply comes next.
@@ -31,7 +33,7 @@ enum Part {
 impl Reader {
     /// Before the first reply of a connection.
     pub(in crate::client) fn new() -> Reader {
-        Reader { part: Part::Head, persists: true }
+        Reader { part: Part::Head, persists: true, content: 0 }
     }
 
     /// Takes input up to the end of a reply, or all that can be taken: how many bytes, and whether the reply has ended.
@@ -63,11 +65,13 @@ impl Reader {
                 Part::Sized { left } => {
                     let taken = (*left).min(rest.len() as u64) as usize;
                     *left -= taken as u64;
+                    self.content += taken as u64;
                     parts.body(&rest[..taken]);
                     (taken, *left == 0)
                 }
                 Part::Chunked(chunked) => {
                     let step = chunked.step(rest)?;
+                    self.content += step.data.len() as u64;
                     parts.body(&rest[step.data]);
                     if step.consumed > 0 && !step.ended {
                         consumed += step.consumed;
@@ -76,6 +80,7 @@ impl Reader {
                     (step.consumed, step.ended)
                 }
                 Part::UntilClose => {
+                    self.content += rest.len() as u64;
                     parts.body(rest);
                     (rest.len(), false)
                 }
@@ -90,6 +95,7 @@ impl Reader {
     /// Starts on a reply whose head is there; true if that is all of it.
     fn begin(&mut self, head: &Head, bytes: &[u8], parts: &mut impl Parts) -> bool {
         self.persists = head.persists;
+        self.content = 0;
         let bodiless = has_no_body(head.status, parts.head(head, &bytes[..head.len]));
         match head.framing {
             _ if bodiless => return true,
@@ -107,6 +113,11 @@ impl Reader {
     /// Whether the reply that has ended leaves its connection usable.
     pub(in crate::client) fn persists(&self) -> bool {
         self.persists
+    }
+
+    /// Bytes of the body of the reply that has ended.
+    pub(in crate::client) fn content(&self) -> u64 {
+        self.content
     }
 
     /// The connection has ended in order: true if a reply ends with it.

@@ -261,7 +261,8 @@ impl ClientConn for SessionHttpConn {
 impl SessionHttpConn {
     fn reply(&mut self, step: u16) -> Reply {
         let verdict = self.play.answered(&mut self.answer, step);
-        Reply { verdict, status: self.status, persists: self.reader.persists() }
+        let (persists, content) = (self.reader.persists(), self.reader.content());
+        Reply { verdict, status: self.status, persists, content }
     }
 }
 

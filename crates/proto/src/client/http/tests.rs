@@ -152,7 +152,7 @@ fn a_reply_of_wrong_bytes_and_length_is_judged_alike_however_it_is_cut() {
     let mut o = options(vec![spec("GET", "/bytes/3", b"")]);
     o.verify = true;
     let input = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwrong";
-    let wanted = [Reply { verdict: Verdict::Length, status: 200, persists: true }];
+    let wanted = [Reply { verdict: Verdict::Length, status: 200, persists: true, content: 5 }];
     for cut in 1..input.len() {
         assert_eq!(replies(&o, &[&input[..cut], &input[cut..]]), (wanted.to_vec(), Ok(())), "{cut}");
     }
@@ -179,7 +179,7 @@ fn the_reply_to_head_has_no_body() {
 #[test]
 fn a_reply_that_ends_with_its_connection_does_not_persist() {
     let (seen, _) = replies(&options(vec![spec("GET", "/", b"")]), &[b"HTTP/1.1 200 OK\r\n\r\nabc"]);
-    assert_eq!(seen, [Reply { verdict: Verdict::Right, status: 200, persists: false }]);
+    assert_eq!(seen, [Reply { verdict: Verdict::Right, status: 200, persists: false, content: 3 }]);
 }
 
 #[test]
@@ -298,4 +298,20 @@ fn numbers_are_put_into_path_headers_and_body_and_the_length_is_that_of_the_body
     let mut follows = options.clone();
     follows.visit.follow = 3;
     assert!(build(&url, &follows).err().unwrap().contains("--follow"));
+}
+
+#[test]
+fn the_content_of_a_reply_is_its_body_in_every_framing() {
+    let input = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello\
+                 HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;a=b\r\nhe\r\n4\r\nllo!\r\n0\r\nX: y\r\n\r\n\
+                 HTTP/1.1 204 No Content\r\n\r\n\
+                 HTTP/1.1 200 OK\r\n\r\nto the end";
+    for cut in 0..input.len() {
+        let (seen, end) = replies(
+            &options(vec![spec("GET", "/", b"")]),
+            &[&input.as_bytes()[..cut], &input.as_bytes()[cut..]],
+        );
+        assert_eq!(end, Ok(()));
+        assert_eq!(seen.iter().map(|reply| reply.content).collect::<Vec<_>>(), [5, 6, 0, 10], "{cut}");
+    }
 }

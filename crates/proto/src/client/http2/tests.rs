@@ -62,7 +62,7 @@ fn goaway(last: u32, code: u32) -> Vec<u8> {
 }
 
 fn right(nth: u16) -> Progress {
-    Progress::ReplyTo(nth, Reply { verdict: Verdict::Right, status: 200, persists: true })
+    Progress::ReplyTo(nth, Reply { verdict: Verdict::Right, status: 200, persists: true, content: 0 })
 }
 
 /// A connection that a test talks to.
@@ -103,8 +103,16 @@ impl Talk {
         }
     }
 
-    /// All that the input means.
+    /// All that the input means, but for how much content replies have.
     fn take(&mut self, input: &[u8]) -> Result<Vec<Progress>, Fault> {
+        let without = |progress| match progress {
+            Progress::ReplyTo(nth, reply) => Progress::ReplyTo(nth, Reply { content: 0, ..reply }),
+            other => other,
+        };
+        self.take_whole(input).map(|seen| seen.into_iter().map(without).collect())
+    }
+
+    fn take_whole(&mut self, input: &[u8]) -> Result<Vec<Progress>, Fault> {
         self.tail.extend_from_slice(input);
         let mut seen = Vec::new();
         loop {
@@ -251,7 +259,7 @@ fn replies_of_every_kind_are_told_apart_wherever_they_are_cut() {
     ]
     .concat();
     // The requests with the numbers 1 to 5 of which each is named by its place among those that are left.
-    let no_content = Reply { verdict: Verdict::Right, status: 204, persists: true };
+    let no_content = Reply { verdict: Verdict::Right, status: 204, persists: true, content: 0 };
     let wanted = vec![right(0), Progress::ReplyTo(1, no_content), right(0), right(1), right(0)];
     assert_eq!(outcome(&options(vec![spec("GET", "/", b"")]), 5, &input), Ok(wanted));
 }
@@ -467,7 +475,10 @@ fn a_reply_before_the_end_of_the_body_ends_the_request() {
     talk.sent();
     assert_eq!(
         talk.take(&head(1, &[(":status", "413")], true)),
-        Ok(vec![Progress::ReplyTo(0, Reply { verdict: Verdict::Status(413), status: 413, persists: true })])
+        Ok(vec![Progress::ReplyTo(
+            0,
+            Reply { verdict: Verdict::Status(413), status: 413, persists: true, content: 0 }
+        )])
     );
     let sent = talk.sent();
     assert_eq!((sent[0].0.kind, &*sent[0].1), (frame::RST_STREAM, &8u32.to_be_bytes()[..]));
@@ -534,4 +545,20 @@ proptest! {
         let (whole, parts) = (run(&[&input]), run(&[&input[..cut], &input[cut..]]));
         prop_assert_eq!(whole.1, parts.1);
     }
+}
+
+#[test]
+fn the_content_of_a_reply_is_its_body_without_frames_and_padding() {
+    let mut talk = Talk::new(&options(vec![spec("GET", "/", b"")]));
+    talk.ask(2);
+    let padded = frame(frame::DATA, frame::END_STREAM | frame::PADDED, 1, b"\x04lo....");
+    let status = (":status", "200");
+    let input =
+        [head(1, &[status], false), data(1, b"hel", false), head(3, &[status], true), padded].concat();
+    let seen = talk.take_whole(&input).unwrap();
+    let content = seen.iter().filter_map(|progress| match progress {
+        Progress::ReplyTo(_, reply) => Some(reply.content),
+        _ => None,
+    });
+    assert_eq!(content.collect::<Vec<_>>(), [0, 5]);
 }

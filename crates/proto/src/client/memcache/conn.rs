@@ -20,6 +20,8 @@ pub(super) struct MemcacheConn {
     /// Keys of the present reply that are answered by a value or passed over.
     answered: u64,
     hits: u64,
+    /// Bytes of its values.
+    content: u64,
     verdict: Verdict,
     counts: Counts,
 }
@@ -35,13 +37,22 @@ enum Part {
 impl MemcacheConn {
     pub(super) fn new(workload: Arc<Workload>) -> MemcacheConn {
         let counts = Counts::default();
-        MemcacheConn { workload, part: Part::Line, answered: 0, hits: 0, verdict: Verdict::Right, counts }
+        MemcacheConn {
+            workload,
+            part: Part::Line,
+            answered: 0,
+            hits: 0,
+            content: 0,
+            verdict: Verdict::Right,
+            counts,
+        }
     }
 }
 
 impl ClientConn for MemcacheConn {
     fn open(&mut self, _: &mut Outgoing) -> Opening {
-        (self.part, self.answered, self.hits, self.verdict) = (Part::Line, 0, 0, Verdict::Right);
+        (self.part, self.answered, self.hits, self.content) = (Part::Line, 0, 0, 0);
+        self.verdict = Verdict::Right;
         Opening::Ready
     }
 
@@ -82,6 +93,7 @@ impl ClientConn for MemcacheConn {
                         self.worsen(Verdict::Bytes);
                     }
                     consumed += piece.consumed;
+                    self.content += piece.consumed as u64;
                     self.part = if block.is_done() { Part::Line } else { Part::Block(block) };
                 }
             }
@@ -152,6 +164,7 @@ impl MemcacheConn {
         }
         (self.answered, self.hits) = (0, 0);
         let verdict = std::mem::replace(&mut self.verdict, Verdict::Right);
-        Progress::Reply(Reply { verdict, status: 0, persists: true })
+        let content = std::mem::take(&mut self.content);
+        Progress::Reply(Reply { verdict, status: 0, persists: true, content })
     }
 }

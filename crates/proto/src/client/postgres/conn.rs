@@ -25,6 +25,8 @@ pub(super) struct PostgresConn {
     rows: u64,
     rows_before: u64,
     verdict: Verdict,
+    /// Bytes of the present reply.
+    content: u64,
     /// Rows of all replies.
     rows_all: u64,
     script: Option<Script>,
@@ -73,6 +75,7 @@ impl PostgresConn {
             rows: 0,
             rows_before: 0,
             verdict: Verdict::Right,
+            content: 0,
             rows_all: 0,
         }
     }
@@ -113,8 +116,8 @@ impl PostgresConn {
     fn reply(&mut self, tag: Tag, message: Message<'_>, out: &mut Outgoing) -> Result<Progress, Fault> {
         if let Some(script) = self.script.as_mut().filter(|script| script.rolling_back) {
             return match message {
-                Message::Ready { .. } => Ok(script.reply(tag, true)),
-                Message::Error(_) => Ok(script.reply(tag, false)),
+                Message::Ready { .. } => Ok(script.reply(tag, true, 0)),
+                Message::Error(_) => Ok(script.reply(tag, false, 0)),
                 _ => Ok(Progress::More),
             };
         }
@@ -168,6 +171,7 @@ impl PostgresConn {
         self.rows_all += rows;
         (self.ended, self.rows, self.rows_before) = (0, 0, 0);
         let verdict = std::mem::replace(&mut self.verdict, Verdict::Right);
+        let content = std::mem::take(&mut self.content);
         match (&mut self.script, &self.run.plays) {
             (Some(script), Plays::Scripts(scripts)) => {
                 script.in_transaction = in_transaction == Some(true);
@@ -176,9 +180,9 @@ impl PostgresConn {
                     out.fixed(ROLLBACK);
                     return Progress::More;
                 }
-                script.reply(tag, in_transaction.is_some())
+                script.reply(tag, in_transaction.is_some(), content)
             }
-            _ => Progress::Reply(Reply { verdict, status: 0, persists: in_transaction.is_some() }),
+            _ => Progress::Reply(Reply { verdict, status: 0, persists: in_transaction.is_some(), content }),
         }
     }
 }
@@ -201,10 +205,10 @@ impl Script {
         self.rolling_back
     }
 
-    fn reply(&mut self, tag: Tag, persists: bool) -> Progress {
+    fn reply(&mut self, tag: Tag, persists: bool, content: u64) -> Progress {
         self.in_transaction &= !std::mem::take(&mut self.rolling_back);
         let verdict = self.play.answered(&mut self.answer, tag.0 as u16);
-        Progress::Reply(Reply { verdict, status: 0, persists })
+        Progress::Reply(Reply { verdict, status: 0, persists, content })
     }
 }
 
@@ -250,6 +254,9 @@ impl ClientConn for PostgresConn {
         loop {
             let (used, message) = self.reader.next(&input[consumed..], value)?;
             consumed += used;
+            if matches!(self.stage, Stage::Open) {
+                self.content += used as u64;
+            }
             let Some(message) = message else {
                 return Ok(Received { consumed, progress: Progress::More });
             };

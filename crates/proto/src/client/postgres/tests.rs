@@ -50,7 +50,14 @@ fn talk(conn: &mut dyn ClientConn, tag: Option<Tag>, input: &[u8]) -> (Vec<u8>, 
     let mut out = Outgoing::new();
     let progress = conn.receive(tag, input, &mut out).map(|received| {
         assert!(received.progress != Progress::More || received.consumed == input.len());
-        received.progress
+        match received.progress {
+            // All of it, to the byte.
+            Progress::Reply(reply) => {
+                assert_eq!(reply.content, received.consumed as u64);
+                Progress::Reply(Reply { content: 0, ..reply })
+            }
+            other => other,
+        }
     });
     (out.payload().as_slice().to_vec(), progress)
 }
@@ -74,7 +81,7 @@ fn judge(path: &str, parts: &[Vec<u8>]) -> Result<Progress, Fault> {
 }
 
 fn answered(verdict: Verdict, persists: bool) -> Result<Progress, Fault> {
-    Ok(Progress::Reply(Reply { verdict, status: 0, persists }))
+    Ok(Progress::Reply(Reply { verdict, status: 0, persists, content: 0 }))
 }
 
 #[test]

@@ -152,6 +152,8 @@ pub(super) struct CommandConn {
     /// The one that is coming in, if its end is known by its length.
     value: Option<Incoming>,
     verdict: Verdict,
+    /// Bytes of the present reply.
+    content: u64,
     /// Replies that were no value.
     nil: u64,
     /// A word that is being made.
@@ -167,6 +169,7 @@ impl CommandConn {
             begun: false,
             value: None,
             verdict: Verdict::Right,
+            content: 0,
             nil: 0,
             word: Vec::new(),
         }
@@ -203,7 +206,8 @@ impl CommandConn {
 
 impl ClientConn for CommandConn {
     fn open(&mut self, out: &mut Outgoing) -> Opening {
-        (self.left, self.begun, self.value, self.verdict) = (1, false, None, Verdict::Right);
+        (self.left, self.begun, self.value, self.content) = (1, false, None, 0);
+        self.verdict = Verdict::Right;
         let (greeting, opening) = self.run.login.open(out);
         self.greeting = greeting;
         opening
@@ -246,7 +250,9 @@ impl ClientConn for CommandConn {
                 if rest.is_empty() {
                     return Ok(Received { consumed, progress: Progress::More });
                 }
-                consumed += value.take(rest, false)?.consumed;
+                let taken = value.take(rest, false)?.consumed;
+                consumed += taken;
+                self.content += taken as u64;
                 if value.is_done() {
                     self.value = None;
                     self.left -= 1;
@@ -257,11 +263,14 @@ impl ClientConn for CommandConn {
                 return Ok(Received { consumed, progress: Progress::More });
             };
             consumed += used;
+            self.content += used as u64;
             self.line(line)?;
         }
         (self.left, self.begun) = (1, false);
         let verdict = std::mem::replace(&mut self.verdict, Verdict::Right);
-        Ok(Received { consumed, progress: Progress::Reply(Reply { verdict, status: 0, persists: true }) })
+        let content = std::mem::take(&mut self.content);
+        let reply = Reply { verdict, status: 0, persists: true, content };
+        Ok(Received { consumed, progress: Progress::Reply(reply) })
     }
 
     fn counts(&self) -> Vec<(&'static str, u64)> {

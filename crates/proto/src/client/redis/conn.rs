@@ -19,6 +19,8 @@ pub(super) struct RedisConn {
     /// Keys of the present reply that are answered.
     answered: u64,
     hits: u64,
+    /// Bytes of its values.
+    content: u64,
     verdict: Verdict,
     counts: Counts,
 }
@@ -43,6 +45,7 @@ impl RedisConn {
             part: Part::Start,
             answered: 0,
             hits: 0,
+            content: 0,
             verdict: Verdict::Right,
             counts: Counts::default(),
         }
@@ -51,7 +54,8 @@ impl RedisConn {
 
 impl ClientConn for RedisConn {
     fn open(&mut self, out: &mut Outgoing) -> Opening {
-        (self.part, self.answered, self.hits, self.verdict) = (Part::Start, 0, 0, Verdict::Right);
+        (self.part, self.answered, self.hits, self.content) = (Part::Start, 0, 0, 0);
+        self.verdict = Verdict::Right;
         let (greeting, opening) = self.login.open(out);
         self.greeting = greeting;
         opening
@@ -93,6 +97,7 @@ impl ClientConn for RedisConn {
                         self.worsen(Verdict::Bytes);
                     }
                     consumed += piece.consumed;
+                    self.content += piece.consumed as u64;
                     self.part = if block.is_done() { Part::Array } else { Part::Block(block) };
                     block.is_done() && self.answered == self.workload.multiget
                 }
@@ -160,6 +165,7 @@ impl RedisConn {
         }
         (self.part, self.answered, self.hits) = (Part::Start, 0, 0);
         let verdict = std::mem::replace(&mut self.verdict, Verdict::Right);
-        Progress::Reply(Reply { verdict, status: 0, persists: true })
+        let content = std::mem::take(&mut self.content);
+        Progress::Reply(Reply { verdict, status: 0, persists: true, content })
     }
 }

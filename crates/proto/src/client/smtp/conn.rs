@@ -162,7 +162,7 @@ impl SmtpConn {
             self.queued -= 1;
             self.begin(out);
         }
-        Progress::Reply(Reply { verdict, status: 0, persists })
+        Progress::Reply(Reply { verdict, status: 0, persists, content: 0 })
     }
 }
 

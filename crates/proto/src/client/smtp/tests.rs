@@ -43,7 +43,7 @@ fn greeted(path: &str, ehlo: &str) -> Box<dyn ClientConn> {
 const PIPELINING: &str = "250-mx\r\n250 PIPELINING\r\n";
 
 fn answered(verdict: Verdict, persists: bool) -> Result<Progress, Fault> {
-    Ok(Progress::Reply(Reply { verdict, status: 0, persists }))
+    Ok(Progress::Reply(Reply { verdict, status: 0, persists, content: 0 }))
 }
 
 #[test]

@@ -215,7 +215,8 @@ impl TradeConn {
             self.end();
         }
         let verdict = why.map_or(Verdict::Right, |why| Verdict::Refused(self.words.of(step, why)));
-        Reply { verdict, status: self.status, persists: self.reader.persists() }
+        let (persists, content) = (self.reader.persists(), self.reader.content());
+        Reply { verdict, status: self.status, persists, content }
     }
 
     fn end(&mut self) {

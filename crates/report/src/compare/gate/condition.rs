@@ -64,6 +64,9 @@ pub enum GateError {
     /// The bound lies on the other side of no change: it would be met by an unchanged server.
     #[error("{0:?} is met even if nothing changes")]
     Always(String),
+    /// A limit that is met by what is just as large: the text, and what to write.
+    #[error("{0:?} is not a condition: a limit itself meets none")]
+    Equal(String, String),
     /// A spread has no lower limit that could be of use.
     #[error("{0:?} is no limit of the spread")]
     Spread(String),
@@ -83,6 +86,7 @@ impl From<GateError> for Failure {
                     "write a signed percentage for a change, such as -5% or +10%, or a limit such as {example}"
                 )
             }
+            GateError::Equal(_, without) => format!("write {without}"),
             GateError::Always(_) => "write METRIC < -5% for a fall, METRIC > +5% for a rise".to_owned(),
             GateError::Spread(_) => format!("write {SPREAD} > 10%"),
         };
@@ -128,6 +132,10 @@ fn bounded(text: &str, name: &str, above: bool, word: &str) -> Result<Condition,
     if name == SPREAD {
         let share = percentage(word).filter(|share| above && *share >= 0.0);
         return share.map(Condition::Spread).ok_or_else(|| GateError::Spread(text.into()));
+    }
+    if let Some(rest) = word.strip_prefix('=') {
+        let sign = if above { '>' } else { '<' };
+        return Err(GateError::Equal(text.into(), format!("{name} {sign} {}", rest.trim())));
     }
     let unknown = || match metric::new_name(name) {
         Some(new) => GateError::Renamed(name.into(), new),
@@ -268,6 +276,7 @@ mod tests {
             ("throughput > -5%", "for a fall"),
             ("p99 < 5%", "for a fall"),
             ("spread < 10%", "spread > 10%"),
+            ("throughput <= -5%", "write throughput < -5%"),
         ] {
             let failure = Failure::from(text.parse::<Gate>().unwrap_err());
             assert!(failure.cure.contains(cure), "{text}: {failure:?}");

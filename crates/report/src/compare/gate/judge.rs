@@ -2,14 +2,16 @@
 
 use super::condition::{Bound, Condition, Gate};
 use super::outcome::{CellOutcome, GateCell, GateOutcome};
-use crate::analysis::{Analysis, headline, values};
+use crate::analysis::{Analysis, are_unlike, headline, values};
 use crate::compare::LoadComparison;
 use crate::compare::comparison::{CellPair, MetricRow, RunComparison, estimate};
 use crate::control::failed_controls;
 use crate::number::{figure_with_spread, percent};
 use crate::phrase::times;
-use pitot_lab::statistics::{Comparison, Decision, Estimate, Interval, MEDIAN_REPETITIONS_MIN, Spread};
-use pitot_lab::{CellRecord, Metric, Run, VerdictKind};
+use pitot_lab::statistics::{
+    ALPHA, Comparison, Decision, Estimate, Interval, MEDIAN_REPETITIONS_MIN, Spread,
+};
+use pitot_lab::{CellRecord, Metric, Replies, Run, VerdictKind};
 
 /// A limit that takes more repetitions than so many times those of the runs is too close to be decided by more of them.
 const MORE_REPETITIONS_MAX: f64 = 10.0;
@@ -58,6 +60,7 @@ impl Gate {
         let table = |metric: &Metric| comparison.metrics.iter().find(|t| t.metric.name == metric.name);
         let is_untrusted = |run: &Run| !failed_controls(&Analysis::of(run)).is_empty();
         let untrusted = is_untrusted(comparison.a) || is_untrusted(comparison.b);
+        let works = [comparison.a, comparison.b].map(Analysis::of);
         let pairs = comparison.pairs.iter().enumerate().filter_map(|(i, pair)| {
             let outcome = match self.condition {
                 // What the others are measured by says nothing of itself.
@@ -65,7 +68,14 @@ impl Gate {
                 Condition::Change(..) if untrusted && pair.is_sound() => {
                     CellOutcome::Undecided(UNTRUSTED.to_owned())
                 }
-                Condition::Change(metric, bound) => changed(pair, table(metric).map(|t| &t.rows[i]), bound)?,
+                Condition::Change(metric, bound) => {
+                    let outcome = {
+                        let table = table(metric);
+                        let between = table.and_then(|t| t.between).map_or(0.0, |b| b.bound(ALPHA));
+                        changed(comparison, pair, table.map(|t| &t.rows[i]), bound, between)?
+                    };
+                    of_same_work(comparison, pair, &works, outcome)
+                }
                 _ => self.alone(comparison, pair.b, Some(pair.a))?,
             };
             Some(GateCell { label: pair.label.clone(), outcome })
@@ -96,12 +106,12 @@ impl Gate {
                 Some(CellOutcome::Met(format!("was {}", kind.name())))
             }
             Condition::Verdict(_) => Some(CellOutcome::Passed),
-            _ if failed => Some(CellOutcome::Met("failed in the second run".into())),
+            _ if failed => Some(CellOutcome::Met(format!("failed{}", c.in_b()))),
             Condition::Limit(metric, bound) => match estimate(c.b, cell, metric) {
                 Some(e) => Some(limited(metric, bound, &e, verdict)),
-                None => before.and_then(|before| estimate(c.a, before, metric)).map(|_| {
-                    CellOutcome::Undecided(format!("has no value of {} in the second run", metric.name))
-                }),
+                None => before
+                    .and_then(|before| estimate(c.a, before, metric))
+                    .map(|_| CellOutcome::Undecided(format!("has no value of {}{}", metric.name, c.in_b()))),
             },
             Condition::Spread(share) => Some(match Spread::of(&values(cell, headline(c.b))) {
                 None => CellOutcome::TooFewRepetitions { have: cell.repetitions.len(), needed: 2 },
@@ -131,12 +141,24 @@ fn limited(metric: &Metric, bound: Bound, e: &Estimate, verdict: VerdictKind) ->
     }
 }
 
-/// A change against a bound; none if neither run has a value.
-fn changed(pair: &CellPair<'_>, row: Option<&MetricRow>, bound: Bound) -> Option<CellOutcome> {
+/// A change against a bound; none if neither run has a value. Equal servers lie apart by up to `between`, a logarithm, from run to
+/// run.
+fn changed(
+    runs: &RunComparison<'_>,
+    pair: &CellPair<'_>,
+    row: Option<&MetricRow>,
+    bound: Bound,
+    between: f64,
+) -> Option<CellOutcome> {
     let undecided = |why: &str| Some(CellOutcome::Undecided(why.to_owned()));
+    let name_of_a = runs.name_of_a();
     let is_failed = |verdict: VerdictKind| verdict == VerdictKind::Failed;
     match (is_failed(pair.verdict_a), is_failed(pair.verdict_b)) {
+        (false, true) if runs.is_within => return Some(CellOutcome::Met("failed".into())),
         (false, true) => return Some(CellOutcome::Met("failed in the second run only".into())),
+        (true, _) if runs.is_within => {
+            return undecided(&format!("has nothing to be compared with: {name_of_a} failed"));
+        }
         (true, true) => return undecided("failed in both runs"),
         (true, false) => return undecided("failed in the first run: there is nothing to compare with"),
         (false, false) => {}
@@ -149,7 +171,10 @@ fn changed(pair: &CellPair<'_>, row: Option<&MetricRow>, bound: Bound) -> Option
             (Some(_), Some(_)) => {
                 undecided("has no ratio, as it was 0 in a run: name a limit instead of a change")
             }
-            (Some(_), None) => undecided("has no value in the second run"),
+            (Some(_), None) => undecided(&format!("has no value{}", runs.in_b())),
+            (None, Some(_)) if runs.is_within => {
+                undecided(&format!("has no value of {name_of_a} to be compared with"))
+            }
             (None, Some(_)) => undecided("has no value in the first run"),
         };
     };
@@ -169,10 +194,49 @@ fn changed(pair: &CellPair<'_>, row: Option<&MetricRow>, bound: Bound) -> Option
     Some(match c.interval {
         Some(interval) if bound.is_kept_by(interval) => CellOutcome::Passed,
         Some(interval) if c.decision.is_difference() && bound.is_met_by(interval) => {
-            CellOutcome::Met(format!("has {} the value of A", times(c)))
+            CellOutcome::Met(format!("has {} the value of {name_of_a}", times(c)))
         }
-        _ => CellOutcome::Undecided(why_undecided(c, bound, verdicts.contains(&VerdictKind::Noisy))),
+        _ => CellOutcome::Undecided(why_undecided(
+            c,
+            bound,
+            between,
+            verdicts.contains(&VerdictKind::Noisy),
+            &name_of_a,
+        )),
     })
+}
+
+/// The outcome, if both cells of a pair have done the same work. Who answers with errors or with less has done less, so that no gate is
+/// passed by it; of who was still getting faster no figure is its own.
+fn of_same_work(
+    runs: &RunComparison<'_>,
+    pair: &CellPair<'_>,
+    [in_a, in_b]: &[Analysis<'_>; 2],
+    outcome: CellOutcome,
+) -> CellOutcome {
+    let of = |analysis: &Analysis<'_>, record: &CellRecord| {
+        let cell = analysis.cells.iter().find(|cell| cell.record.id == record.id)?;
+        match outcome {
+            CellOutcome::Met(_) => cell.still_rises(),
+            CellOutcome::Passed => cell.other_work().or_else(|| cell.still_rises()),
+            CellOutcome::Undecided(_) | CellOutcome::TooFewRepetitions { .. } => None,
+        }
+    };
+    let is_undecided =
+        |why: String| CellOutcome::Undecided(format!("{why}, so that its change is none of speed"));
+    let own = of(in_b, pair.b).map(|why| format!("{why}{}", runs.in_b()));
+    let base = || of(in_a, pair.a).map(|why| format!("is compared with {}, which {why}", runs.name_of_a()));
+    let between = || {
+        (outcome == CellOutcome::Passed && answer_otherwise(runs, pair))
+            .then(|| "answers with other content than in the first run".to_owned())
+    };
+    own.or_else(base).or_else(between).map_or_else(|| outcome.clone(), is_undecided)
+}
+
+/// Whether a cell's replies are others in the second run.
+fn answer_otherwise(runs: &RunComparison<'_>, pair: &CellPair<'_>) -> bool {
+    let may_differ = [runs.a, runs.b].iter().any(|run| run.plan.replies == Replies::MayDiffer);
+    !runs.is_within && !may_differ && are_unlike(pair.a, pair.b)
 }
 
 fn disturbed(verdict: VerdictKind) -> CellOutcome {
@@ -192,23 +256,28 @@ impl Bound {
 }
 
 /// Why a change neither meets nor passes the gate, and what would decide it.
-fn why_undecided(c: &Comparison, bound: Bound, is_noisy: bool) -> String {
+fn why_undecided(c: &Comparison, bound: Bound, between: f64, is_noisy: bool, name_of_a: &str) -> String {
     let Some(interval) = c.interval.filter(|interval| !bound.is_met_by(*interval)) else {
         return format!(
-            "has {} the value of A, which is not shown to be a difference, after correction",
+            "has {} the value of {name_of_a}, which is not shown to be a difference, after correction",
             times(c)
         );
     };
     // The end of the interval that the limit lies towards; widths shrink with the square root of the repetitions.
     let end = if c.ratio > bound.value { interval.low } else { interval.high };
     let (width, distance) = ((end / c.ratio).ln().abs(), (bound.value / c.ratio).ln().abs());
-    let more = (width / distance).powi(2) * 1.1;
-    let cure = if is_noisy {
+    // What differs between runs stays, however many repetitions they have.
+    let (own, room) = ((width - between).max(0.0), distance - between);
+    let more = (own / room).powi(2) * 1.1;
+    let cure = if between > 0.0 && room <= 0.0 {
+        "the runs differ too much for more repetitions to decide it: measure both servers in one run"
+            .to_owned()
+    } else if is_noisy {
         NOISY.to_owned()
     } else if more <= MORE_REPETITIONS_MAX {
         format!("about {} repetitions would decide it", (c.repetitions as f64 * more).ceil())
     } else {
         "it is too close to the limit for more repetitions to decide it".to_owned()
     };
-    format!("has {} the value of A, an interval that holds the limit ({cure})", times(c))
+    format!("has {} the value of {name_of_a}, an interval that holds the limit ({cure})", times(c))
 }

@@ -5,7 +5,7 @@
 //! correction over all cells, and beyond the tolerance). A cell that failed in the second run only meets it too. A cell
 //! **passes** if its whole interval lies on the other side. Everything else is **undecided**, which is neither: an interval
 //! that holds the limit, a cell that is missing from the second run, one that was network-bound or missed its rate, too few
-//! repetitions, nothing to compare. A noisy cell is judged by its interval as any other.
+//! repetitions, nothing to compare; and a change of a cell that would pass and did other work than its baseline. A noisy cell is judged by its interval as any other.
 
 mod condition;
 mod judge;

@@ -92,7 +92,7 @@ impl GateOutcome {
     pub fn sentence(&self, gate: &Gate) -> String {
         match self {
             GateOutcome::Passed => format!("gate '{gate}': passed"),
-            GateOutcome::Met(cells) => format!("gate '{gate}': met by {}", listed(cells)),
+            GateOutcome::Met(cells) => format!("gate '{gate}': met: {}", listed(cells)),
             GateOutcome::Undecided(reasons) => format!("gate '{gate}': undecided, {}", listed(reasons)),
         }
     }

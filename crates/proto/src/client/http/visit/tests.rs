@@ -41,7 +41,7 @@ impl Client {
         let received = self.conn.receive(Some(Tag(0)), text.as_bytes(), &mut self.out).unwrap();
         assert_eq!(received.consumed, text.len());
         let reply = match received.progress {
-            Progress::Reply(reply) => Some(reply),
+            Progress::Reply(reply) => Some(Reply { content: 0, ..reply }),
             _ => None,
         };
         (reply, self.sent())
@@ -59,7 +59,7 @@ fn redirect(status: u16, location: &str) -> String {
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 fn right(status: u16) -> Option<Reply> {
-    Some(Reply { verdict: Verdict::Right, status, persists: true })
+    Some(Reply { verdict: Verdict::Right, status, persists: true, content: 0 })
 }
 
 const FOLLOW: VisitOptions = VisitOptions { cookies: false, follow: 2, now_s: 0 };

@@ -52,7 +52,7 @@ fn moved(stream: u32, to: &str, cookie: &str) -> Vec<u8> {
 }
 
 fn status(nth: u16, status: u16) -> Progress {
-    Progress::ReplyTo(nth, Reply { verdict: Verdict::Right, status, persists: true })
+    Progress::ReplyTo(nth, Reply { verdict: Verdict::Right, status, persists: true, content: 0 })
 }
 
 #[test]
@@ -87,7 +87,8 @@ fn redirects_are_followed_to_the_limit_and_on_the_same_host_only() {
     for stream in [1, 3, 5] {
         talk.take(&moved(stream, "//h:81/again", "a=b")).unwrap();
     }
-    let too_many = Reply { verdict: Verdict::Refused("redirect-limit"), status: 302, persists: true };
+    let too_many =
+        Reply { verdict: Verdict::Refused("redirect-limit"), status: 302, persists: true, content: 0 };
     let too_many = Progress::ReplyTo(0, too_many);
     assert_eq!(talk.take(&moved(7, "/again", "a=b")), Ok(vec![too_many]));
     talk.ask(1);
@@ -236,7 +237,7 @@ fn a_reset_fails_its_step_once_the_others_are_answered() {
     assert_eq!((talk.turn(), talk.room()), (Turn::Failed(2), 1));
     let mut talk = Talk::in_burst();
     assert!(talk.conn.cancel(1, 1000, &mut talk.out));
-    let wrong = Reply { verdict: Verdict::Refused("s/c:no-c"), status: 200, persists: true };
+    let wrong = Reply { verdict: Verdict::Refused("s/c:no-c"), status: 200, persists: true, content: 0 };
     assert_eq!(talk.take(&head(5, &[OK], true)), Ok(vec![Progress::ReplyTo(0, wrong)]));
     assert_eq!(talk.turn(), Turn::Failed(3));
 }
