@@ -454,6 +454,22 @@ fn a_full_disk_loses_no_other_output() {
 }
 
 #[test]
+fn two_outputs_in_one_file_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("result");
+    let file = file.to_str().unwrap();
+    for more in [&[][..], &["--dry-run"]] {
+        let output = load(&[&["http://127.0.0.1:9/", "--json", file, "--csv", file][..], more].concat());
+        assert_eq!(output.status.code(), Some(2));
+        assert!(
+            text(&output.stderr).contains("--json and --csv would both write to"),
+            "{}",
+            text(&output.stderr)
+        );
+    }
+}
+
+#[test]
 fn a_limit_on_the_size_of_files_loses_no_summary() {
     let server = Server::start(Script::default());
     let json = tempfile::NamedTempFile::new().unwrap();
