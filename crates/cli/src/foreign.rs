@@ -96,7 +96,7 @@ const ADVICE: &[Advice] = &[
     ),
     (
         "load",
-        &["-o", "-e", "-g", "--out", "--output-format", "--log-file", "--summary-export"],
+        &["-o", "-e", "-g", "--out", "--output", "--output-format", "--log-file", "--summary-export"],
         "results are written with --json FILE, by the second with --csv FILE, and as a histogram with --hlog FILE",
     ),
     ("load", &["--summary-trend-stats"], "all percentiles are in --json FILE, and -L shows the distribution"),
@@ -179,6 +179,13 @@ const ADVICE: &[Advice] = &[
         &["--websocket", "--ws"],
         "there is no WebSocket; `pitot list schemes` names the protocols that there are",
     ),
+    ("load", &["--http3", "--h3"], "there is no HTTP/3; --http 2 is the newest version that there is"),
+    ("load", &["-V", "--version"], "the version is that of `pitot --version`"),
+    (
+        "load",
+        &["--latency-correction"],
+        "times from the moment at which a request was due are the row `response` of every result",
+    ),
     ("load", &["--grpc"], "there is no gRPC; `pitot list schemes` names the protocols that there are"),
     (
         "load",
@@ -197,7 +204,7 @@ const ADVICE: &[Advice] = &[
     ),
     (
         "load",
-        &["--quiet", "--silent"],
+        &["--quiet", "--silent", "--no-tui"],
         "there is no such option; --progress 0s leaves out the lines about the run",
     ),
     ("load", &["-s", "--script"], "different requests are --path or --requests"),
@@ -270,6 +277,19 @@ const DATA: &str = "the body of the requests is --body; -d is the length of the 
 /// the error that reports it.
 pub(crate) fn advise(mut error: clap::Error) -> clap::Error {
     let Some(command) = std::env::args().nth(1) else { return error };
+    let tip = match error.kind() {
+        // As wrk and its like are called.
+        ErrorKind::InvalidSubcommand if command.contains("://") => {
+            Some(format!("a URL is put under load with pitot load {command}"))
+        }
+        ErrorKind::MissingRequiredArgument if command == "load" => {
+            Some("name what is to be put under load: pitot load http://127.0.0.1:8080/".into())
+        }
+        _ => None,
+    };
+    if let Some(tip) = tip {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
     if let Some(ContextValue::String(value)) = error.get(ContextKind::InvalidValue)
         && let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg)
         && (command.as_str(), error.kind()) == ("load", ErrorKind::ValueValidation)
@@ -277,6 +297,12 @@ pub(crate) fn advise(mut error: clap::Error) -> clap::Error {
         && is_data(value)
     {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![DATA.into()]));
+    }
+    // Nobody who types an option means it as a URL or the name of a file.
+    if let Some(ContextValue::StyledStrs(tips)) = error.get(ContextKind::Suggested)
+        && tips.iter().any(|tip| tip.to_string().contains(" as a value, use "))
+    {
+        error.remove(ContextKind::Suggested);
     }
     if let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg)
         && error.kind() == ErrorKind::UnknownArgument

@@ -567,15 +567,15 @@ struct Files {
 impl Files {
     /// Checks where the result is to be written, and creates nothing.
     fn check(load: &Load) -> Result<(), Failure> {
-        Files::check_stdout(load)?;
+        Files::check_apart(load)?;
         let files = [&load.json, &load.csv, &load.hlog].into_iter().flatten();
         files
             .filter(|path| !is_stdout(Some(*path)))
             .try_for_each(|path| pitot_sys::access::can_be_written(path).map_err(|e| unwritable(path, &e)))
     }
 
-    /// Standard output takes one kind of data.
-    fn check_stdout(load: &Load) -> Result<(), Failure> {
+    /// Standard output takes one kind of data, and so does a file.
+    fn check_apart(load: &Load) -> Result<(), Failure> {
         let (json, csv) = (is_stdout(load.json.as_ref()), is_stdout(load.csv.as_ref()));
         let both = match (json, csv) {
             (true, true) => Some("--json - and --csv -"),
@@ -598,11 +598,24 @@ impl Files {
                 "name a file, such as --hlog run.hlog (or ./- for one of that name)",
             ));
         }
+        let outputs = [("--json", &load.json), ("--csv", &load.csv), ("--hlog", &load.hlog)];
+        let named: Vec<(&str, &PathBuf)> =
+            outputs.into_iter().filter_map(|(option, path)| Some((option, path.as_ref()?))).collect();
+        for (n, (option, path)) in named.iter().enumerate() {
+            let other = named[..n].iter().find(|(_, other)| other == path);
+            // A device, such as /dev/null, takes all of them.
+            if let Some((other, _)) = other.filter(|_| path.is_file() || !path.exists()) {
+                return Err(Failure::misuse(
+                    format!("{other} and {option} would both write to {}", path.display()),
+                    "give each a file of its own",
+                ));
+            }
+        }
         Ok(())
     }
 
     fn create(load: &Load) -> Result<Files, Failure> {
-        Files::check_stdout(load)?;
+        Files::check_apart(load)?;
         let data = |path: &Option<PathBuf>| path.as_deref().map(create).transpose();
         let log = |path: &PathBuf| File::create(path).map_err(|e| unwritable(path, &e));
         Ok(Files {

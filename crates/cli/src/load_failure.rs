@@ -50,6 +50,11 @@ fn cure(result: &LoadResult) -> String {
     if result.unanswered_since_s.is_some() && result.requests.completed > 0 {
         return "see the log of the server, which answered before; the rate is that of the whole run".into();
     }
+    if let Some(said) =
+        result.server_said.as_ref().filter(|_| result.requests.ok > 0 && result.connections.unanswered > 0)
+    {
+        return format!("the server says: {said}; raise its limit, or load it with fewer connections (-c)");
+    }
     if result.requests.ok > 0 && result.connections.unanswered > 0 {
         return "see the log of the server and its limits on connections, workers and descriptors, or load it with fewer \
                 connections (-c)"

@@ -170,6 +170,12 @@ fn a_habit_from_another_program_gets_the_option_that_takes_its_place() {
         (&["load", url, "--request", "POST"], "-X"),
         (&["load", url, "-u", "me:secret"], "--basic-auth"),
         (&["load", url, "-F", "a=b"], "--form"),
+        (&["http://127.0.0.1:9/x", "-c", "5"], "pitot load http://127.0.0.1:9/x"),
+        (&["load", "-c", "5"], "pitot load http://"),
+        (&["load", url, "--no-tui"], "--progress 0s"),
+        (&["load", url, "--http3"], "there is no HTTP/3"),
+        (&["load", url, "--output", "json"], "--json FILE"),
+        (&["load", url, "-V"], "`pitot --version`"),
         (&["load", "http://127.0.0.1/", "--port", "9"], "the port is part of the URL"),
         (&["load", url, "--vus", "5"], "is -c"),
         (&["load", url, "-o", "csv"], "--json FILE"),
@@ -202,6 +208,8 @@ fn a_habit_from_another_program_gets_the_option_that_takes_its_place() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
         assert!(output.stdout.is_empty() && error.contains(hint), "{arguments:?}: {error}");
     }
+    let output = load(&[url, "--no-such-option"]);
+    assert!(!text(&output.stderr).contains("as a value"), "{}", text(&output.stderr));
 }
 
 /// The writing end of a pipe whose reader is gone, as with `| head` that has seen enough.
@@ -443,6 +451,22 @@ fn a_full_disk_loses_no_other_output() {
     assert_eq!(command.stdout(full).output().unwrap().status.code(), Some(1));
     let result: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
     assert_eq!(result["requests"]["ok"], 5);
+}
+
+#[test]
+fn two_outputs_in_one_file_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("result");
+    let file = file.to_str().unwrap();
+    for more in [&[][..], &["--dry-run"]] {
+        let output = load(&[&["http://127.0.0.1:9/", "--json", file, "--csv", file][..], more].concat());
+        assert_eq!(output.status.code(), Some(2));
+        assert!(
+            text(&output.stderr).contains("--json and --csv would both write to"),
+            "{}",
+            text(&output.stderr)
+        );
+    }
 }
 
 #[test]

@@ -310,7 +310,9 @@ fn sessions(tally: &Tally, length: Nanos) -> Option<String> {
     let sessions = tally.sessions.as_ref()?;
     let failed = sessions.failed();
     let window = tally.window?;
-    let most = tally.errors.iter().filter(|e| e.phase == "content").max_by_key(|e| e.count)?;
+    // None is completed: whatever it is, it is in the way of all.
+    let none = sessions.completed == 0 && failed > sessions.cut;
+    let most = tally.errors.iter().filter(|e| none || e.phase == "content").max_by_key(|e| e.count)?;
     let edge = length.as_secs_f64() * EDGE;
     let from_the_start = most.first_at_s <= edge;
     let to_the_end = Nanos(window.end.saturating_sub(tally.last_error_ns)).as_secs_f64() <= edge;
@@ -322,7 +324,7 @@ fn sessions(tally: &Tally, length: Nanos) -> Option<String> {
         "{} of {} failed: {} ({})",
         units::grouped(failed),
         units::counted(failed + sessions.completed, "session", "sessions"),
-        most.kind,
+        in_words(most),
         times(most.count)
     ))
 }
@@ -517,10 +519,19 @@ mod tests {
             tally.sessions = Some(Box::new(sessions));
             tally.window = Some(Window { start: 0, end: 10_000_000_000 });
             (tally.last_error_ns, tally.last_reply_ns) = (last_error_ns, 10_000_000_000);
-            let (phase, kind) = ("content".into(), kind.into());
+            let phase = if kind == "reply" { "timeout" } else { "content" };
+            let (phase, kind) = (phase.into(), kind.into());
             tally.errors = vec![ErrorRow { phase, kind, count: failed, first_at_s }];
             judge(&tally, None, LENGTH, true, 1)
         };
+        assert_eq!(
+            judged("reply", 10, 90, 0.1, 9_900_000_000).0,
+            VerdictKind::Valid,
+            "a server that is slow"
+        );
+        let (verdict, reason) = judged("reply", 0, 90, 5.0, 5_000_000_000);
+        assert_eq!(verdict, VerdictKind::Failed, "none was completed");
+        assert!(reason.starts_with("90 of 90 sessions failed: timeout reply (90 times)"), "{reason}");
         let (verdict, reason) = judged("login:declined", 10, 90, 5.0, 9_900_000_000);
         assert_eq!(verdict, VerdictKind::Failed);
         assert!(reason.starts_with("90 of 100 sessions failed: login:declined (90 times)"), "{reason}");

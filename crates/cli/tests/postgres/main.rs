@@ -305,7 +305,8 @@ fn a_script_that_cannot_be_played_is_refused_with_its_line() {
         (url, "SELECT 1;\n\nBEGIN;\n", &[], "line 3 of"),
         (url, "SELECT 1;\nSELECT {rand:2..1};\n", &[], "line 2 of"),
         ("postgres://127.0.0.1:9/?param=1-2", "SELECT 1;", &[], "\\set x random(1, 100)"),
-        ("redis://127.0.0.1:9/", "SELECT 1;", &[], "http:// and postgres://"),
+        ("redis://127.0.0.1:9/", "SELECT 1;", &[], "redis:// has none"),
+        ("http://127.0.0.1:9/", "SELECT 1;", &[], "postgres://127.0.0.1/DATABASE"),
         (url, "SELECT 1;", &["--body", "SELECT 2"], "--requests"),
         (url, "SELECT 1;", &["--pipeline", "4"], "--pipeline"),
     ] {

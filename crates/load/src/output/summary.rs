@@ -22,15 +22,27 @@ pub struct Detail {
     pub width: Option<usize>,
 }
 
-/// Columns of the table of latencies with all percentiles, and the names of those that a narrower terminal shows.
-const TABLE_WIDTH: usize = 15 + 9 * (PERCENTILES.len() + 3);
-const NARROW: [&str; 4] = ["p50", "p90", "p99", "p99.9"];
+/// Percentiles that a terminal shows which is too narrow for all of them, and one that is too narrow for those.
+const NARROW: [&[&str]; 2] = [&["p50", "p90", "p99", "p99.9"], &["p50", "p99"]];
+
+/// Columns of a table of so many percentiles.
+const fn table_width(percentiles: usize) -> usize {
+    15 + 9 * (percentiles + 3)
+}
+
+/// The percentiles for which there is room.
+fn percentiles_for(width: Option<usize>) -> Vec<&'static str> {
+    let all: Vec<&str> = PERCENTILES.iter().map(|(name, _)| *name).collect();
+    let mut sets = std::iter::once(all).chain(NARROW.map(<[_]>::to_vec));
+    let fits = |set: &Vec<&str>| width.is_none_or(|width| table_width(set.len()) <= width);
+    sets.find(fits).unwrap_or_else(|| NARROW[1].to_vec())
+}
 
 /// The result as text, in a form like that of wrk.
 pub fn summary(report: &Report, detail: Detail) -> String {
     let (mut text, result) = (String::new(), &report.result);
     head(&mut text, result);
-    latencies(&mut text, result, detail.width.is_some_and(|width| width < TABLE_WIDTH));
+    latencies(&mut text, result, detail.width);
     totals(&mut text, result);
     if detail.samples {
         samples_behind(&mut text, report);
@@ -158,7 +170,7 @@ fn requests_from(text: &mut String, from: &Value) {
     }
 }
 
-fn latencies(text: &mut String, result: &LoadResult, is_narrow: bool) {
+fn latencies(text: &mut String, result: &LoadResult, width: Option<usize>) {
     let mut rows: Vec<(&str, &Latency)> = Vec::new();
     let mut same: Vec<(&str, &str)> = Vec::new();
     for (name, latency) in pages::rows(result).chain(result.latency_ns.named()) {
@@ -174,7 +186,8 @@ fn latencies(text: &mut String, result: &LoadResult, is_narrow: bool) {
         return;
     }
     let _ = write!(text, "\n  {:<13}", "Latency");
-    let is_shown = |name: &str| !is_narrow || NARROW.contains(&name);
+    let names = percentiles_for(width);
+    let is_shown = |name: &str| names.contains(&name);
     let percentiles = || PERCENTILES.map(|(name, _)| name).into_iter();
     for name in ["min"].into_iter().chain(percentiles().filter(|name| is_shown(name))).chain(["max", "mean"])
     {
@@ -443,14 +456,16 @@ mod tests {
 
     #[test]
     fn a_narrow_terminal_shows_fewer_percentiles() {
-        let mut text = String::new();
         let mut result = LoadResult::default();
         result.latency_ns.response.count = 1;
-        latencies(&mut text, &result, true);
-        assert!(text.lines().all(|line| line.len() <= 80), "{text}");
-        assert!(text.contains("p99.9") && !text.contains("p75"), "{text}");
-        text.clear();
-        latencies(&mut text, &result, false);
-        assert_eq!(text.lines().map(str::len).max(), Some(TABLE_WIDTH));
+        for (width, least, most) in
+            [(None, 105, 105), (Some(105), 105, 105), (Some(80), 70, 80), (Some(60), 50, 60)]
+        {
+            let mut text = String::new();
+            latencies(&mut text, &result, width);
+            let widest = text.lines().map(str::len).max().unwrap();
+            assert!((least..=most).contains(&widest), "{width:?}: {text}");
+            assert_eq!(text.contains("p75"), width != Some(80) && width != Some(60), "{text}");
+        }
     }
 }

@@ -16,6 +16,7 @@ use super::target::{Place, place};
 pub(super) const FORMAT: Format = Format {
     name: "log",
     summary: "an access log of nginx or Apache, common or combined",
+    holds_commands: false,
     looks_like,
     parse,
 };

@@ -9,6 +9,8 @@ pub struct Format {
     pub name: &'static str,
     /// One line for lists.
     pub summary: &'static str,
+    /// Its requests are commands, for the clients that have such.
+    pub holds_commands: bool,
     /// Whether a file with this beginning is one.
     pub(super) looks_like: fn(&[u8]) -> bool,
     /// Reads a file for a target.

@@ -44,6 +44,7 @@ mod tests {
             ("\\set x random(1, 2)\nSELECT :x;", "sql"),
             ("/* a comment */ SELECT(1)", "sql"),
             ("DELETE FROM t", "sql"),
+            ("\u{feff}COPY t FROM STDIN;", "sql"),
             ("DELETE /t", "lines"),
             ("LOCK http://h/t", "lines"),
             (r#"1.2.3.4 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.0" 200 2326"#, "log"),

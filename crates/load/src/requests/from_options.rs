@@ -203,6 +203,13 @@ fn parse(file: &Path, format: Option<&str>, url: &Url) -> Result<(&'static Forma
     };
     let bytes = content::read_or_stdin(file)?;
     let format = format.unwrap_or_else(|| Format::of(&bytes));
+    let client = pitot_proto::client::find(&url.scheme);
+    if format.holds_commands && !client.is_some_and(|client| client.has_commands && client.has_sessions) {
+        return Err(Failure::misuse(
+            format!("{} is a script of {}, and {}:// has none", content::name(file), format.name, url.scheme),
+            "name a target such as postgres://127.0.0.1/DATABASE, or say with --requests-format how the file is to be read",
+        ));
+    }
     let mut parsed = format.parse(&bytes, url).map_err(|flaw| {
         let name = content::name(file);
         let place = flaw.line.map_or_else(|| name.clone(), |line| format!("line {line} of {name}"));

@@ -12,6 +12,7 @@ use super::target::{Place, place};
 pub(super) const FORMAT: Format = Format {
     name: "har",
     summary: "an HTTP archive of a browser: the requests to the target, with their headers and bodies",
+    holds_commands: false,
     looks_like,
     parse,
 };

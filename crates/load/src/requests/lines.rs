@@ -10,6 +10,7 @@ use super::target::{Place, place};
 pub(super) const FORMAT: Format = Format {
     name: "lines",
     summary: "a URL or path a line, or METHOD PATH [BODY or @FILE]",
+    holds_commands: false,
     looks_like: |_| true,
     parse,
 };

@@ -14,6 +14,7 @@ use super::parsed::{Flaw, Parsed};
 pub(super) const FORMAT: Format = Format {
     name: "sql",
     summary: "a script of SQL for postgres://, as pgbench has it: its statements are the steps of a session",
+    holds_commands: true,
     looks_like,
     parse,
 };
@@ -26,8 +27,13 @@ const BEGIN: &[&str] = &[
     "begin",
     "call",
     "checkpoint",
+    "close",
+    "cluster",
+    "comment",
     "commit",
+    "copy",
     "create",
+    "deallocate",
     "declare",
     "delete",
     "discard",
@@ -39,12 +45,16 @@ const BEGIN: &[&str] = &[
     "fetch",
     "grant",
     "insert",
+    "listen",
     "lock",
     "merge",
+    "notify",
     "prepare",
+    "reassign",
     "refresh",
     "reindex",
     "release",
+    "reset",
     "revoke",
     "rollback",
     "savepoint",
@@ -52,7 +62,9 @@ const BEGIN: &[&str] = &[
     "set",
     "show",
     "start",
+    "table",
     "truncate",
+    "unlisten",
     "update",
     "vacuum",
     "values",
@@ -65,7 +77,7 @@ const CURE_SET: &str =
 /// Whether its first line that is no comment begins with a word of SQL or a command of pgbench, and has no URL behind that.
 fn looks_like(beginning: &[u8]) -> bool {
     let text = String::from_utf8_lossy(beginning);
-    let mut lines = text.lines().map(str::trim);
+    let mut lines = text.trim_start_matches('\u{feff}').lines().map(str::trim);
     let Some(first) = lines.find(|line| !line.is_empty() && !line.starts_with("--")) else { return false };
     if first.starts_with("/*") || first.starts_with('\\') {
         return true;

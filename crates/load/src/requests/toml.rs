@@ -20,6 +20,7 @@ use crate::status_ranges::statuses;
 pub(super) const FORMAT: Format = Format {
     name: "toml",
     summary: "tables of TOML with weights, think times and sessions",
+    holds_commands: false,
     // No other format has such a line, and a table whose name is wrong is told which there are.
     looks_like: |beginning| first_line(beginning).starts_with(b"[["),
     parse,

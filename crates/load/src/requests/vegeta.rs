@@ -15,6 +15,7 @@ use super::target::{Place, place};
 pub(super) const FORMAT: Format = Format {
     name: "vegeta",
     summary: "vegeta's JSON targets: one object a line with method, url, header and body (base64)",
+    holds_commands: false,
     looks_like: |beginning| first_line(beginning).starts_with(b"{"),
     parse,
 };
