@@ -117,7 +117,7 @@ mod tests {
             ),
             "{said}"
         );
-        assert!(sentence(&[busy.clone()]).unwrap().contains("in all generations"));
+        assert!(sentence(std::slice::from_ref(&busy)).unwrap().contains("in all generations"));
         // In slices of half a second in all; what was seen is a part of it.
         let hidden = busy.clone().with_unseen(Some((0.95, 0.5)));
         assert_eq!(hidden, busy, "all is seen, but for the clock's ticks");

@@ -31,6 +31,11 @@ impl Incoming {
         Incoming { value: Value::UNKNOWN, len, at: 0 }
     }
 
+    /// Its length.
+    pub(in crate::client) fn len(&self) -> u64 {
+        self.len
+    }
+
     /// All of it is here.
     pub(in crate::client) fn is_done(&self) -> bool {
         self.at == self.len.saturating_add(2)

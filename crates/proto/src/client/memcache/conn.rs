@@ -93,7 +93,9 @@ impl ClientConn for MemcacheConn {
                         self.worsen(Verdict::Bytes);
                     }
                     consumed += piece.consumed;
-                    self.content += piece.consumed as u64;
+                    if block.is_done() {
+                        self.content += block.len();
+                    }
                     self.part = if block.is_done() { Part::Line } else { Part::Block(block) };
                 }
             }

@@ -163,3 +163,20 @@ fn what_means_nothing_here_is_refused() {
         assert!(build(&url, &options).is_err(), "{options:?}");
     }
 }
+
+#[test]
+fn the_content_of_a_reply_is_its_values() {
+    for (multiget, content) in [(1, 100), (3, 300)] {
+        let mut conn = protocol(&format!("/?keys=100&get=1&value=100&multiget={multiget}&fill=no")).connect();
+        let mut out = Outgoing::new();
+        conn.open(&mut out);
+        let tag = conn.request(Draw { random: 1, index: 0 }, &mut out);
+        let request = String::from_utf8(out.payload().as_slice().to_vec()).unwrap();
+        let value = "x".repeat(100);
+        let keys = request.trim_end().split(' ').skip(1);
+        let reply: String = keys.map(|key| format!("VALUE {key} 0 100\r\n{value}\r\n")).collect();
+        let received = conn.receive(Some(tag), format!("{reply}END\r\n").as_bytes(), &mut out).unwrap();
+        let Progress::Reply(reply) = received.progress else { panic!("{request}: {received:?}") };
+        assert_eq!(reply.content, content);
+    }
+}

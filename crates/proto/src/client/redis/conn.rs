@@ -97,7 +97,9 @@ impl ClientConn for RedisConn {
                         self.worsen(Verdict::Bytes);
                     }
                     consumed += piece.consumed;
-                    self.content += piece.consumed as u64;
+                    if block.is_done() {
+                        self.content += block.len();
+                    }
                     self.part = if block.is_done() { Part::Array } else { Part::Block(block) };
                     block.is_done() && self.answered == self.workload.multiget
                 }
