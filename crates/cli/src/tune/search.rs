@@ -38,8 +38,7 @@ pub(super) struct Search {
     /// A TOML file of settings as they are wanted, a line KEY = VALUE for each: "net.core.somaxconn" = 4096.
     #[arg(long, value_name = "FILE", required_unless_present = "profile", conflicts_with = "profile")]
     settings: Option<PathBuf>,
-    /// The settings of a profile: cache, load-generator, memcached-2009 or web.
-    #[arg(long = "for", value_name = "PROFILE")]
+    #[arg(long = "for", value_name = "PROFILE", help = profile_help())]
     profile: Option<String>,
     /// What is measured: a suite, or the path of a plan whose load is timed. With several cells an effect is their
     /// geometric mean. [default: a built-in cache for the profiles cache and memcached-2009, else a built-in web server]
@@ -65,6 +64,11 @@ pub(super) struct Search {
 /// What is measured where no plan is named.
 const PLANS: &[(&str, &str)] =
     &[("cache", include_str!("plans/cache.toml")), ("web", include_str!("plans/web.toml"))];
+
+fn profile_help() -> String {
+    let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
+    format!("The settings of a profile: {}", names.join(", "))
+}
 
 impl Search {
     pub(super) fn run(self) -> Result<ExitCode, Failure> {

@@ -1,6 +1,7 @@
 //! Searches among settings, as far as it shows in seconds; `pitot_lab::tune` has the statistics.
 
 use std::fs;
+use std::process::Command;
 
 use pitot_needs::needs;
 
@@ -30,7 +31,7 @@ fn a_search_that_is_too_short_says_how_long_it_takes_and_leaves_all_as_found() {
         assert!(!dir.path().join("out").exists(), "nothing was begun");
         let short = search("\"net.core.somaxconn\" = 200\nnet.ipv4.tcp_sack = 0\n");
         let said = stderr(&short);
-        assert!(short.status.code() == Some(2) && said.contains("too few"), "{said}");
+        assert!(short.status.code() == Some(2) && said.contains("s are left after the trial"), "{said}");
         assert_eq!(sysctl("net.core.somaxconn"), "100");
         assert!(dir.path().join("out/trial.pitot").exists());
     });
@@ -47,7 +48,7 @@ fn a_search_can_try_what_stands_for_several_steps() {
         command.arg(&file).arg("--output").arg(dir.path().join("out")).env("TMPDIR", dir.path());
         let short = command.output().unwrap();
         let said = stderr(&short);
-        assert!(short.status.code() == Some(2) && said.contains("too few"), "{said}");
+        assert!(short.status.code() == Some(2) && said.contains("s are left after the trial"), "{said}");
         let run = pitot_lab::Run::open(&dir.path().join("out/trial.pitot")).unwrap();
         assert!(
             run.cells.len() >= 2 && run.cells.iter().all(|cell| cell.failures().count() == 0),
@@ -125,4 +126,14 @@ fn a_try_with_which_no_server_starts_is_no_success() {
         assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
         assert_ne!(sysctl("net.core.somaxconn"), "77");
     });
+}
+
+#[test]
+fn the_help_of_a_search_names_all_profiles_that_it_takes() {
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_pitot")).args(["tune", "search", "--help"]).output().unwrap();
+    let help = String::from_utf8_lossy(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    for profile in pitot_host::profile::PROFILES {
+        assert!(help.contains(profile.name), "{}: {help}", profile.name);
+    }
 }

@@ -233,6 +233,44 @@ fn a_server_that_was_running_already_goes_on_when_the_soak_is_killed_in_a_fault(
     until("it goes on", || (state(pid) != 'T').then_some(()));
 }
 
+#[test]
+fn a_fault_of_a_process_that_is_gone_meanwhile_is_not_made_and_others_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.pitot");
+    let (_server, address) = super::server::start("nothing");
+    let mut process = Running(Command::new("sleep").arg("600").spawn().unwrap());
+    let (url, pid) = (format!("http://{address}/"), process.0.id().to_string());
+    let arguments = [
+        &*url,
+        "--pid",
+        &pid,
+        "-c",
+        "2",
+        "-R",
+        "50",
+        "--for",
+        "10s",
+        "--interval",
+        "1s",
+        "-o",
+        "a.pitot",
+        "--fault",
+        "stop --at 6s",
+        "--fault",
+        "latency --at 8s",
+    ];
+    let lab = soak(dir.path(), &arguments).spawn().unwrap();
+    until("it has begun", || Soak::open(&path).ok().filter(|soak| !soak.intervals.is_empty()));
+    process.0.kill().unwrap();
+    process.0.wait().unwrap();
+    let output = lab.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let faults = Soak::open(&path).unwrap().faults;
+    let [stopped, delayed] = &faults[..] else { panic!("{faults:#?}") };
+    assert!(!stopped.was_made && stopped.what == "the process of the server is gone", "{stopped:#?}");
+    assert!(delayed.was_made, "{delayed:#?}");
+}
+
 #[needs("control-groups")]
 #[test]
 fn a_unit_is_killed_and_what_its_supervisor_starts_is_found_and_counts_as_no_end_of_its_own() {

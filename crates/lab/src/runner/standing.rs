@@ -21,8 +21,8 @@ use crate::plan::{Cell, Placement, Plan};
 use super::executor::{Account, AddressChoice, Command, Executor, Machine, Role};
 use super::local::{Guardian, ThisMachine};
 use super::repetition::{
-    Abort, Context, FaultNews, Faults, MEASURED_FROM, Readiness, Shared, lead_through_proxy, quit_between,
-    start, stop,
+    Abort, Context, FaultNews, Faults, FirstProcess, MEASURED_FROM, Readiness, Shared, lead_through_proxy,
+    quit_between, start, stop,
 };
 
 /// Between two looks whether a program has ended.
@@ -76,7 +76,7 @@ impl<'a> Ground<'a> {
             is_up: false,
             is_away: false,
             starting: None,
-            running_pid: None,
+            first: FirstProcess::OfLab,
         }
     }
 
@@ -126,8 +126,8 @@ pub struct StandingServer<'g> {
     is_away: bool,
     /// How far it is when it is started again.
     starting: Option<Readiness>,
-    /// The first process of one that somebody else has started.
-    running_pid: Option<u32>,
+    /// Its first process.
+    first: FirstProcess,
 }
 
 impl StandingServer<'_> {
@@ -163,13 +163,15 @@ impl StandingServer<'_> {
         Ok(())
     }
 
-    /// Says which is the first process now of one that somebody else has started. While it has none, what is due waits.
-    pub fn aim(&mut self, pid: Option<u32>) {
-        self.is_away = pid.is_none();
-        if let Some((at, pid)) = self.at.as_mut().zip(pid.filter(|_| pid != self.running_pid)) {
+    /// Says which is the first process now of one that somebody else has started. While it has none and another one `will_follow`, what
+    /// is due waits; else what is aimed at it is not made.
+    pub fn aim(&mut self, pid: Option<u32>, will_follow: bool) {
+        self.is_away = pid.is_none() && will_follow;
+        let first = pid.map_or(FirstProcess::Gone, FirstProcess::OfOthers);
+        let is_new = std::mem::replace(&mut self.first, first) != first;
+        if let Some((at, pid)) = self.at.as_mut().zip(pid.filter(|_| is_new)) {
             at.server_cpus = cpus_of(pid).unwrap_or_default();
         }
-        self.running_pid = pid;
     }
 
     /// Starts one again that has ended, at the same address and in the same directory, beside the same helpers; or looks how far it
@@ -370,7 +372,7 @@ impl StandingServer<'_> {
         let context = Context::new(shared, self.cell, &mut *self.executor);
         let mut context = Context {
             counts_cpu: true,
-            running_pid: self.running_pid,
+            first: self.first,
             proxy: self.proxy.take(),
             helpers_started: self.helpers_started,
             ..context

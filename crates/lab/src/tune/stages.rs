@@ -328,9 +328,10 @@ fn check(settings: usize, bounds: Bounds, run_s: f64) -> Result<(), Failure> {
         let minutes = (least_s * 1.5 / 60.0).ceil();
         return Err(Failure::misuse(
             format!(
-                "{:.0} s are too few: {settings} settings take {} runs of {run_s:.1} s at least, {least_s:.0} s",
-                bounds.within_s,
-                runs_min(settings)
+                "the time is too short: {settings} settings take {} runs of {run_s:.1} s at least, {least_s:.0} s, and {:.0} s are left after \
+                 the trial",
+                runs_min(settings),
+                bounds.within_s.max(0.0)
             ),
             format!("give it more time (--within {minutes:.0}m), fewer settings, or a plan of fewer cells"),
         ));

@@ -186,9 +186,8 @@ impl<'a> Server<'a> {
             Server::Standing(server) => Some(server),
             Server::Running { watch, faulted, .. } => {
                 let server = &mut faulted.as_mut()?.server;
-                if let Some(watch) = watch {
-                    server.aim(watch.first());
-                }
+                let first = watch.as_ref().and_then(Watch::first);
+                server.aim(first, matches!(watch, Some(Watch::Group(_))));
                 Some(server)
             }
         }

@@ -55,6 +55,17 @@ impl From<String> for Abort {
     }
 }
 
+/// The first process of the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::runner) enum FirstProcess {
+    /// The lab has started it, and knows it.
+    OfLab,
+    /// Somebody else has.
+    OfOthers(u32),
+    /// Somebody else had, and it has ended: its number may be another process's by now.
+    Gone,
+}
+
 /// One repetition under way.
 pub(in crate::runner) struct Context<'a> {
     pub(in crate::runner) shared: Shared<'a>,
@@ -65,8 +76,8 @@ pub(in crate::runner) struct Context<'a> {
     pub(in crate::runner) proxy: Option<String>,
     /// The server's CPU time will be asked for.
     pub(in crate::runner) counts_cpu: bool,
-    /// The first process of a server that the lab has not started, if that is known.
-    pub(in crate::runner) running_pid: Option<u32>,
+    /// What faults of processes are aimed at.
+    pub(in crate::runner) first: FirstProcess,
     /// Helpers that were started: the first of the cell's list.
     pub(in crate::runner) helpers_started: usize,
     /// What readers of its result should know: a sentence; empty if there is nothing.
@@ -95,7 +106,7 @@ impl<'a> Context<'a> {
             at,
             proxy: None,
             counts_cpu: false,
-            running_pid: None,
+            first: FirstProcess::OfLab,
             helpers_started: 0,
             note: String::new(),
         }

@@ -2,7 +2,7 @@
 
 use pitot_fault::{Aim, FaultPlan, find};
 
-use super::context::Context;
+use super::context::{Context, FirstProcess};
 
 /// Stands for the server's first process in commands.
 pub(in crate::runner) const SERVER_PID: &str = "{server-pid}";
@@ -23,7 +23,10 @@ impl Aims {
         let url = context.at.fill(&context.cell.url);
         let path = url.split_once("://").and_then(|(_, rest)| rest.find('/').map(|at| rest[at..].to_owned()));
         Aims {
-            pid: context.running_pid.map_or(SERVER_PID.to_owned(), |pid| pid.to_string()),
+            pid: match context.first {
+                FirstProcess::OfOthers(pid) => pid.to_string(),
+                FirstProcess::OfLab | FirstProcess::Gone => SERVER_PID.to_owned(),
+            },
             address: context.at.address.clone(),
             cpus: context.at.server_cpus.clone(),
             dir: context.at.dir.clone(),

@@ -6,12 +6,14 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use pitot_fault::{BEGAN, ENDED, FaultPlan, FaultRecord, Means, Moment, Options, Schedule, find, schedule};
+use pitot_fault::{
+    Aim, BEGAN, ENDED, FaultPlan, FaultRecord, Means, Moment, Options, Schedule, find, schedule,
+};
 use pitot_meter::Nanos;
 use pitot_sys::spawn::Stop;
 
 use super::between::{Told, quit_between};
-use super::context::{Abort, Context, nanos};
+use super::context::{Abort, Context, FirstProcess, nanos};
 use super::fault_command::{Aims, argv};
 use super::readiness::{READY_INTERVAL, Readiness};
 use super::start::begin_server;
@@ -258,6 +260,12 @@ impl Faults {
         self.news.push(FaultNews::Began(FaultRecord { began_ns, ..record.clone() }));
         if matches!(find(&plan.kind).map(|fault| fault.means), Some(Means::Starter)) {
             return self.restart(context, plan, record);
+        }
+        let is_of_process = find(&plan.kind).is_some_and(|fault| fault.aim == Aim::Process);
+        if is_of_process && context.first == FirstProcess::Gone {
+            record.what = "the process of the server is gone".into();
+            self.news.push(FaultNews::Ended(record));
+            return Ok(());
         }
         let told = Told::begin(context, plan, number, &mut record);
         if told.is_none() {
