@@ -9,7 +9,8 @@ use super::query::Query;
 use super::write;
 use crate::client::choice::RequestChoice;
 use crate::client::exchange::StartTls;
-use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload, RequestSpec};
+use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload};
+use crate::client::request::RequestSpec;
 use crate::client::said::Said;
 use crate::client::url::Url;
 
