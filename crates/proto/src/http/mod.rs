@@ -16,6 +16,7 @@
 //! - **The answer does not depend on how the input is cut.** A head is judged by its complete lines and by its length,
 //!   never by where a packet ended. (The one exception is `100 Continue`, which depends on it by nature.)
 
+mod absent;
 mod access;
 mod body;
 pub mod chunked;
