@@ -21,10 +21,10 @@ use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use pitot_load::requests::{FORMATS, SessionOptions};
+use pitot_load::requests::FORMATS;
 use pitot_load::{
-    ENGINES, Options, PACES, PaceOptions, Plan, Preparing, Progress, Report, Respawn, Share, ThinkTimes,
-    Watch, WorkerSpec, WorkloadOptions, output,
+    ENGINES, Options, PACES, PaceOptions, Plan, Preparing, Progress, Report, Respawn, SessionOptions, Share,
+    ThinkTimes, Watch, WorkerSpec, WorkloadOptions, output,
 };
 use pitot_meter::hlog::LogWriter;
 use pitot_meter::{Nanos, units};
