@@ -4,7 +4,7 @@
 //! was observed until then is recorded.
 
 mod between;
-mod context;
+pub(super) mod context;
 mod fault_command;
 mod faults;
 mod foreign;
