@@ -8,7 +8,8 @@ use pitot_results::Failure;
 use pitot_soak::run::{LoadOrder, Server, SubjectOrder, Watch, Watched};
 use pitot_sys::control_group;
 
-use super::{Soak, faults};
+use super::faults;
+use super::options::Soak;
 use crate::catalog::catalog;
 use crate::comparison::{self, Comparison, Folder};
 use crate::plan_text::PlanText;
