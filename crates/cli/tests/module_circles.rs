@@ -1,9 +1,9 @@
 //! The files of a crate use each other in one direction.
 //!
 //! A circle can only be read and changed as a whole. The test reads the sources of all crates as text: every `use`, and every path that
-//! starts with `crate`, `self` or `super`. It reads them twice. Followed, a name that a module merely re-exports is a use of the
+//! starts with `crate`, `self`, `super` or the name of a child module. It reads them twice. Followed, a name that a module merely re-exports is a use of the
 //! file that defines it; plainly, it is a use of the file that the path names, as a reader sees it. What the root of a crate
-//! re-exports does not count, nor do tests.
+//! re-exports does not count, nor that it calls its children, nor do tests.
 #![forbid(unsafe_code)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,8 +56,15 @@ fn circles_are_found_through_re_exports_and_nested_paths() {
         ("d.rs", "use crate::a::A; #[cfg(test)] mod tests { use super::*; use crate::a::b; }"),
     ];
     assert_eq!(circles(&files), [["a/b.rs", "a/c.rs", "a/mod.rs"]]);
-    // The root of a crate re-exports.
-    let files = [("lib.rs", "pub use a::A; mod a;"), ("a.rs", "use crate::ROOT;")];
+    // A parent that calls its child; a name that only looks like one does not count.
+    let files = [
+        ("a/mod.rs", "mod r#loop; mod c; fn f() { r#loop::g(); d::c::h() } pub struct A;"),
+        ("a/loop.rs", "use super::A;"),
+        ("a/c.rs", "use super::A;"),
+    ];
+    assert_eq!(circles(&files), [["a/loop.rs", "a/mod.rs"]]);
+    // The root of a crate re-exports, and calls.
+    let files = [("lib.rs", "pub use a::A; mod a; fn f() { a::g() }"), ("a.rs", "use crate::ROOT;")];
     assert!(circles(&files).is_empty());
 }
 
@@ -83,11 +90,13 @@ impl Crate {
         while let Some(directory) = directories.pop() {
             for entry in fs::read_dir(&directory).expect("a directory of sources") {
                 let path: PathBuf = entry.expect("a file").path();
+                // Of tests alone.
+                if path.ends_with("tests") || path.ends_with("tests.rs") {
+                    continue;
+                }
                 if path.is_dir() {
                     directories.push(path);
-                } else if path.extension().is_some_and(|extension| extension == "rs")
-                    && !path.ends_with("tests.rs")
-                {
+                } else if path.extension().is_some_and(|extension| extension == "rs") {
                     let name = path.strip_prefix(src).expect("it is below");
                     let text = fs::read_to_string(&path).expect("a source");
                     files.insert(module_of(name), Source::parse(&name.to_string_lossy(), &text));
@@ -217,9 +226,10 @@ impl Source {
                 }
                 // What follows `pub(in` is a region, not a use.
                 "in" if words.get(at + 1).is_some_and(|word| word == "crate" || word == "super") => at += 1,
-                "crate" | "self" | "super" if words.get(at + 1).is_some_and(|word| word == "::") => {
+                first if words.get(at + 1).is_some_and(|word| word == "::") && !is_within_path(&words, at) => {
                     let here: ModulePath =
                         own.iter().cloned().chain(inner.iter().map(|(name, _)| name.clone())).collect();
+                    let is_child = !own.is_empty() && inner.is_empty() && children.contains(first);
                     let mut path = vec![words[at].clone()];
                     while words.get(at + 1).is_some_and(|word| word == "::")
                         && words.get(at + 2).is_some_and(|word| is_name(word))
@@ -227,7 +237,7 @@ impl Source {
                         path.push(words[at + 2].clone());
                         at += 2;
                     }
-                    source.mentions.extend(absolute(&path, &here, false));
+                    source.mentions.extend(absolute(&path, &here, is_child));
                 }
                 _ => {}
             }
@@ -323,6 +333,11 @@ fn end_of_item(words: &[String], mut at: usize) -> usize {
     at
 }
 
+/// Whether the word at `at` continues a path.
+fn is_within_path(words: &[String], at: usize) -> bool {
+    at > 0 && words[at - 1] == "::"
+}
+
 fn is_name(word: &str) -> bool {
     word.starts_with(|first: char| first.is_alphabetic() || first == '_')
 }
@@ -342,6 +357,8 @@ fn words(text: &str) -> Vec<String> {
             '/' if next == Some('*') => at = find(at, "*/"),
             'r' if next == Some('"') => at = find(at + 2, "\""),
             'r' if next == Some('#') && chars.get(at + 2) == Some(&'"') => at = find(at + 3, "\"#"),
+            // A name that is also a word of the language.
+            'r' if next == Some('#') => at += 2,
             '"' => {
                 at += 1;
                 while at < chars.len() && chars[at] != '"' {
