@@ -10,5 +10,4 @@ pub(crate) mod message;
 mod run;
 
 pub use message::Reply;
-pub(crate) use message::{NXDOMAIN, REFUSED, SERVFAIL};
 pub use run::serve;
