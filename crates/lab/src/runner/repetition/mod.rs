@@ -18,7 +18,7 @@ mod tail;
 mod tests;
 
 pub(in crate::runner) use between::lead_through_proxy;
-pub(super) use context::{Abort, Context, Shared, nanos};
+pub(super) use context::{Abort, Context, Shared};
 pub(in crate::runner) use fault_command::SERVER_PID;
 pub use faults::FaultNews;
 pub(in crate::runner) use faults::{Faults, MEASURED_FROM};
