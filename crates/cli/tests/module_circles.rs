@@ -226,7 +226,9 @@ impl Source {
                 }
                 // What follows `pub(in` is a region, not a use.
                 "in" if words.get(at + 1).is_some_and(|word| word == "crate" || word == "super") => at += 1,
-                first if words.get(at + 1).is_some_and(|word| word == "::") && !is_within_path(&words, at) => {
+                first
+                    if words.get(at + 1).is_some_and(|word| word == "::") && !is_within_path(&words, at) =>
+                {
                     let here: ModulePath =
                         own.iter().cloned().chain(inner.iter().map(|(name, _)| name.clone())).collect();
                     let is_child = !own.is_empty() && inner.is_empty() && children.contains(first);
