@@ -258,7 +258,7 @@ fn build(
             Some(("target", setting)) => varied.set(setting, (*level).clone()),
             Some(("load", option)) => load.set(option, plan.placed(level)),
             _ if changes_host(name) => {
-                settings.extend(host::settings(&plan.settings, name, &level.to_string()))
+                settings.extend(host::settings(&plan.settings, name, &level.to_string()));
             }
             _ if *name == KERNEL_FACTOR => {
                 if let Some(reason) = plan.why_no_kernel(&level.to_string()) {
