@@ -1,112 +1,34 @@
 //! `pitot advise`.
 
+mod advice;
 mod asked;
 mod files;
 mod json;
 mod measure;
+mod options;
 mod page;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Args;
 use pitot_host::check::{Facts, Judgement, TOPICS, Verdict};
 use pitot_host::{Machine, offer};
 use pitot_lab::advise::{
-    Answer, Case, Choice, Contender, Known, Probe, Turns, Wanted, choose, entrants, excluded, known,
-    may_be_advised, probes, topics, turns,
+    Answer, Case, Choice, Contender, Probe, Wanted, choose, entrants, excluded, known, may_be_advised,
+    probes, topics, turns,
 };
-use pitot_meter::{Nanos, units};
 use pitot_results::Failure;
 
 use crate::list::Format;
 use crate::output::{default_output, print};
 use crate::screen::Color;
-use asked::Active;
+use advice::{Advice, Tried};
 use files::FileStore;
-use measure::{Bench, Measured};
+use measure::Bench;
+pub(crate) use options::Advise;
 
 /// On a slow machine a run may take so many times as long as it is given, if it has not enough for a decision before.
 const OVERRUN: f64 = 2.0;
-
-/// Say which server to build or choose for a load: what is known, what a run of the likely candidates shows, and what would
-/// change the answer.
-///
-/// The candidates that could be best for the description are run, and only these, on a load made of it: idle connections are
-/// open, work is done, files lie on the disk. The best of them are then run at other loads, to see where the order turns. Every
-/// run is a file for `pitot report` and `pitot compare`. Exits with 1 if a candidate could not be measured.
-#[derive(Debug, Args)]
-pub(crate) struct Advise {
-    /// The protocol: http, blob, busy or memcache.
-    #[arg(long, value_name = "PROTOCOL", default_value = "http")]
-    protocol: String,
-    /// Connections that are open at once, idle ones included.
-    #[arg(short, long, value_name = "N", value_parser = units::count)]
-    connections: u64,
-    /// How many of them have requests under way, as a number or a share: 500, 5%. The others are open and idle.
-    #[arg(long, value_name = "N|SHARE", value_parser = asked::active, default_value = "100%")]
-    active: Active,
-    /// Size of a reply.
-    #[arg(long, value_name = "SIZE", value_parser = units::size, default_value = "1KiB")]
-    size: u64,
-    /// CPU time of the application for each request.
-    #[arg(long, value_name = "TIME", value_parser = units::duration, default_value = "0s")]
-    cpu_work: Nanos,
-    /// Requests after which a connection is closed; without it connections stay open.
-    #[arg(long, value_name = "N", value_parser = units::count)]
-    requests_per_connection: Option<u64>,
-    /// The replies are files: the size of all of them. Those that are more than memory holds are read from the disk.
-    #[arg(long, value_name = "SIZE", value_parser = units::size)]
-    files: Option<u64>,
-    /// Memory of the machine that is to serve the files. [default: what this one has]
-    #[arg(long, value_name = "SIZE", value_parser = units::size, requires = "files")]
-    memory: Option<u64>,
-    /// A fault in one connection must leave the others alone: processes are advised.
-    #[arg(long)]
-    isolation: bool,
-    /// Time for all runs.
-    #[arg(long, value_name = "TIME", value_parser = units::duration, default_value = "4m")]
-    within: Nanos,
-    /// Show the candidates and the plan, and run nothing.
-    #[arg(long)]
-    dry_run: bool,
-    /// The run file to create; those of other loads are named after it. [default: advice and the time, in this directory]
-    #[arg(short, long, value_name = "FILE.pitot")]
-    output: Option<PathBuf>,
-    /// The output format.
-    #[arg(long, value_enum, default_value = "text")]
-    format: Format,
-}
-
-/// All that an answer says.
-struct Advice<'a> {
-    case: &'a Case,
-    known: Vec<&'static Known>,
-    choices: &'a [(&'static Contender, Choice)],
-    /// The plan of the description.
-    plan: String,
-    /// CPUs of servers and load.
-    cpus: (String, String),
-    estimate_s: f64,
-    /// Other loads and, after the run, what they have shown.
-    probes: Vec<(Probe, Tried)>,
-    measured: Option<(Measured, Answer)>,
-    /// Rules of the host that matter: those that stand in the way, then those that are worth a thought.
-    host: Vec<Judgement>,
-    /// How many more stand in the way.
-    host_others: usize,
-    notes: Vec<String>,
-}
-
-/// What became of a probe.
-enum Tried {
-    /// It was run.
-    Measured(Box<Measured>, Turns),
-    /// It was not, for this reason.
-    Not(String),
-    /// It would be.
-    Planned,
-}
 
 impl Advise {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {

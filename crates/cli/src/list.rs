@@ -14,13 +14,15 @@ use pitot_proto::client::CLIENTS;
 use pitot_report::chart::CHARTS;
 use pitot_results::Failure;
 use pitot_serve::{MECHANISMS, MODELS, Pair, pairs};
-use pitot_sys::Unavailable;
 use serde_json::{Value, json};
 
 use crate::output::print;
 use crate::targets;
 
 mod fault;
+mod row;
+
+use row::{Row, unavailable_text};
 
 /// List models, mechanisms, protocols, engines, metrics and more, and what of them works on this machine.
 #[derive(Debug, Args)]
@@ -152,18 +154,6 @@ fn lists() -> Vec<Row> {
         })
     };
     What::value_variants().iter().filter_map(row).collect()
-}
-
-/// An entry of a list, for people and for programs.
-struct Row {
-    name: String,
-    text: String,
-    json: Value,
-}
-
-/// Why something cannot be used on this machine, and what would enable it.
-fn unavailable_text(unavailable: &Unavailable) -> String {
-    format!("unavailable: {}; to enable it: {}", unavailable.cause, unavailable.cure)
 }
 
 fn rules() -> Vec<Row> {

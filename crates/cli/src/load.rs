@@ -5,8 +5,10 @@ mod command;
 mod content;
 mod from;
 mod hold;
+mod options;
 mod proxy;
 mod reach;
+mod repeats;
 mod screen;
 mod share;
 mod tls;
@@ -19,335 +21,19 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
-use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use pitot_load::requests::{FORMATS, SessionOptions};
-use pitot_load::{
-    ENGINES, Options, PACES, PaceOptions, Plan, Preparing, Progress, Report, Respawn, Share, ThinkTimes,
-    Watch, WorkerSpec, WorkloadOptions, output,
-};
+use pitot_load::{Plan, Preparing, Progress, Report, Respawn, Watch, output};
+use pitot_meter::Nanos;
 use pitot_meter::hlog::LogWriter;
-use pitot_meter::{Nanos, units};
-use pitot_proto::client::CLIENTS;
 use pitot_results::load::{ErrorRow, Step};
 use pitot_results::{Failure, stderr};
 use pitot_sys::signal::{Signal, SignalFd};
 
 use crate::load_failure;
-use crate::load_urls;
 use crate::output::{create, each, not_written, print, print_line, unwritable, write_json};
-use crate::value::{self, Cpus};
+pub(crate) use options::Load;
 
 /// How often a line about the run is printed where there is no terminal, seconds.
 const PROGRESS_S: u64 = 10;
-
-/// Put load on a server and measure its response times.
-///
-/// Connections, requests and rates are totals, whatever the number of threads and processes. Response time is measured
-/// from the moment at which a request was due, service time from the moment at which it was sent. With a pace that does
-/// not wait for the server (-R) the two differ, and both are reported.
-#[derive(Debug, Args)]
-#[command(after_long_help = load_urls::help())]
-pub(crate) struct Load {
-    #[arg(help = target_help(), required_unless_present_any = ["hold", "from"])]
-    url: Option<String>,
-
-    /// Hold connections open, and send requests only when a command on standard input says so: open NAME URL OPTIONS,
-    /// run NAME TIME, close NAME, quit. Each command is answered by one line of JSON. See docs/held-load.md.
-    #[arg(long, help_heading = "Result")]
-    hold: bool,
-
-    /// Total number of active connections, or of users with --browser; 0 for idle ones only.
-    #[arg(short, long, visible_alias = "users", value_name = "N", value_parser = units::count, default_value = "10", help_heading = "Load")]
-    connections: u64,
-    /// Length of the measured part of the run. [default: 10s, or until the last request if -n is given]
-    #[arg(short, long, value_name = "TIME", value_parser = units::duration, help_heading = "Load")]
-    duration: Option<Nanos>,
-    /// Total number of requests after the warm-up; the run ends with the last of them. Without -d it also ends when requests fail and
-    /// nothing is answered for 10s, or for twice --timeout if that is longer.
-    #[arg(short = 'n', long, value_name = "N", value_parser = units::count, help_heading = "Load")]
-    requests_total: Option<u64>,
-    /// Total rate in requests per second; without one each connection sends its next request after the last reply.
-    #[arg(short = 'R', long, value_name = "RATE", value_parser = units::rate, help_heading = "Load")]
-    rate: Option<f64>,
-    #[arg(long, value_name = "PACE", help = pace_help(), help_heading = "Load")]
-    pace: Option<String>,
-    /// Time to run with the same load before the measured part.
-    #[arg(long, value_name = "TIME", value_parser = units::duration, default_value = "0s", help_heading = "Load")]
-    warmup: Nanos,
-    /// How long to wait for a connection to open and for a reply; with a rate also how long a request waits for a free
-    /// connection before it counts as missed. Opening the connections takes at most twice as long, and 1ms for each; then the run begins with
-    /// those that are open.
-    #[arg(long, value_name = "TIME", value_parser = units::duration, default_value = "5s", help_heading = "Load")]
-    timeout: Nanos,
-    /// The longest pause before a connection that failed is opened again; pauses begin at 10ms and double.
-    #[arg(long, value_name = "TIME", value_parser = units::duration, default_value = "1s", help_heading = "Load")]
-    back_off: Nanos,
-    /// Pause between a reply and the next request on the same connection.
-    #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = "Load")]
-    think: Option<Nanos>,
-    /// How think times vary around --think, and around those of sessions: constant, uniform (from half of it to one and a
-    /// half) or exponential. [default: constant]
-    #[arg(long, value_name = "WORD", value_parser = think_times(), hide_possible_values = true, help_heading = "Load")]
-    think_times: Option<ThinkTimes>,
-    /// Rates that change in linear ramps: 0:1000rps:30s,1000:5000rps:1m
-    #[arg(long, value_name = "FROM:TO:TIME,...", help_heading = "Load")]
-    stages: Option<String>,
-    /// Find the highest rate that meets conditions: 'p99 < 5ms, errors < 0.1%'
-    #[arg(long, value_name = "CONDITIONS", help_heading = "Load")]
-    search: Option<String>,
-    /// Seed of all random choices; the same seed produces the same arrivals.
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Load")]
-    seed: u64,
-
-    /// Requests in flight at once on each connection.
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Connections")]
-    pipeline: u16,
-    /// Version of HTTP: 1.1 or 2. With http:// a connection speaks version 2 from its first byte (prior knowledge), with https:// it asks by ALPN. [default: 1.1]
-    #[arg(long, value_name = "VERSION", help_heading = "Connections")]
-    http: Option<String>,
-    /// Streams of HTTP/2 in use at once on each connection; fewer if the server allows fewer. With --cookies each is a user with
-    /// cookies of its own. [default: 1; 100 with --browser]
-    #[arg(long, value_name = "N", help_heading = "Connections")]
-    streams: Option<u16>,
-    /// Close a connection after N requests and open another.
-    #[arg(long, value_name = "N", value_parser = units::count, help_heading = "Connections")]
-    requests_per_connection: Option<u64>,
-    /// Total number of connections to close and reopen per second.
-    #[arg(long, value_name = "RATE", value_parser = units::rate, help_heading = "Connections")]
-    churn: Option<f64>,
-    /// Open all connections at once and measure the time until they are established; no requests are sent.
-    #[arg(long, help_heading = "Connections")]
-    storm: bool,
-    /// Idle connections in addition to the active ones.
-    #[arg(long, value_name = "N", value_parser = units::count, default_value = "0", help_heading = "Connections")]
-    idle: u64,
-    /// Send a request every TIME on each idle connection, counted separately.
-    #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = "Connections")]
-    idle_trickle: Option<Nanos>,
-    /// Run users (-c) as browsers do: each gets a page, finds what is embedded in it, gets that from the same host over at
-    /// most CONNECTIONS connections of its own, 6 by default, or with --http 2 on the --streams of one, and gets the next page.
-    /// -n and -R count pages. See docs/browser.md.
-    #[arg(long, value_name = "CONNECTIONS", value_parser = units::count, num_args = 0..=1, require_equals = true,
-          default_missing_value = "6", help_heading = "Connections")]
-    browser: Option<u64>,
-    /// A user of --browser does not get again what was embedded in an earlier page.
-    #[arg(long, requires = "browser", help_heading = "Connections")]
-    browser_cache: bool,
-    /// Users of --browser who come and go in linear ramps, instead of -c of them: 1:100:30s,100:100:1m
-    #[arg(long, value_name = "FROM:TO:TIME,...", requires = "browser", help_heading = "Connections")]
-    user_stages: Option<String>,
-    /// Local addresses to connect from, in turn: 127.0.0.0/28
-    #[arg(long, value_name = "CIDR", help_heading = "Connections")]
-    source: Option<String>,
-    /// Give each connection, and each user of --browser, one of these addresses that no other has, and that it keeps when it
-    /// connects again.
-    #[arg(long, requires = "source", help_heading = "Connections")]
-    source_per_user: bool,
-    #[command(flatten)]
-    reach: reach::Reach,
-
-    #[command(flatten)]
-    tls: tls::Tls,
-
-    /// Method of the requests. [default: GET, or POST if there is a body]
-    #[arg(short = 'X', visible_short_alias = 'm', long, value_name = "METHOD", help_heading = "Requests")]
-    method: Option<String>,
-    /// Header to add, as 'Name: value'; may be given several times.
-    #[arg(short = 'H', long = "header", value_name = "HEADER", help_heading = "Requests")]
-    headers: Vec<String>,
-    /// Body of the requests, or @FILE to read it from a file.
-    #[arg(long, value_name = "TEXT|@FILE", help_heading = "Requests")]
-    body: Option<String>,
-    #[command(flatten)]
-    content: content::Content,
-    /// Path to request instead of the URL's, optionally with a weight: /a=3; may be given several times. A range stands
-    /// for a set of paths, as it does in the URL: /files/{0..9999}; {rand:1..100} and {seq:1} are numbers of each request
-    #[arg(long = "path", value_name = "PATH[=WEIGHT]", help_heading = "Requests")]
-    paths: Vec<String>,
-    #[arg(long, value_name = "FILE|-", help = requests_help(), help_heading = "Requests")]
-    requests: Option<PathBuf>,
-    #[arg(long, value_name = "FORMAT", help = requests_format_help(), help_heading = "Requests")]
-    requests_format: Option<String>,
-    /// N1 sessions of N2 requests with X seconds between bursts, as httperf has them: 100,10,0.5
-    #[arg(long, value_name = "N1,N2,X", help_heading = "Requests")]
-    wsess: Option<String>,
-    /// Requests of a burst of --wsess; its first goes alone, the others together after the reply to that. [default: 1]
-    #[arg(long, value_name = "N", value_parser = units::count, help_heading = "Requests")]
-    burst_length: Option<u64>,
-    /// N of the sessions in FILE, in turn, with X seconds between bursts, in the format of httperf.
-    #[arg(long, value_name = "N,X,FILE", help_heading = "Requests")]
-    wsesslog: Option<String>,
-    /// Requests for the URIs in FILE, which are separated by NUL: each once (n) or over and over (y), as httperf has it.
-    #[arg(long, value_name = "y|n,FILE", help_heading = "Requests")]
-    wlog: Option<String>,
-    /// Connection of a session: a new one, or that of the session before it. [default: new; keep for a script of SQL]
-    #[arg(long, value_name = "new|keep", value_parser = ["new", "keep"], help_heading = "Requests")]
-    session_connection: Option<String>,
-    /// Access log of nginx or Apache whose requests are sent at its own times, from the first line on.
-    #[arg(long, value_name = "FILE|-", help_heading = "Requests")]
-    replay: Option<PathBuf>,
-    /// How many times as fast as the log to replay it: 2x, 0.5x [default: 1x]
-    #[arg(long, value_name = "FACTOR", value_parser = speed, help_heading = "Requests")]
-    speed: Option<f64>,
-    /// How to choose among several requests: turn, uniform (by weight), or zipf:S (the nth of the set n^S times less
-    /// often than the first, S 0.99 by default). [default: uniform; turn with --requests]
-    #[arg(long, value_name = "CHOICE", help_heading = "Requests")]
-    choice: Option<String>,
-    #[command(flatten)]
-    visit: visit::Visit,
-    /// Statuses that count as success: 200,204 or 2xx. [default: all below 400]
-    #[arg(long, value_name = "LIST", help_heading = "Requests")]
-    expect_status: Option<String>,
-    /// File with the content that every reply must have.
-    #[arg(long, value_name = "FILE", help_heading = "Requests")]
-    expect_body: Option<PathBuf>,
-    /// Compare generated content byte by byte, where the protocol has some; `pitot list schemes` says which does.
-    #[arg(long, help_heading = "Requests")]
-    verify: bool,
-    /// Give each request a name of its own, in place of {receipt} in the path of an upload or as the Message-ID of a mail, and say
-    /// in the JSON result which of them the server has acknowledged, so that it can be seen whether it still has them. With
-    /// --intervals each line says it of its own interval, and the result of none.
-    #[arg(long, help_heading = "Requests")]
-    receipts: bool,
-
-    /// Threads of each process, each with its own event loop and connections; those of all together where --processes auto starts
-    /// several, which have one at least. [default: 1]
-    #[arg(short, long, value_name = "N", value_parser = units::count, help_heading = "Machine")]
-    threads: Option<u64>,
-    /// Number of processes, or auto for as many as the limit on descriptors requires.
-    #[arg(long, value_name = "N|auto", value_parser = processes, default_value = "auto", help_heading = "Machine")]
-    processes: ProcessCount,
-    /// CPUs to pin the threads to, in turn: 0,2-3
-    #[arg(long, value_name = "LIST", value_parser = value::cpus, help_heading = "Machine")]
-    cpus: Option<Cpus>,
-    #[arg(long, value_name = "ENGINE", help = engine_help(), help_heading = "Machine")]
-    engine: Option<String>,
-    /// Give up, by Landlock, the right to open files and to execute programs, once everything is open and before the first reply is
-    /// read (docs/security.md). One process: others would be executed.
-    #[arg(long, help_heading = "Machine")]
-    confine: bool,
-
-    /// Stop the run with exit code 1 as soon as one of the conditions holds; checked every second: 'errors > 1%'. May be
-    /// given several times, and holds a list as --fail-if does.
-    #[arg(long, value_name = "CONDITIONS", help_heading = "Result")]
-    abort_on: Vec<String>,
-    /// Exit with code 1 if one of the conditions holds at the end of the run: 'p95 > 5ms, errors > 0.1%'. Figures are min,
-    /// any percentile, max, mean, errors, missed, rate and 'status 5xx' (or 503, or 500-503); those of times may be of 'first-byte'
-    /// (from sending a request to the first byte of its reply), 'gap' (between the pieces of a reply), 'connect', 'handshake' (full TLS
-    /// handshakes), 'resumption' (resumed ones) or 'page' (--browser): 'handshake p99 > 50ms'. Percentages of errors are of the requests
-    /// that were due or begun, those of a status of the replies. May be given several times.
-    #[arg(long, value_name = "CONDITIONS", help_heading = "Result")]
-    fail_if: Vec<String>,
-    /// Also print the number of samples behind each percentile, the distribution of response times, and connection counts.
-    #[arg(short = 'L', long, help_heading = "Result")]
-    latency: bool,
-    /// Also print the run second by second: replies, errors, missed arrivals, open connections and response times.
-    #[arg(long, help_heading = "Result")]
-    timeline: bool,
-    /// Count right replies and errors in steps of this length as well, in the JSON or the lines of --intervals (steps): 1ms to 1s, of
-    /// which so many are a second. The line `measured from NS` (CLOCK_MONOTONIC, nanoseconds) says on standard error when the first step begins.
-    #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = "Result")]
-    steps: Option<Nanos>,
-    /// Write the result as one JSON object; with - to standard output, and nothing else is written there.
-    #[arg(long, value_name = "PATH|-", help_heading = "Result")]
-    json: Option<PathBuf>,
-    /// Write one line per second of the run as CSV; with - to standard output, and nothing else is written there.
-    #[arg(long, value_name = "PATH|-", help_heading = "Result")]
-    csv: Option<PathBuf>,
-    /// Print one line of JSON to standard output for every TIME of the run as it goes on, and nothing else there: counts,
-    /// errors by kind, and the histogram of response times. No second is kept, so that a run of days needs no more memory
-    /// than one of minutes, and the result has no series. The run begins also where no connection can be opened yet.
-    #[arg(long, value_name = "TIME", value_parser = value::whole_seconds, conflicts_with_all = ["csv", "timeline"], help_heading = "Result")]
-    intervals: Option<u64>,
-    /// Where standard error is no terminal, print a line about the run there every TIME, whole seconds; 0s for none.
-    /// [default: 10s, and none where standard output holds data]
-    #[arg(long, value_name = "TIME", value_parser = whole_seconds_or_none, help_heading = "Result")]
-    progress: Option<u64>,
-    /// Keep secrets in the JSON. Without this the passwords of URLs and --basic-auth, and the values of headers, fields of
-    /// forms and parameters of queries about authorization, cookies, sessions, tokens, keys and passwords are written as ***.
-    #[arg(long, help_heading = "Result")]
-    keep_secrets: bool,
-    /// Repeat the run of a result that --json has written. A URL and options that are given too take the place of its own,
-    /// or are added to them where there may be several; what is masked there has to be given anew.
-    #[arg(long, value_name = "RESULT", help_heading = "Result")]
-    from: Option<PathBuf>,
-    #[arg(skip)]
-    repeats: Option<Box<from::Repeats>>,
-    /// Write an HdrHistogram log: response times per second, all other latencies for the whole run.
-    #[arg(long, value_name = "PATH", help_heading = "Result")]
-    hlog: Option<PathBuf>,
-
-    /// Do one part of this load of so many, such as 2/3, the second of three: connections, requests and rates are divided so
-    /// that the parts are the whole. It prints `ready` when its connections are open, and starts at the moment that
-    /// the line `start NS` on standard input says (CLOCK_MONOTONIC, nanoseconds). See docs/agent.md.
-    #[arg(long, value_name = "PART/OF", value_parser = Share::parse, help_heading = "Machine")]
-    share: Option<Share>,
-
-    /// Check the options and the files that they name, and send nothing.
-    #[arg(long, help_heading = "Result")]
-    dry_run: bool,
-
-    /// Share of a worker process; for internal use.
-    #[arg(long, hide = true, value_parser = WorkerSpec::parse)]
-    worker: Option<WorkerSpec>,
-}
-
-/// Number of processes; `None` is as many as needed.
-#[derive(Clone, Copy, Debug)]
-struct ProcessCount(Option<u64>);
-
-fn think_times() -> impl TypedValueParser<Value = ThinkTimes> {
-    PossibleValuesParser::new(ThinkTimes::WORDS.map(|(word, _)| word)).map(|given| {
-        ThinkTimes::WORDS.iter().find(|(word, _)| *word == given).map_or(ThinkTimes::Constant, |(_, t)| *t)
-    })
-}
-
-fn processes(text: &str) -> Result<ProcessCount, String> {
-    match text {
-        "auto" => Ok(ProcessCount(None)),
-        number => units::count(number).map(|n| ProcessCount(Some(n))).map_err(|e| e.to_string()),
-    }
-}
-
-fn speed(text: &str) -> Result<f64, String> {
-    text.strip_suffix('x').unwrap_or(text).parse().map_err(|_| "write it like 2x or 0.5x".to_owned())
-}
-
-fn target_help() -> String {
-    let examples: Vec<&str> = CLIENTS.iter().map(|c| c.example).collect();
-    format!(
-        "Target URL, such as {}. A path with a range, /files/{{0..9999}}, stands for a set of paths (see --choice); \
-         {{rand:1..100}} in a path, header or body is a number that is drawn for each request, {{seq:1}} one that counts; \
-         options of \
-         caches and mail follow a `?`, and --help lists them",
-        examples.join(", ")
-    )
-}
-
-fn pace_help() -> String {
-    let names: Vec<&str> = PACES.iter().map(|p| p.name).collect();
-    format!("When requests start: {} [default: implied by the other options]", names.join(", "))
-}
-
-fn requests_help() -> String {
-    let formats: Vec<&str> = FORMATS.iter().map(|format| format.summary).collect();
-    format!(
-        "File of requests to send in turn, or - for standard input, in one of these formats, told by its content: {}. See \
-         docs/requests.md",
-        formats.join("; ")
-    )
-}
-
-fn requests_format_help() -> String {
-    let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
-    format!("Format of the file of --requests: {} [default: told by its content]", names.join(", "))
-}
-
-fn engine_help() -> String {
-    let names: Vec<&str> = ENGINES.iter().map(|e| e.name).collect();
-    format!("System calls of the event loop: {} [default: {}]", names.join(", "), names[0])
-}
 
 impl Load {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
@@ -480,76 +166,6 @@ impl Load {
         };
         Ok(Some(Respawn { program, arguments }))
     }
-
-    fn options(&self) -> Options {
-        Options {
-            url: self.url.clone().unwrap_or_default(),
-            workload: WorkloadOptions {
-                connections: self.connections,
-                requests_per_connection: self.requests_per_connection,
-                churn: self.churn,
-                storm: self.storm,
-                browser: self.browser,
-                browser_cache: self.browser_cache,
-                user_stages: self.user_stages.clone(),
-                idle: self.idle,
-                idle_trickle: self.idle_trickle,
-            },
-            pace: self.pace.clone(),
-            pacing: PaceOptions {
-                rate: self.rate,
-                think: self.think,
-                stages: self.stages.clone(),
-                search: self.search.clone(),
-                recorded: None,
-            },
-            pipeline: self.pipeline,
-            http: self.http.clone(),
-            streams: self.streams,
-            threads: self.threads,
-            processes: if self.confine { Some(1) } else { self.processes.0 },
-            cpus: self.cpus.clone().unwrap_or_default().0,
-            duration: self.duration,
-            requests: self.requests_total,
-            warmup: self.warmup,
-            timeout: self.timeout,
-            back_off_max: self.back_off,
-            engine: self.engine.clone(),
-            source: self.source.clone(),
-            source_per_user: self.source_per_user,
-            tls: self.tls.options(),
-            method: self.method.clone(),
-            headers: self.headers.clone(),
-            body: self.body.clone(),
-            paths: self.paths.clone(),
-            requests_file: self.requests.clone(),
-            requests_format: self.requests_format.clone(),
-            sessions: SessionOptions {
-                wsess: self.wsess.clone(),
-                burst_length: self.burst_length,
-                wsesslog: self.wsesslog.clone(),
-                wlog: self.wlog.clone(),
-                keep_connection: self.session_connection.as_deref().map(|word| word == "keep"),
-            },
-            replay: self.replay.clone(),
-            speed: self.speed,
-            choice: self.choice.clone(),
-            expect_status: self.expect_status.clone(),
-            expect_body: self.expect_body.clone(),
-            verify: self.verify,
-            receipts: self.receipts,
-            reach: self.reach.options(),
-            content: self.content.options(),
-            visit: self.visit.options(),
-            keep_secrets: self.keep_secrets,
-            think_times: self.think_times.unwrap_or_default(),
-            seed: self.seed,
-            abort_on: self.abort_on.clone(),
-            fail_if: self.fail_if.clone(),
-            step: self.steps,
-            share: self.share.unwrap_or(Share::WHOLE),
-        }
-    }
 }
 
 /// The words of this process's command line after `load`.
@@ -641,14 +257,6 @@ impl Files {
 /// Whether an option's file is standard output.
 fn is_stdout(path: Option<&PathBuf>) -> bool {
     path.is_some_and(|path| crate::output::is_stdout(path))
-}
-
-/// Whole seconds, or 0.
-fn whole_seconds_or_none(text: &str) -> Result<u64, String> {
-    match units::duration(text) {
-        Ok(Nanos::ZERO) => Ok(0),
-        _ => value::whole_seconds(text),
-    }
 }
 
 /// Shows progress, writes the histogram log, and takes Ctrl-C.

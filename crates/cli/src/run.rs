@@ -2,147 +2,41 @@
 
 mod amount;
 mod announce;
+mod asked;
+mod carry_out;
 pub(crate) mod check;
 mod events;
 mod faults;
 mod guests;
 mod on_bus;
+mod options;
 mod part;
 mod self_check;
 mod summary;
+mod watched;
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Args;
 use pitot_lab::database::check_owner;
-use pitot_lab::{
-    Catalog, Event, Outcome, Place, Plan, Prepared, Run as RunFile, RunState, SelfCheck, SkipRecord,
-    VerdictKind, Where, Work, prepare,
-};
+use pitot_lab::{Catalog, Outcome, Place, Run as RunFile, RunState, SelfCheck, VerdictKind, Where};
 use pitot_meter::units::counted;
 use pitot_results::Failure;
-use pitot_sys::user::User;
 
-use crate::bus::BusOptions;
 use crate::catalog::catalog;
-use crate::comparison::{self, Comparison, Folder};
-use crate::output::{default_output, print, print_line};
+use crate::comparison::{self, Folder};
+use crate::output::{print, print_line};
 use crate::plan_text::PlanText;
 use crate::progress::Display;
 use crate::report;
 use crate::runs::{How, Runs, own_path};
 use crate::screen::Color;
-use amount::Amount;
-use announce::{announce, by_reason, extent, levels, note, shortened, shown};
+use announce::{announce, by_reason, extent, note, shortened, shown};
+use asked::Asked;
 use events::Events;
-
-/// Run a plan: start each server afresh, load it, monitor it, and record everything in one file.
-///
-/// The plan is a suite (`pitot list suites`), a TOML file (docs/plans.md, `pitot init`), or what --server and the options
-/// after it describe: pitot run --server './app {address}' --server nginx --url 'http://{address}/'. Every finished
-/// repetition is saved at once, so Ctrl-C, a crash or a power cut loses only the one in flight. At the end a summary is
-/// printed, and the full report is written next to the file as HTML.
-///
-/// The exit code is 0 if every cell was measured, 1 if a cell failed or the run was stopped before its end, and 2 for a
-/// mistake in the plan or on the command line.
-#[derive(Debug, Args)]
-pub(crate) struct Run {
-    /// A suite, or the path of a plan.
-    #[arg(value_name = "SUITE|PLAN.toml", required_unless_present_any = ["resume", "self_check", "server", "part"],
-          conflicts_with = "server")]
-    plan: Option<String>,
-    /// The run file to create. [default: the plan's name and the time, in this directory]
-    #[arg(short, long, value_name = "FILE.pitot", conflicts_with = "resume")]
-    output: Option<PathBuf>,
-    /// Print the commands of every cell, ready to be pasted, and run nothing.
-    #[arg(long)]
-    dry_run: bool,
-    /// With --dry-run: print how many cells each level has, what is skipped and why, and no commands.
-    #[arg(long, requires = "dry_run")]
-    summary: bool,
-    /// Continue a run that was stopped or killed. THIS RUNS THE COMMANDS IN THE FILE: resume only files that you or people you trust
-    /// have made.
-    #[arg(long, value_name = "FILE.pitot", conflicts_with_all = ["plan", "repetitions", "within", "until_decided", "seed", "dry_run", "server"])]
-    resume: Option<PathBuf>,
-    /// With --resume: run the commands of a file that another user owns or everybody can write.
-    #[arg(long, requires = "resume")]
-    trust_owner: bool,
-    /// Another value for a key of the plan; may be given several times. For a factor its levels: --set
-    /// load.connections=64,256.
-    #[arg(long = "set", id = "set", value_name = "KEY=VALUE", conflicts_with_all = ["resume", "self_check", "server", "part"])]
-    changes: Vec<String>,
-    #[command(flatten)]
-    amount: Amount,
-    /// The seed of the order, instead of the plan's.
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
-    /// Check the lab itself: compare a server with itself (suite self-check), and with one that is made slower by 5% of
-    /// the CPU time that a reply took there (suite self-check-power, whose file is named after the first). Exits with 1 if
-    /// it sees a difference where there is none, or misses one. Takes less than 5 minutes.
-    #[arg(long, conflicts_with_all = ["plan", "server"])]
-    self_check: bool,
-    /// Wait until no other run of this user is under way on this machine; without it there is a warning, also in the report.
-    #[arg(long, conflicts_with = "dry_run")]
-    wait: bool,
-    /// Copy this program to the hosts of the plan before it is run there, to the path that each host's `agent` names (docs/agent.md).
-    #[arg(long, conflicts_with_all = ["bus", "dry_run"])]
-    push: bool,
-    #[command(flatten)]
-    bus: BusOptions,
-    /// With --bus: sign jobs with the key of this file, which agents trust. `pitot bus-key` makes one.
-    #[arg(long, value_name = "FILE", requires = "bus")]
-    sign: Option<PathBuf>,
-    /// For agents: carry out the part of a run that a file describes.
-    #[arg(long, value_name = "FILE", hide = true, requires = "output")]
-    part: Option<PathBuf>,
-    /// With --part: write which of its cells cannot be run here, in place of carrying it out.
-    #[arg(long, hide = true, requires = "part")]
-    check_part: bool,
-    /// Start servers, loads and helpers as this user, without other groups and without a way back, while the lab stays root's: NAME,
-    /// NAME:GROUP or UID:GID. Faults are made as root. For root (docs/security.md).
-    #[arg(long, value_name = "USER", value_parser = crate::user::parse, conflicts_with_all = ["bus", "part", "dry_run"])]
-    user: Option<User>,
-    /// Write what happens in the run to this file as it happens, a JSON object a line (docs/events.md). `-` is standard output, which
-    /// then has nothing else.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["dry_run", "part"])]
-    events: Option<PathBuf>,
-    #[command(flatten)]
-    comparison: Comparison,
-}
-
-/// What a user asks for.
-enum Asked {
-    /// A run of a plan, or of what the options of a comparison describe.
-    New { plan: Box<Plan>, source: PlanText, is_described: bool },
-    /// What a run lacks that was begun.
-    Begun(Box<RunFile>),
-}
-
-impl Asked {
-    fn plan(&self) -> &Plan {
-        match self {
-            Asked::New { plan, .. } => plan,
-            Asked::Begun(run) => &run.plan,
-        }
-    }
-}
-
-/// Those who watch a run.
-struct Watched {
-    display: Display,
-    events: Option<Events>,
-}
-
-impl Watched {
-    fn take(&mut self, event: &Event<'_>) {
-        if let Some(events) = &mut self.events {
-            events.write(event);
-        }
-        self.display.show(event);
-    }
-}
+pub(crate) use options::Run;
+use watched::Watched;
 
 impl Run {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
@@ -256,28 +150,6 @@ impl Run {
         Ok(PlanText::described(comparison::NAME, text, here))
     }
 
-    /// Makes a plan ready.
-    fn ready(
-        &self,
-        plan: Plan,
-        source: PlanText,
-        is_described: bool,
-        catalog: &Catalog,
-        at: Where,
-    ) -> Result<Prepared, Failure> {
-        let mut prepared = prepare(plan, source.text, catalog, at)?;
-        self.amount.fit(&mut prepared)?;
-        check::check(&prepared, (!is_described).then_some(&source.name))?;
-        // Whoever names a server wants it measured.
-        if is_described && let Some(first) = prepared.skips.first() {
-            let each =
-                |skip: &SkipRecord| format!("{} cannot be measured: {}", levels(&skip.factors), skip.reason);
-            let all: Vec<String> = prepared.skips.iter().map(each).collect();
-            return Err(Failure::misuse(all.join("\n"), first.kind.cure()));
-        }
-        Ok(prepared)
-    }
-
     /// Runs it on this machine, or goes on with it.
     fn here(
         &self,
@@ -309,36 +181,6 @@ impl Run {
         let guardian = runs.guardian()?;
         let how = How { trial: true, lock: Some(&lock), is_over: &|| false };
         self.carry_out(prepared, catalog, Place::Here(guardian), how, runs, watched)
-    }
-
-    /// Carries out a plan that is ready, or goes on with a run, in some place.
-    fn carry_out(
-        &self,
-        prepared: Option<Prepared>,
-        catalog: &Catalog,
-        place: Place<'_>,
-        how: How<'_>,
-        runs: &Runs,
-        watched: &mut Watched,
-    ) -> Result<Outcome, Failure> {
-        let output = prepared.as_ref().map(|prepared| self.output_of(&prepared.plan)).unwrap_or_default();
-        let work = match (prepared, &self.resume) {
-            (Some(prepared), _) => Work::New { prepared: Box::new(prepared), output: &output },
-            (None, path) => Work::Resume { path: path.as_deref().unwrap_or(Path::new("")), catalog },
-        };
-        runs.carry_out(work, place, how, &mut |event| watched.take(event))
-    }
-
-    /// Where a plan's run is written. The second file of a self-check is named after the first.
-    fn output_of(&self, plan: &Plan) -> PathBuf {
-        match &self.output {
-            Some(path) if self.self_check && plan.name == self_check::POWER => {
-                let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-                path.with_file_name(format!("{stem}-power.pitot"))
-            }
-            Some(path) => path.clone(),
-            None => default_output(&plan.name),
-        }
     }
 
     /// The options of a bus, as they were given.

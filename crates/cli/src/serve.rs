@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Command, ValueEnum};
 use pitot_meter::{Nanos, units};
 use pitot_proto::smtp::SmtpOptions;
 use pitot_proto::{ConnectionLimits, PROTOCOLS, ProtocolOptions};
@@ -171,6 +171,11 @@ fn time(text: &str) -> Result<Nanos, String> {
 }
 
 impl Serve {
+    /// The options that were given on a command line that has been parsed already; its first word is the name of the subcommand.
+    pub(crate) fn given(line: impl IntoIterator<Item = OsString>) -> Option<Given> {
+        Given::of(Serve::augment_args(Command::new("serve")), line)
+    }
+
     /// Checks the options, of which `given` are those that were given. Nothing is asked of the machine.
     ///
     /// # Errors
@@ -205,7 +210,7 @@ impl Serve {
 
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         // The command line has been parsed, so that it can be parsed again.
-        let given = Given::of(std::env::args_os().skip(1));
+        let given = Serve::given(std::env::args_os().skip(1));
         self.check(given.as_ref())?;
         crate::user::check(self.user)?;
         if self.protocol == serve_dns::NAME {

@@ -7,7 +7,6 @@ use clap::{ArgMatches, Args, Command};
 use pitot_results::Failure;
 use pitot_serve::{Kind, Mechanism, Model};
 
-use crate::serve::Serve;
 use crate::serve_dns::{self, DnsArgs};
 use crate::serve_http::HttpArgs;
 use crate::serve_memcache::MemcacheArgs;
@@ -30,9 +29,8 @@ pub(crate) struct Given {
 }
 
 impl Given {
-    /// Reads a command line that has been parsed already; its first word is the name of the subcommand.
-    pub(crate) fn of(line: impl IntoIterator<Item = OsString>) -> Option<Given> {
-        let command = Serve::augment_args(Command::new("serve"));
+    /// Reads a line of this command that has been parsed already; its first word is the name of the command.
+    pub(crate) fn of(command: Command, line: impl IntoIterator<Item = OsString>) -> Option<Given> {
         let names = names(&command);
         Some(Given { matches: command.try_get_matches_from(line).ok()?, names })
     }

@@ -7,6 +7,13 @@ use crate::entry::Fault;
 use crate::faults::find;
 use crate::options::Options;
 
+/// What the answer begins with that says when a fault began and what was done.
+pub const PROXY_BEGAN: &str = "began ";
+/// What the answer begins with that says when it was taken back.
+pub const PROXY_ENDED: &str = "ended ";
+/// What the answer begins with that says why it was not made.
+pub const PROXY_REFUSED: &str = "refused ";
+
 /// Lines on standard input.
 #[derive(Debug, Default)]
 pub(crate) struct Commands(Vec<u8>);

@@ -3,8 +3,8 @@
 use pitot_sys::Unavailable;
 
 use crate::options::Options;
-use crate::proxy::Condition;
-use crate::resolver::Reply;
+use crate::proxy::condition::Condition;
+use crate::resolver::message::Reply;
 use crate::undo::{Undo, UndoChange};
 
 /// A fault.

@@ -15,11 +15,10 @@ use pitot_sys::spawn;
 use serde_json::{Value, json};
 
 use crate::job::{FOLDER, JOB, Job, JobOutcome};
+use crate::name::GVISOR;
 use crate::running::{Ended, Running, last_lines};
 use crate::store::Store;
 
-/// The name of the kernel in plans, and of its folder among those that Pitot has installed.
-pub const GVISOR: &str = "gvisor";
 /// The program.
 pub const RUNSC: &str = "runsc";
 

@@ -6,13 +6,12 @@ use std::path::{Path, PathBuf};
 use pitot_results::Failure;
 use serde::{Deserialize, Serialize};
 
+use crate::name::{is_name, is_reserved};
 use crate::vmlinuz;
 
 const IMAGE: &str = "vmlinuz";
 const ABOUT: &str = "kernel.json";
 const MODULES: &str = "modules";
-/// Names that plans have for kernels without an image.
-const RESERVED: [&str; 2] = ["host", crate::sandbox::GVISOR];
 /// No kernel is larger.
 const IMAGE_BYTES_MAX: u64 = 256 << 20;
 
@@ -36,12 +35,6 @@ pub struct Kernel {
 #[derive(Clone, Debug)]
 pub struct Store {
     folder: PathBuf,
-}
-
-/// Whether a name can be that of a kernel: letters, digits, `.`, `-`, `_` and `+`, and no dot at its beginning.
-pub fn is_name(name: &str) -> bool {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-+".contains(c);
-    !name.is_empty() && name.len() <= 64 && !name.starts_with(['.', '-']) && name.chars().all(is_plain)
 }
 
 impl Kernel {
@@ -125,7 +118,7 @@ impl Store {
             )
         })?;
         let name = name.map_or_else(|| vmlinuz::short(&release), str::to_owned);
-        if RESERVED.contains(&name.as_str()) {
+        if is_reserved(&name) {
             return Err(Failure::misuse(
                 format!("`{name}` is the name of a kernel that is in no guest"),
                 "give another: --name NAME",

@@ -62,7 +62,7 @@ mod workload;
 pub use condition::{Condition, Figures};
 pub use engine::{ENGINES, EngineEntry};
 pub use hold::Session;
-pub use options::{ContentOptions, Options, ReachOptions};
+pub use options::{ContentOptions, Options, ReachOptions, SessionOptions};
 pub use pace::{PACES, PaceEntry, PaceOptions, Recorded};
 pub use pitot_tls::client::{TlsOptions, TlsVersion, explain};
 pub use plan::Plan;

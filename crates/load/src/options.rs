@@ -2,6 +2,7 @@
 
 mod content;
 mod reach;
+mod sessions;
 
 use std::path::PathBuf;
 
@@ -10,13 +11,13 @@ use pitot_proto::client::VisitOptions;
 use pitot_tls::client::TlsOptions;
 
 use crate::pace::PaceOptions;
-use crate::requests::SessionOptions;
 use crate::share::Share;
 use crate::think::ThinkTimes;
 use crate::workload::WorkloadOptions;
 
 pub use content::ContentOptions;
 pub use reach::ReachOptions;
+pub use sessions::SessionOptions;
 
 /// All options of a run. Counts and rates are totals, whatever the number of threads and processes.
 #[derive(Clone, Debug)]

@@ -1,14 +1,15 @@
 //! Where one thread records. Nothing here is shared and nothing is allocated for a request: once a second the finished
 //! second is handed to the collector, which sends the memory back.
 
-mod slices;
+mod errors;
+mod slice;
 mod statuses;
 
 use std::sync::mpsc::{Receiver, Sender};
 
 use pitot_meter::Nanos;
 use pitot_proto::client::{Acknowledged, Handshake};
-use pitot_results::load::{ErrorRow, Window};
+use pitot_results::load::{ErrorRow, RequestCounts, Window};
 use pitot_sys::{sched, usage};
 
 use crate::message::Message;
@@ -17,8 +18,9 @@ use crate::tally::{
     Interval, MISSED_SECONDS_MAX, StormEnd, Tally, add_acknowledged, status_class, thread_use,
 };
 
-use slices::Beginning;
-pub(crate) use slices::SliceRecord;
+use errors::Errors;
+use slice::Beginning;
+pub(crate) use slice::SliceRecord;
 use statuses::Statuses;
 
 /// A gap within a reply that is longer than this counts as a stall: a stream with a small buffer stops there.
@@ -38,7 +40,7 @@ pub(crate) struct Intervals {
 /// The records of one thread.
 pub(crate) struct Recorder {
     tally: Tally,
-    errors: Vec<ErrorCount>,
+    errors: Errors,
     statuses: Statuses,
     interval: Box<Interval>,
     intervals: Intervals,
@@ -60,27 +62,6 @@ pub(crate) struct Recorder {
     late_max: Nanos,
     /// The length of a step, where the seconds are counted in steps too.
     step: Option<Nanos>,
-}
-
-#[derive(Debug)]
-struct ErrorCount {
-    phase: ErrorPhase,
-    kind: ErrorKind,
-    count: u64,
-    /// So many of them are in the seconds that were handed over.
-    handed_over: u64,
-    first_at: Nanos,
-}
-
-impl ErrorCount {
-    fn row(&self, from: Nanos) -> ErrorRow {
-        ErrorRow {
-            phase: self.phase.name().to_owned(),
-            kind: self.kind.name(),
-            count: self.count,
-            first_at_s: self.first_at.since(from).as_secs_f64(),
-        }
-    }
 }
 
 #[derive(Clone, Copy, Default)]
@@ -108,7 +89,7 @@ impl Recorder {
         tally.connections.requested = requested;
         Recorder {
             tally,
-            errors: Vec::with_capacity(32),
+            errors: Errors::new(),
             statuses: Statuses::new(),
             interval: Box::default(),
             intervals,
@@ -171,7 +152,7 @@ impl Recorder {
 
     fn hand_over(&mut self, next_second: u64) {
         if self.interval.errors > 0 {
-            self.interval.kinds = self.new_errors();
+            self.interval.kinds = self.errors.take_new(self.measure_at);
         }
         let mut next = self.intervals.spare.try_recv().unwrap_or_default();
         next.begin(next_second, self.open);
@@ -304,10 +285,7 @@ impl Recorder {
         if let Some(step) = self.step_at(now) {
             self.interval.steps.error(step, phase, kind);
         }
-        match self.errors.iter_mut().find(|e| e.phase == phase && e.kind == kind) {
-            Some(error) => error.count += 1,
-            None => self.errors.push(ErrorCount { phase, kind, count: 1, handed_over: 0, first_at: now }),
-        }
+        self.errors.count(phase, kind, now);
     }
 
     /// The run ends with this request unanswered.
@@ -438,19 +416,51 @@ impl Recorder {
         self.tally
     }
 
-    /// The errors that were counted since the last second that had any.
-    fn new_errors(&mut self) -> Vec<ErrorRow> {
-        let from = self.measure_at;
-        let news = self.errors.iter_mut().filter(|e| e.count > e.handed_over);
-        news.map(|e| {
-            let before = std::mem::replace(&mut e.handed_over, e.count);
-            ErrorRow { count: e.count - before, ..e.row(from) }
-        })
-        .collect()
-    }
-
     /// The errors counted so far, with times from `from` on.
     pub(crate) fn error_rows(&self, from: Nanos) -> Vec<ErrorRow> {
-        self.errors.iter().map(|e| e.row(from)).collect()
+        self.errors.rows(from)
+    }
+}
+
+/// A held load has records of one slice at a time.
+impl Recorder {
+    /// Connections are looked at and opened before a slice. Errors of those that cannot be opened belong to the slice.
+    pub(crate) fn prepare(&mut self) {
+        self.started = false;
+        self.measuring = false;
+        self.measure_at = Nanos::MAX;
+        self.errors.clear();
+        self.tally.requests = RequestCounts::default();
+        self.tally.content = 0;
+        self.tally.missed_by_second.clear();
+        self.tally.connections.opened = 0;
+    }
+
+    /// The slice begins at `at`.
+    pub(crate) fn begin(&mut self, at: Nanos) {
+        self.beginning =
+            Beginning { reconnects: self.tally.connections.opened, cpu: usage::ThreadCpu::now() };
+        self.tally.connections.opened = 0;
+        self.started = true;
+        self.measuring = true;
+        self.measure_at = at;
+        // What was sent and received to open connections is no part of the slice.
+        (self.interval.received, self.interval.sent) = (0, 0);
+    }
+
+    /// The slice is drained. The records of the next one are made in `next`, which is empty.
+    pub(crate) fn end_slice(&mut self, next: Box<Interval>) -> SliceRecord {
+        let cpu = usage::ThreadCpu::now().since(self.beginning.cpu);
+        let tls = self.tally.tls.is_any().then(|| Box::new(std::mem::take(&mut self.tally.tls)));
+        SliceRecord {
+            requests: self.tally.requests,
+            content: self.tally.content,
+            errors: self.error_rows(self.measure_at),
+            connects: self.tally.connections.opened,
+            reconnects: self.beginning.reconnects,
+            cpu,
+            interval: std::mem::replace(&mut self.interval, next),
+            tls,
+        }
     }
 }

@@ -10,17 +10,20 @@
 //! Between requests a connection is this struct and the core, without further heap memory. The state of a request under
 //! way is in an [`Exchange`], which is returned to the worker afterwards.
 
+mod action;
 mod kernel;
+mod layered;
 
 use std::net::IpAddr;
-use std::time::Duration;
 
-use kernel::{CLOSE_NOTIFY, KernelLayer};
+pub use action::{Action, FileFailure, Intake};
+use kernel::{BAD_RECORD_MAC, CLOSE_NOTIFY, KernelLayer, Record};
+use layered::{Carrier, Layered};
 
 use crate::log::WAITING_MAX;
 use crate::{
-    Exchange, Layer, LayerFailure, Next, OpenError, Opened, Outbox, Phase, Protocol, ServerConn, StoreError,
-    StoreStep, Tick, Upload, Worker,
+    Exchange, KernelKeys, LayerFailure, Next, OpenError, Opened, Outbox, Phase, Protocol, ServerConn,
+    StoreError, Tick, Upload, Worker,
 };
 
 /// Limit on unconsumed input. The limits of the cores are well below it; it bounds a burst that arrives after a request
@@ -29,59 +32,6 @@ const UNCONSUMED_MAX: usize = 2 << 20;
 
 /// A layer makes no more for the socket while this much waits there: four records of TLS.
 const WIRE_MAX: u64 = 64 << 10;
-
-/// What the driver has to do for a connection.
-#[derive(Debug)]
-pub enum Action<'a> {
-    /// Receive, and report the result: `received`, `ended` or `broken`.
-    Receive,
-    /// Send from the front of the outbox, and report the result: `sent`, `file_failed` or `broken`.
-    Send(&'a mut Outbox),
-    /// Read the first part of the first file in this outbox ([`Outbox::file_to_read`]) and put it there
-    /// ([`Outbox::fill`]), or report `file_failed`; then continue polling. Only connections with a layer ask for it: what is
-    /// encrypted has to be in memory.
-    Read(&'a mut Outbox),
-    /// Open the file and report the result: `opened`.
-    Open(&'a [u8]),
-    /// Carry out the step and report the result: `stored`. The path is that of the file if the step begins one.
-    Store(&'a [u8], &'a mut StoreStep),
-    /// Let this time pass and report its end: `delayed`. A loop serves others meanwhile.
-    Delay(Duration),
-    /// Nothing, until an answer or the completion of a send is reported.
-    Wait,
-    /// Let the kernel carry on in the layer's place: take [`Connection::kernel_keys`], and report the result:
-    /// `handed_over`. A kernel that cannot is reported with `keeps_layer` before they are taken.
-    HandOver,
-    /// Send this alert of TLS as a record of its own through the kernel, and report the result: `alerted` or `broken`.
-    Alert([u8; 2]),
-    /// Everything is sent: end sending (shutdown(2)) and continue polling.
-    Linger,
-    /// Close the socket and drop the connection. With `reset` something was not sent, and the peer has to see that.
-    Close {
-        /// Close it with a reset (SO_LINGER with a time of 0).
-        reset: bool,
-    },
-}
-
-/// Whether a driver that receives continuously should keep doing so.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Intake {
-    /// Receive.
-    Open,
-    /// Stop receiving until the received input has been processed.
-    Held,
-    /// A receive under way may continue, but none need be started.
-    Unchanged,
-}
-
-/// Why a file cannot be sent to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileFailure {
-    /// It is shorter than its announced size.
-    Truncated,
-    /// It cannot be read, because of a disk error or for lack of memory.
-    Unreadable(OpenError),
-}
 
 /// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,48 +79,6 @@ enum Step {
     Alert([u8; 2]),
     Linger,
     Close,
-}
-
-/// The layer of a connection.
-struct Layered {
-    carrier: Carrier,
-    /// True if the peer has been told that nothing follows, or why.
-    ended: bool,
-    /// True until the kernel has been asked to carry on, if the layer can be handed over.
-    offers: bool,
-}
-
-/// Who carries a layer out.
-enum Carrier {
-    /// This process.
-    Layer(Box<dyn Layer>),
-    /// The kernel, to which it was handed over.
-    Kernel(KernelLayer),
-}
-
-impl Layered {
-    fn new(layer: Box<dyn Layer>) -> Box<Layered> {
-        Box::new(Layered { carrier: Carrier::Layer(layer), ended: false, offers: true })
-    }
-
-    /// The layer, if this process carries it out.
-    fn here(&mut self) -> Option<&mut dyn Layer> {
-        match &mut self.carrier {
-            Carrier::Layer(layer) => Some(&mut **layer),
-            Carrier::Kernel(_) => None,
-        }
-    }
-
-    fn is_here(&self) -> bool {
-        matches!(self.carrier, Carrier::Layer(_))
-    }
-
-    fn is_open(&self) -> bool {
-        match &self.carrier {
-            Carrier::Layer(layer) => layer.is_open(),
-            Carrier::Kernel(_) => true,
-        }
-    }
 }
 
 /// A connection: a protocol core, its unconsumed input, and the state.
@@ -732,10 +640,7 @@ impl Connection {
 
     /// True in the middle of a handshake or a record.
     fn is_midway(&self) -> bool {
-        self.layer.as_ref().is_some_and(|layered| match &layered.carrier {
-            Carrier::Layer(layer) => layer.is_midway(),
-            Carrier::Kernel(_) => false,
-        })
+        self.layer.as_ref().is_some_and(|layered| layered.is_midway())
     }
 
     /// Input for the layer.
@@ -855,6 +760,120 @@ impl Connection {
             Carrier::Layer(_) => {}
             Carrier::Kernel(kernel) => kernel.say(CLOSE_NOTIFY),
         }
+    }
+}
+
+/// What a layer that the kernel carries out adds.
+impl Connection {
+    /// The keys for the kernel, which is ready to carry on. `None` if there are none after all; then the connection is over.
+    pub fn kernel_keys(&mut self) -> Option<KernelKeys> {
+        let layered = self.layer.as_mut().filter(|layered| layered.is_here())?;
+        let keys = layered.hand_over();
+        if keys.is_none() {
+            self.state = State::Closed;
+        }
+        keys
+    }
+
+    /// The kernel has the keys; or it has refused them, and nothing more can be sent on this connection.
+    pub fn handed_over(&mut self, worker: &mut Worker, is_taken: bool) {
+        if is_taken {
+            worker.tally.layers_in_kernel += 1;
+        } else {
+            worker.tally.layer_failed(LayerFailure::Malformed);
+            self.state = State::Closed;
+        }
+    }
+
+    /// The kernel cannot carry on: the layer does, until the end.
+    pub fn keeps_layer(&mut self) {
+        if let Some(layered) = &mut self.layer {
+            layered.offers = false;
+        }
+    }
+
+    /// True if the kernel carries the layer out. What is received ends with each record, and what is no data of the protocol is
+    /// reported as an error of the receive (EIO), after which it can be received with its type.
+    pub fn is_in_kernel(&self) -> bool {
+        self.layer.as_ref().is_some_and(|layered| !layered.is_here())
+    }
+
+    /// A record has arrived through the kernel, of this content type.
+    pub fn received_record(&mut self, worker: &mut Worker, content_type: u8, record: &[u8]) {
+        match Record::of(content_type, record) {
+            Record::Data => self.received(worker, record),
+            Record::End => self.ended(),
+            Record::Nothing => {}
+            Record::Failure(failure, alert) => self.record_failed(worker, failure, alert),
+        }
+    }
+
+    /// The kernel has refused a record.
+    pub fn record_refused(&mut self, worker: &mut Worker) {
+        self.record_failed(worker, LayerFailure::Malformed, Some(BAD_RECORD_MAC));
+    }
+
+    /// The alert is sent.
+    pub fn alerted(&mut self) {
+        self.progressed = true;
+        if let Some(kernel) = self.kernel() {
+            kernel.alerted();
+        }
+    }
+
+    fn record_failed(&mut self, worker: &mut Worker, failure: LayerFailure, alert: Option<[u8; 2]>) {
+        if self.is_closing() {
+            // It would be found again and again by who waits for the end.
+            self.state = State::Closed;
+            return;
+        }
+        self.layer_failed(worker, failure);
+        if let (Some(kernel), Some(alert)) = (self.kernel(), alert) {
+            kernel.say(alert);
+        }
+    }
+
+    fn kernel(&mut self) -> Option<&mut KernelLayer> {
+        self.layer.as_mut()?.kernel()
+    }
+
+    /// True if the kernel carries on with what the protocol has to send next.
+    fn will_hand_over(&self) -> bool {
+        let Some(layered) = &self.layer else { return false };
+        let has_work = match self.state {
+            State::Closed | State::Lingering => false,
+            // A layer that is about to end needs no kernel for it.
+            State::Closing | State::ClosingGently => {
+                self.exchange.as_ref().is_some_and(|exchange| !exchange.out.is_empty())
+            }
+            _ => true,
+        };
+        has_work && layered.can_hand_over()
+    }
+
+    /// The same, and all that the layer has made is sent.
+    fn hands_over_now(&self) -> bool {
+        let is_sent = |exchange: &Exchange| exchange.wire.is_empty() && exchange.wire.lent() == 0;
+        self.layer.is_some()
+            && self.exchange.as_ref().is_none_or(|exchange| is_sent(exchange))
+            && self.will_hand_over()
+    }
+
+    /// What has to be said to the peer through the kernel.
+    fn alert_due(&self) -> Option<[u8; 2]> {
+        self.layer.as_ref()?.alert_due()
+    }
+
+    /// Counts records of what was sent.
+    fn count_records(&mut self, bytes: u64) {
+        if let Some(kernel) = self.kernel() {
+            kernel.count_records(bytes);
+        }
+    }
+
+    /// True if no further request is to be answered with the connection's key.
+    fn has_worn_key(&self) -> bool {
+        self.layer.as_ref().is_some_and(|layered| layered.has_worn_key()) && !self.mid_request()
     }
 }
 

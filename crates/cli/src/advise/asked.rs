@@ -1,46 +1,16 @@
 //! From the options to a case.
 
 use pitot_lab::advise::{Case, FileSet, SERVICES};
-use pitot_meter::units;
 use pitot_results::Failure;
 
-use super::Advise;
 use super::measure::Bench;
+use super::options::Advise;
 use crate::failure::nearest;
 
 /// Larger replies are not tried.
 const SIZE_MAX: u64 = 1 << 30;
 /// The share of memory that the page cache can be.
 const CACHE_SHARE: f64 = 0.9;
-
-/// How many connections are active.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Active {
-    /// So many.
-    Number(u64),
-    /// A share of them.
-    Share(f64),
-}
-
-/// `500` or `5%`.
-pub(super) fn active(text: &str) -> Result<Active, String> {
-    let Some(percent) = text.strip_suffix('%') else {
-        return units::count(text).map(Active::Number).map_err(|e| e.to_string());
-    };
-    match percent.trim().parse::<f64>() {
-        Ok(percent) if percent > 0.0 && percent <= 100.0 => Ok(Active::Share(percent / 100.0)),
-        _ => Err("not a share of the connections, such as 5%".into()),
-    }
-}
-
-impl Active {
-    fn of(self, connections: u64) -> u64 {
-        match self {
-            Active::Number(number) => number,
-            Active::Share(share) => ((connections as f64 * share).round() as u64).max(1),
-        }
-    }
-}
 
 impl Advise {
     /// The case that the options describe.
@@ -138,18 +108,3 @@ impl Advise {
 
 /// Descriptors besides those of connections.
 const SPARE: u64 = 264;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn active_connections_are_a_number_or_a_share() {
-        assert_eq!(active("5%").map(|active| active.of(10_000)), Ok(500));
-        assert_eq!(active("0.001%").map(|active| active.of(100)), Ok(1));
-        assert_eq!(active("2k").map(|active| active.of(10_000)), Ok(2000));
-        for bad in ["0%", "101%", "x%", "-5%", "many"] {
-            assert!(active(bad).is_err(), "{bad}");
-        }
-    }
-}

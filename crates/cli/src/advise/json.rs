@@ -3,8 +3,8 @@
 use pitot_lab::advise::{Against, Answer, Case, Choice, Contender, Standing};
 use serde_json::{Value, json};
 
+use super::advice::{Advice, Tried};
 use super::measure::Measured;
-use super::{Advice, Tried};
 
 const SCHEMA: &str = "pitot-advice/1";
 

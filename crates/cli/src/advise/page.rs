@@ -7,7 +7,7 @@ use pitot_lab::advise::{Against, Answer, Case, Choice, Isolation, Probe, Standin
 use pitot_meter::Nanos;
 use pitot_meter::units::{self, grouped};
 
-use super::{Advice, Tried};
+use super::advice::{Advice, Tried};
 use crate::screen::wrapped;
 use pitot_meter::units::minutes;
 

@@ -7,8 +7,9 @@ use pitot_lab::{Catalog, METRICS};
 use pitot_results::Failure;
 use pitot_target::PAGES;
 
+use super::options::{Comparison, Folder};
 use super::server::{Server, ServerKind};
-use super::{Comparison, Folder, in_words, quoted, tls, toml_value};
+use super::tls;
 
 /// Enough for an interval of the median that holds when one repetition goes wrong.
 const REPETITIONS: u32 = 8;
@@ -374,4 +375,24 @@ fn section(server: &Server, folder: Folder<'_>) -> String {
 fn quoted_key(name: &str) -> String {
     let bare = name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
     if bare { name.to_owned() } else { quoted(name) }
+}
+
+/// The option's value as a plan spells it.
+fn toml_value(text: &str) -> String {
+    let plain = text.parse::<i64>().is_ok() || ["true", "false"].contains(&text);
+    if plain { text.to_owned() } else { quoted(text) }
+}
+
+/// A text in quotes. A string of JSON is one of TOML.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// The names of servers in a sentence: `a, b and c`.
+fn in_words(servers: &[Server]) -> String {
+    let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
+    match names.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => names.concat(),
+    }
 }

@@ -14,8 +14,8 @@ use pitot_meter::{Nanos, units};
 use pitot_results::{Failure, stderr};
 use serde_json::json;
 
-use super::Format;
 use super::changes::{of_profile, of_rule, of_setting, profile};
+use crate::list::Format;
 use crate::output::print;
 use pitot_meter::units::minutes;
 

@@ -10,7 +10,7 @@ use pitot_report::Screen;
 use pitot_results::{Drawn, Failure};
 use serde_json::{Value, json};
 
-use super::Format;
+use crate::list::Format;
 use crate::output::draw;
 use crate::screen::{Color, wrapped};
 

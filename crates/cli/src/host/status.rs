@@ -9,8 +9,8 @@ use pitot_host::journal::{self, ChangeState, Status};
 use pitot_results::Failure;
 use serde_json::json;
 
-use super::Format;
 use super::apply::{named, shown};
+use crate::list::Format;
 use crate::output::print;
 use pitot_meter::units::minutes;
 

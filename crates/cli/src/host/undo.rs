@@ -14,8 +14,8 @@ use pitot_meter::{Nanos, units};
 use pitot_results::{Failure, FailureKind};
 use serde_json::json;
 
-use super::Format;
 use super::apply::{named, shown};
+use crate::list::Format;
 use crate::output::print;
 
 /// Between two attempts of a timer to get the lock.

@@ -3,7 +3,7 @@
 use pitot_fault::{Aim, FAULTS, Means, OPTIONS};
 use serde_json::json;
 
-use super::{Row, unavailable_text};
+use super::row::{Row, unavailable_text};
 
 /// Each fault with what it does, and why it cannot be made here, if it cannot.
 pub(super) fn rows() -> Vec<Row> {

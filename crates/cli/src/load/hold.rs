@@ -11,8 +11,8 @@ use pitot_results::Failure;
 use pitot_results::hold::{Answer, Refused};
 use pitot_sys::signal::{Signal, SignalFd};
 
-use super::Load;
 use super::command::{Command, DEFAULT_GROUP};
+use super::options::Load;
 
 /// `pitot load --hold`.
 const WORDS_WITHOUT_URL: usize = 3;

@@ -8,7 +8,7 @@ use pitot_lab::{Measure, Prepared};
 use pitot_meter::units::counted;
 use pitot_results::Failure;
 
-use crate::serve_options::Given;
+use crate::serve::Serve;
 use crate::{Command, Pitot};
 
 /// Options of the load that name files, which may not be there yet.
@@ -76,7 +76,7 @@ fn refusal(argv: &[String]) -> Option<Refusal> {
             load.check().err()?
         }
         Ok(Pitot { command: Command::Serve(serve) }) => {
-            serve.check(Given::of(argv.iter().skip(1).map(OsString::from)).as_ref()).err()?
+            serve.check(Serve::given(argv.iter().skip(1).map(OsString::from)).as_ref()).err()?
         }
         Ok(_) => return None,
     };

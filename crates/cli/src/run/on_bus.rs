@@ -7,7 +7,9 @@ use pitot_lab::{Arrival, Carrier, Catalog, Outcome, Part, Place, RunState, Where
 use pitot_results::{Failure, printable, stderr};
 
 use super::announce::{announce, extent};
-use super::{Asked, Run, Watched};
+use super::asked::Asked;
+use super::options::Run;
+use super::watched::Watched;
 use crate::bus::tell;
 use crate::runs::{How, Runs};
 use pitot_meter::units::counted;

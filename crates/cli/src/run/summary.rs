@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use pitot_lab::{FactorLevel, Prepared, SkipRecord};
 
+use super::announce::levels;
 use pitot_meter::units::counted;
 
 /// Combinations that are named of those that are skipped for one reason.
@@ -53,7 +54,7 @@ pub(super) fn summary(prepared: &Prepared, extent: &str) -> String {
 
 /// How many there are, and the first of them.
 fn examples(skips: &[&SkipRecord]) -> String {
-    let labels: Vec<String> = skips.iter().take(EXAMPLES).map(|skip| super::levels(&skip.factors)).collect();
+    let labels: Vec<String> = skips.iter().take(EXAMPLES).map(|skip| levels(&skip.factors)).collect();
     let more = if skips.len() > EXAMPLES { "; ..." } else { "" };
     format!("{} ({}{more})", counted(skips.len() as u64, "combination", "combinations"), labels.join("; "))
 }

@@ -10,7 +10,8 @@ use pitot_sys::control_group;
 use pitot_sys::processes::ProcessTable;
 use pitot_sys::tcp_sockets::listening;
 
-use super::{Soak, faults};
+use super::faults;
+use super::options::Soak;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 

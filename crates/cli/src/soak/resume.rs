@@ -13,7 +13,7 @@ use pitot_soak::file::Moment as Written;
 use pitot_soak::record::{Event, EventKind, Info, State};
 use pitot_soak::{Soak as Recorded, SoakError, SoakFile, is_running};
 
-use super::Soak;
+use super::options::Soak;
 
 /// Where a soak goes on.
 pub(super) struct Resumed {

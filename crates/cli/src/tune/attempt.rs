@@ -12,7 +12,7 @@ use pitot_results::{Failure, VerdictKind};
 use serde_json::{Value, json};
 
 use super::setting::{checked, plan_with, ready};
-use super::tolerance;
+use super::tolerance::tolerance;
 use crate::catalog::catalog;
 use crate::failure::nearest;
 use crate::list::Format;

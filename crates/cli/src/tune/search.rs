@@ -16,7 +16,7 @@ use pitot_results::{Failure, stderr};
 use super::answer::{Answer, json, text};
 use super::candidates::{candidates, not_as_found};
 use super::experiment::{OnThisMachine, RUNS};
-use super::tolerance;
+use super::tolerance::tolerance;
 use crate::catalog::catalog;
 use crate::failure::nearest;
 use crate::list::Format;

@@ -9,7 +9,7 @@ use pitot_host::journal::{ChangeState, Journal, Scope, Wanted, apply, status, un
 use pitot_host::setting::Change;
 use pitot_results::Failure;
 
-use super::{End, Say, Store};
+use super::contract::{End, Say, Store};
 
 pub(super) const STORE: Store = Store { name: "host journal", prepare, work, check };
 

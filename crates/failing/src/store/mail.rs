@@ -10,7 +10,7 @@ use pitot_results::mail::Outcome;
 use pitot_sys::Waker;
 use rustix::event::{PollFd, PollFlags, poll};
 
-use super::{End, Say, Store, nothing};
+use super::contract::{End, Say, Store, nothing};
 
 pub(super) const STORE: Store = Store { name: "mail journal", prepare: nothing, work, check };
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use pitot_proto::StoreStep;
 use pitot_serve::store::Maildir;
 
-use super::{End, Say, Store, nothing};
+use super::contract::{End, Say, Store, nothing};
 
 pub(super) const STORE: Store = Store { name: "Maildir", prepare: nothing, work, check };
 

@@ -7,7 +7,8 @@ use pitot_host::Fingerprint;
 use pitot_lab::runfile::{NewCell, NewRun};
 use pitot_lab::{Measure, Plan, Repetition, Run, RunState, RunWriter, Value};
 
-use super::{End, Say, Store, nothing, sittings};
+use super::contract::{End, Say, Store, nothing};
+use super::sittings::sittings;
 
 pub(super) const STORE: Store = Store { name: "run file", prepare: nothing, work, check };
 

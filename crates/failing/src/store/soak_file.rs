@@ -6,7 +6,8 @@ use pitot_soak::file::Moment;
 use pitot_soak::record::{Event, EventKind, Info, Load, Soak, State, Subject, Totals};
 use pitot_soak::{SoakError, SoakFile};
 
-use super::{End, Say, Store, nothing, sittings};
+use super::contract::{End, Say, Store, nothing};
+use super::sittings::sittings;
 
 pub(super) const STORE: Store = Store { name: "soak file", prepare: nothing, work, check };
 

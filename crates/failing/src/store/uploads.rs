@@ -8,7 +8,7 @@ use std::sync::Arc;
 use pitot_proto::StoreStep;
 use pitot_serve::store::{Stored, Uploads};
 
-use super::{End, Say, Store};
+use super::contract::{End, Say, Store};
 
 pub(super) const STORE: Store = Store { name: "uploads", prepare, work, check };
 

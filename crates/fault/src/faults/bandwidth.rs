@@ -1,7 +1,7 @@
 //! The line between load and server is slower.
 
 use crate::entry::{Aim, Fault, Means};
-use crate::proxy::Condition;
+use crate::proxy::condition::Condition;
 
 pub(super) static FAULT: Fault = Fault {
     name: "bandwidth",

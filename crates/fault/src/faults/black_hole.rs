@@ -1,7 +1,7 @@
 //! Nothing passes between load and server, and nobody is told.
 
 use crate::entry::{Aim, Fault, Means};
-use crate::proxy::Condition;
+use crate::proxy::condition::Condition;
 
 pub(super) static FAULT: Fault = Fault {
     name: "black-hole",

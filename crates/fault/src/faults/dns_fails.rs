@@ -2,7 +2,7 @@
 
 use crate::entry::{Aim, Fault, Means};
 use crate::options::Failing;
-use crate::resolver::{REFUSED, Reply, SERVFAIL};
+use crate::resolver::message::{REFUSED, Reply, SERVFAIL};
 
 pub(super) static FAULT: Fault = Fault {
     name: "dns-fails",

@@ -1,7 +1,7 @@
 //! Names are looked up, and the answer is wrong.
 
 use crate::entry::{Aim, Fault, Means};
-use crate::resolver::{NXDOMAIN, Reply};
+use crate::resolver::message::{NXDOMAIN, Reply};
 
 pub(super) static FAULT: Fault = Fault {
     name: "dns-lies",

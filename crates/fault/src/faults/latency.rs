@@ -3,7 +3,7 @@
 use pitot_meter::Nanos;
 
 use crate::entry::{Aim, Fault, Means};
-use crate::proxy::Condition;
+use crate::proxy::condition::Condition;
 
 pub(super) static FAULT: Fault = Fault {
     name: "latency",

@@ -1,7 +1,7 @@
 //! Connections are reset, as by a firewall that has forgotten them, or a load balancer that goes.
 
 use crate::entry::{Aim, Fault, Means};
-use crate::proxy::Condition;
+use crate::proxy::condition::Condition;
 
 pub(super) static FAULT: Fault = Fault {
     name: "reset",

@@ -6,10 +6,11 @@
 //! WHAT`, `end NUMBER` by `ended NUMBER NS`, what is not understood by `refused NUMBER WHY`; `quit` ends the proxy.
 
 mod bucket;
-mod condition;
+pub(crate) mod condition;
 mod link;
 mod run;
 mod way;
 
+pub use crate::commands::{PROXY_BEGAN, PROXY_ENDED, PROXY_REFUSED};
 pub use condition::Condition;
-pub use run::{PROXY_BEGAN, PROXY_ENDED, PROXY_REFUSED, serve};
+pub use run::serve;

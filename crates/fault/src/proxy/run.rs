@@ -17,15 +17,9 @@ use pitot_sys::{Token, connect};
 use super::bucket::Bucket;
 use super::condition::Condition;
 use super::link::{CLIENT, Link, SERVER, Waits};
-use crate::commands::{self, Commands, say};
+use crate::commands::{self, Commands, PROXY_BEGAN, PROXY_ENDED, PROXY_REFUSED, say};
 use crate::entry::Means;
 
-/// What the answer begins with that says when a fault began and what was done.
-pub const PROXY_BEGAN: &str = "began ";
-/// What the answer begins with that says when it was taken back.
-pub const PROXY_ENDED: &str = "ended ";
-/// What the answer begins with that says why it was not made.
-pub const PROXY_REFUSED: &str = "refused ";
 /// What its last line begins with, which says what became of the connections of clients.
 const PROXY_COUNTS: &str = "accepted ";
 

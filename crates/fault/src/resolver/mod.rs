@@ -6,9 +6,8 @@
 //! a fault, or beyond its end. Commands and answers on standard input and output are those of the [proxy](crate::proxy), and `to
 //! ADDRESS`, from which on questions are passed on.
 
-mod message;
+pub(crate) mod message;
 mod run;
 
 pub use message::Reply;
-pub(crate) use message::{NXDOMAIN, REFUSED, SERVFAIL};
 pub use run::serve;

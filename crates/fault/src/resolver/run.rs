@@ -13,9 +13,8 @@ use pitot_sys::signal::{Signal, SignalFd};
 use rustix::net::sockopt;
 
 use super::message::{self, Query, REFUSED, Reply};
-use crate::commands::{self, Commands, say};
+use crate::commands::{self, Commands, PROXY_BEGAN, PROXY_ENDED, PROXY_REFUSED, say};
 use crate::entry::Means;
-use crate::proxy::{PROXY_BEGAN, PROXY_ENDED, PROXY_REFUSED};
 
 /// Tokens of what is watched.
 const CLIENTS: u32 = 0;

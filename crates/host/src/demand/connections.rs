@@ -2,7 +2,10 @@
 //!
 //! Figures of memory are those of docs/million.md.
 
-use super::{Demand, Facts, Rule, Subject, Unit};
+use super::asked::Demand;
+use super::facts::Facts;
+use super::rule::{Rule, Unit};
+use super::subject::Subject;
 
 /// Kernel and user memory of both ends of an idle connection: 9.5 KB were measured on Linux 6.18.
 const BYTES_PER_CONNECTION: u64 = 10 << 10;

@@ -8,7 +8,6 @@ use std::io::{self, ErrorKind, Write};
 use rustix::fs::{Access, access};
 
 use super::entry::{Change, Setting};
-use super::of;
 use crate::machine::Machine;
 
 pub(super) const SETTING: Setting = Setting {
@@ -45,14 +44,16 @@ fn path(key: &str) -> io::Result<&'static str> {
 }
 
 /// The changes that make these be made again at every boot, beside what is so already; and the keys that no file can set.
-pub fn at_every_boot<'c>(
+/// `file_of` says which file a key is written to.
+pub(super) fn at_every_boot<'c>(
     machine: &Machine,
     changes: impl IntoIterator<Item = &'c Change>,
+    file_of: impl Fn(&str) -> Option<String>,
 ) -> (Vec<Change>, Vec<&'c str>) {
     let mut files = FILES.map(|(key, _)| read(machine, key).unwrap_or_default());
     let mut impossible = Vec::new();
     for change in changes {
-        let Some(path) = of(&change.key).and_then(|setting| (setting.file_at_boot)(&change.key)) else {
+        let Some(path) = file_of(&change.key) else {
             impossible.push(change.key.as_str());
             continue;
         };
@@ -113,7 +114,9 @@ fn may_write(machine: &Machine, key: &str) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{HEADER, read, write};
+    use crate::machine::Machine;
+    use crate::setting::{Change, at_every_boot};
 
     #[test]
     fn each_file_has_its_settings_and_a_second_round_replaces_only_its_own() {

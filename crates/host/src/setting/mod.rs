@@ -28,7 +28,7 @@ use pitot_results::Failure;
 
 use crate::machine::Machine;
 
-pub use boot::{at_every_boot, file_that_outlasts_boot};
+pub use boot::file_that_outlasts_boot;
 pub use entry::{Change, Setting};
 pub use filesystem::file_system_of;
 pub(crate) use irq::of_interface as interrupts_of;
@@ -91,6 +91,14 @@ pub fn expand(machine: &Machine, key: &str, value: &str) -> Result<Vec<Change>, 
             format!("settings have the forms {}", forms()),
         )),
     }
+}
+
+/// The changes that make these be made again at every boot, beside what is so already; and the keys that no file can set.
+pub fn at_every_boot<'c>(
+    machine: &Machine,
+    changes: impl IntoIterator<Item = &'c Change>,
+) -> (Vec<Change>, Vec<&'c str>) {
+    boot::at_every_boot(machine, changes, |key| of(key).and_then(|setting| (setting.file_at_boot)(key)))
 }
 
 fn forms() -> String {

@@ -1,6 +1,7 @@
 //! A plan, as plain data.
 
 use pitot_fault::FaultPlan;
+use pitot_host::CpuSplit;
 use serde::{Deserialize, Serialize};
 
 use super::host::SettingSet;
@@ -191,6 +192,16 @@ impl Plan {
     /// The CPUs of the load on each of its hosts.
     pub fn cpus_of_load(&self) -> Vec<Vec<usize>> {
         self.load_hosts().map(|host| host.cpus_named(self.load_cpus.as_deref())).collect()
+    }
+
+    /// The CPUs of the plan's hosts, in place of those of this machine where a side is on another. Of several load hosts they are
+    /// those of the first.
+    pub(crate) fn cpus(&self, here: CpuSplit) -> CpuSplit {
+        let server = self.host(self.server_host.as_deref());
+        CpuSplit {
+            server: server.map_or(here.server, |host| host.cpus_named(self.server_cpus.as_deref())),
+            load: self.cpus_of_load().into_iter().next().unwrap_or(here.load),
+        }
     }
 
     /// The CPUs of the load by numbers that no CPU of the server's host has, if the load is on other hosts. `here` are those on

@@ -249,7 +249,9 @@ fn build(
             Some(("server", option)) => server.set(option, plan.placed(level)),
             Some(("target", setting)) => varied.set(setting, (*level).clone()),
             Some(("load", option)) => load.set(option, plan.placed(level)),
-            _ if changes_host(name) => settings.extend(host::settings(plan, name, &level.to_string())),
+            _ if changes_host(name) => {
+                settings.extend(host::settings(&plan.settings, name, &level.to_string()));
+            }
             _ if *name == KERNEL_FACTOR => {
                 if let Some(reason) = plan.why_no_kernel(&level.to_string()) {
                     return Err(reason.to_owned().into());

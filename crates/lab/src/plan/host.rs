@@ -4,8 +4,6 @@ use pitot_host::Machine;
 use pitot_host::setting::{Change, expand};
 use serde::{Deserialize, Serialize};
 
-use super::definition::Plan;
-
 /// The factor whose levels are sets of settings.
 pub const SETTINGS_FACTOR: &str = "settings";
 /// What the names of factors begin with whose levels are values of one setting.
@@ -32,9 +30,9 @@ pub(crate) fn changes_host(factor: &str) -> bool {
     factor == SETTINGS_FACTOR || setting_of(factor).is_some()
 }
 
-/// The settings that a level of a factor stands for, as `pitot host apply` takes them.
-pub(super) fn settings(plan: &Plan, factor: &str, level: &str) -> Vec<(String, String)> {
-    let of_set = || plan.settings.iter().find(|set| set.name == level).map(|set| set.settings.clone());
+/// The settings that a level of a factor stands for, where these are the sets, as `pitot host apply` takes them.
+pub(super) fn settings(sets: &[SettingSet], factor: &str, level: &str) -> Vec<(String, String)> {
+    let of_set = || sets.iter().find(|set| set.name == level).map(|set| set.settings.clone());
     match setting_of(factor) {
         _ if level == AS_FOUND => Vec::new(),
         Some(key) => vec![(key.to_owned(), level.to_owned())],

@@ -6,7 +6,7 @@ use pitot_meter::Nanos;
 use pitot_results::hold::{Answer, Slice};
 
 use crate::runner::executor::{Executor, Line, Role};
-use crate::runner::repetition::{Abort, nanos};
+use crate::runner::repetition::context::{Abort, nanos};
 
 /// How long an answer may take beyond the time that was asked for: connections to be opened, requests to be drained.
 const ANSWER_GRACE_S: f64 = 30.0;

@@ -18,7 +18,6 @@ use pitot_host::setting::{Change, file_system_of};
 use pitot_host::{CpuSplit, Machine, split_cpus};
 
 use super::demand::demand;
-use super::hosts;
 use super::settling::rule as settling_rule;
 use super::way::{Ways, slow_start_s};
 
@@ -127,7 +126,7 @@ pub fn prepare(mut plan: Plan, source: String, catalog: &Catalog, at: Where) -> 
         split_cpus(server.as_deref(), here(&plan.load_cpus, plan.load_hosts.is_empty()).as_deref())
     }
     .map_err(|failure| with_line(failure, &plan.name, &source))?;
-    let cpus = hosts::cpus(&plan, cpus);
+    let cpus = plan.cpus(cpus);
     let mut warnings = Vec::new();
     // In a guest they always do.
     if is_here && cpus.is_shared() && plan.is_on_one_host() && !plan.is_in_guests() {

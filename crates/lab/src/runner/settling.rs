@@ -1,6 +1,6 @@
 //! The warm-up of a server whose rate rises for seconds, and when it has settled.
 
-use super::repetition::Abort;
+use super::repetition::context::Abort;
 use crate::plan::Settling;
 
 /// Seconds of a part of such a warm-up.

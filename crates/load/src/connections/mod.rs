@@ -12,6 +12,7 @@ mod expiry;
 mod held;
 mod idle_log;
 mod lifecycle;
+mod play;
 mod replies;
 mod requests;
 mod sessions;

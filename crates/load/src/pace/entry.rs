@@ -3,7 +3,7 @@ use std::fmt::Debug;
 use pitot_meter::Nanos;
 
 use super::rate_search::Search;
-use super::replay::Recorded;
+use super::recorded::Recorded;
 use crate::share::Share;
 
 /// The times, from the start of the run, at which one thread's requests are due, in order.

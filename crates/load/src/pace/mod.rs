@@ -10,6 +10,7 @@ mod constant;
 mod entry;
 mod poisson;
 mod rate_search;
+mod recorded;
 mod replay;
 mod search;
 mod stages;
@@ -17,7 +18,7 @@ mod stages;
 pub(crate) use entry::{Arrivals, Pace};
 pub use entry::{PaceEntry, PaceOptions};
 pub(crate) use rate_search::{STEPS_MAX, Search};
-pub use replay::Recorded;
+pub use recorded::Recorded;
 
 /// All paces, in the order in which lists show them; a later one takes precedence where options imply several.
 pub static PACES: &[PaceEntry] =

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use pitot_meter::Nanos;
 
 use super::entry::{Arrivals, OpenPace, Pace, PaceEntry, Uses, seconds};
+use super::recorded::Recorded;
 use crate::share::Share;
 
 pub(super) const ENTRY: PaceEntry = PaceEntry {
@@ -20,15 +21,6 @@ pub(super) const ENTRY: PaceEntry = PaceEntry {
         Ok(Pace::Open(Box::new(Replay { seconds, speed })))
     },
 };
-
-/// The times of a log.
-#[derive(Clone, Debug)]
-pub struct Recorded {
-    /// Of each line, from the first one on, in order; one for each line, which all threads share.
-    pub(crate) seconds: Arc<[u32]>,
-    /// How many seconds of the log go by in a second.
-    pub(crate) speed: f64,
-}
 
 #[derive(Debug)]
 struct Replay {

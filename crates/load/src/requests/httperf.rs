@@ -11,24 +11,10 @@ use super::lines::elsewhere;
 use super::parsed::Flaw;
 use super::target::{Place, place};
 use crate::digest::digest_of;
+use crate::options::SessionOptions;
 
 /// The most steps of a session that is made of numbers.
 const CALLS_MAX: u64 = 10_000;
-
-/// The options about sessions.
-#[derive(Clone, Debug, Default)]
-pub struct SessionOptions {
-    /// `N1,N2,X`: N1 sessions of N2 requests, with X seconds between bursts.
-    pub wsess: Option<String>,
-    /// Requests of a burst of `wsess`; one if `None`.
-    pub burst_length: Option<u64>,
-    /// `N,X,F`: N sessions of those in the file F, in turn, with X seconds between bursts.
-    pub wsesslog: Option<String>,
-    /// `y|n,F`: the URIs of the file F, which are separated by NUL, over and over or once.
-    pub wlog: Option<String>,
-    /// A session goes on with the connection of the one before it; as the protocol has it if `None`.
-    pub keep_connection: Option<bool>,
-}
 
 /// What one of the options stands for.
 #[derive(Debug, Default, PartialEq)]

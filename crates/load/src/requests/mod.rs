@@ -23,5 +23,4 @@ pub(crate) use content::{is_stdin, read};
 pub use format::Format;
 pub use formats::FORMATS;
 pub(crate) use from_options::{Requests, requests};
-pub use httperf::SessionOptions;
 pub use parsed::{Flaw, Parsed, Positions};

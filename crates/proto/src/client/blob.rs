@@ -115,7 +115,7 @@ impl ClientConn for BlobConn {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::protocol::RequestSpec;
+    use crate::client::request::RequestSpec;
     use crate::pattern_at;
 
     fn protocol(path: &str) -> Result<Box<dyn ClientProtocol>, String> {

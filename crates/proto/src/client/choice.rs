@@ -1,7 +1,8 @@
 use std::sync::Arc;
 
 use crate::client::exchange::{Draw, Tag};
-use crate::client::protocol::{ClientOptions, RequestSpec};
+use crate::client::protocol::ClientOptions;
+use crate::client::request::RequestSpec;
 
 /// Chooses among the requests of a run: by weight, each in turn, or in an order that is given.
 #[derive(Clone, Debug)]

@@ -122,7 +122,7 @@ impl ClientConn for EchoConn {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::protocol::RequestSpec;
+    use crate::client::request::RequestSpec;
 
     fn protocol(paths: &[&str]) -> Result<Box<dyn ClientProtocol>, String> {
         let spec = |path: &&str| RequestSpec { path: (*path).into(), ..RequestSpec::default() };

@@ -18,6 +18,7 @@ mod exchange;
 mod expected;
 mod http;
 mod http2;
+mod http_entry;
 mod judgement;
 mod memcache;
 mod outgoing;
@@ -27,6 +28,7 @@ mod protocol;
 mod receipt;
 mod redis;
 mod registry;
+mod request;
 mod said;
 mod session;
 pub mod smtp;
@@ -41,11 +43,10 @@ pub use exchange::{
     Alpn, Draw, Fault, Handshake, Opening, Progress, Received, Reply, StartTls, Tag, Verdict,
 };
 pub use outgoing::{Outgoing, Payload};
-pub use protocol::{
-    ClientConn, ClientOptions, ClientProtocol, HttpVersion, Preload, RequestSpec, SessionInfo,
-};
+pub use protocol::{ClientConn, ClientOptions, ClientProtocol, HttpVersion, Preload, SessionInfo};
 pub use receipt::NamedRequests;
 pub use registry::{CLIENTS, find, find_tls};
+pub use request::RequestSpec;
 pub use session::{DrawSpec, SessionConn, SessionSpec, Source, StepSpec, TakeSpec, Turn};
 pub use url::{Url, UrlError, ends_in_number};
 pub use visit::VisitOptions;

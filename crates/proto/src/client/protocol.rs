@@ -4,7 +4,9 @@ use super::acknowledged::{Acknowledged, Kept};
 use super::exchange::{Alpn, Draw, Fault, Opening, Received, Reply, StartTls, Tag};
 use super::outgoing::Outgoing;
 use super::page::PageConn;
-use super::session::{SessionConn, SessionSpec};
+use super::request::RequestSpec;
+use super::session::conn::SessionConn;
+use super::session::spec::SessionSpec;
 use super::visit::VisitOptions;
 
 /// A protocol with the requests of one run. All connections of all threads share it.
@@ -168,34 +170,6 @@ pub trait ClientConn: Send {
     /// with `max-` is that of a maximum, and all others are of sums.
     fn counts(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
-    }
-}
-
-/// One request to be built, as the user wrote it. Protocols without methods and bodies use the path only.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RequestSpec {
-    /// `GET`.
-    pub method: String,
-    /// What follows the authority in a URL.
-    pub path: String,
-    /// Headers of this request alone, which take the place of those of all requests.
-    pub headers: Vec<(String, String)>,
-    /// How often it is chosen, relative to the others.
-    pub weight: f64,
-    /// The body; empty for none.
-    pub body: Vec<u8>,
-}
-
-impl Default for RequestSpec {
-    /// `GET /`.
-    fn default() -> RequestSpec {
-        RequestSpec {
-            method: "GET".into(),
-            path: "/".into(),
-            headers: Vec::new(),
-            weight: 1.0,
-            body: Vec::new(),
-        }
     }
 }
 

@@ -159,7 +159,8 @@ impl ClientConn for ReceiptConn {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::protocol::{ClientOptions, RequestSpec};
+    use crate::client::protocol::ClientOptions;
+    use crate::client::request::RequestSpec;
     use crate::client::{Url, find};
 
     fn protocol(url: &str, spec: RequestSpec) -> Result<NamedRequests, String> {

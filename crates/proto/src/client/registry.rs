@@ -1,11 +1,11 @@
 //! The URL schemes, as data.
 
 use super::entry::ClientEntry;
-use super::{blob, busy, echo, http, memcache, postgres, redis, smtp, trade};
+use super::{blob, busy, echo, http_entry, memcache, postgres, redis, smtp, trade};
 
 /// All schemes, in the order in which lists show them; the first is the example of a URL.
 pub static CLIENTS: &[ClientEntry] = &[
-    http::ENTRY,
+    http_entry::ENTRY,
     blob::ENTRY,
     busy::ENTRY,
     echo::ENTRY,
@@ -29,7 +29,8 @@ pub fn find_tls(scheme: &str) -> Option<&'static ClientEntry> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::protocol::{ClientOptions, RequestSpec};
+    use crate::client::protocol::ClientOptions;
+    use crate::client::request::RequestSpec;
     use crate::client::url::Url;
 
     #[test]

@@ -4,15 +4,17 @@ use std::sync::Arc;
 
 use super::body::{Body, Put};
 use super::coding::Accepted;
+use super::conditional::Conditions;
 use super::delay::{self, Asked};
 use super::dynamic;
 use super::head::{self, Expect, Head, Length, Method, Refusal};
 use super::precompressed::{Choice, Selection};
 use super::reply::{self, ALLOW, ALLOW_PUT, Connection, Status, TEXT, Terms};
 use super::representation::{self, Form, Request};
+use super::site::{ABOUT, BYTES_MAX, ECHO_BYTES_MAX, Site};
 use super::syntax::{decimal, is_token_byte};
 use super::target::{self, Named, Path, PathError, Target};
-use super::{ABOUT, BYTES_MAX, ECHO_BYTES_MAX, Site, conditional::Conditions, listing, status};
+use super::{listing, status};
 use crate::{
     Context, Exchange, Next, OpenError, Opened, ServerConn, Step, StoreError, Upload, Violation,
     ViolationKind,

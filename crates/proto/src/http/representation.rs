@@ -7,9 +7,9 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, UNIX_EPOCH};
 
+use super::absent::Absent;
 use super::coding::Coding;
 use super::conditional::{Conditions, Validators, Verdict};
-use super::precompressed::Absent;
 use super::range::{self, Ranges};
 use super::reply::{self, Connection, Status, Terms};
 use super::{media_type, syntax};

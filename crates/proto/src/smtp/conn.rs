@@ -7,7 +7,9 @@ use memchr::memchr;
 
 use super::command::{self, Fault, Verb};
 use super::content::Content;
-use super::{LINE_BYTES_MAX, Shared, reply};
+use super::options::LINE_BYTES_MAX;
+use super::reply;
+use super::shared::Shared;
 use crate::{Context, Exchange, Next, ServerConn, Step, StoreError, Upload, Violation, ViolationKind};
 
 /// Bytes of a message that one call processes, which bounds a step of storing.

@@ -23,31 +23,20 @@ mod content;
 pub(crate) mod options;
 mod path;
 mod reply;
+mod shared;
 
 use std::sync::Arc;
 
 use crate::{Protocol, ProtocolEntry, ProtocolOptions, ServerConn};
 use conn::Conn;
-pub use options::{ERRORS_MAX, MESSAGE_BYTES_MAX, RECIPIENTS_MAX, SmtpOptions};
+use shared::Shared;
 
-/// Length of the longest command line with its line end: that of RFC 5321 with ample room for parameters.
-pub const LINE_BYTES_MAX: usize = 2048;
+pub use options::{ERRORS_MAX, LINE_BYTES_MAX, MESSAGE_BYTES_MAX, RECIPIENTS_MAX, SmtpOptions};
 
 /// The protocol: the state that all connections share.
 #[derive(Debug)]
 pub struct Smtp {
     shared: Arc<Shared>,
-}
-
-/// The state that a connection needs of its server.
-#[derive(Debug)]
-struct Shared {
-    options: SmtpOptions,
-    greeting: Box<[u8]>,
-    /// The answer to EHLO.
-    extensions: Box<[u8]>,
-    /// The same where STARTTLS can be said.
-    extensions_in_clear: Box<[u8]>,
 }
 
 impl Smtp {

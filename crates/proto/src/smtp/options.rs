@@ -1,3 +1,6 @@
+/// Length of the longest command line with its line end: that of RFC 5321 with ample room for parameters.
+pub const LINE_BYTES_MAX: usize = 2048;
+
 /// Default limit on the size of messages, in bytes.
 pub const MESSAGE_BYTES_MAX: u64 = 10 << 20;
 /// Default limit on the recipients of a message. (RFC 5321 requires at least 100.)

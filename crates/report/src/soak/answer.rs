@@ -4,8 +4,8 @@ use pitot_lab::receipts::Kept;
 use pitot_meter::units::{counted, grouped, span};
 
 use super::analysis::{Analysis, LoadFigures, SubjectFigures};
+use super::counts::counts;
 use super::drifts::Judged;
-use super::text::counts;
 use crate::findings::Answer;
 use crate::text::{s, sentence};
 

@@ -23,6 +23,15 @@ const COUNT: f64 = 2.0;
 /// What is told without being judged: they say how busy the machine is.
 const CONTEXT: [&str; 3] = ["steal", "cpu-busy", "neighbours"];
 
+/// A figure of a server that drifts. Those of the machine are nobody's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Drifting {
+    /// Whether it is a leak.
+    pub is_leak: bool,
+    /// The server and what it does.
+    pub sentence: String,
+}
+
 /// The answer for a figure.
 pub(super) struct Judged {
     figure: &'static Figure,

@@ -3,6 +3,7 @@
 mod analysis;
 mod answer;
 mod charts;
+mod counts;
 mod drifts;
 mod faults;
 mod html;
@@ -21,6 +22,7 @@ use crate::escape::markdown_code;
 use crate::format::Format;
 use crate::terminal::Screen;
 use analysis::Analysis;
+pub use drifts::Drifting;
 
 /// The report of a soak, also while it runs. The formats for continuous integration are those of runs, and have no
 /// counterpart here: `None`.
@@ -46,15 +48,6 @@ pub fn draw(soak: &Soak, screen: Screen) -> Drawn {
 /// What drifts so far, a sentence each with its server.
 pub fn declared(soak: &Soak) -> Vec<String> {
     text::declared(&Analysis::of(soak))
-}
-
-/// A figure of a server that drifts. Those of the machine are nobody's.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Drifting {
-    /// Whether it is a leak.
-    pub is_leak: bool,
-    /// The server and what it does.
-    pub sentence: String,
 }
 
 /// The figures of servers that drift so far.

@@ -8,10 +8,10 @@ use pitot_meter::units::{counted, grouped, span};
 use pitot_results::Drawn;
 use pitot_soak::record::{EventKind, State};
 
-use super::Drifting;
 use super::analysis::{Analysis, LoadFigures, SubjectFigures};
 use super::answer::answer;
-use super::drifts::Judged;
+use super::counts::{counts, shown_rate};
+use super::drifts::{Drifting, Judged};
 use super::faults;
 use super::series::{Series, shown};
 use super::trust::trust;
@@ -195,25 +195,6 @@ fn endings(out: &mut Page, subject: &SubjectFigures<'_>) {
     }
 }
 
-/// Pages served, and failures by kind.
-pub(super) fn counts(load: &LoadFigures<'_>) -> String {
-    let totals = &load.load.totals;
-    let mut line = format!("{} replies ({})", grouped(totals.completed), shown_rate(load.rate()));
-    if totals.missed > 0 {
-        let _ = write!(line, ", {} missed", grouped(totals.missed));
-    }
-    let _ = match totals.errors {
-        0 => write!(line, ", no error"),
-        errors => write!(line, ", {} errors", grouped(errors)),
-    };
-    let kinds: Vec<String> =
-        totals.kinds.iter().map(|k| format!("{} {} {}", k.phase, k.kind, grouped(k.count))).collect();
-    if !kinds.is_empty() {
-        let _ = write!(line, " ({})", kinds.join(", "));
-    }
-    line
-}
-
 /// What became of what the server acknowledged, where that was looked for.
 fn kept(load: &LoadFigures<'_>) -> Option<String> {
     let totals = &load.load.totals;
@@ -233,10 +214,6 @@ fn kept(load: &LoadFigures<'_>) -> Option<String> {
         let _ = write!(line, "; {} were there more than once", grouped(totals.doubled));
     }
     Some(line)
-}
-
-fn shown_rate(rate: f64) -> String {
-    format!("{} a second", figure(rate, ShownUnit::PerSecond).trim())
 }
 
 /// What the server used at first and at last.

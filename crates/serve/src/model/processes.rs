@@ -12,7 +12,7 @@ use pitot_sys::{signal, socket};
 
 use pitot_results::Failure;
 
-use super::Workers;
+use super::contract::Workers;
 use crate::counters::{Count, Counters};
 use crate::failure::starting;
 use crate::server::Server;

@@ -9,7 +9,7 @@ use pitot_sys::{Waker, affinity, thread};
 
 use pitot_results::Failure;
 
-use super::Workers;
+use super::contract::Workers;
 use crate::failure::starting;
 
 /// Threads that run until they are stopped through a waker. Each has its own waker, since a descriptor can send its

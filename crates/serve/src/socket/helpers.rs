@@ -7,7 +7,7 @@ use pitot_disk::Completion;
 use pitot_proto::{FileFailure, OpenError};
 use pitot_sys::Token;
 
-use super::{HelperState, Request, SocketConnection, Turn};
+use super::connection::{HelperState, Request, SocketConnection, Turn};
 use crate::disk::{self, Disk, Route, Started};
 use crate::relay::remote::{self, Got, Remote};
 use crate::send;

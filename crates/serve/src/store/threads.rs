@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pitot_proto::{StoreError, StoreStep};
 use pitot_sys::{ThreadPool, Waker};
 
-use super::Store;
+use super::destination::Store;
 use super::stored::Stored;
 
 /// Limit on the threads of one loop.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `on_event` | the command that is run on each event |
 //! | `order` | what is run |
+//! | `reaction` | what is done when a server dies or hangs |
 //! | `subject` | a server with its loads, while they run |
 //! | `back_off` | waits between starts of what ends at once |
 //! | `counts` | from the lines of a load to its intervals and counts |
@@ -13,6 +14,7 @@ mod back_off;
 mod counts;
 mod on_event;
 mod order;
+mod reaction;
 mod status;
 mod subject;
 
@@ -36,6 +38,7 @@ use crate::throttle::ThrottleWatch;
 use counts::LoadCounts;
 use on_event::OnEvent;
 pub use order::{Faulted, LoadOrder, Server, SubjectOrder, Watch, Watched};
+pub use reaction::{OnDeath, OnHang};
 pub use status::{LoadStatus, ServerStatus, Status};
 use status::{told, told_of_fault};
 pub use subject::never_answered;
@@ -49,24 +52,6 @@ const KEPT_INTERVAL_S: f64 = 1.0;
 
 /// Between two times that the user is shown how it goes, seconds.
 const SHOW_INTERVAL_S: f64 = 1.0;
-
-/// What a soak does when a server dies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OnDeath {
-    /// It ends.
-    End,
-    /// It starts the server again, and counts.
-    Restart,
-}
-
-/// What a soak does when a server hangs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OnHang {
-    /// It goes on: the server may come back.
-    Continue,
-    /// It ends.
-    End,
-}
 
 /// How a soak goes on.
 pub struct Settings<'a> {

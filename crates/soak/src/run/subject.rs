@@ -10,7 +10,7 @@ use pitot_sys::processes::ProcessTable;
 use super::back_off::BackOff;
 use super::counts::{LoadCounts, Told};
 use super::order::{LoadOrder, Server, Watch};
-use super::{OnDeath, OnHang};
+use super::reaction::{OnDeath, OnHang};
 use crate::fault::FaultWatch;
 use crate::figure::{self, Values};
 use crate::hang::{HangWatch, Suspect};

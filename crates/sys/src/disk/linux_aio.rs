@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-use super::{Finished, Operation, Refused, Transfer, Wait};
+use super::operation::{Finished, Operation, Refused, Transfer, Wait};
 use crate::{EventFd, Unavailable};
 
 const CMD_PREAD: u16 = 0;

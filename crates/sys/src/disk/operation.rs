@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use super::Buffer;
+use super::buffer::Buffer;
 
 /// One request to a file. It owns its memory and keeps what it works on open, so it may be in flight alone.
 #[derive(Debug)]

@@ -25,7 +25,9 @@ use crate::kernel_store::store;
 use crate::runs::{How, Runs, own_path};
 
 use super::announce::{announce, extent};
-use super::{Asked, Run, Watched};
+use super::asked::Asked;
+use super::options::Run;
+use super::watched::Watched;
 use ground::{Ground, Place, Task, room};
 use pitot_meter::units::counted;
 use possible::{as_carried, leave_out_what_is_not};

@@ -2,6 +2,9 @@
 
 mod groups;
 mod nic;
+mod values;
+
+use values::{joined, values_of};
 
 use super::facts::Facts;
 use crate::machine::Machine;
@@ -106,16 +109,6 @@ fn counters(facts: &mut Facts, machine: &Machine) {
     if let Some(steal) = times.get(7) {
         facts.add("steal.permille", Some((steal * 1000 / busy.max(1)).to_string()));
     }
-}
-
-/// What settings are set to: those that can be read.
-fn values_of(machine: &Machine, keys: impl Iterator<Item = String>) -> Vec<String> {
-    keys.filter_map(|key| setting::of(&key)?.read(machine, &key).ok()).collect()
-}
-
-/// Values in one fact; none if there are none.
-fn joined(values: &[String]) -> Option<String> {
-    Some(values.join(" ")).filter(|joined| !joined.is_empty())
 }
 
 fn cpus(facts: &mut Facts, machine: &Machine) {

@@ -2,7 +2,7 @@
 
 use pitot_sys::ethtool;
 
-use super::{joined, values_of};
+use super::values::{joined, values_of};
 use crate::check::facts::Facts;
 use crate::machine::Machine;
 use crate::setting;

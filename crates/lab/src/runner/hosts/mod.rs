@@ -32,16 +32,6 @@ use crate::record::HostRecord;
 use pitot_host::setting::Change;
 use pitot_host::{CpuSplit, memory_total_bytes, side_by_side};
 
-/// The CPUs of a plan's hosts, in place of those of this machine where a side is on another. Of several load hosts they are
-/// those of the first.
-pub(super) fn cpus(plan: &Plan, here: CpuSplit) -> CpuSplit {
-    let server = plan.host(plan.server_host.as_deref());
-    CpuSplit {
-        server: server.map_or(here.server, |host| host.cpus_named(plan.server_cpus.as_deref())),
-        load: plan.cpus_of_load().into_iter().next().unwrap_or(here.load),
-    }
-}
-
 /// Calls `run` with the machine or machines of a plan.
 pub(super) fn with_machine<T>(
     prepared: Prepared,

@@ -5,14 +5,24 @@ use std::net::TcpStream;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
-use super::CONNECT_TIMEOUT;
 use crate::runner::executor::Question;
 
+/// How long an attempt to connect may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(80);
 /// How long an answer may take, all of it: a server that is not ready is asked again. The first page of a server of Java takes
 /// seconds on a busy machine, and questions that nobody waits for any more would queue before the next.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 /// What is looked for stands in the first bytes of an answer.
 const ANSWER_BYTES_MAX: usize = 16 * 1024;
+
+/// Whether a connection can be made.
+pub(super) fn is_accepting(address: &str) -> bool {
+    connect(address).is_some()
+}
+
+fn connect(address: &str) -> Option<TcpStream> {
+    TcpStream::connect_timeout(&address.parse().ok()?, CONNECT_TIMEOUT).ok()
+}
 
 /// Whether a new connection gets the answer that is looked for.
 pub(super) fn is_right(address: &str, question: Question<'_>) -> bool {
@@ -41,11 +51,7 @@ fn is_ok(address: &str, path: &str) -> bool {
 
 /// Opens a connection, sends `send`, and shows `judge` all that has come until it decides.
 fn ask(address: &str, send: &str, judge: impl Fn(&[u8]) -> Option<bool>) -> bool {
-    let Some(mut stream) =
-        address.parse().ok().and_then(|a| TcpStream::connect_timeout(&a, CONNECT_TIMEOUT).ok())
-    else {
-        return false;
-    };
+    let Some(mut stream) = connect(address) else { return false };
     let deadline = Instant::now() + ANSWER_TIMEOUT;
     if stream.write_all(send.as_bytes()).is_err() {
         return false;

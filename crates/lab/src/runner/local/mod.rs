@@ -11,7 +11,7 @@ mod private_dir;
 mod process;
 
 use std::cell::{Cell, RefCell};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
@@ -48,8 +48,6 @@ use pitot_host::{CpuSplit, throttle_count};
 const ORPHAN_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time between checks whether processes have ended.
 const ORPHAN_INTERVAL: Duration = Duration::from_millis(5);
-/// How long an attempt to connect may take.
-pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_millis(80);
 
 /// The variable that tells the processes of one executor from those of others.
 const PLACE_NAME: &str = "PITOT_PLACE";
@@ -383,7 +381,7 @@ impl Executor for Local<'_> {
     }
 
     fn accepts(&mut self, address: &str) -> bool {
-        address.parse().is_ok_and(|a| TcpStream::connect_timeout(&a, CONNECT_TIMEOUT).is_ok())
+        answer::is_accepting(address)
     }
 
     fn answers(&mut self, address: &str, question: Question<'_>) -> bool {

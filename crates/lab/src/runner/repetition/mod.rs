@@ -4,7 +4,7 @@
 //! was observed until then is recorded.
 
 mod between;
-mod context;
+pub(super) mod context;
 mod fault_command;
 mod faults;
 mod foreign;
@@ -18,7 +18,7 @@ mod tail;
 mod tests;
 
 pub(in crate::runner) use between::{lead_through_proxy, quit_between};
-pub(super) use context::{Abort, Context, FirstProcess, Shared, nanos};
+pub(super) use context::{Abort, Context, FirstProcess, Shared};
 pub(in crate::runner) use fault_command::SERVER_PID;
 pub use faults::FaultNews;
 pub(in crate::runner) use faults::{Faults, MEASURED_FROM};

@@ -4,17 +4,19 @@ use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use super::browser::{BrowserConn, Pages};
-use super::chunked::Chunked;
 use super::conn::HttpConn;
+use super::cookies::Jar;
+use super::request_head::{check_headers, check_method, check_transfer_encoding, head};
 use super::session;
 use super::site::{Request, Site};
-use super::visit::{Jar, VisitConn, Visiting};
+use super::visit::{VisitConn, Visiting};
 use crate::client::acknowledged::{BLANK_RECEIPT, Kept};
 use crate::client::choice::RequestChoice;
 use crate::client::exchange::{Alpn, Tag};
 use crate::client::expected::Expected;
 use crate::client::page::Origin;
-use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload, RequestSpec};
+use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload};
+use crate::client::request::RequestSpec;
 use crate::client::url::Url;
 
 struct Http {
@@ -68,7 +70,10 @@ impl ClientProtocol for Http {
 ///
 /// # Errors
 /// A method, path or header that HTTP does not allow; invalid weights or statuses.
-pub(super) fn build(url: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, String> {
+pub(in crate::client) fn build(
+    url: &Url,
+    options: &ClientOptions,
+) -> Result<Box<dyn ClientProtocol>, String> {
     if !options.sessions.is_empty() {
         return session::build(url, options);
     }
@@ -211,7 +216,7 @@ fn request(
     if let Some(step) = session::varied(url, options, spec)? {
         // Also where a place is only written as text, `{{seq:1}}`.
         let varied = step.is_varied().then(|| Box::new(step.clone()));
-        return Ok(Request { expected, varied, ..step.sample() });
+        return Ok(Request { expected, varied, ..Request::sample(&step) });
     }
     if options.headers_of(spec).any(|(name, _)| name.eq_ignore_ascii_case("transfer-encoding")) {
         check_transfer_encoding(options, spec)?;
@@ -223,108 +228,8 @@ fn request(
     Ok(Request { bytes: bytes.leak(), head_len, head_only: spec.method == "HEAD", expected, varied: None })
 }
 
-pub(super) fn check_method(method: &str) -> Result<(), String> {
-    let is_one = !method.is_empty() && method.bytes().all(is_token);
-    if is_one { Ok(()) } else { Err(format!("`{method}` is not a method")) }
-}
-
-pub(super) fn check_headers<'a>(
-    headers: impl IntoIterator<Item = &'a (String, String)>,
-) -> Result<(), String> {
-    for (name, value) in headers {
-        if name.is_empty() || !name.bytes().all(is_token) {
-            return Err(format!("`{name}` is not the name of a header"));
-        }
-        if value.bytes().any(|b| b < b' ' && b != b'\t' || b == 0x7f) {
-            return Err(format!("the value of the header `{name}` holds a control character"));
-        }
-    }
-    Ok(())
-}
-
-/// The head of a request whose body has that length.
-pub(super) fn head(
-    url: &Url,
-    options: &ClientOptions,
-    spec: &RequestSpec,
-    length: &str,
-) -> Result<String, String> {
-    let path = if spec.path.is_empty() { "/" } else { &spec.path };
-    let mut text = format!("{} {path} HTTP/1.1\r\n", spec.method);
-    let headers = options.headers_of(spec);
-    let given = |name: &str| headers.clone().any(|(n, _)| n.eq_ignore_ascii_case(name));
-    if !given("host") {
-        text += &format!("Host: {}\r\n", url.authority());
-    }
-    for (name, value) in headers.clone() {
-        text += &format!("{name}: {value}\r\n");
-    }
-    // A length that is not the body's breaks the framing of every request behind it.
-    for (name, value) in headers.clone() {
-        if name.eq_ignore_ascii_case("content-length") && value != length {
-            return Err(format!(
-                "the header `{name}: {value}` is not the length of the body of {} {path}, which is {length}; without \
-                 the header the right one is sent",
-                spec.method
-            ));
-        }
-    }
-    if options.single_request && !given("connection") {
-        text += "Connection: close\r\n";
-    }
-    let has_body = !spec.body.is_empty() || matches!(&*spec.method, "POST" | "PUT" | "PATCH");
-    if has_body && !given("content-length") && !given("transfer-encoding") {
-        text += &format!("Content-Length: {length}\r\n");
-    }
-    Ok(text + "\r\n")
-}
-
-/// Checks that the body is in the coding that the user's headers say, for what is not breaks the framing as well.
-fn check_transfer_encoding(options: &ClientOptions, spec: &RequestSpec) -> Result<(), String> {
-    let values = |wanted: &str| {
-        let headers = options.headers_of(spec).filter(move |(name, _)| name.eq_ignore_ascii_case(wanted));
-        headers.map(|(_, value)| value).collect::<Vec<_>>()
-    };
-    if !values("content-length").is_empty() {
-        return Err(
-            "the headers `Transfer-Encoding` and `Content-Length` contradict each other: leave one out"
-                .into(),
-        );
-    }
-    let codings = values("transfer-encoding").join(",");
-    let last = codings.rsplit(',').next().unwrap_or_default().trim();
-    if !last.eq_ignore_ascii_case("chunked") {
-        return Err(format!(
-            "the transfer coding of a request must end with chunked, and `{last}` is another"
-        ));
-    }
-    if !is_chunked(&spec.body) {
-        return Err("the header `Transfer-Encoding: chunked` announces a body in chunks, and this is none; without the \
-                    header the body is sent with its length"
-            .into());
-    }
-    Ok(())
-}
-
-/// Whether these bytes are exactly one body in chunks.
-fn is_chunked(mut body: &[u8]) -> bool {
-    let mut chunked = Chunked::new();
-    loop {
-        match chunked.step(body) {
-            Ok(step) if step.ended => return step.consumed == body.len(),
-            Ok(step) if step.consumed > 0 => body = &body[step.consumed..],
-            Ok(_) | Err(_) => return false,
-        }
-    }
-}
-
 /// The size that a path of generated content names: `/bytes/1024`.
 fn generated_size(path: &str) -> Option<u64> {
     let path = path.split('?').next()?;
     path.strip_prefix("/bytes/")?.parse().ok()
-}
-
-/// A character of a token (RFC 9110 section 5.6.2).
-fn is_token(b: u8) -> bool {
-    b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b)
 }

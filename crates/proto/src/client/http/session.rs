@@ -3,14 +3,15 @@
 
 use std::sync::Arc;
 
-use super::build::{check_headers, check_method, head};
+use super::cookies::Jar;
 use super::head::Head;
 use super::reader::{Parts, Reader};
+use super::request_head::{check_headers, check_method, head};
 use super::step::{Fixed, Step, path};
-use super::visit::Jar;
 use crate::client::exchange::{Draw, Fault, Opening, Progress, Received, Reply, Tag};
 use crate::client::outgoing::Outgoing;
-use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload, RequestSpec, SessionInfo};
+use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload, SessionInfo};
+use crate::client::request::RequestSpec;
 use crate::client::session::{
     Answer, Form, LENGTH, Names, Play, Scripts, SessionConn, Template, Turn, has_numbers,
 };

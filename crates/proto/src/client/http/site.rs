@@ -1,9 +1,12 @@
 use std::ops::RangeInclusive;
 use std::sync::OnceLock;
 
-use super::step::Step;
+use super::step::{Fixed, Step};
 use crate::client::choice::RequestChoice;
+use crate::client::exchange::Draw;
 use crate::client::expected::Expected;
+use crate::client::outgoing::Outgoing;
+use crate::client::session::Values;
 
 /// The requests of a run and what is expected of their replies.
 pub(super) struct Site {
@@ -55,6 +58,29 @@ pub(in crate::client) struct Request {
 }
 
 impl Request {
+    /// The request of a step as it is always, or else as it would be if its values were empty.
+    pub(in crate::client) fn sample(step: &Step) -> Request {
+        let (bytes, head_len) = match step.fixed {
+            Some(Fixed { bytes, head_len }) => (bytes, head_len),
+            None => {
+                let mut out = Outgoing::new();
+                let mut body = Vec::new();
+                step.write(Values::of(Draw { random: 0, index: 0 }), None, &mut body, &mut out);
+                let head_len = out.payload().as_slice().len();
+                out.bytes(b"\r\n");
+                out.bytes(&body);
+                (&*out.payload().as_slice().to_vec().leak(), head_len)
+            }
+        };
+        Request {
+            bytes,
+            head_len: (head_len + 2) as u32,
+            head_only: step.head_only,
+            expected: Expected::Anything,
+            varied: None,
+        }
+    }
+
     /// What stands between the method and the version.
     pub(in crate::client) fn path(&self) -> &[u8] {
         self.bytes.split(|&b| b == b' ').nth(1).unwrap_or_default()

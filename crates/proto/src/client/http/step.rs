@@ -1,9 +1,7 @@
 //! A request into which values are put: that of a session's step, or one with numbers of its own.
 
-use super::site::Request;
-use super::visit::Jar;
+use super::cookies::Jar;
 use crate::client::exchange::Draw;
-use crate::client::expected::Expected;
 use crate::client::outgoing::Outgoing;
 use crate::client::session::{Template, Values};
 
@@ -56,29 +54,6 @@ impl Step {
         self.write(Values::of(draw), None, body, out);
         out.bytes(b"\r\n");
         out.bytes(body);
-    }
-
-    /// The request as it is always, or else as it would be if its values were empty.
-    pub(in crate::client) fn sample(&self) -> Request {
-        let (bytes, head_len) = match self.fixed {
-            Some(Fixed { bytes, head_len }) => (bytes, head_len),
-            None => {
-                let mut out = Outgoing::new();
-                let mut body = Vec::new();
-                self.write(Values::of(Draw { random: 0, index: 0 }), None, &mut body, &mut out);
-                let head_len = out.payload().as_slice().len();
-                out.bytes(b"\r\n");
-                out.bytes(&body);
-                (&*out.payload().as_slice().to_vec().leak(), head_len)
-            }
-        };
-        Request {
-            bytes,
-            head_len: (head_len + 2) as u32,
-            head_only: self.head_only,
-            expected: Expected::Anything,
-            varied: None,
-        }
     }
 
     /// Whether values are put into it.

@@ -2,7 +2,8 @@ use super::build::build;
 use crate::client::exchange::{Draw, Fault, Progress, Reply, Tag, Verdict};
 use crate::client::outgoing::Outgoing;
 use crate::client::page::{Redirect, Search};
-use crate::client::protocol::{ClientConn, ClientOptions, RequestSpec};
+use crate::client::protocol::{ClientConn, ClientOptions};
+use crate::client::request::RequestSpec;
 use crate::client::url::Url;
 
 fn spec(method: &str, path: &str, body: &[u8]) -> RequestSpec {

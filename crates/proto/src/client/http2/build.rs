@@ -16,9 +16,10 @@ use super::wording::OF_THE_CONNECTION;
 use crate::client::choice::RequestChoice;
 use crate::client::exchange::Alpn;
 use crate::client::http::{
-    Request as Http1Request, Step, check_varied, compile, pages, requests, visiting, without_cookies,
+    Request as Http1Request, check_varied, compile, pages, requests, visiting, without_cookies,
 };
-use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload, RequestSpec, SessionInfo};
+use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload, SessionInfo};
+use crate::client::request::RequestSpec;
 use crate::client::url::Url;
 
 /// The table that a server has unless it says otherwise (RFC 9113 section 6.5.2).
@@ -113,7 +114,7 @@ fn asked(url: &Url, options: &ClientOptions) -> Result<Asked, String> {
     if !options.sessions.is_empty() {
         let compiled = compile(url, options)?;
         return Ok(Asked {
-            requests: compiled.steps.iter().map(Step::sample).collect(),
+            requests: compiled.steps.iter().map(Http1Request::sample).collect(),
             // The agent chooses among the sessions.
             choice: RequestChoice::new(&[RequestSpec::default()], true)?,
             sessions: Some(compiled.info()),

@@ -9,7 +9,8 @@ use super::frame::{self, HEAD, Head};
 use super::settings::{WINDOW_DEFAULT, WINDOW_MAX};
 use crate::client::exchange::{Draw, Fault, Progress, Reply, Tag, Verdict};
 use crate::client::outgoing::Outgoing;
-use crate::client::protocol::{ClientConn, ClientOptions, HttpVersion, RequestSpec};
+use crate::client::protocol::{ClientConn, ClientOptions, HttpVersion};
+use crate::client::request::RequestSpec;
 use crate::client::url::Url;
 
 fn spec(method: &str, path: &str, body: &[u8]) -> RequestSpec {

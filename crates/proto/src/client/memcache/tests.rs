@@ -1,7 +1,8 @@
 use super::*;
 use crate::client::exchange::{Draw, Fault, Progress, Tag, Verdict};
 use crate::client::outgoing::Outgoing;
-use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, RequestSpec};
+use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol};
+use crate::client::request::RequestSpec;
 use crate::client::stream::Stream;
 use crate::client::url::Url;
 use crate::memcache::{Memcache as Server, MemcacheOptions};

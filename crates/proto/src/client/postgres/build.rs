@@ -5,11 +5,13 @@ use std::sync::Arc;
 use super::conn::PostgresConn;
 use super::login::Account;
 use super::options::{Options, Protocol, SslMode, decoded};
+use super::plan::{Plays, Postgres, Request};
 use super::query::Query;
 use super::write;
 use crate::client::choice::RequestChoice;
 use crate::client::exchange::StartTls;
-use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload, RequestSpec, SessionInfo};
+use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload, SessionInfo};
+use crate::client::request::RequestSpec;
 use crate::client::said::Said;
 use crate::client::session::{Form, Scripts, StepSpec, Template, has_numbers};
 use crate::client::url::Url;
@@ -20,39 +22,6 @@ const USER: &str = "postgres";
 const SSL_REQUEST: &[u8] = b"\0\0\0\x08\x04\xd2\x16\x2f";
 /// What is asked if nothing else is.
 const QUERY: &str = "SELECT 1";
-
-/// What all connections share.
-#[derive(Debug)]
-pub(super) struct Postgres {
-    pub(super) account: Account,
-    /// The first message of a connection.
-    pub(super) startup: &'static [u8],
-    /// What prepares all statements; nothing if they are not prepared.
-    pub(super) prepare: &'static [u8],
-    pub(super) is_simple: bool,
-    pub(super) sslmode: SslMode,
-    /// The queries, or the statements of all scripts, one after the other.
-    pub(super) requests: Vec<Request>,
-    pub(super) plays: Plays,
-    /// What the server refused first.
-    pub(super) said: Said,
-}
-
-/// What decides which query comes next.
-#[derive(Debug)]
-pub(super) enum Plays {
-    Requests(RequestChoice),
-    Scripts(Arc<Scripts>),
-}
-
-/// A query, and what a right reply to it is.
-#[derive(Debug)]
-pub(super) struct Request {
-    pub(super) query: Query,
-    pub(super) rows: Option<u64>,
-    /// The first column of each row.
-    pub(super) value: Option<&'static [u8]>,
-}
 
 /// Builds the queries of a URL.
 ///

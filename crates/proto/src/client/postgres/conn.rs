@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::build::{Plays, Postgres};
 use super::login::Login;
+use super::plan::{Plays, Postgres};
 use super::reader::{ErrorMessage, Message, Reader};
 use super::sqlstate;
 use crate::client::exchange::{Draw, Fault, Opening, Progress, Received, Reply, Tag, Verdict};

@@ -9,6 +9,7 @@ mod build;
 mod conn;
 mod login;
 mod options;
+mod plan;
 mod query;
 mod reader;
 mod sqlstate;

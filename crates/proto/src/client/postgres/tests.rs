@@ -3,7 +3,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::client::exchange::{Draw, Fault, Opening, Progress, Reply, Tag, Verdict};
 use crate::client::outgoing::Outgoing;
-use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, RequestSpec};
+use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol};
+use crate::client::request::RequestSpec;
 use crate::client::session::{SessionSpec, StepSpec, Turn};
 use crate::client::url::Url;
 

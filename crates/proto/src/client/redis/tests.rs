@@ -3,7 +3,7 @@ use std::collections::HashMap;
 use super::*;
 use crate::client::exchange::{Draw, Fault, Opening, Progress, Tag, Verdict};
 use crate::client::outgoing::Outgoing;
-use crate::client::protocol::RequestSpec;
+use crate::client::request::RequestSpec;
 use crate::client::stream::Stream;
 
 fn protocol(query: &str) -> Box<dyn ClientProtocol> {

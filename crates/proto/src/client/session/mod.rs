@@ -3,10 +3,10 @@
 //! Nothing here knows how requests are framed. A script is checked and compiled once ([`Scripts`]); a connection plays one
 //! after the other ([`Play`]) and keeps the values of the present one.
 
-mod conn;
+pub(super) mod conn;
 mod play;
 mod scripts;
-mod spec;
+pub(super) mod spec;
 mod take;
 mod template;
 #[cfg(test)]

@@ -8,7 +8,8 @@ use super::take::Taker;
 use super::template::Names;
 use crate::client::choice::RequestChoice;
 use crate::client::exchange::Draw;
-use crate::client::protocol::{ClientOptions, RequestSpec};
+use crate::client::protocol::ClientOptions;
+use crate::client::request::RequestSpec;
 
 /// All sessions of a run.
 #[derive(Debug)]

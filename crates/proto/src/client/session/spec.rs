@@ -1,7 +1,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::client::protocol::RequestSpec;
+use crate::client::request::RequestSpec;
 
 /// A session as the user wrote it.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,7 +1,7 @@
 use super::*;
 use crate::client::exchange::{Draw, Fault, Opening, Progress, Received, Reply, Tag, Verdict};
 use crate::client::outgoing::Outgoing;
-use crate::client::protocol::RequestSpec;
+use crate::client::request::RequestSpec;
 
 fn conn(path: &str) -> Box<dyn ClientConn> {
     let url = Url::parse("smtp://h").unwrap();

@@ -19,7 +19,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 use std::time::Duration;
 
-use super::{Finished, Operation, Refused, Transfer, Wait};
+use super::operation::{Finished, Operation, Refused, Transfer, Wait};
 use crate::Unavailable;
 
 pub use glibc::set_helper_threads;

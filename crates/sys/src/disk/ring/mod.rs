@@ -15,7 +15,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use io_uring::{IoUring, opcode, squeue, types};
 
-use super::{BufferPool, Finished, Operation, Refused, Transfer, Wait};
+use super::buffer::BufferPool;
+use super::operation::{Finished, Operation, Refused, Transfer, Wait};
 use crate::ring::explain;
 use crate::{EventFd, Unavailable};
 use file_table::FileTable;

@@ -2,12 +2,10 @@
 //! made, so that it costs the others nothing.
 
 mod conn;
-mod cookies;
 mod redirects;
 #[cfg(test)]
 mod tests;
 mod visitor;
 
 pub(super) use conn::VisitConn;
-pub(in crate::client) use cookies::Jar;
 pub(in crate::client) use visitor::{Visiting, Visitor};

@@ -1,5 +1,5 @@
-use super::cookies::Jar;
 use crate::client::exchange::{Reply, Verdict};
+use crate::client::http::cookies::Jar;
 use crate::client::http::site::Request;
 use crate::client::outgoing::Outgoing;
 use crate::client::page::{Base, Origin, Place};

@@ -3,7 +3,8 @@
 use crate::client::exchange::{Draw, Progress, Reply, Tag, Verdict};
 use crate::client::http::build::build;
 use crate::client::outgoing::Outgoing;
-use crate::client::protocol::{ClientConn, ClientOptions, RequestSpec};
+use crate::client::protocol::{ClientConn, ClientOptions};
+use crate::client::request::RequestSpec;
 use crate::client::url::Url;
 use crate::client::visit::VisitOptions;
 

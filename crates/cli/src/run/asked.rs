@@ -1,0 +1,20 @@
+use pitot_lab::{Plan, Run as RunFile};
+
+use crate::plan_text::PlanText;
+
+/// What a user asks for.
+pub(super) enum Asked {
+    /// A run of a plan, or of what the options of a comparison describe.
+    New { plan: Box<Plan>, source: PlanText, is_described: bool },
+    /// What a run lacks that was begun.
+    Begun(Box<RunFile>),
+}
+
+impl Asked {
+    pub(super) fn plan(&self) -> &Plan {
+        match self {
+            Asked::New { plan, .. } => plan,
+            Asked::Begun(run) => &run.plan,
+        }
+    }
+}
