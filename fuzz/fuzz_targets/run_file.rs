@@ -14,7 +14,7 @@ use pitot_host::Fingerprint;
 use pitot_lab::runfile::{NewCell, NewRun, RunWriter};
 use pitot_lab::{
     Factor, FactorLevel, HostRecord, Levels, Measure, Plan, Repetition, Resources, Run, RunState, Sample,
-    SkipRecord, Slice, TreeSample, Value, Verdict, VerdictKind,
+    SkipKind, SkipRecord, Slice, TreeSample, Value, Verdict, VerdictKind,
 };
 use pitot_meter::{Histogram, Nanos};
 use pitot_report::{Format, compare, render, render_comparison};
@@ -85,7 +85,7 @@ fn write(path: &Path, is_sliced: bool) {
             plan_source: "repetitions = 3",
             plan: &plan,
             host: &host,
-            skips: &[SkipRecord { factors: factors("fork", 5000), reason: "too many".into() }],
+            skips: &[SkipRecord { factors: factors("fork", 5000), reason: "too many".into(), kind: SkipKind::Other }],
             cells: &cells,
         },
     )
@@ -225,7 +225,8 @@ fuzz_target!(|data: &[u8]| {
     match how % 16 {
         8 => {
             let comparison = compare(whole, &run, &[]);
-            let text = render_comparison(&comparison, &[], Format::ALL[usize::from(how >> 4) % Format::ALL.len()]);
+            let text =
+                render_comparison(&comparison, &[], Format::ALL[usize::from(how >> 4) % Format::ALL.len()]);
             assert_eq!(visible(&text), text);
         }
         9 => {

@@ -1,11 +1,21 @@
 //! A cell with its figures.
 
-use super::replies::Unlike;
 use super::samples::values;
 use crate::number::{self, count};
 use pitot_lab::metric::named;
 use pitot_lab::statistics::{Estimate, Spread, median, order_statistic_interval};
 use pitot_lab::{CellRecord, METRICS, Measure, Metric, Run, Verdict, VerdictKind};
+
+/// A cell whose replies are not those of another that is asked for the same.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Unlike {
+    /// Bytes of the content of its replies, on average.
+    pub(crate) bytes: f64,
+    /// The series of the other cell.
+    pub(crate) other: usize,
+    /// Bytes of the content of its replies.
+    pub(crate) other_bytes: f64,
+}
 
 /// A cell with its figures.
 #[derive(Debug)]

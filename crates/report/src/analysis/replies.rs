@@ -1,6 +1,6 @@
 //! Which cells answer otherwise than those that are asked for the same: what does other work wins nothing.
 
-use super::cell::Cell;
+use super::cell::{Cell, Unlike};
 use pitot_lab::statistics::median;
 use pitot_lab::{CellRecord, Replies, Run};
 
@@ -10,17 +10,6 @@ const APART_BYTES: f64 = 64.0;
 const APART_SHARE: f64 = 0.01;
 /// Factors that say what is asked of the servers begin with this.
 const LOAD: &str = "load.";
-
-/// A cell whose replies are not those of another that is asked for the same.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Unlike {
-    /// Bytes of the content of its replies, on average.
-    pub(crate) bytes: f64,
-    /// The series of the other cell.
-    pub(crate) other: usize,
-    /// Bytes of the content of its replies.
-    pub(crate) other_bytes: f64,
-}
 
 /// Marks the cells whose replies are not those of most of the cells that are asked for the same. Of two that differ it is
 /// both.
