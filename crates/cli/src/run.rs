@@ -33,7 +33,7 @@ use crate::report;
 use crate::runs::{How, Runs, own_path};
 use crate::screen::Color;
 use announce::{announce, by_reason, extent, note, shortened, shown};
-use asked::Asked;
+use asked::{Asked, Ready};
 use events::Events;
 pub(crate) use options::Run;
 use watched::Watched;
@@ -95,6 +95,7 @@ impl Run {
         let asked = self.asked(suite, plain_cpu_ns, &catalog)?;
         let plan = asked.plan();
         let is_in_guests = plan.is_in_guests();
+        let about_gvisor = if is_in_guests { guests::where_gvisor_is(plan) } else { None };
         if is_in_guests && self.user.is_some() {
             return Err(Failure::misuse(
                 "--user is for programs on this machine, and this plan runs in guests and sandboxes",
@@ -110,11 +111,7 @@ impl Run {
         };
         let is_quiet = watched.events.as_ref().is_some_and(|events| events.are_on_stdout);
         let concluded = self.conclude(&outcome, is_quiet);
-        if is_in_guests
-            && !is_quiet
-            && let Ok(run) = report::open(&outcome.path)
-            && let Some(line) = guests::where_gvisor_is(&run.plan)
-        {
+        if let Some(line) = about_gvisor.filter(|_| !is_quiet) {
             print_line(line);
         }
         watched.events.map_or(Ok(()), Events::finish)?;
@@ -161,18 +158,13 @@ impl Run {
         if self.push {
             pitot_lab::push(asked.plan(), Path::new(&own_path()?), &|| runs.is_stopped())?;
         }
-        let prepared = match asked {
-            Asked::New { plan, source, is_described } => {
-                Some(self.ready(*plan, source, is_described, catalog, Where::Here)?)
-            }
-            Asked::Begun(_) => None,
-        };
-        let name = match (&prepared, &self.resume) {
-            (None, Some(path)) => path.display().to_string(),
-            (prepared, _) => prepared.as_ref().map_or_else(String::new, |p| p.plan.name.clone()),
+        let ready = self.ready(asked, catalog, Where::Here)?;
+        let name = match &ready {
+            Ready::New(prepared) => prepared.plan.name.clone(),
+            Ready::Begun(run) => run.path.display().to_string(),
         };
         let lock = runs.lock(&name, self.wait)?;
-        if let Some(prepared) = &prepared {
+        if let Ready::New(prepared) = &ready {
             let cpus = &prepared.cpus;
             let placed = format!("servers on CPU {}, load on CPU {}", cpus.server_list(), cpus.load_list());
             let warnings = prepared.warnings.iter().map(|warning| format!("note: {warning}"));
@@ -180,7 +172,7 @@ impl Run {
         }
         let guardian = runs.guardian()?;
         let how = How { trial: true, lock: Some(&lock), is_over: &|| false };
-        self.carry_out(prepared, catalog, Place::Here(guardian), how, runs, watched)
+        self.carry_out(ready, catalog, Place::Here(guardian), how, runs, watched)
     }
 
     /// The options of a bus, as they were given.
@@ -191,11 +183,11 @@ impl Run {
 
     fn dry(&self) -> Result<ExitCode, Failure> {
         let catalog = catalog()?;
-        let Asked::New { plan, source, is_described } = self.asked(self_check::SAME, None, &catalog)? else {
+        let asked = self.asked(self_check::SAME, None, &catalog)?;
+        let catalog = if asked.plan().is_in_guests() { catalog.on_other_kernels() } else { catalog };
+        let Ready::New(prepared) = self.ready(asked, &catalog, Where::Here)? else {
             return Err(Failure::misuse("--dry-run shows a plan", "name one in place of --resume"));
         };
-        let catalog = if plan.is_in_guests() { catalog.on_other_kernels() } else { catalog };
-        let prepared = self.ready(*plan, source, is_described, &catalog, Where::Here)?;
         if self.bus.bus.is_some() {
             prepared.plan.needs_no_guests("an agent on a bus")?;
             prepared.can_be_scattered()?;

@@ -1,4 +1,6 @@
-use pitot_lab::{Plan, Run as RunFile};
+//! What is asked for, from the command line until it is carried out.
+
+use pitot_lab::{Plan, Prepared, Run as RunFile};
 
 use crate::plan_text::PlanText;
 
@@ -17,4 +19,10 @@ impl Asked {
             Asked::Begun(run) => &run.plan,
         }
     }
+}
+
+/// The same where a new plan is ready for its place.
+pub(super) enum Ready {
+    New(Box<Prepared>),
+    Begun(Box<RunFile>),
 }

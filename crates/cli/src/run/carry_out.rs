@@ -1,28 +1,25 @@
 //! What a run is, wherever it is carried out: a plan that is made ready, a place, and a file.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use pitot_lab::{Catalog, Outcome, Place, Plan, Prepared, SkipRecord, Where, Work, prepare};
+use pitot_lab::{Catalog, Outcome, Place, Plan, SkipRecord, Where, Work, prepare};
 use pitot_results::Failure;
 
 use super::announce::levels;
+use super::asked::{Asked, Ready};
 use super::options::Run;
 use super::watched::Watched;
 use super::{check, self_check};
 use crate::output::default_output;
-use crate::plan_text::PlanText;
 use crate::runs::{How, Runs};
 
 impl Run {
-    /// Makes a plan ready.
-    pub(super) fn ready(
-        &self,
-        plan: Plan,
-        source: PlanText,
-        is_described: bool,
-        catalog: &Catalog,
-        at: Where,
-    ) -> Result<Prepared, Failure> {
+    /// Makes what is asked for ready.
+    pub(super) fn ready(&self, asked: Asked, catalog: &Catalog, at: Where) -> Result<Ready, Failure> {
+        let (plan, source, is_described) = match asked {
+            Asked::New { plan, source, is_described } => (*plan, source, is_described),
+            Asked::Begun(run) => return Ok(Ready::Begun(run)),
+        };
         let mut prepared = prepare(plan, source.text, catalog, at)?;
         self.amount.fit(&mut prepared)?;
         check::check(&prepared, (!is_described).then_some(&source.name))?;
@@ -33,23 +30,29 @@ impl Run {
             let all: Vec<String> = prepared.skips.iter().map(each).collect();
             return Err(Failure::misuse(all.join("\n"), first.kind.cure()));
         }
-        Ok(prepared)
+        Ok(Ready::New(Box::new(prepared)))
     }
 
     /// Carries out a plan that is ready, or goes on with a run, in some place.
     pub(super) fn carry_out(
         &self,
-        prepared: Option<Prepared>,
+        ready: Ready,
         catalog: &Catalog,
         place: Place<'_>,
         how: How<'_>,
         runs: &Runs,
         watched: &mut Watched,
     ) -> Result<Outcome, Failure> {
-        let output = prepared.as_ref().map(|prepared| self.output_of(&prepared.plan)).unwrap_or_default();
-        let work = match (prepared, &self.resume) {
-            (Some(prepared), _) => Work::New { prepared: Box::new(prepared), output: &output },
-            (None, path) => Work::Resume { path: path.as_deref().unwrap_or(Path::new("")), catalog },
+        let file;
+        let work = match ready {
+            Ready::New(prepared) => {
+                file = self.output_of(&prepared.plan);
+                Work::New { prepared, output: &file }
+            }
+            Ready::Begun(run) => {
+                file = run.path;
+                Work::Resume { path: &file, catalog }
+            }
         };
         runs.carry_out(work, place, how, &mut |event| watched.take(event))
     }

@@ -7,7 +7,7 @@ use pitot_lab::{Arrival, Carrier, Catalog, Outcome, Part, Place, RunState, Where
 use pitot_results::{Failure, printable, stderr};
 
 use super::announce::{announce, extent};
-use super::asked::Asked;
+use super::asked::{Asked, Ready};
 use super::options::Run;
 use super::watched::Watched;
 use crate::bus::tell;
@@ -32,26 +32,22 @@ impl Run {
         let key = SigningKey::read(sign)?;
         self.bus.check_apart(&key)?;
         // Mistakes in the plan are told before anything is connected.
-        let prepared = match asked {
-            Asked::New { plan, source, is_described } => {
-                let prepared = self.ready(*plan, source, is_described, catalog, Where::Elsewhere)?;
-                prepared.plan.needs_no_guests("an agent on a bus")?;
-                prepared.can_be_scattered()?;
-                Some(prepared)
-            }
-            Asked::Begun(_) => None,
-        };
+        let ready = self.ready(asked, catalog, Where::Elsewhere)?;
+        if let Ready::New(prepared) = &ready {
+            prepared.plan.needs_no_guests("an agent on a bus")?;
+            prepared.can_be_scattered()?;
+        }
         let Some(connection) = self.bus.connect()? else {
             return Err(Failure::misuse("there is no bus", "name one: --bus URL"));
         };
         // Its directory is what the results lie in.
         let guardian = runs.guardian()?;
         let mut bus = OnBus { connection: &connection, key: &key, dir: guardian.dir(), coordinator: None };
-        if let Some(prepared) = &prepared {
+        if let Ready::New(prepared) = &ready {
             announce(prepared, &format!("{} on one host", extent(prepared)), []);
         }
         let how = How { trial: false, lock: None, is_over: &|| false };
-        self.carry_out(prepared, catalog, Place::Parts(&mut bus), how, runs, watched)
+        self.carry_out(ready, catalog, Place::Parts(&mut bus), how, runs, watched)
     }
 }
 

@@ -25,7 +25,7 @@ use crate::kernel_store::store;
 use crate::runs::{How, Runs, own_path};
 
 use super::announce::{announce, extent};
-use super::asked::Asked;
+use super::asked::{Asked, Ready};
 use super::options::Run;
 use super::watched::Watched;
 use ground::{Ground, Place, Task, room};
@@ -62,26 +62,24 @@ impl Run {
         runs: &mut Runs,
         watched: &mut Watched,
     ) -> Result<Outcome, Failure> {
-        let (prepared, begun) = match asked {
-            Asked::New { plan, source, is_described } => {
-                (self.ready(*plan, source, is_described, catalog, Where::Elsewhere)?, None)
-            }
-            Asked::Begun(run) => {
+        let (prepared, begun) = match self.ready(asked, catalog, Where::Elsewhere)? {
+            Ready::New(prepared) => (*prepared, None),
+            Ready::Begun(run) => {
                 (prepare(run.plan.clone(), String::new(), catalog, Where::Elsewhere)?, Some(run))
             }
         };
         let lock = runs.lock(&prepared.plan.name, self.wait)?;
         let guardian = runs.guardian()?;
         let mut guests = Guests::of(&prepared, &own_path()?, guardian.dir())?;
-        let prepared = match &begun {
-            None => Some(fitted(prepared, &guests, &|| runs.is_stopped())?),
+        let ready = match begun {
+            None => Ready::New(Box::new(fitted(prepared, &guests, &|| runs.is_stopped())?)),
             Some(run) => {
-                measured_in::check(run, guests.common.ground.clock())?;
-                None
+                measured_in::check(&run, guests.common.ground.clock())?;
+                Ready::Begun(run)
             }
         };
         let how = How { trial: false, lock: Some(&lock), is_over: &|| false };
-        self.carry_out(prepared, catalog, RunPlace::Parts(&mut guests), how, runs, watched)
+        self.carry_out(ready, catalog, RunPlace::Parts(&mut guests), how, runs, watched)
     }
 }
 
