@@ -20,7 +20,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use pitot_lab::database::check_owner;
-use pitot_lab::{Catalog, Outcome, Place, Run as RunFile, RunState, SelfCheck, VerdictKind, Where};
+use pitot_lab::{
+    Catalog, Outcome, Place, Run as RunFile, RunState, SelfCheck, VerdictKind, Where, shortened,
+    skips_by_reason,
+};
 use pitot_meter::units::counted;
 use pitot_results::Failure;
 
@@ -32,7 +35,7 @@ use crate::progress::Display;
 use crate::report;
 use crate::runs::{How, Runs, own_path};
 use crate::screen::Color;
-use announce::{announce, by_reason, extent, note, shortened, shown};
+use announce::{announce, extent, note};
 use asked::{Asked, Ready};
 use events::Events;
 pub(crate) use options::Run;
@@ -204,8 +207,8 @@ impl Run {
         for (number, shown) in (1..).zip(prepared.commands(&pitot)) {
             let _ = writeln!(text, "# cell {number}: {}\n{}\n{}\n", shown.label, shown.server, shown.load);
         }
-        for (reason, cells) in by_reason(&prepared.skips, shown) {
-            let _ = writeln!(text, "# skipped: {cells}: {reason}");
+        for (reason, cells) in skips_by_reason(&prepared.skips) {
+            let _ = writeln!(text, "# skipped: {}: {reason}", shortened(&cells));
         }
         for finding in &prepared.needs {
             let state = if finding.is_unmet() { "NOT MET" } else { "met" };

@@ -38,7 +38,7 @@ pub use plan::{
     GVISOR_KERNEL, HOST_KERNEL, Helper, HostLimits, KERNEL_FACTOR, KernelUse, Levels, Measure, Order,
     Placement, Plan, PlanError, PlanFile, Program, Published, PublishedValue, REPLICATE_FACTOR, Ready,
     Replies, SERVER_FACTOR, SETTINGS_FACTOR, ServerSpec, SettingSet, Settings, SkipKind, SkipRecord,
-    SoakPlan, Takes, TargetUse, Value, expand, plan_schema, with_change,
+    SoakPlan, Takes, TargetUse, Value, expand, plan_schema, shortened, skips_by_reason, with_change,
 };
 pub use record::{
     CellRecord, CpuSample, HostRecord, Lifetime, Repetition, Resources, Run, RunInfo, RunState, Sample,

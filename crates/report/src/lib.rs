@@ -33,7 +33,6 @@ mod outlook;
 mod phrase;
 mod published;
 pub mod scene;
-mod skips;
 pub mod soak;
 mod svg;
 mod table;

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use pitot_lab::{Catalog, Outcome, Place, Plan, SkipRecord, Where, Work, prepare};
 use pitot_results::Failure;
 
-use super::announce::levels;
 use super::asked::{Asked, Ready};
 use super::options::Run;
 use super::watched::Watched;
@@ -25,8 +24,7 @@ impl Run {
         check::check(&prepared, (!is_described).then_some(&source.name))?;
         // Whoever names a server wants it measured.
         if is_described && let Some(first) = prepared.skips.first() {
-            let each =
-                |skip: &SkipRecord| format!("{} cannot be measured: {}", levels(&skip.factors), skip.reason);
+            let each = |skip: &SkipRecord| format!("{} cannot be measured: {}", skip.label(), skip.reason);
             let all: Vec<String> = prepared.skips.iter().map(each).collect();
             return Err(Failure::misuse(all.join("\n"), first.kind.cure()));
         }

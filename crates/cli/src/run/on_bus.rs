@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use pitot_bus::{Connection, Coordinator, Event, Present, SigningKey};
 use pitot_lab::{Arrival, Carrier, Catalog, Outcome, Part, Place, RunState, Where};
+use pitot_meter::units::counted;
 use pitot_results::{Failure, printable, stderr};
 
 use super::announce::{announce, extent};
@@ -12,7 +13,6 @@ use super::options::Run;
 use super::watched::Watched;
 use crate::bus::tell;
 use crate::runs::{How, Runs};
-use pitot_meter::units::counted;
 
 impl Run {
     /// Has the agents of a bus carry it out, or go on with it.

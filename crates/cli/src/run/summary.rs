@@ -2,9 +2,7 @@
 
 use std::fmt::Write as _;
 
-use pitot_lab::{FactorLevel, Prepared, SkipRecord};
-
-use super::announce::levels;
+use pitot_lab::{FactorLevel, Prepared, skips_by_reason};
 use pitot_meter::units::counted;
 
 /// Combinations that are named of those that are skipped for one reason.
@@ -46,15 +44,15 @@ pub(super) fn summary(prepared: &Prepared, extent: &str) -> String {
     if !prepared.skips.is_empty() {
         text.push_str("\nSkipped\n");
     }
-    for (reason, labels) in super::by_reason(&prepared.skips, examples) {
-        let _ = writeln!(text, "  {labels}: {reason}");
+    for (reason, labels) in skips_by_reason(&prepared.skips) {
+        let _ = writeln!(text, "  {}: {reason}", examples(&labels));
     }
     text
 }
 
 /// How many there are, and the first of them.
-fn examples(skips: &[&SkipRecord]) -> String {
-    let labels: Vec<String> = skips.iter().take(EXAMPLES).map(|skip| levels(&skip.factors)).collect();
-    let more = if skips.len() > EXAMPLES { "; ..." } else { "" };
-    format!("{} ({}{more})", counted(skips.len() as u64, "combination", "combinations"), labels.join("; "))
+fn examples(labels: &[String]) -> String {
+    let first = labels[..labels.len().min(EXAMPLES)].join("; ");
+    let more = if labels.len() > EXAMPLES { "; ..." } else { "" };
+    format!("{} ({first}{more})", counted(labels.len() as u64, "combination", "combinations"))
 }

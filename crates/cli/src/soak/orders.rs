@@ -1,9 +1,13 @@
 //! What a soak runs: from the command line to servers and loads.
 
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::PathBuf;
+use std::time::Duration;
 
+use pitot_fault::{Aim, find};
 use pitot_host::CpuSplit;
 use pitot_lab::{Cell, Ground, Prepared, SoakPlan, Where, prepare, suite};
+use pitot_load::host_and_port;
 use pitot_results::{Failure, stderr};
 use pitot_soak::run::{Faulted, LoadOrder, Server, SubjectOrder, Watch, Watched};
 use pitot_sys::control_group;
@@ -12,17 +16,12 @@ use pitot_sys::tcp_sockets::listening;
 
 use super::faults;
 use super::options::Soak;
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
-use std::time::Duration;
-
 use crate::catalog::catalog;
 use crate::comparison::{self, Comparison, Folder};
 use crate::plan_text::PlanText;
 use crate::run::check;
 use crate::run::check::check_command;
 use crate::words;
-use pitot_fault::{Aim, find};
-use pitot_load::host_and_port;
 
 /// All cells of a plan run at the same time; more than these only disturb each other.
 const CELLS_MAX: usize = 12;

@@ -51,7 +51,7 @@ pub(crate) use placeholders::RESOLVER;
 pub use published::{Exclusion, Published, PublishedValue};
 pub use schema::plan_schema;
 pub use server::{External, FileContent, Helper, PlanFile, Program, Ready, ServerSpec, TargetUse};
-pub use skip::{SkipKind, SkipRecord};
+pub use skip::{SkipKind, SkipRecord, shortened, skips_by_reason};
 pub use soak::SoakPlan;
 pub use source::PlanError;
 pub(crate) use template::{Part, line_template};

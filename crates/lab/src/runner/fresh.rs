@@ -108,8 +108,7 @@ fn fresh_blocks(prepared: &Prepared, run: &mut OnMachine<'_, '_>) -> Result<Ende
         repetition.started_at = started_at;
         left.passed(nominal_of(turn), repetition.elapsed_s);
         let done = [(turn.cell, repetition)];
-        run.ledger.record(&done)?;
-        run.ledger.tell(step(&left), &done);
+        run.ledger.measured(step(&left), &done)?;
     }
     Ok(Ended::Whole)
 }

@@ -167,13 +167,16 @@ fn one_group(
             done.repetitions.push((cell, Repetition { block: generation, ..repetition::not_tried(reason) }));
         }
     }
-    record(prepared, run, &mut done, number * cells)?;
+    for (offset, (_, repetition)) in done.repetitions.iter_mut().enumerate() {
+        repetition.position = (number * cells + offset) as u32;
+    }
+    note(prepared, run, &done)?;
     steps.neighbours.push(std::mem::take(&mut done.neighbours));
     for (cell, reason) in std::mem::take(&mut done.not_started) {
         run.given_up[cell] = Some(GivenUp { reason, output_tail: String::new() });
     }
     steps.left.passed(steps.nominal_s, begin.elapsed().as_secs_f64());
-    run.ledger.tell(step(steps), &done.repetitions);
+    run.ledger.measured(step(steps), &done.repetitions)?;
     Ok(true)
 }
 
@@ -190,17 +193,9 @@ pub(super) fn positions(prepared: &Prepared) -> usize {
     (generations + 1) * (cells + 1)
 }
 
-/// Writes a generation into the file.
-fn record(
-    prepared: &mut Prepared,
-    run: &mut OnMachine<'_, '_>,
-    done: &mut Generation,
-    first_position: usize,
-) -> Result<(), Failure> {
-    for (offset, (_, repetition)) in done.repetitions.iter_mut().enumerate() {
-        repetition.position = (first_position + offset) as u32;
-    }
-    // Before the generation itself: a run that is killed in between runs it again, for those that it lacks alone.
+/// Notes what a generation has shown besides its figures. Before the generation itself: a run that is killed in between runs it
+/// again, for those that it lacks alone.
+fn note(prepared: &mut Prepared, run: &mut OnMachine<'_, '_>, done: &Generation) -> Result<(), Failure> {
     for (cell, reason) in &done.impossible {
         // What holds of a cell holds of its twin, which is not measured by itself.
         if let Some(way) = prepared.ways.cells.get_mut(*cell) {
@@ -211,7 +206,7 @@ fn record(
     for sentence in &done.warnings {
         run.ledger.warn(sentence)?;
     }
-    run.ledger.record(&done.repetitions)
+    Ok(())
 }
 
 fn groups_of(prepared: &Prepared) -> Vec<Group> {

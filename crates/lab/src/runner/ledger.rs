@@ -64,19 +64,19 @@ impl<'a> Ledger<'a> {
         (self.watch)(&Event::Begun(step));
     }
 
-    /// Repetitions of cells go into the file, all of them or none.
-    pub(super) fn record(&mut self, repetitions: &[(usize, Repetition)]) -> Result<(), Failure> {
+    /// A step is over: its repetitions go into the file, all of them or none, and then those who watch hear of it.
+    pub(super) fn measured(
+        &mut self,
+        step: Step<'_>,
+        repetitions: &[(usize, Repetition)],
+    ) -> Result<(), Failure> {
         self.writer.record_together(repetitions.iter().map(|(cell, repetition)| (*cell, repetition)))?;
         for (cell, repetition) in repetitions {
             self.failed += usize::from(repetition.verdict.kind == VerdictKind::Failed);
             self.cells[*cell].repetitions.push(Repetition { samples: Vec::new(), ..repetition.clone() });
         }
-        Ok(())
-    }
-
-    /// Tells of a step that is over and recorded.
-    pub(super) fn tell(&mut self, step: Step<'_>, repetitions: &[(usize, Repetition)]) {
         (self.watch)(&Event::Measured { step, repetitions });
+        Ok(())
     }
 
     /// From now on a cell is measured in fresh runs.

@@ -94,14 +94,13 @@ pub(super) fn carry_out(
             carrier.complete(repetition);
             repetition.position = position;
         }
-        results.ledger.record(&done)?;
-        carrier.settle(&name);
         // Several hosts work at a time: what counts is how fast parts come.
         left.passed(part_s, last.elapsed().as_secs_f64());
         last = Instant::now();
         let label = describe(&part, &done);
         let step = Step { number: total - outstanding.len(), total, label: &label, left_s: left.seconds() };
-        results.ledger.tell(step, &done);
+        results.ledger.measured(step, &done)?;
+        carrier.settle(&name);
     }
     carrier.end(RunState::Complete);
     results.conclude()?;

@@ -7,10 +7,10 @@ use crate::analysis::Analysis;
 use crate::escape::escape;
 use crate::phrase::Tone;
 use crate::scene::Ink;
-use crate::skips::by_reason;
 use crate::svg::ink;
 use crate::table::{Entry, Mark, Results, Row};
 use crate::text::s;
+use pitot_lab::{shortened, skips_by_reason};
 use std::fmt::Write as _;
 
 pub(super) fn results(a: &Analysis<'_>, questions: &[Question<'_>]) -> String {
@@ -113,8 +113,8 @@ fn skips(a: &Analysis<'_>) -> String {
         skips.len(),
         s(skips.len())
     );
-    for (reason, combinations) in by_reason(skips) {
-        let _ = write!(html, "<li><b>{}</b>: {}</li>", escape(&combinations), marked(reason));
+    for (reason, combinations) in skips_by_reason(skips) {
+        let _ = write!(html, "<li><b>{}</b>: {}</li>", escape(&shortened(&combinations)), marked(reason));
     }
     html.push_str("</ul></details>");
     html

@@ -8,10 +8,10 @@ use crate::analysis::{Analysis, Cell};
 use crate::errors::rows;
 use crate::findings::{answer, findings};
 use crate::published::published;
-use crate::skips::by_reason;
 use crate::text::sentence;
 use crate::trust::{Grade, outliers, trust};
 use pitot_lab::Repetition;
+use pitot_lab::{shortened, skips_by_reason};
 use pitot_results::Drawn;
 use std::fmt::Write as _;
 
@@ -87,8 +87,8 @@ pub(crate) fn render(a: &Analysis<'_>, questions: &[Question<'_>], screen: Scree
     }
     if !a.run.skips.is_empty() {
         out.heading("Skipped");
-        for (reason, combinations) in by_reason(&a.run.skips) {
-            out.item("- ", &format!("{combinations}: {reason}"));
+        for (reason, combinations) in skips_by_reason(&a.run.skips) {
+            out.item("- ", &format!("{}: {reason}", shortened(&combinations)));
         }
     }
     out.finish()

@@ -19,6 +19,7 @@ use pitot_lab::{
     Arrival, Carrier, Catalog, CellServer, External, GVISOR_KERNEL, HOST_KERNEL, KERNEL_FACTOR, KernelUse,
     Outcome, Part, Place as RunPlace, Plan, Prepared, Repetition, RunState, Where, prepare,
 };
+use pitot_meter::units::counted;
 use pitot_results::{Failure, stderr};
 
 use crate::kernel_store::store;
@@ -29,7 +30,6 @@ use super::asked::{Asked, Ready};
 use super::options::Run;
 use super::watched::Watched;
 use ground::{Ground, Place, Task, room};
-use pitot_meter::units::counted;
 use possible::{as_carried, leave_out_what_is_not};
 
 /// What a guest may take besides its measurement: its start, and that of its programs.
