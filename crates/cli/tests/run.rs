@@ -523,7 +523,7 @@ fn what_happens_in_a_run_is_told_a_line_at_a_time_and_nothing_else() {
     let measured = ["begun", "measured"].repeat(4);
     let expected = [&["trying", "trying", "started"][..], &measured, &["finished"]].concat();
     assert_eq!(others.into_iter().copied().collect::<Vec<_>>(), expected);
-    // What is told is what the file has.
+    // Events have the figures of the file.
     let run = Run::open(&bed.file()).unwrap();
     let told = all.iter().filter(|event| event["event"] == "measured");
     for repetition in told.flat_map(|event| event["repetitions"].as_array().unwrap()) {

@@ -16,7 +16,7 @@ pub(super) struct Advice<'a> {
     /// Other loads and, after the run, what they have shown.
     pub(super) probes: Vec<(Probe, Tried)>,
     pub(super) measured: Option<(Measured, Answer)>,
-    /// Rules of the host that matter: those that stand in the way, then those that are worth a thought.
+    /// Rules of the host that matter: those that stand in the way, then those to consider.
     pub(super) host: Vec<Judgement>,
     /// How many more stand in the way.
     pub(super) host_others: usize,

@@ -9,7 +9,7 @@ use pitot_soak::record::{Endings, EventKind, Fault};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::{PITOT, Running, children, said, signal, soak, until};
+use super::{PITOT, Running, children, said, signal, silent, soak, until};
 
 fn plan(dir: &Path, faults: &str) {
     let text = format!(
@@ -17,6 +17,14 @@ fn plan(dir: &Path, faults: &str) {
          connections = 4\nrate = \"200\"\n[factors]\nserver = [\"loop+epoll-et\"]\n[soak]\nfor = \"1h\"\n{faults}"
     );
     std::fs::write(dir.join("p.toml"), text).unwrap();
+}
+
+/// A soak of a server that is running, of which these are the processes, with some faults.
+fn of_running(dir: &Path, url: &str, processes: [&str; 2], length: &str, faults: &[&str]) -> Command {
+    let mut command = soak(dir, &[url, processes[0], processes[1], "-c", "2", "-R", "50"]);
+    command.args(["--for", length, "--interval", "1s", "-o", "a.pitot"]);
+    command.args(faults.iter().flat_map(|fault| ["--fault", fault]));
+    command
 }
 
 fn length_s(fault: &Fault) -> f64 {
@@ -208,25 +216,7 @@ fn a_server_that_was_running_already_goes_on_when_the_soak_is_killed_in_a_fault(
     let (server, address) = super::server::start("nothing");
     let (url, pid) = (format!("http://{address}/"), server.0.id());
     let number = pid.to_string();
-    let arguments = [
-        &*url,
-        "--pid",
-        &number,
-        "-c",
-        "2",
-        "-R",
-        "50",
-        "--for",
-        "1h",
-        "--interval",
-        "1s",
-        "-o",
-        "a.pitot",
-        "--fault",
-        "stop --at 1s --for 10m",
-    ];
-    let mut lab =
-        Running(soak(dir.path(), &arguments).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap());
+    let mut lab = silent(of_running(dir.path(), &url, ["--pid", &number], "1h", &["stop --at 1s --for 10m"]));
     until("it is stopped", || (state(pid) == 'T').then_some(()));
     lab.0.kill().unwrap();
     lab.0.wait().unwrap();
@@ -240,26 +230,8 @@ fn a_fault_of_a_process_that_is_gone_meanwhile_is_not_made_and_others_are() {
     let (_server, address) = super::server::start("nothing");
     let mut process = Running(Command::new("sleep").arg("600").spawn().unwrap());
     let (url, pid) = (format!("http://{address}/"), process.0.id().to_string());
-    let arguments = [
-        &*url,
-        "--pid",
-        &pid,
-        "-c",
-        "2",
-        "-R",
-        "50",
-        "--for",
-        "10s",
-        "--interval",
-        "1s",
-        "-o",
-        "a.pitot",
-        "--fault",
-        "stop --at 6s",
-        "--fault",
-        "latency --at 8s",
-    ];
-    let lab = soak(dir.path(), &arguments).spawn().unwrap();
+    let mut lab = of_running(dir.path(), &url, ["--pid", &pid], "10s", &["stop --at 6s", "latency --at 8s"]);
+    let lab = lab.spawn().unwrap();
     until("it has begun", || Soak::open(&path).ok().filter(|soak| !soak.intervals.is_empty()));
     process.0.kill().unwrap();
     process.0.wait().unwrap();
@@ -279,32 +251,14 @@ fn a_unit_is_killed_and_what_its_supervisor_starts_is_found_and_counts_as_no_end
     let (mut server, address) = super::server::start("nothing");
     let (group, url) = (super::runs::Group::new(), format!("http://{address}/"));
     group.enter(&server);
-    let arguments = [
-        &*url,
-        "--unit",
-        group.dir(),
-        "-c",
-        "2",
-        "-R",
-        "50",
-        "--for",
-        "1h",
-        "--interval",
-        "1s",
-        "-o",
-        "a.pitot",
-        "--fault",
-        "kill --at 2s",
-    ];
-    let mut lab =
-        Running(soak(dir.path(), &arguments).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap());
+    let mut lab = silent(of_running(dir.path(), &url, ["--unit", group.dir()], "1h", &["kill --at 2s"]));
     server.0.wait().unwrap();
     let event = |kind| Soak::open(&path).ok()?.events.into_iter().find(|event| event.kind == kind);
-    let ended = until("its end is told", || event(EventKind::ServerEnded));
+    let ended = until("its end is an event", || event(EventKind::ServerEnded));
     assert!(ended.sentence.contains("is gone in the fault kill; the load goes on"), "{ended:?}");
     let again = Running(Command::new("sleep").arg("600").spawn().unwrap());
     group.enter(&again);
-    until("its new start is told", || event(EventKind::ServerRestarted));
+    until("its new start is an event", || event(EventKind::ServerRestarted));
     signal(lab.0.id(), Signal::INT);
     assert_eq!(lab.0.wait().unwrap().code(), Some(1));
     let recorded = Soak::open(&path).unwrap();

@@ -37,6 +37,11 @@ fn soak(dir: &Path, arguments: &[&str]) -> Command {
     command
 }
 
+/// Starts a soak of which nothing is read but its file.
+fn silent(mut soak: Command) -> Running {
+    Running(soak.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+}
+
 fn said(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }

@@ -11,7 +11,7 @@ use pitot_soak::record::{Endings, Event, EventKind, State};
 use pitot_sys::control_group;
 use rustix::process::Signal;
 
-use super::{PITOT, Running, children, said, signal, soak, until};
+use super::{PITOT, Running, children, said, signal, silent, soak, until};
 
 /// The soak once this many intervals are saved.
 fn with_intervals(path: &Path, count: usize) -> Soak {
@@ -60,8 +60,7 @@ fn a_killed_soak_goes_on_and_the_time_between_is_a_gap() {
         "-o",
         "a.pitot",
     ];
-    let mut lab =
-        Running(soak(dir.path(), &arguments).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap());
+    let mut lab = silent(soak(dir.path(), &arguments));
     with_intervals(&path, 4);
     let mut started = children(lab.0.id(), "serve");
     started.extend(children(lab.0.id(), "load"));

@@ -59,7 +59,7 @@ impl Plan {
         self.faults.iter().any(|fault| find(&fault.kind).is_some_and(|fault| fault.aim == Aim::Names))
     }
 
-    /// What a load is told so that faults can be judged by it; how long it waits after an error only where it does not say so.
+    /// Options of a load so that faults can be judged by it. How long it waits after an error is among them unless it says so itself.
     pub(crate) fn load_options_for_faults(&self, has_back_off: bool) -> Vec<String> {
         if self.faults.is_empty() {
             return Vec::new();

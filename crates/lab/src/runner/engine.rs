@@ -1,8 +1,7 @@
-//! The one way to run a plan: a request says what is measured and where, a run measures what its file lacks, and events tell of
-//! it.
+//! The one way to run a plan. A request says what to measure and where. A run measures what its file lacks, and reports it in
+//! events.
 //!
-//! Where makes the difference of who carries repetitions out: the lab itself on a machine, or others, part by part
-//! ([`Carrier`]). What is there already, what is recorded and what is told is the same.
+//! The place decides who carries repetitions out: the lab itself on a machine, or others, part by part ([`Carrier`]). How a file is read, recorded and watched is the same for both.
 
 use std::path::Path;
 use std::time::{Instant, SystemTime};

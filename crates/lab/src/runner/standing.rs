@@ -282,7 +282,7 @@ impl StandingServer<'_> {
         Some(reason)
     }
 
-    /// What loads with this command line are told besides, so that faults can be judged by them.
+    /// Options that a load with this command line gets besides, so that faults can be judged by it.
     pub fn load_options_for_faults(&self, argv: &[String]) -> Vec<String> {
         let says_it = |word: &String| word.split('=').next() == Some("--back-off");
         self.plan.load_options_for_faults(argv.iter().any(says_it))

@@ -13,7 +13,7 @@ use crate::client::outgoing::Outgoing;
 use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload, SessionInfo};
 use crate::client::request::RequestSpec;
 use crate::client::session::{
-    Answer, Form, LENGTH, Names, Play, Scripts, SessionConn, Template, Turn, has_numbers,
+    Answer, Form, InTurn, LENGTH, Names, Play, Scripts, SessionConn, Template, has_numbers,
 };
 use crate::client::url::Url;
 
@@ -150,12 +150,11 @@ impl ClientProtocol for Sessions {
     fn connect(&self) -> Box<dyn ClientConn> {
         let Compiled { scripts, steps, jar } = &self.0;
         Box::new(SessionHttpConn {
-            play: Play::new(Arc::clone(scripts)),
+            sessions: InTurn::new(Arc::clone(scripts)),
             steps: Arc::clone(steps),
             first_jar: jar.clone(),
             jar: jar.clone(),
             reader: Reader::new(),
-            answer: Answer::default(),
             status: 0,
             scratch: Vec::new(),
         })
@@ -175,13 +174,12 @@ impl ClientProtocol for Sessions {
 }
 
 struct SessionHttpConn {
-    play: Play,
+    sessions: InTurn,
     steps: Arc<[Step]>,
     first_jar: Jar,
     /// Of the present session.
     jar: Jar,
     reader: Reader,
-    answer: Answer,
     status: u16,
     scratch: Vec<u8>,
 }
@@ -205,10 +203,10 @@ impl ClientConn for SessionHttpConn {
     }
 
     fn request(&mut self, draw: Draw, out: &mut Outgoing) -> Tag {
-        if self.play.is_between() {
+        if self.sessions.play.is_between() {
             self.jar = self.first_jar.clone();
         }
-        let number = self.play.next(draw);
+        let number = self.sessions.play.next(draw);
         let step = &self.steps[usize::from(number)];
         let cookies = !step.own_cookies && !self.jar.is_empty();
         match step.fixed {
@@ -221,7 +219,7 @@ impl ClientConn for SessionHttpConn {
             }
             None => {
                 let mut body = std::mem::take(&mut self.scratch);
-                step.write(self.play.values(), cookies.then_some(&self.jar), &mut body, out);
+                step.write(self.sessions.play.values(), cookies.then_some(&self.jar), &mut body, out);
                 out.bytes(b"\r\n");
                 out.bytes(&body);
                 self.scratch = body;
@@ -239,8 +237,8 @@ impl ClientConn for SessionHttpConn {
             step: number as u16,
             head_only: step.head_only,
             path: step.fixed.map_or(b"/", |fixed| path(fixed.bytes)),
-            play: &mut self.play,
-            answer: &mut self.answer,
+            play: &mut self.sessions.play,
+            answer: &mut self.sessions.answer,
             jar: &mut self.jar,
             status: &mut self.status,
         };
@@ -255,30 +253,15 @@ impl ClientConn for SessionHttpConn {
     }
 
     fn session(&mut self) -> Option<&mut dyn SessionConn> {
-        Some(self)
+        Some(&mut self.sessions)
     }
 }
 
 impl SessionHttpConn {
     fn reply(&mut self, step: u16) -> Reply {
-        let verdict = self.play.answered(&mut self.answer, step);
+        let verdict = self.sessions.answered(step);
         let (persists, content) = (self.reader.persists(), self.reader.content());
         Reply { verdict, status: self.status, persists, content }
-    }
-}
-
-impl SessionConn for SessionHttpConn {
-    fn room(&self) -> u16 {
-        self.play.room()
-    }
-
-    fn turn(&mut self) -> Turn {
-        self.play.turn()
-    }
-
-    fn abandon(&mut self) -> Option<u16> {
-        self.answer.abandon();
-        self.play.abandon(None)
     }
 }
 

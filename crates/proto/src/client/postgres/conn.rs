@@ -9,7 +9,7 @@ use super::sqlstate;
 use crate::client::exchange::{Draw, Fault, Opening, Progress, Received, Reply, Tag, Verdict};
 use crate::client::outgoing::Outgoing;
 use crate::client::protocol::ClientConn;
-use crate::client::session::{Answer, Play, SessionConn, Turn, Values};
+use crate::client::session::{InTurn, SessionConn, Values};
 
 /// What ends a transaction in which a statement of a script has failed: `ROLLBACK` as a simple query.
 const ROLLBACK: &[u8] = b"Q\0\0\0\x0dROLLBACK\0";
@@ -35,8 +35,7 @@ pub(super) struct PostgresConn {
 /// How far a connection is in the present script.
 #[derive(Debug)]
 struct Script {
-    play: Play,
-    answer: Answer,
+    sessions: InTurn,
     /// The last reply has left a transaction open.
     in_transaction: bool,
     /// A connection was lost with one.
@@ -59,8 +58,7 @@ impl PostgresConn {
         let script = match &run.plays {
             Plays::Requests(_) => None,
             Plays::Scripts(scripts) => Some(Script {
-                play: Play::new(Arc::clone(scripts)),
-                answer: Answer::default(),
+                sessions: InTurn::new(Arc::clone(scripts)),
                 in_transaction: false,
                 lost: false,
                 rolling_back: false,
@@ -199,7 +197,7 @@ impl Script {
         };
         let left_open = (at_the_end && self.in_transaction).then_some("transaction-left-open");
         if let Some(name) = lost.or(found).or(left_open) {
-            self.play.refuse(&mut self.answer, name);
+            self.sessions.play.refuse(&mut self.sessions.answer, name);
             self.rolling_back = self.in_transaction;
         }
         self.rolling_back
@@ -207,7 +205,7 @@ impl Script {
 
     fn reply(&mut self, tag: Tag, persists: bool, content: u64) -> Progress {
         self.in_transaction &= !std::mem::take(&mut self.rolling_back);
-        let verdict = self.play.answered(&mut self.answer, tag.0 as u16);
+        let verdict = self.sessions.answered(tag.0 as u16);
         Progress::Reply(Reply { verdict, status: 0, persists, content })
     }
 }
@@ -227,7 +225,7 @@ impl ClientConn for PostgresConn {
         let (rows_all, mut script) = (self.rows_all, self.script.take());
         if let Some(script) = &mut script {
             // A script outlives its connection, and a transaction does not.
-            script.lost |= script.in_transaction && !script.play.is_between();
+            script.lost |= script.in_transaction && !script.sessions.play.is_between();
             (script.in_transaction, script.rolling_back) = (false, false);
         }
         *self = PostgresConn { rows_all, script, ..PostgresConn::new(Arc::clone(&self.run)) };
@@ -238,8 +236,8 @@ impl ClientConn for PostgresConn {
     fn request(&mut self, draw: Draw, out: &mut Outgoing) -> Tag {
         let (tag, values) = match (&self.run.plays, &mut self.script) {
             (Plays::Scripts(_), Some(script)) => {
-                script.lost &= !script.play.is_between();
-                (Tag(u32::from(script.play.next(draw))), script.play.values())
+                script.lost &= !script.sessions.play.is_between();
+                (Tag(u32::from(script.sessions.play.next(draw))), script.sessions.play.values())
             }
             (Plays::Scripts(_), None) => (Tag(0), Values::of(draw)),
             (Plays::Requests(choice), _) => (choice.next(draw), Values::of(draw)),
@@ -277,25 +275,10 @@ impl ClientConn for PostgresConn {
     }
 
     fn session(&mut self) -> Option<&mut dyn SessionConn> {
-        self.script.as_mut().map(|script| script as &mut dyn SessionConn)
+        self.script.as_mut().map(|script| &mut script.sessions as &mut dyn SessionConn)
     }
 
     fn counts(&self) -> Vec<(&'static str, u64)> {
         vec![("rows", self.rows_all)]
-    }
-}
-
-impl SessionConn for Script {
-    fn room(&self) -> u16 {
-        self.play.room()
-    }
-
-    fn turn(&mut self) -> Turn {
-        self.play.turn()
-    }
-
-    fn abandon(&mut self) -> Option<u16> {
-        self.answer.abandon();
-        self.play.abandon(None)
     }
 }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::conn::Turn;
+use super::conn::{SessionConn, Turn};
 use super::scripts::{Scripts, Why};
 use super::template::Values;
 use crate::client::exchange::{Draw, Verdict};
@@ -39,6 +39,40 @@ pub(in crate::client) struct Answer {
     /// What it lacks, and the part of its body that has come, where a value is looked for in it.
     why: Option<Why>,
     body: Vec<u8>,
+}
+
+/// The sessions of a connection whose replies come one after the other.
+#[derive(Debug)]
+pub(in crate::client) struct InTurn {
+    pub(in crate::client) play: Play,
+    /// The reply that is awaited.
+    pub(in crate::client) answer: Answer,
+}
+
+impl InTurn {
+    pub(in crate::client) fn new(scripts: Arc<Scripts>) -> InTurn {
+        InTurn { play: Play::new(scripts), answer: Answer::default() }
+    }
+
+    /// As [`Play::answered`].
+    pub(in crate::client) fn answered(&mut self, step: u16) -> Verdict {
+        self.play.answered(&mut self.answer, step)
+    }
+}
+
+impl SessionConn for InTurn {
+    fn room(&self) -> u16 {
+        self.play.room()
+    }
+
+    fn turn(&mut self) -> Turn {
+        self.play.turn()
+    }
+
+    fn abandon(&mut self) -> Option<u16> {
+        self.answer.abandon();
+        self.play.abandon(None)
+    }
 }
 
 impl Play {
