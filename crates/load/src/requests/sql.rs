@@ -226,10 +226,11 @@ impl<'a> Script<'a> {
                 Err(self.open("text in quotes", &char::from(*quote).to_string()))
             }
             Some(b'$') if !before.ends_with(is_of_word) => {
-                let tag = rest[1..].find(|c| !is_of_word(c)).map_or("", |end| &rest[..end + 2]);
-                if !tag.ends_with('$') || tag[1..].starts_with(|c: char| c.is_ascii_digit()) {
+                let Some((name, _)) = rest[1..].split_once('$') else { return Ok(0) };
+                if !name.chars().all(is_of_word) || name.starts_with(|c: char| c.is_ascii_digit()) {
                     return Ok(0);
                 }
+                let tag = &rest[..name.len() + 2];
                 match rest[tag.len()..].find(tag) {
                     Some(at) => Ok(at + 2 * tag.len()),
                     None => Err(self.open("text in dollar quotes", tag)),
@@ -442,6 +443,8 @@ fn pause(text: &str) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn script(text: &str) -> Result<SessionSpec, Flaw> {
@@ -481,6 +484,20 @@ mod tests {
             ),
             ["SELECT ';', E'\\';', \"a;b\"", "DO $x$ BEGIN; END $x$", "SELECT $$;$$ -- last;\n, (SELECT 1;)"]
         );
+        // A dollar that opens no quotes, before anything.
+        assert_eq!(
+            statements("SELECT $1, $é;$\u{feff};$é$;$é$, a$b;$"),
+            ["SELECT $1, $é", "$\u{feff}", "$é$;$é$, a$b", "$"]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "(\\PC|[-$'\"*/\\\\:;{}()eE\\u{feff}\n]){0,40}") {
+            if let Ok(session) = script(&text) {
+                prop_assert!(!session.steps.is_empty());
+            }
+        }
     }
 
     #[test]
