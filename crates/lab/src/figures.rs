@@ -5,7 +5,7 @@ use pitot_results::VerdictKind;
 use crate::metric::Metric;
 use crate::plan::{Measure, Plan};
 use crate::record::{CellRecord, Repetition, Slice};
-use crate::statistics::{Samples, apart_log_ratio, generation_log_ratio};
+use pitot_stats::{Samples, apart_log_ratio, generation_log_ratio};
 
 impl CellRecord {
     /// The figures of a metric (see [`METRICS`](crate::METRICS)) with their blocks, from all repetitions that did

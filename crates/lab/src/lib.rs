@@ -21,7 +21,6 @@ pub mod runfile;
 mod runner;
 pub mod secrets_file;
 mod self_check;
-pub mod statistics;
 mod suites;
 pub mod tune;
 mod units;
@@ -51,5 +50,4 @@ pub use runner::{
     Step, Ways, Where, Work, check_part, prepare, prepare_part, push, run, serve_agent,
 };
 pub use self_check::SelfCheck;
-pub use statistics::Statistic;
 pub use suites::{SUITES, Suite, suite};

@@ -1,7 +1,7 @@
 //! Whether the lab finds the differences that exist and no others: A/A comparisons and power, judged as in any run.
 
-use crate::statistics::judge;
 use crate::{CellRecord, Levels, REPLICATE_FACTOR, Run, metric};
+use pitot_stats::judge;
 
 /// A/A comparisons that may declare a difference, of forty: one of twenty is what 95% certainty allows.
 const FALSE_ALARM_SHARE_MAX: f64 = 2.0 / 40.0;
@@ -69,7 +69,7 @@ impl SelfCheck {
         let plain = Levels(vec![(crate::SERVER_FACTOR.to_owned(), vec!["plain".to_owned()])]);
         let cells = run.cells.iter().filter(|c| plain.matches(&c.factors));
         let figures: Vec<f64> = cells.flat_map(|c| c.figures(cost)).map(|(_, ns)| ns).collect();
-        crate::statistics::median(&figures)
+        pitot_stats::median(&figures)
     }
 
     /// True if the lab passes.
@@ -96,7 +96,7 @@ impl std::fmt::Display for SelfCheck {
             )?;
         }
         if self.slowed > 0 {
-            let slower = (crate::statistics::median(&self.slowed_ratios).unwrap_or(1.0) - 1.0) * 100.0;
+            let slower = (pitot_stats::median(&self.slowed_ratios).unwrap_or(1.0) - 1.0) * 100.0;
             writeln!(
                 f,
                 "power: {} of {} comparisons find the server that is slower by {slower:.1}% (at least {} must)",

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use pitot_lab::statistics::median;
 use pitot_lab::{CellRecord, Repetition, Unit};
 use pitot_results::Latency;
+use pitot_stats::median;
 use serde_json::Value;
 
 use crate::number::{count, figure, plain};

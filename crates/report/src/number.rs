@@ -1,9 +1,9 @@
 //! Figures as people read them: three significant digits, one unit for a figure and its interval.
 
-use pitot_lab::statistics::Estimate;
 use pitot_lab::{Metric, Unit};
 /// A count as people read it: `12,345`.
 pub(crate) use pitot_meter::units::grouped as count;
+use pitot_stats::Estimate;
 
 /// A divisor and its unit.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -6,8 +6,8 @@ use crate::method::coverage;
 use crate::number::{figure_of, percent, spread};
 use crate::phrase::{Tone, ratio, tone};
 use pitot_lab::metric;
-use pitot_lab::statistics::{Comparison, Decision, MEDIAN_REPETITIONS_MIN};
 use pitot_lab::{METRICS, Metric, VerdictKind};
+use pitot_stats::{Comparison, Decision, MEDIAN_REPETITIONS_MIN};
 
 /// The results, cell by cell.
 #[derive(Clone, Debug)]

@@ -171,7 +171,7 @@ fn intervals_of_six_repetitions_are_not_said_to_cover_more_than_they_do() {
     assert!(text.contains("[ ] 96.9% interval of the median"), "{text}");
     assert!(text.contains("covers the true median in 96.9% of runs"), "{text}");
     let mut mean = written(&SMALL);
-    mean.plan.statistic = pitot_lab::Statistic::TrimmedMean(1);
+    mean.plan.statistic = pitot_stats::Statistic::TrimmedMean(1);
     assert!(render(&mean, Format::Markdown).contains("[ ] nominal 95% interval"));
 }
 
@@ -541,7 +541,7 @@ fn a_pair_has_one_ratio_wherever_it_is_printed() {
 #[test]
 fn a_statistic_that_takes_more_repetitions_says_how_many() {
     let mut run = written(&Fixture { repetitions: 2, ..SMALL });
-    run.plan.statistic = pitot_lab::Statistic::TrimmedMean(1);
+    run.plan.statistic = pitot_stats::Statistic::TrimmedMean(1);
     let text = render(&run, Format::Markdown);
     assert!(
         text.contains("so it takes 3 repetitions, and this run has 2: run it with `--repetitions 3`"),

@@ -8,7 +8,7 @@ use super::contenders::{CONTENDERS, Contender, REFERENCE, may_be_advised};
 use crate::metric::{Better, Metric, named};
 use crate::plan::SERVER_FACTOR;
 use crate::record::{CellRecord, Run};
-use crate::statistics::{Comparison, Decision, Samples, judge, median};
+use pitot_stats::{Comparison, Decision, Samples, judge, median};
 
 const THROUGHPUT: &Metric = named("throughput");
 const CPU: &Metric = named("cpu-per-request");

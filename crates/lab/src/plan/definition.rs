@@ -12,8 +12,8 @@ use super::published::{Exclusion, Published};
 use super::server::{Helper, PlanFile, Program, ServerSpec};
 use super::soak::SoakPlan;
 use super::value::Settings;
-use crate::statistics::Statistic;
 use pitot_host::demand::Subject;
+use pitot_stats::Statistic;
 
 /// A plan, checked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

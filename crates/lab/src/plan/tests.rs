@@ -1,6 +1,6 @@
 use super::*;
-use crate::statistics::Statistic;
 use crate::{Catalog, ImpossibleOption, ImpossiblePair, ModelWord, OptionWord, ProgramWord, ProtocolWord};
+use pitot_stats::Statistic;
 
 pub(crate) fn catalog() -> Catalog {
     let words = |list: &[&str]| list.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>();

@@ -2,7 +2,7 @@
 
 use crate::metric;
 use crate::record::CellRecord;
-use crate::statistics::{Samples, judge};
+use pitot_stats::{Samples, judge};
 
 use super::prepare::Prepared;
 use super::slices::families;

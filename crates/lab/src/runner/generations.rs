@@ -6,7 +6,7 @@ use pitot_results::Failure;
 
 use crate::plan::Measure;
 use crate::record::{Repetition, RunState};
-use crate::statistics::{Random, generations_needed};
+use pitot_stats::{Random, generations_needed};
 
 use super::decided::undecided;
 use super::event::Step;

@@ -7,7 +7,7 @@ use pitot_results::under_way::{is_idle, limits};
 use pitot_results::{MISSED_SHARE_MAX, RETRANSMIT_SHARE_MAX, VerdictKind, is_client_at_limit};
 
 use crate::record::{NEITHER_BUSY, Resources, Slice, Verdict};
-use crate::statistics::median;
+use pitot_stats::median;
 
 use super::evidence::{Evidence, Figures, Names, weigh};
 use super::under_way::Looks;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalog::Catalog;
 use crate::plan::{Cell, FactorLevel, KERNEL_FACTOR, Measure, Plan, REPLICATE_FACTOR, changes_host, expand};
-use crate::statistics::Random;
+use pitot_stats::Random;
 
 use super::prepare::{Prepared, limits};
 use super::slices::{Group, Member, families};

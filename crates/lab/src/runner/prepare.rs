@@ -11,11 +11,11 @@ use crate::plan::{
     Program, REPLICATE_FACTOR, RESOLVER, SERVER_FACTOR, ServerSpec, SkipKind, SkipRecord, expand, label,
 };
 use crate::runfile::masked::levels;
-use crate::statistics::MEDIAN_REPETITIONS_MIN;
 use pitot_host::demand::{Facts, Finding, findings, refusal, strictest};
 use pitot_host::journal::{self, Wanted};
 use pitot_host::setting::{Change, file_system_of};
 use pitot_host::{CpuSplit, Machine, split_cpus};
+use pitot_stats::MEDIAN_REPETITIONS_MIN;
 
 use super::demand::demand;
 use super::settling::rule as settling_rule;

@@ -10,7 +10,7 @@
 
 use serde::Serialize;
 
-use crate::statistics::{ALPHA, Interval, LEVEL, hodges_lehmann, holm, signed_rank, signed_rank_interval};
+use pitot_stats::{ALPHA, Interval, LEVEL, hodges_lehmann, holm, signed_rank, signed_rank_interval};
 
 /// How often estimates of several effects are refined by each other; they have settled to four digits by then.
 const REFINEMENTS: usize = 8;

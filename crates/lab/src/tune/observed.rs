@@ -3,8 +3,8 @@
 use crate::metric::{Better, Metric};
 use crate::plan::SETTINGS_FACTOR;
 use crate::record::{CellRecord, Repetition, Run};
-use crate::statistics::trimmed_mean;
 use pitot_results::VerdictKind;
+use pitot_stats::trimmed_mean;
 
 /// The logarithm of the figure of a set of settings in a generation, turned so that more is better: the mean over the cells of the
 /// plan, which makes an effect the geometric mean of what it is in each of them. None if one of them has no figure there.

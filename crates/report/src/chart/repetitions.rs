@@ -9,7 +9,7 @@ use crate::number::{figure, figure_of, figure_with_spread};
 use crate::scene::{Anchor, Figure, Ink, Mark, Pane, Scene, Size, Stop};
 use crate::text::capital;
 use pitot_lab::Better;
-use pitot_lab::statistics::Estimate;
+use pitot_stats::Estimate;
 
 pub(super) const CHART: Chart = Chart {
     name: "repetitions",

@@ -11,8 +11,8 @@ use crate::phrase::{shown_to_exceed, superlative, versus};
 use crate::text::{capital, list, s, sentence};
 use pitot_lab::metric::Section;
 use pitot_lab::metric::named;
-use pitot_lab::statistics::{Decision, Estimate, Statistic};
 use pitot_lab::{Better, METRICS, Metric};
+use pitot_stats::{Decision, Estimate, Statistic};
 
 const CPU: &Metric = named("cpu-per-request");
 

@@ -103,7 +103,10 @@ fn nothing(a: &Analysis<'_>) -> String {
     if a.sure().next().is_none() {
         let why = match unsure(a) {
             Some(_) => "a drift that doubles a figure would not have been seen".to_owned(),
-            None => format!("no figure has the {} intervals that a trend takes", pitot_drift::INTERVALS_MIN),
+            None => format!(
+                "no figure has the {} intervals that a trend takes",
+                pitot_stats::drift::INTERVALS_MIN
+            ),
         };
         return format!("too short to tell: in {length} {why}");
     }

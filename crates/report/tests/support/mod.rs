@@ -4,12 +4,12 @@ use std::path::Path;
 
 use pitot_host::{Fact, Fingerprint};
 use pitot_lab::runfile::{NewCell, NewRun};
-use pitot_lab::statistics::Random;
 use pitot_lab::{
     CpuSample, Factor, FactorLevel, Levels, LoadResult, Measure, Plan, Published, PublishedValue, Repetition,
     Resources, Run, RunState, RunWriter, Sample, SkipRecord, TreeSample, Value, Verdict, VerdictKind,
 };
 use pitot_meter::{Histogram, Nanos};
+use pitot_stats::Random;
 use serde_json::json;
 
 /// The run of a fixture, by way of a file.
@@ -65,11 +65,6 @@ impl Server {
         };
         Server { cpu_ns, user_share, peak_rps, droop, tail, memory }
     }
-}
-
-/// A value of the standard normal distribution.
-pub fn normal(random: &mut Random) -> f64 {
-    (-2.0 * (1.0 - random.unit()).ln()).sqrt() * (std::f64::consts::TAU * random.unit()).cos()
 }
 
 fn factors(server: &str, connections: u32) -> Vec<FactorLevel> {
@@ -185,7 +180,7 @@ impl Fixture {
         let mut random = Random::new(self.seed);
         let mut position = 0;
         for block in 0..self.repetitions {
-            let drift = 1.0 + 0.03 * normal(&mut random);
+            let drift = 1.0 + 0.03 * random.normal();
             for (cell, new) in cells.iter().enumerate() {
                 let repetition = self.repetition(&mut random, drift, block, position, &new.factors);
                 writer.record(cell, &repetition).unwrap();
@@ -210,7 +205,7 @@ impl Fixture {
     ) -> Repetition {
         let server = Server::of(&factors[0].level);
         let connections = factors[1].number.unwrap();
-        let noise = drift * (1.0 + 0.015 * normal(random));
+        let noise = drift * (1.0 + 0.015 * random.normal());
         let crowd = connections.log10();
         let busy =
             (1.0 - (-connections / 12.0).exp()) * (1.0 - server.droop * (crowd - 1.0).max(0.0).powi(2) / 2.6);
@@ -287,7 +282,7 @@ impl Fixture {
             } else {
                 1.0
             };
-            histogram.record(Nanos((middle * tail * (0.18 * normal(random)).exp()) as u64));
+            histogram.record(Nanos((middle * tail * (0.18 * random.normal()).exp()) as u64));
         }
         let at = |q: f64| histogram.at(q).0;
         let object = json!({
@@ -315,8 +310,8 @@ fn samples(random: &mut Random, cpu_s: f64, memory: f64) -> Vec<Sample> {
         .map(|i| {
             let loaded = (3..14).contains(&i);
             if loaded {
-                server_ns += (cpu_s.min(1.0) * 1e8 * (1.0 + 0.02 * normal(random))) as u64;
-                load_ns += (0.7e8 * (1.0 + 0.03 * normal(random))) as u64;
+                server_ns += (cpu_s.min(1.0) * 1e8 * (1.0 + 0.02 * random.normal())) as u64;
+                load_ns += (0.7e8 * (1.0 + 0.03 * random.normal())) as u64;
             }
             let tree = |cpu_ns: u64| TreeSample {
                 processes: 1,

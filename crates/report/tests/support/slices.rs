@@ -1,9 +1,9 @@
 //! A made-up run that was measured in slices.
 
-use pitot_lab::statistics::Random;
 use pitot_lab::{CellRecord, Measure, Run, Slice};
+use pitot_stats::Random;
 
-use crate::support::{Fixture, SMALL, normal, written};
+use crate::support::{Fixture, SMALL, written};
 
 /// How a run is measured in slices, and how noisy that is.
 #[derive(Clone, Copy)]
@@ -49,12 +49,12 @@ pub fn sliced(fixture: &Fixture, how: Slicing) -> Run {
     for cell in run.cells.iter_mut().chain(&mut run.controls) {
         cell.measure = Measure::Slices;
         for repetition in &mut cell.repetitions {
-            let rate = (how.rate_noise * normal(&mut random)).exp();
+            let rate = (how.rate_noise * random.normal()).exp();
             let rate = if cell.control_of.is_some() { rate * how.twin } else { rate };
             let load = repetition.load.as_mut().unwrap();
             let used = repetition.resources.as_mut().unwrap();
             let cpu_ns =
-                used.server_cpu_s / load.throughput_rps * 1e9 * (how.cpu_noise * normal(&mut random)).exp();
+                used.server_cpu_s / load.throughput_rps * 1e9 * (how.cpu_noise * random.normal()).exp();
             load.throughput_rps *= rate;
             used.steal_s = 0.04;
             used.server_cpu_s = cpu_ns * load.throughput_rps / 1e9;
@@ -65,7 +65,7 @@ pub fn sliced(fixture: &Fixture, how: Slicing) -> Run {
                     let other = order[(own + number as usize) % order.len()];
                     let predecessor = if number % 2 == 0 { first } else { other };
                     let carried = if predecessor == first { how.after_first } else { 1.0 };
-                    let jitter = (0.01 * normal(&mut random)).exp();
+                    let jitter = (0.01 * random.normal()).exp();
                     let requests = load.throughput_rps * 0.04 * carried * jitter;
                     Slice {
                         round: number / 2,

@@ -3,7 +3,7 @@
 use crate::plan::levels::Levels;
 use crate::plan::server::{PlanFile, Ready};
 use crate::plan::source::{Item, PlanError, Section};
-use crate::statistics::Statistic;
+use pitot_stats::Statistic;
 
 use super::known::Known;
 use super::levels::{Strict, levels};

@@ -3,7 +3,7 @@
 use crate::catalog::Catalog;
 use crate::plan::server::{FileContent, PlanFile, Ready};
 use crate::plan::source::{Item, PlanError};
-use crate::statistics::Statistic;
+use pitot_stats::Statistic;
 
 /// The name of a metric.
 pub(super) fn metric(item: &Item<'_>, catalog: &Catalog) -> Result<String, PlanError> {
