@@ -20,11 +20,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use pitot_lab::database::check_owner;
-use pitot_lab::{
-    Catalog, Outcome, Place, Run as RunFile, RunState, SelfCheck, VerdictKind, Where, shortened,
-    skips_by_reason,
-};
+use pitot_lab::{Outcome, Place, Run as RunFile, RunState, SelfCheck, VerdictKind, Where};
 use pitot_meter::units::counted;
+use pitot_plan::{Catalog, shortened, skips_by_reason};
 use pitot_results::Failure;
 
 use crate::catalog::catalog;

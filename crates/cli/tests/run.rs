@@ -281,7 +281,7 @@ fn another_process_on_the_servers_cpu_makes_a_cell_noisy() {
 #[test]
 fn nginx_is_a_cell_beside_the_built_in_servers() {
     // The suite itself, with less time for each of its cells.
-    let suite = pitot_lab::suite("nginx").unwrap().text;
+    let suite = pitot_plan::suite("nginx").unwrap().text;
     let shorter = [
         ("\ngenerations = 20\n", "\ngenerations = 1\n"),
         ("\nwarmup = \"150ms\"\n", "\nwarmup = \"50ms\"\n"),

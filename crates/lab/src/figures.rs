@@ -3,8 +3,8 @@
 use pitot_results::VerdictKind;
 
 use crate::metric::Metric;
-use crate::plan::{Measure, Plan};
 use crate::record::{CellRecord, Repetition, Slice};
+use pitot_plan::{Measure, Plan};
 use pitot_stats::{Samples, apart_log_ratio, generation_log_ratio};
 
 impl CellRecord {

@@ -8,37 +8,23 @@
 #![forbid(unsafe_code)]
 
 pub mod advise;
-mod catalog;
 pub mod database;
 mod figures;
 pub mod kept;
 pub mod metric;
 mod monitor;
-mod plan;
 mod procfs;
 mod record;
 pub mod runfile;
 mod runner;
 pub mod secrets_file;
 mod self_check;
-mod suites;
 pub mod tune;
-mod units;
 
-pub use catalog::{
-    Catalog, ImpossibleOption, ImpossiblePair, ModelWord, OptionWord, ProgramWord, ProtocolWord, TargetWord,
-};
 pub use metric::{Better, METRICS, Metric, Unit};
 pub use pitot_fault as fault;
 pub use pitot_results::load::{LoadResult, OwnCpu, Storm, Window};
 pub use pitot_results::{Latency, VerdictKind, receipts};
-pub use plan::{
-    AS_FOUND, Cell, CellServer, Exclusion, External, Factor, FactorLevel, FileContent, Foreign,
-    GVISOR_KERNEL, HOST_KERNEL, Helper, HostLimits, KERNEL_FACTOR, KernelUse, Levels, Measure, Order,
-    Placement, Plan, PlanError, PlanFile, Program, Published, PublishedValue, REPLICATE_FACTOR, Ready,
-    Replies, SERVER_FACTOR, SETTINGS_FACTOR, ServerSpec, SettingSet, Settings, SkipKind, SkipRecord,
-    SoakPlan, Takes, TargetUse, Value, expand, plan_schema, shortened, skips_by_reason, with_change,
-};
 pub use record::{
     CellRecord, CpuSample, HostRecord, Lifetime, Repetition, Resources, Run, RunInfo, RunState, Sample,
     Slice, TreeSample, Verdict,
@@ -50,4 +36,3 @@ pub use runner::{
     Step, Ways, Where, Work, check_part, prepare, prepare_part, push, run, serve_agent,
 };
 pub use self_check::SelfCheck;
-pub use suites::{SUITES, Suite, suite};

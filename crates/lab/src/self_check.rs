@@ -1,6 +1,7 @@
 //! Whether the lab finds the differences that exist and no others: A/A comparisons and power, judged as in any run.
 
-use crate::{CellRecord, Levels, REPLICATE_FACTOR, Run, metric};
+use crate::{CellRecord, Run, metric};
+use pitot_plan::{Levels, REPLICATE_FACTOR};
 use pitot_stats::judge;
 
 /// A/A comparisons that may declare a difference, of forty: one of twenty is what 95% certainty allows.
@@ -66,7 +67,7 @@ impl SelfCheck {
     /// The CPU time that a reply of the plain server took in a run, nanoseconds: the base of the 5%.
     pub fn plain_cpu_ns(run: &Run) -> Option<f64> {
         let cost = metric::find("cpu-per-request")?;
-        let plain = Levels(vec![(crate::SERVER_FACTOR.to_owned(), vec!["plain".to_owned()])]);
+        let plain = Levels(vec![(pitot_plan::SERVER_FACTOR.to_owned(), vec!["plain".to_owned()])]);
         let cells = run.cells.iter().filter(|c| plain.matches(&c.factors));
         let figures: Vec<f64> = cells.flat_map(|c| c.figures(cost)).map(|(_, ns)| ns).collect();
         pitot_stats::median(&figures)
@@ -81,7 +82,7 @@ impl SelfCheck {
 
 /// The level of the factor `server`.
 fn server_of(cell: &CellRecord) -> &str {
-    cell.level(crate::SERVER_FACTOR).map_or("", |level| &level.level)
+    cell.level(pitot_plan::SERVER_FACTOR).map_or("", |level| &level.level)
 }
 
 impl std::fmt::Display for SelfCheck {

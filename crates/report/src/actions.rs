@@ -107,7 +107,7 @@ fn database_share(cell: &CellRecord, step: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pitot_lab::Measure;
+    use pitot_plan::Measure;
     use pitot_results::load::{LoadResult, SessionResult, StepResult};
 
     #[test]

@@ -5,7 +5,7 @@ use crate::analysis::{Analysis, factor_title};
 use crate::number::{percent, span};
 use crate::text::s;
 use pitot_host::Fingerprint;
-use pitot_lab::{Measure, Order};
+use pitot_plan::{Measure, Order};
 use pitot_stats::{MEDIAN_REPETITIONS_MIN, Statistic, generations_needed, repetitions_needed};
 
 /// The facts at the head of a report: what, where, when.

@@ -3,7 +3,8 @@
 use crate::analysis::{Analysis, Cell, levels_words};
 use crate::text::capital;
 use pitot_lab::metric::recorded;
-use pitot_lab::{CellRecord, Metric, Published, PublishedValue, Unit};
+use pitot_lab::{CellRecord, Metric, Unit};
+use pitot_plan::{Published, PublishedValue};
 
 /// The figures of one publication in one metric.
 #[derive(Debug)]

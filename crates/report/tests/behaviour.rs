@@ -2,7 +2,8 @@
 
 mod support;
 
-use pitot_lab::{Levels, Run, VerdictKind};
+use pitot_lab::{Run, VerdictKind};
+use pitot_plan::Levels;
 use pitot_report::{Format, Gate, GateOutcome, compare, compare_within, render, render_comparison};
 use support::{Fixture, SMALL, written};
 
@@ -932,7 +933,7 @@ fn a_server_that_answers_with_less_than_the_others_is_not_ranked_and_said_to() {
         "{text}"
     );
     assert!(text.contains("They are not ranked."), "{text}");
-    run.plan.replies = pitot_lab::Replies::MayDiffer;
+    run.plan.replies = pitot_plan::Replies::MayDiffer;
     assert_eq!(json(&run)["answer"].as_str().unwrap(), fair);
 }
 
@@ -971,7 +972,7 @@ fn who_does_other_work_passes_no_gate_on_a_change() {
     // Who is slower though it does less is slower.
     let slower = with_baseline(run.clone(), "server", "loop+epoll-et");
     assert!(matches!(outcome(&slower, gate), GateOutcome::Met(_)));
-    run.plan.replies = pitot_lab::Replies::MayDiffer;
+    run.plan.replies = pitot_plan::Replies::MayDiffer;
     assert_eq!(outcome(&run, gate), GateOutcome::Passed);
     let mut run = fair.clone();
     for cell in run.cells.iter_mut().filter(|c| c.label().starts_with("loop")) {

@@ -2,7 +2,8 @@
 
 mod support;
 
-use pitot_lab::{FactorLevel, Run};
+use pitot_lab::Run;
+use pitot_plan::FactorLevel;
 use pitot_report::{Format, parts, render};
 use serde_json::Value;
 use support::{Fixture, SMALL, written};
@@ -99,7 +100,7 @@ fn every_format_names_what_was_asked() {
 fn loads_that_are_compared_with_each_other_do_not_divide_a_run() {
     let mut run = two_files();
     run.plan.baseline =
-        Some(pitot_lab::Levels(vec![("load.url".into(), vec!["http://{address}/1k".into()])]));
+        Some(pitot_plan::Levels(vec![("load.url".into(), vec!["http://{address}/1k".into()])]));
     assert!(parts(&run).is_empty());
     run.plan.baseline = None;
     run.cells.retain(|cell| cell.factors[0].level == "loop+epoll-et");
@@ -118,7 +119,7 @@ fn two_kernels() -> Run {
     under(&mut run, "planted");
     under(&mut other, "plain");
     run.cells.extend(other.cells);
-    run.plan.baseline = Some(pitot_lab::Levels(vec![("kernel".into(), vec!["plain".into()])]));
+    run.plan.baseline = Some(pitot_plan::Levels(vec![("kernel".into(), vec!["plain".into()])]));
     run
 }
 

@@ -4,7 +4,8 @@
 mod slices;
 mod support;
 
-use pitot_lab::{Measure, Run, RunState};
+use pitot_lab::{Run, RunState};
+use pitot_plan::Measure;
 use pitot_report::{Analysis, Format, Grade, answer, compare, findings, render, render_comparison, trust};
 use serde_json::Value;
 use slices::{QUIET, SLICED, Slicing, sliced};

@@ -5,8 +5,9 @@ use std::time::Instant;
 
 use pitot_host::split_cpus;
 use pitot_lab::advise::{Case, Contender, Wanted, plan_text};
-use pitot_lab::{Catalog, Guardian, Plan, Prepared, Run, Where, prepare};
+use pitot_lab::{Guardian, Prepared, Run, Where, prepare};
 use pitot_meter::Nanos;
+use pitot_plan::{Catalog, Plan};
 use pitot_results::Failure;
 use pitot_stats::generations_needed;
 

@@ -1,7 +1,8 @@
 //! What a run will be, in words, before it begins.
 
-use pitot_lab::{Measure, Prepared, shortened, skips_by_reason};
+use pitot_lab::Prepared;
 use pitot_meter::units::{counted, minutes};
+use pitot_plan::{Measure, shortened, skips_by_reason};
 use pitot_results::stderr;
 use pitot_stats::MEDIAN_REPETITIONS_MIN;
 

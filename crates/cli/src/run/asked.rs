@@ -1,6 +1,7 @@
 //! What is asked for, from the command line until it is carried out.
 
-use pitot_lab::{Plan, Prepared, Run as RunFile};
+use pitot_lab::{Prepared, Run as RunFile};
+use pitot_plan::Plan;
 
 use crate::plan_text::PlanText;
 

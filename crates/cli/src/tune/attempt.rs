@@ -5,8 +5,9 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::Args;
-use pitot_lab::{Catalog, Plan, Run, SettingSet, metric};
+use pitot_lab::{Run, metric};
 use pitot_meter::{Nanos, units};
+use pitot_plan::{Catalog, Plan, SettingSet};
 use pitot_report::{Tried, tried};
 use pitot_results::{Failure, VerdictKind};
 use serde_json::{Value, json};

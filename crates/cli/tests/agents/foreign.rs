@@ -2,7 +2,8 @@
 
 use std::net::{Ipv4Addr, TcpListener};
 
-use pitot_lab::{Measure, Run, RunState, VerdictKind};
+use pitot_lab::{Run, RunState, VerdictKind};
+use pitot_plan::Measure;
 
 use super::network::{PITOT, pitot};
 

@@ -31,7 +31,7 @@ fn a_command_runs_in_the_sandbox_and_a_plan_compares_it_with_the_host() {
     let run = Run::open(&dir.path().join("run.pitot")).unwrap();
     assert!(run.skips.iter().any(|skip| skip.factors[1].level == "loop+uring"), "{:?}", run.skips);
     for kernel in ["host", "gvisor"] {
-        let is_of = |levels: &[pitot_lab::FactorLevel]| {
+        let is_of = |levels: &[pitot_plan::FactorLevel]| {
             levels[0].level == kernel && levels[1].level == "loop+epoll-et"
         };
         let cell = run.cells.iter().find(|cell| is_of(&cell.factors)).unwrap();

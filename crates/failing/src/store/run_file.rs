@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use pitot_host::Fingerprint;
 use pitot_lab::runfile::{NewCell, NewRun};
-use pitot_lab::{Measure, Plan, Repetition, Run, RunState, RunWriter, Value};
+use pitot_lab::{Repetition, Run, RunState, RunWriter};
+use pitot_plan::{Measure, Plan, Value};
 
 use super::contract::{End, Say, Store, nothing};
 use super::sittings::sittings;

@@ -6,8 +6,8 @@ use pitot_results::under_way::is_idle;
 use super::case::Case;
 use super::contenders::{CONTENDERS, Contender, REFERENCE, may_be_advised};
 use crate::metric::{Better, Metric, named};
-use crate::plan::SERVER_FACTOR;
 use crate::record::{CellRecord, Run};
+use pitot_plan::SERVER_FACTOR;
 use pitot_stats::{Comparison, Decision, Samples, judge, median};
 
 const THROUGHPUT: &Metric = named("throughput");
@@ -290,8 +290,8 @@ fn simplest(cells: &[(&'static Contender, &CellRecord)]) -> &'static Contender {
 pub(super) mod tests {
     use super::*;
     use crate::advise::case::tests::plain;
-    use crate::plan::{FactorLevel, Measure, Plan};
     use crate::record::{Repetition, Resources, RunInfo, Verdict};
+    use pitot_plan::{FactorLevel, Measure, Plan};
 
     /// A server, perhaps a level of another factor, requests a second, and microseconds of CPU time for each.
     pub(in crate::advise) type Figures<'a> = (&'a str, Option<(&'a str, &'a str)>, f64, f64);

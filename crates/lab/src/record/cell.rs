@@ -4,7 +4,7 @@ use pitot_results::VerdictKind;
 
 use super::repetition::Repetition;
 use super::verdict::Verdict;
-use crate::plan::{FactorLevel, Measure, label};
+use pitot_plan::{FactorLevel, Measure, label};
 
 /// One cell: a combination of levels with its repetitions.
 #[derive(Clone, Debug)]

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use super::cell::CellRecord;
 use super::host::HostRecord;
-use crate::plan::{Levels, Measure, Plan, SkipRecord};
 use pitot_host::{Fingerprint, HostChange};
+use pitot_plan::{Levels, Measure, Plan, SkipRecord};
 use pitot_results::floor::FloorRequest;
 
 /// A whole run.

@@ -29,7 +29,6 @@
 mod carried;
 mod error;
 mod hosts;
-pub(crate) mod masked;
 mod read;
 mod schema;
 mod write;

@@ -8,14 +8,13 @@ use rusqlite::{Connection, Row};
 use serde::de::DeserializeOwned;
 
 use super::error::RunFileError;
-use super::masked::to_json;
 use super::schema;
-use crate::plan::{FactorLevel, Measure, Plan, SkipKind, SkipRecord};
 use crate::record::{
     CellRecord, CpuSample, Repetition, Resources, Run, RunInfo, RunState, Sample, Slice, TreeSample, Verdict,
 };
 use crate::{database, secrets_file};
 use pitot_host::Fingerprint;
+use pitot_plan::{FactorLevel, Measure, Plan, SkipKind, SkipRecord};
 
 impl Run {
     /// Reads a run file as a whole. It may be finished, interrupted, or still being written by another process; and it may come
@@ -39,7 +38,7 @@ impl Run {
     /// As [`open`](Self::open), or if its secrets are not beside it.
     pub fn open_to_resume(path: &Path) -> Result<Run, Failure> {
         let mut run = Run::open(path)?;
-        let mut plan = to_json(&run.plan);
+        let mut plan = run.plan.to_json();
         secrets_file::restore(path, &run.info.id, &mut plan)?;
         run.plan = serde_json::from_value(plan)
             .map_err(|e| RunFileError::Damaged(format!("the plan with its secrets: {e}")))?;

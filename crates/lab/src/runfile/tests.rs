@@ -8,7 +8,7 @@ use super::*;
 use crate::record::{CellRecord, Repetition, Resources, Run, RunState, Sample, TreeSample, Verdict};
 use pitot_host::Fingerprint;
 
-use crate::{Factor, FactorLevel, Measure, Plan, SkipKind, SkipRecord, Value};
+use pitot_plan::{Factor, FactorLevel, Measure, Plan, SkipKind, SkipRecord, Value};
 
 fn factors(server: &str, connections: i64) -> Vec<FactorLevel> {
     vec![FactorLevel::new("server", server), FactorLevel::new("load.connections", &connections.to_string())]
@@ -321,7 +321,7 @@ fn counterparts_differ_in_the_named_factor_only() {
     let path = dir.path().join("a.pitot");
     drop(create(&path));
     let mut run = Run::open(&path).unwrap();
-    run.plan.baseline = Some(crate::Levels(vec![("server".into(), vec!["fork".into()])]));
+    run.plan.baseline = Some(pitot_plan::Levels(vec![("server".into(), vec!["fork".into()])]));
     let of = |i: usize| run.baseline_of(&run.cells[i]).map(CellRecord::label);
     assert_eq!(of(0).as_deref(), Some("fork, 1"));
     assert_eq!(of(1).as_deref(), Some("fork, 1000"));

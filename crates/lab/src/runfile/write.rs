@@ -4,12 +4,13 @@ use pitot_results::secrets::Secrets;
 use rusqlite::{Connection, params};
 
 use super::error::RunFileError;
-use super::{masked, schema};
+use super::schema;
 use crate::database::{DatabaseError, Draft, WriteLock};
-use crate::plan::{FactorLevel, Measure, Plan, SkipRecord};
 use crate::record::{HostRecord, Repetition, Run, RunState, Sample, Slice, TreeSample};
 use crate::secrets_file;
 use pitot_host::Fingerprint;
+use pitot_plan::{FactorLevel, Measure, Plan, SkipRecord, masked_levels};
+use pitot_results::load::LoadResult;
 
 /// What is known of a run before its first repetition.
 #[derive(Clone, Debug)]
@@ -92,9 +93,8 @@ impl RunWriter {
         let transaction = connection.transaction()?;
         schema::create(&transaction)?;
         let id = insert_run(&transaction, run, &secrets)?;
-        let plan = masked::plan(run.plan, &secrets);
-        secrets_file::keep(path, &id, &masked::to_json(run.plan), &plan)
-            .map_err(|e| of(DatabaseError::Open(e)))?;
+        let plan = run.plan.masked(&secrets);
+        secrets_file::keep(path, &id, &run.plan.to_json(), &plan).map_err(|e| of(DatabaseError::Open(e)))?;
         transaction.commit()?;
         let (lock, connection) = draft.publish(connection).map_err(of)?;
         RunWriter::of(connection, lock, path, secrets)
@@ -212,7 +212,7 @@ impl RunWriter {
     /// # Errors
     /// If the database cannot be written.
     pub fn update_plan(&mut self, plan: &Plan) -> Result<(), RunFileError> {
-        let plan = masked::plan(plan, &self.secrets).to_string();
+        let plan = plan.masked(&self.secrets).to_string();
         self.connection.execute("UPDATE run SET plan = ?1", params![plan])?;
         Ok(())
     }
@@ -285,7 +285,7 @@ fn insert_repetition(
                 repetition.verdict.kind.name(),
                 secrets.hide_known(&repetition.verdict.reason),
                 json(&repetition.verdict.figures),
-                repetition.load.as_ref().map(|result| masked::load(result, secrets)),
+                repetition.load.as_ref().map(|result| masked_load(result, secrets)),
                 repetition.server_stats.as_ref().map(|stats| secrets.hide_json(stats, |_| true).to_string()),
                 repetition.resources.as_ref().map(json),
                 secrets.hide_known(&repetition.output_tail),
@@ -358,7 +358,7 @@ fn insert_run(
             json(&warnings),
             json(&run.server_versions),
             secrets.hide(run.plan_source),
-            masked::plan(run.plan, secrets).to_string(),
+            run.plan.masked(secrets).to_string(),
         ],
     )?;
     insert_facts(connection, "before", run.host)?;
@@ -367,7 +367,7 @@ fn insert_run(
             "INSERT INTO skip VALUES (?1, ?2, ?3)",
             params![
                 position as i64,
-                json(&masked::levels(&skip.factors, secrets)),
+                json(&masked_levels(&skip.factors, secrets)),
                 secrets.hide(&skip.reason)
             ],
         )?;
@@ -384,7 +384,7 @@ fn insert_run(
                 cell.control_of.map(cell_id),
             ],
         )?;
-        for (at, factor) in masked::levels(&cell.factors, secrets).iter().enumerate() {
+        for (at, factor) in masked_levels(&cell.factors, secrets).iter().enumerate() {
             connection.execute(
                 "INSERT INTO factor VALUES (?1, ?2, ?3, ?4)",
                 params![cell_id(position), at as i64, factor.name, factor.level],
@@ -459,4 +459,9 @@ fn tree_row(tree: Option<TreeSample>) -> [Option<i64>; 11] {
         t.switches_involuntary,
     ]
     .map(|v| v.map(|v| v as i64))
+}
+
+/// What a load generator printed, without secrets.
+fn masked_load(result: &LoadResult, secrets: &Secrets) -> String {
+    secrets.hide_json(&result.raw, |value| LoadResult::parse(&value.to_string()).is_ok()).to_string()
 }

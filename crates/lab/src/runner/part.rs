@@ -6,8 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::catalog::Catalog;
-use crate::plan::{Cell, FactorLevel, KERNEL_FACTOR, Measure, Plan, REPLICATE_FACTOR, changes_host, expand};
+use pitot_plan::Catalog;
+use pitot_plan::{Cell, FactorLevel, KERNEL_FACTOR, Measure, Plan, REPLICATE_FACTOR, changes_host, expand};
 use pitot_stats::Random;
 
 use super::prepare::{Prepared, limits};

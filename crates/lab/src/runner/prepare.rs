@@ -5,16 +5,16 @@ use std::net::{Ipv4Addr, SocketAddr};
 use pitot_meter::units::counted;
 use pitot_results::Failure;
 
-use crate::catalog::Catalog;
-use crate::plan::{
-    Cell, CellServer, GVISOR_KERNEL, HOST_KERNEL, Host, HostLimits, KernelUse, Measure, OWN, Placement, Plan,
-    Program, REPLICATE_FACTOR, RESOLVER, SERVER_FACTOR, ServerSpec, SkipKind, SkipRecord, expand, label,
-};
-use crate::runfile::masked::levels;
 use pitot_host::demand::{Facts, Finding, findings, refusal, strictest};
 use pitot_host::journal::{self, Wanted};
 use pitot_host::setting::{Change, file_system_of};
 use pitot_host::{CpuSplit, Machine, split_cpus};
+use pitot_plan::Catalog;
+use pitot_plan::masked_levels;
+use pitot_plan::{
+    Cell, CellServer, GVISOR_KERNEL, HOST_KERNEL, Host, HostLimits, KernelUse, Measure, OWN, Placement, Plan,
+    Program, REPLICATE_FACTOR, RESOLVER, SERVER_FACTOR, ServerSpec, SkipKind, SkipRecord, expand, label,
+};
 use pitot_stats::MEDIAN_REPETITIONS_MIN;
 
 use super::demand::demand;
@@ -168,9 +168,9 @@ pub fn prepare(mut plan: Plan, source: String, catalog: &Catalog, at: Where) -> 
 fn check_levels(plan: &Plan, cells: &[Cell]) -> Result<(), Failure> {
     let secrets = plan.secrets();
     for (index, cell) in cells.iter().enumerate() {
-        let shown = levels(&cell.factors, &secrets);
+        let shown = masked_levels(&cell.factors, &secrets);
         if shown != cell.factors
-            && cells[..index].iter().any(|other| levels(&other.factors, &secrets) == shown)
+            && cells[..index].iter().any(|other| masked_levels(&other.factors, &secrets) == shown)
         {
             return Err(Failure::misuse(
                 format!("cells differ in a secret alone, and secrets are masked: {}", label(&shown)),

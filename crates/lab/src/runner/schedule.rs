@@ -1,6 +1,6 @@
 //! The order of repetitions: a pure function of the plan and the seed, so that a resumed run continues in it.
 
-use crate::Order;
+use pitot_plan::Order;
 use pitot_stats::Random;
 
 /// One repetition to be run.

@@ -10,9 +10,9 @@ use pitot_results::VerdictKind;
 use super::prepare::OVERHEAD_S;
 use super::schedule::schedule;
 use super::*;
-use crate::catalog::{Catalog, ImpossiblePair, ModelWord, OptionWord, ProgramWord, ProtocolWord};
-use crate::plan::Plan;
 use crate::record::{Repetition, Run, RunState};
+use pitot_plan::Plan;
+use pitot_plan::{Catalog, ImpossiblePair, ModelWord, OptionWord, ProgramWord, ProtocolWord};
 
 /// A stand-in for `pitot`. What it does as a server is its `--model`.
 const FAKE: &str = r#"#!/bin/sh
@@ -404,7 +404,7 @@ fn a_stopped_run_keeps_what_it_has_and_is_resumed_in_the_same_order() {
     assert_eq!(outcome.state, RunState::Complete);
     let run = Run::open(&bed.file()).unwrap();
     assert!(run.is_complete());
-    let turns = schedule(&[1, 2], 2, crate::Order::Interleaved, 5);
+    let turns = schedule(&[1, 2], 2, pitot_plan::Order::Interleaved, 5);
     let expected: Vec<_> = (0u32..)
         .zip(&turns)
         .skip(1)

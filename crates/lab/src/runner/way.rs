@@ -2,7 +2,7 @@
 
 use pitot_results::Failure;
 
-use crate::plan::{Cell, CellServer, HostLimits, Measure, Plan, changes_host};
+use pitot_plan::{Cell, CellServer, HostLimits, Measure, Plan, changes_host};
 use pitot_stats::generations_needed;
 
 use super::slices::{Group, Member, families, groups};

@@ -1,8 +1,8 @@
 //! The figures of combinations, out of a run file.
 
 use crate::metric::{Better, Metric};
-use crate::plan::SETTINGS_FACTOR;
 use crate::record::{CellRecord, Repetition, Run};
+use pitot_plan::SETTINGS_FACTOR;
 use pitot_results::VerdictKind;
 use pitot_stats::trimmed_mean;
 
@@ -50,9 +50,9 @@ fn of_cell(cell: &CellRecord, metric: &Metric, generation: u32) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::metric;
-    use crate::plan::SETTINGS_FACTOR;
-    use crate::plan::{FactorLevel, Measure};
     use crate::record::Slice;
+    use pitot_plan::SETTINGS_FACTOR;
+    use pitot_plan::{FactorLevel, Measure};
 
     #[test]
     fn a_generation_is_the_middle_of_its_slices_and_less_is_better_where_the_metric_says_so() {

@@ -46,7 +46,7 @@ fn name(run: &Run, record: &CellRecord, load_factor: Option<&str>) -> String {
         })
         .collect();
     if words.is_empty() {
-        let named = record.level(pitot_lab::SERVER_FACTOR);
+        let named = record.level(pitot_plan::SERVER_FACTOR);
         let other = || record.factors.iter().find(|f| Some(f.name.as_str()) != load_factor);
         let program = || run.plan.program.clone().unwrap_or_else(|| run.plan.name.clone());
         return named.or_else(other).map_or_else(program, |f| f.level.clone());

@@ -11,7 +11,7 @@ use crate::published::published;
 use crate::text::sentence;
 use crate::trust::{Grade, outliers, trust};
 use pitot_lab::Repetition;
-use pitot_lab::{shortened, skips_by_reason};
+use pitot_plan::{shortened, skips_by_reason};
 use pitot_results::Drawn;
 use std::fmt::Write as _;
 

@@ -5,10 +5,11 @@ use std::path::Path;
 use pitot_host::{Fact, Fingerprint};
 use pitot_lab::runfile::{NewCell, NewRun};
 use pitot_lab::{
-    CpuSample, Factor, FactorLevel, Levels, LoadResult, Measure, Plan, Published, PublishedValue, Repetition,
-    Resources, Run, RunState, RunWriter, Sample, SkipRecord, TreeSample, Value, Verdict, VerdictKind,
+    CpuSample, LoadResult, Repetition, Resources, Run, RunState, RunWriter, Sample, TreeSample, Verdict,
+    VerdictKind,
 };
 use pitot_meter::{Histogram, Nanos};
+use pitot_plan::{Factor, FactorLevel, Levels, Measure, Plan, Published, PublishedValue, SkipRecord, Value};
 use pitot_stats::Random;
 use serde_json::json;
 
@@ -156,7 +157,7 @@ impl Fixture {
         let skips = [SkipRecord {
             factors: factors("loop+uring", 10),
             reason: "io_uring is switched off here; `sysctl kernel.io_uring_disabled=0` allows it".into(),
-            kind: pitot_lab::SkipKind::Other,
+            kind: pitot_plan::SkipKind::Other,
         }];
         let mut writer = RunWriter::create(
             path,
