@@ -1,6 +1,6 @@
 //! The table of false alarms and of detection: `cargo run --release -p pitot-drift --example levels [SERIES] [SEED]`.
 
-#[path = "../tests/support/mod.rs"]
+#[path = "../tests/drift/support/mod.rs"]
 mod support;
 
 use pitot_drift::{Correction, Question, Series, drift, mann_kendall};
