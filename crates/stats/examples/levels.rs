@@ -1,6 +1,6 @@
 //! The table of false alarms and of detection: `cargo run --release -p pitot-stats --example levels [SERIES] [SEED]`.
 
-#[path = "../tests/support/mod.rs"]
+#[path = "../tests/stats/support/mod.rs"]
 mod support;
 
 use pitot_meter::Random;
