@@ -13,7 +13,7 @@ use super::server::{Helper, PlanFile, Program, ServerSpec};
 use super::soak::SoakPlan;
 use super::value::Settings;
 use crate::statistics::Statistic;
-use pitot_host::demand::Subject;
+use pitot_host::check::Subject;
 
 /// A plan, checked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! What a cell demands of the machine.
 
-use pitot_host::demand::Demand;
+use pitot_host::Demand;
 
 use crate::catalog::Catalog;
 use crate::plan::{Cell, CellServer};
