@@ -208,12 +208,12 @@ impl Run {
         for (reason, cells) in skips_by_reason(&prepared.skips) {
             let _ = writeln!(text, "# skipped: {}: {reason}", shortened(&cells));
         }
-        for finding in &prepared.needs {
-            let state = if finding.is_unmet() { "NOT MET" } else { "met" };
-            let _ = writeln!(text, "# needs, {state}: {}", finding.sentence());
-            let _ = writeln!(text, "#   {} ({})", finding.rule.why, finding.rule.source);
-            if finding.is_unmet() {
-                let _ = writeln!(text, "#   to mend it: {}", finding.mend);
+        for need in &prepared.needs {
+            let state = if need.is_wrong() { "NOT MET" } else { "met" };
+            let _ = writeln!(text, "# needs, {state}: {}", need.sentence());
+            let _ = writeln!(text, "#   {} ({})", need.rule.why, need.rule.source);
+            if let Some(mend) = need.verdict.mend() {
+                let _ = writeln!(text, "#   to mend it: {}", mend.by_hand);
             }
         }
         text.push_str(&faults::shown(&prepared.plan));

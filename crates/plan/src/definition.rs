@@ -12,7 +12,7 @@ use super::published::{Exclusion, Published};
 use super::server::{Helper, PlanFile, Program, ServerSpec};
 use super::soak::SoakPlan;
 use super::value::Settings;
-use pitot_host::demand::Subject;
+use pitot_host::check::Subject;
 use pitot_stats::Statistic;
 
 /// A plan, checked.

@@ -1,6 +1,6 @@
 //! What a cell demands of the machine.
 
-use pitot_host::demand::Demand;
+use pitot_host::Demand;
 
 use pitot_plan::Catalog;
 use pitot_plan::{Cell, CellServer};

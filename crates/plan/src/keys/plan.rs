@@ -2,7 +2,7 @@
 
 use crate::definition::{Measure, Order, Plan, Replies};
 use crate::options::Side;
-use pitot_host::demand::SUBJECTS;
+use pitot_host::check::SUBJECTS;
 
 use super::key::{Key, Kind, Presence, Shape};
 use super::levels::Strict;

@@ -1,15 +1,8 @@
 //! What is declared of runs whose truth is known. The larger table: `cargo run -p pitot-stats --example levels`.
 
-<<<<<<<< HEAD:crates/stats/tests/simulations.rs
+use crate::support::{DRIFTS, SETTLED, autoregression, every_ten_seconds, step_by_a_tenth};
 use pitot_meter::Random;
 use pitot_stats::drift::{Course, Drift, Kind, Question, Series, Tolerance, drift, drifts};
-use crate::support::{DRIFTS, SETTLED, autoregression, every_ten_seconds, step_by_a_tenth};
-========
-use pitot_drift::{Course, Drift, Kind, Question, Series, Tolerance, drift, drifts};
-use pitot_meter::Random;
-
-use crate::support::{DRIFTS, SETTLED, autoregression, every_ten_seconds, step_by_a_tenth};
->>>>>>>> h-tests:crates/drift/tests/drift/simulations.rs
 
 fn ask(points: &[(f64, f64)], seed: u64) -> Drift {
     let question = Question { resamples: 199, seed, ..Question::default() };

@@ -1,26 +1,37 @@
 //! Limits of control groups: of the group of this process and of those above it the tightest counts.
 
-use crate::check::facts::Facts;
+use super::Facts;
 use crate::machine::Machine;
+use crate::throttle;
 
 /// Version 1 of control groups shows no limit on memory as a very large one.
 const NO_LIMIT: u64 = 1 << 60;
 
 pub(super) fn collect(facts: &mut Facts, machine: &Machine) {
-    cpu(facts, machine);
-    pids(facts, machine);
-    memory(facts, machine);
+    let memberships = machine.read("/proc/self/cgroup").unwrap_or_default();
+    own(facts, machine, &memberships);
+    cpu(facts, machine, &groups_of(machine, &memberships, "cpu"));
+    pids(facts, machine, &groups_of(machine, &memberships, "pids"));
+    memory(facts, machine, &groups_of(machine, &memberships, "memory"));
+}
+
+/// What is set for the group of this process itself, in version 2.
+fn own(facts: &mut Facts, machine: &Machine, memberships: &str) {
+    let Some(dir) = throttle::group_dir(memberships) else { return };
+    facts.record("limits", "control group", Some(dir.clone()));
+    for file in ["cpu.max", "cpu.weight", "cpuset.cpus.effective", "memory.max", "memory.high", "pids.max"] {
+        facts.record("limits", &format!("cgroup {file}"), machine.read(&format!("{dir}/{file}")));
+    }
 }
 
 fn number(machine: &Machine, file: &str) -> Option<u64> {
     machine.read(file)?.parse().ok()
 }
 
-fn cpu(facts: &mut Facts, machine: &Machine) {
-    let groups = groups_of(machine, "cpu");
+fn cpu(facts: &mut Facts, machine: &Machine, groups: &[String]) {
     let mut quota: Option<(u64, u64)> = None;
     let mut throttled: Option<u64> = None;
-    for group in &groups {
+    for group in groups {
         let of_v2 = machine.read(&format!("{group}/cpu.max")).and_then(|text| {
             let (quota, period) = text.split_once(' ')?;
             Some((quota.parse().ok()?, period.parse().ok()?))
@@ -40,8 +51,7 @@ fn cpu(facts: &mut Facts, machine: &Machine) {
     facts.add("group.throttled", throttled.map(|periods| periods.to_string()));
 }
 
-fn pids(facts: &mut Facts, machine: &Machine) {
-    let groups = groups_of(machine, "pids");
+fn pids(facts: &mut Facts, machine: &Machine, groups: &[String]) {
     let free = groups.iter().filter_map(|group| {
         let most = number(machine, &format!("{group}/pids.max"))?;
         Some(most.saturating_sub(number(machine, &format!("{group}/pids.current"))?))
@@ -50,8 +60,7 @@ fn pids(facts: &mut Facts, machine: &Machine) {
     facts.add("group.pids-free", (!groups.is_empty()).then_some(text));
 }
 
-fn memory(facts: &mut Facts, machine: &Machine) {
-    let groups = groups_of(machine, "memory");
+fn memory(facts: &mut Facts, machine: &Machine, groups: &[String]) {
     let limits = groups.iter().filter_map(|group| {
         let file = |name: &str| number(machine, &format!("{group}/{name}"));
         let either = |v2: &str, v1: &str| file(v2).or_else(|| file(v1));
@@ -71,8 +80,7 @@ fn memory(facts: &mut Facts, machine: &Machine) {
 
 /// The directories of the control group of this process, and of those above it, in which a controller has its files. In
 /// version 2 a group has those of the controllers that the group above hands down.
-fn groups_of(machine: &Machine, controller: &str) -> Vec<String> {
-    let memberships = machine.read("/proc/self/cgroup").unwrap_or_default();
+fn groups_of(machine: &Machine, memberships: &str, controller: &str) -> Vec<String> {
     let mut groups = Vec::new();
     for line in memberships.lines() {
         let mut fields = line.splitn(3, ':').skip(1);

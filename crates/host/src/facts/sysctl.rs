@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 
-use crate::files::names;
-use crate::fingerprint::Fingerprint;
+use super::Facts;
+use crate::machine::Machine;
 
-/// Not settings but states: they differ from one moment to the next. A star ends a prefix.
+/// Not settings but states: they differ from one moment to the next, and are for rules alone. A star ends a prefix, of which nothing
+/// is read.
 const STATES: &[&str] = &[
     "fs.aio-nr",
     "fs.binfmt_misc.*",
@@ -27,42 +27,58 @@ const STATES: &[&str] = &[
     "vm.stat_refresh",
 ];
 
+/// Reading these makes something happen, or something new.
+const UNREAD: &[&str] = &["kernel.random.uuid", "vm.stat_refresh"];
+
 /// Keys and seeds: a run file may be mailed.
 const SECRETS: &[&str] = &["tcp_fastopen_key", "stable_secret"];
 
 /// A longer value is a table and no setting.
 const VALUE_BYTES_MAX: usize = 512;
 
-pub(crate) fn collect(print: &mut Fingerprint) {
+/// Reads all of them: adds those that are states, and returns the settings in order.
+pub(super) fn read(facts: &mut Facts, machine: &Machine) -> Vec<(String, String)> {
+    let mut settings = Vec::new();
     for top in ["net", "vm", "kernel", "fs"] {
-        walk(print, &Path::new("/proc/sys").join(top), top);
+        walk(facts, &mut settings, machine, &format!("/proc/sys/{top}"), top);
     }
+    for (name, value) in &settings {
+        facts.add(name.clone(), Some(value.clone()));
+    }
+    settings
 }
 
-fn walk(print: &mut Fingerprint, dir: &Path, prefix: &str) {
-    for name in names(dir) {
-        let path = dir.join(&name);
+fn walk(facts: &mut Facts, settings: &mut Vec<(String, String)>, machine: &Machine, dir: &str, prefix: &str) {
+    for name in machine.names(dir) {
+        let file = format!("{dir}/{name}");
+        let path = machine.path(&file);
         // A dot in a file's name (an interface such as eth0.5) is written as a slash, as sysctl(8) does.
         let key = format!("{prefix}.{}", name.replace('.', "/"));
-        let Ok(meta) = fs::symlink_metadata(&path) else { continue };
-        if is_state(&key) || SECRETS.contains(&name.as_str()) {
+        let state = state(&key);
+        if state.is_some_and(|state| state.ends_with('*') || UNREAD.contains(&state))
+            || SECRETS.contains(&name.as_str())
+        {
             continue;
         }
+        let Ok(meta) = fs::symlink_metadata(&path) else { continue };
         if meta.is_dir() {
-            walk(print, &path, &key);
+            walk(facts, settings, machine, &file, &key);
         } else if meta.permissions().mode() & 0o444 != 0
             && let Ok(text) = fs::read_to_string(&path)
         {
             let value = text.split_whitespace().collect::<Vec<_>>().join(" ");
-            if value.len() <= VALUE_BYTES_MAX {
-                print.push("sysctl", key, value);
+            if state.is_some() {
+                facts.add(key, Some(value));
+            } else if value.len() <= VALUE_BYTES_MAX {
+                settings.push((key, value));
             }
         }
     }
 }
 
-fn is_state(key: &str) -> bool {
-    STATES.iter().any(|state| match state.strip_suffix('*') {
+/// The entry of [`STATES`] that a key belongs to.
+fn state(key: &str) -> Option<&'static str> {
+    STATES.iter().copied().find(|state| match state.strip_suffix('*') {
         Some(prefix) => key.starts_with(prefix) || key == prefix.trim_end_matches('.'),
         None => key == *state,
     })
@@ -75,10 +91,10 @@ mod tests {
     #[test]
     fn states_are_told_from_settings() {
         for key in ["fs.file-nr", "fs.quota", "fs.quota.reads", "kernel.random.uuid"] {
-            assert!(is_state(key), "{key}");
+            assert!(state(key).is_some(), "{key}");
         }
         for key in ["fs.file-max", "kernel.random.urandom_min_reseed_secs", "vm.swappiness"] {
-            assert!(!is_state(key), "{key}");
+            assert_eq!(state(key), None, "{key}");
         }
     }
 }

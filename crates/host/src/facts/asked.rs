@@ -1,4 +1,4 @@
-/// What is asked of the machine.
+/// What one cell of a plan asks of the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Demand {
     /// Connections that are open at once.
