@@ -5,7 +5,7 @@
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use pitot_lab::{METRICS};
+use pitot_record::{METRICS};
 use pitot_plan::{Catalog, HostLimits, ImpossiblePair, ModelWord, OptionWord, Plan, ProgramWord, ProtocolWord, TargetWord, expand};
 use pitot_target::Registry;
 

@@ -1,11 +1,11 @@
 //! The words that plans may use, taken from the registries and from the options of this command line.
 
 use clap::{Command, CommandFactory};
-use pitot_lab::metric::{METRICS, RENAMED};
 use pitot_plan::{
     Catalog, ImpossibleOption, ImpossiblePair, ModelWord, OptionWord, ProgramWord, ProtocolWord,
 };
 use pitot_proto::{PROTOCOLS, client};
+use pitot_record::metric::{METRICS, RENAMED};
 use pitot_results::Failure;
 use pitot_serve::{MECHANISMS, MODELS, Model, pairs};
 
@@ -183,7 +183,7 @@ mod tests {
         for key in schema["properties"].as_object().unwrap().keys() {
             assert!(page.contains(&format!("`{key}`")), "{key}");
         }
-        for verdict in pitot_lab::VerdictKind::ALL.map(pitot_lab::VerdictKind::name) {
+        for verdict in pitot_results::VerdictKind::ALL.map(pitot_results::VerdictKind::name) {
             assert!(page.contains(&format!("| `{verdict}` |")), "{verdict}");
         }
     }

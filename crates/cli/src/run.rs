@@ -19,11 +19,13 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use pitot_lab::database::check_owner;
-use pitot_lab::{Outcome, Place, Run as RunFile, RunState, SelfCheck, VerdictKind, Where};
+use pitot_lab::{Outcome, Place, SelfCheck, Where};
 use pitot_meter::units::counted;
 use pitot_plan::{Catalog, shortened, skips_by_reason};
+use pitot_record::database::check_owner;
+use pitot_record::{Run as RunFile, RunState};
 use pitot_results::Failure;
+use pitot_results::VerdictKind;
 
 use crate::catalog::catalog;
 use crate::comparison::{self, Folder};
@@ -256,7 +258,7 @@ impl Run {
 }
 
 /// The failure of a run of which some cells failed: whatever the others show, the question of the plan is not answered.
-fn failed_cells(run: &pitot_lab::Run) -> Option<Failure> {
+fn failed_cells(run: &pitot_record::Run) -> Option<Failure> {
     let failed: Vec<String> =
         run.cells.iter().filter(|c| c.verdict().kind == VerdictKind::Failed).map(|c| c.label()).collect();
     let (count, total) = (failed.len(), run.cells.len());

@@ -8,28 +8,13 @@
 #![forbid(unsafe_code)]
 
 pub mod advise;
-pub mod database;
-mod figures;
 pub mod kept;
-pub mod metric;
 mod monitor;
 mod procfs;
-mod record;
-pub mod runfile;
 mod runner;
-pub mod secrets_file;
 mod self_check;
 pub mod tune;
 
-pub use metric::{Better, METRICS, Metric, Unit};
-pub use pitot_fault as fault;
-pub use pitot_results::load::{LoadResult, OwnCpu, Storm, Window};
-pub use pitot_results::{Latency, VerdictKind, receipts};
-pub use record::{
-    CellRecord, CpuSample, HostRecord, Lifetime, Repetition, Resources, Run, RunInfo, RunState, Sample,
-    Slice, TreeSample, Verdict,
-};
-pub use runfile::{RunFileError, RunWriter};
 pub use runner::{
     Arrival, Caller, Carrier, Event, FaultNews, GUEST_START_MAX_S, Ground, Guardian, Leftovers, OtherRun,
     Outcome, Part, PartCell, Place, Prepared, Request, RunLock, ShownCell, StandingLoad, StandingServer,

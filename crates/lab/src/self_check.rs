@@ -1,7 +1,7 @@
 //! Whether the lab finds the differences that exist and no others: A/A comparisons and power, judged as in any run.
 
-use crate::{CellRecord, Run, metric};
 use pitot_plan::{Levels, REPLICATE_FACTOR};
+use pitot_record::{CellRecord, Run, metric};
 use pitot_stats::judge;
 
 /// A/A comparisons that may declare a difference, of forty: one of twenty is what 95% certainty allows.

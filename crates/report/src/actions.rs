@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use pitot_lab::{CellRecord, Repetition, Unit};
+use pitot_record::{CellRecord, Repetition, Unit};
 use pitot_results::Latency;
 use pitot_stats::median;
 use serde_json::Value;

@@ -1,8 +1,8 @@
 //! How much was measured, in words: generations of slices, or repetitions of fresh runs.
 
 use crate::text::s;
-use pitot_lab::{CellRecord, Run, RunState};
 use pitot_plan::Measure;
+use pitot_record::{CellRecord, Run, RunState};
 use pitot_stats::median;
 
 /// The number of generations that sliced cells have, or are to have.

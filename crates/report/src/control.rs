@@ -4,9 +4,9 @@ use crate::analysis::Analysis;
 use crate::number::percent;
 use crate::phrase::ratio;
 use crate::text::sentence;
-use pitot_lab::metric::named;
-use pitot_lab::{CellRecord, Metric, Run};
 use pitot_plan::Measure;
+use pitot_record::metric::named;
+use pitot_record::{CellRecord, Metric, Run};
 use pitot_stats::{Comparison, Decision, judge_control};
 use std::fmt::Write as _;
 

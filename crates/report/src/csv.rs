@@ -3,7 +3,7 @@
 use crate::amount::unit;
 use crate::analysis::{Analysis, Cell};
 use crate::phrase::decision;
-use pitot_lab::{METRICS, Metric};
+use pitot_record::{METRICS, Metric};
 use pitot_stats::{Comparison, Estimate};
 use std::fmt::Write as _;
 

@@ -4,8 +4,8 @@ use crate::amount::{generation_s, generations};
 use crate::analysis::{Analysis, Cell, Standing, parts, within_run};
 use crate::number::{percent, span};
 use crate::text::s;
-use pitot_lab::{CellRecord, RunState};
 use pitot_plan::Measure;
+use pitot_record::{CellRecord, RunState};
 use pitot_stats::{Decision, more_generations};
 
 /// The differences of which a report speaks.

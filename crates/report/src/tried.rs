@@ -1,7 +1,7 @@
 //! Settings of the host that a run has tried: whether they help, in a sentence for each cell.
 
-use pitot_lab::{Better, Run};
 use pitot_plan::{AS_FOUND, SETTINGS_FACTOR};
+use pitot_record::{Better, Run};
 use pitot_stats::{Comparison, Decision, more_generations};
 
 use crate::amount::{generation_s, generations, unit_of_pair};

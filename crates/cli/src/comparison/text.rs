@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use pitot_lab::METRICS;
 use pitot_plan::Catalog;
+use pitot_record::METRICS;
 use pitot_results::Failure;
 use pitot_target::PAGES;
 

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use pitot_host::Machine;
 use pitot_host::profile::PROFILES;
-use pitot_lab::metric;
 use pitot_lab::tune::{Bounds, WantedSetting, read_settings, search};
 use pitot_meter::{Nanos, Random, units};
 use pitot_plan::Plan;
+use pitot_record::metric;
 use pitot_results::{Failure, stderr};
 
 use super::answer::{Answer, json, text};

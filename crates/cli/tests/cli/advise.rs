@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use pitot_lab::{Run, RunState};
+use pitot_record::{Run, RunState};
 use serde_json::Value;
 
 fn advise(arguments: &str, dir: &Path) -> Output {

@@ -8,8 +8,9 @@ mod ssh;
 
 use std::process::{Command, Stdio};
 
-use pitot_lab::{Run, RunState, VerdictKind};
 use pitot_needs::needs;
+use pitot_record::{Run, RunState};
+use pitot_results::VerdictKind;
 
 use network::{Network, PITOT};
 

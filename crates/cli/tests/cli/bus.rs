@@ -11,8 +11,9 @@ mod trust;
 
 use std::collections::BTreeMap;
 
-use pitot_lab::{Run, RunState, VerdictKind};
 use pitot_needs::needs;
+use pitot_record::{Run, RunState};
+use pitot_results::VerdictKind;
 
 use crate::agents::network;
 use server::Bus;
@@ -56,7 +57,7 @@ fn each_repetition_is_carried_out_once_and_names_its_host() {
         let hosts = counted(&run, 4, 2);
         for block in 0..2 {
             for rate in ["20", "40"] {
-                let of = |c: &&pitot_lab::CellRecord| c.factors.iter().any(|f| f.level == rate);
+                let of = |c: &&pitot_record::CellRecord| c.factors.iter().any(|f| f.level == rate);
                 let hosts: Vec<&str> = run
                     .cells
                     .iter()

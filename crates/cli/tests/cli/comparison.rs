@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use pitot_lab::{Run, VerdictKind};
+use pitot_record::Run;
+use pitot_results::VerdictKind;
 
 const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
 /// A server of one's own: this program under another name, in the directory of the test.

@@ -45,7 +45,7 @@ fn many_small_files_are_reported_by_size_and_phase_and_removed() {
     let options = ["--count", "20", "--sizes", "1KiB,10000", "--stat", "--delete", "--fsync", "--cold"];
     let result = json(&[&["disk", "files", "--json", "-", "--dir", word(&dir)], &options[..]].concat());
     assert_eq!(result["schema"], "pitot-disk/1");
-    let read = pitot_lab::LoadResult::parse(&result.to_string()).unwrap();
+    let read = pitot_results::load::LoadResult::parse(&result.to_string()).unwrap();
     let Printed::DiskFiles(files) = &read.printed else { panic!("{:?}", read.printed) };
     assert_eq!(serde_json::to_value(files).unwrap(), result, "the lab reads every field");
     assert!(!dir.exists());
@@ -160,7 +160,7 @@ fn every_engine_is_measured_or_skipped_with_a_reason() {
             |output: &Output| String::from_utf8_lossy(&output.stderr).contains("the set is not cold");
         let output = std::iter::repeat_with(|| run(&arguments)).take(10).find(|output| !is_held(output));
         let result: Value = serde_json::from_slice(&output.expect("a cold set").stdout).unwrap();
-        let read = pitot_lab::LoadResult::parse(&result.to_string()).unwrap();
+        let read = pitot_results::load::LoadResult::parse(&result.to_string()).unwrap();
         let Printed::DiskRead(whole) = &read.printed else { panic!("{:?}", read.printed) };
         assert_eq!(serde_json::to_value(whole).unwrap(), result, "the lab reads every field");
         let runs = result["runs"].as_array().unwrap();

@@ -8,9 +8,9 @@ mod loss;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use pitot_lab::fault::FaultRecord;
-use pitot_lab::{CellRecord, Repetition, Run};
+use pitot_fault::FaultRecord;
 use pitot_needs::needs;
+use pitot_record::{CellRecord, Repetition, Run};
 use serde_json::Value;
 
 const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
@@ -348,7 +348,7 @@ fn has_effect(repetition: &Repetition, number: usize) -> bool {
         "memory" => fault.what.ends_with("may newly use 67108864 bytes of memory"),
         // Somebody else has computed on the server's CPUs.
         "cpu-hog" => {
-            let of_others = |sample: &pitot_lab::Sample| {
+            let of_others = |sample: &pitot_record::Sample| {
                 Some(sample.server_cpus.user_ns.saturating_sub(sample.server?.user_ns))
             };
             let mut during = samples(from, to).filter_map(of_others);

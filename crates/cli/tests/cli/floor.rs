@@ -73,8 +73,8 @@ fn a_plan_measures_primitives_and_servers_stand_beside_them() {
     std::fs::write(dir.path().join("plan.toml"), plan).unwrap();
     let output = pitot(&["run", "plan.toml", "-o", "floor.pitot"], dir.path());
     assert!(output.status.success(), "{}", text(&output));
-    let run = pitot_lab::Run::open(&dir.path().join("floor.pitot")).unwrap();
-    let metric = pitot_lab::METRICS.iter().find(|metric| metric.name == "time-per-operation").unwrap();
+    let run = pitot_record::Run::open(&dir.path().join("floor.pitot")).unwrap();
+    let metric = pitot_record::METRICS.iter().find(|metric| metric.name == "time-per-operation").unwrap();
     for cell in &run.cells {
         assert_eq!(cell.repetitions.len(), 2);
         assert!(

@@ -6,8 +6,9 @@ mod sandbox;
 use std::path::Path;
 use std::process::Output;
 
-use pitot_lab::{Run, VerdictKind, metric};
 use pitot_needs::needs;
+use pitot_record::{Run, metric};
+use pitot_results::VerdictKind;
 
 use process::{assert_that_a_killed_run_leaves_nothing, command, left, pitot, text};
 

@@ -635,7 +635,7 @@ fn the_lab_reads_every_field_that_a_load_prints() {
         (&search, "/search/steps/0/response_ns/count"),
     ] {
         let (printed, _) = json(&[&[url.as_str()], arguments].concat());
-        let read = pitot_lab::LoadResult::parse(&printed.to_string()).unwrap();
+        let read = pitot_results::load::LoadResult::parse(&printed.to_string()).unwrap();
         assert_eq!(serde_json::to_value(&read).unwrap(), printed, "something is lost or read as its default");
         assert!(printed.pointer(part).is_some_and(|n| n.as_u64() > Some(0)), "{part}: {printed:#}");
         if arguments == &overload[..] {

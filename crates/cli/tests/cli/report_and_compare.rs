@@ -205,9 +205,9 @@ fn measured(directory: &Path, name: &str, baseline: &str, connections: u32) -> P
 
 /// Each generation's figures of throughput of the cell of that server.
 fn rates(file: &Path, server: &str) -> Vec<f64> {
-    let run = pitot_lab::Run::open(file).unwrap();
+    let run = pitot_record::Run::open(file).unwrap();
     let cell = run.cells.iter().find(|cell| cell.label() == server).unwrap();
-    let metric = pitot_lab::metric::find("throughput").unwrap();
+    let metric = pitot_record::metric::find("throughput").unwrap();
     cell.figures(metric).into_iter().map(|(_, value)| value).collect()
 }
 

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use pitot_lab::{Run, RunState, VerdictKind, metric};
 use pitot_needs::needs;
+use pitot_record::{Run, RunState, metric};
+use pitot_results::VerdictKind;
 use rustix::process::{Pid, Signal, kill_process};
 
 const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
@@ -338,7 +339,7 @@ fn the_commands_of_a_dry_run_work_when_pasted() {
     assert_eq!(ready, format!("ready 127.0.0.1:{free}"));
     let output = paste(&format!("{load} --json -")).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
-    let result = pitot_lab::LoadResult::parse(&String::from_utf8(output.stdout).unwrap()).unwrap();
+    let result = pitot_results::load::LoadResult::parse(&String::from_utf8(output.stdout).unwrap()).unwrap();
     assert!(result.requests.ok > 10 && result.error_count() == 0);
 }
 
@@ -390,9 +391,9 @@ fn mistakes_end_with_exit_code_2_their_place_and_their_cure() {
     let output = bed.command(&["plan.toml", "--dry-run"]).output().unwrap();
     assert!(text(&output).contains("defines the server `gosrv`, and no level"), "{}", text(&output));
     let torn = bed.dir.path().join("torn.pitot");
-    let whole =
-        std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../lab/tests/data/layout-2-load.pitot"))
-            .unwrap();
+    let whole = Bed::new(&plan("repetitions = 1", ""));
+    assert!(whole.command(&["plan.toml", "-o", "whole.pitot"]).status().unwrap().success());
+    let whole = std::fs::read(whole.dir.path().join("whole.pitot")).unwrap();
     std::fs::write(&torn, &whole[..8_000]).unwrap();
     let output = bed.command(&["--resume", "torn.pitot"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));

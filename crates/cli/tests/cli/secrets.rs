@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use pitot_lab::{Run, RunState};
+use pitot_record::{Run, RunState};
 use pitot_soak::Soak;
 use pitot_soak::record::State;
 

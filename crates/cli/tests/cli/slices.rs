@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use pitot_lab::{CellRecord, Repetition, Run, RunState, VerdictKind};
 use pitot_needs::needs;
 use pitot_plan::Measure;
+use pitot_record::{CellRecord, Repetition, Run, RunState};
+use pitot_results::VerdictKind;
 use rustix::process::{Pid, Signal, kill_process};
 
 const PITOT: &str = env!("CARGO_BIN_EXE_pitot");

@@ -5,8 +5,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use pitot_lab::{CellRecord, Run, VerdictKind};
 use pitot_needs::needs;
+use pitot_record::{CellRecord, Run};
+use pitot_results::VerdictKind;
 
 const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
 

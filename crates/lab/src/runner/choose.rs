@@ -5,10 +5,10 @@ use pitot_results::Failure;
 use super::part::{Part, is_same};
 use super::prepare::{Prepared, Where, prepare};
 use super::way::Ways;
-use crate::record::{CellRecord, Run};
 use pitot_plan::Catalog;
 use pitot_plan::masked_levels;
 use pitot_plan::{FactorLevel, Measure, label};
+use pitot_record::{CellRecord, Run};
 
 /// A cell that is measured.
 struct Chosen<'a> {

@@ -1,7 +1,7 @@
 //! Whether the comparisons of a run that is under way are decided.
 
-use crate::metric;
-use crate::record::CellRecord;
+use pitot_record::CellRecord;
+use pitot_record::metric;
 use pitot_stats::{Samples, judge};
 
 use super::prepare::Prepared;

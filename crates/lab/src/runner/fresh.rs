@@ -11,9 +11,9 @@ use super::prepare::{Prepared, nominal_s};
 use super::repetition::{self, GivenUp, Shared};
 use super::schedule::{Turn, schedule};
 use super::time_left::TimeLeft;
-use crate::record::RunState;
 use pitot_plan::Measure;
 use pitot_plan::Order;
+use pitot_record::RunState;
 use pitot_stats::MEDIAN_REPETITIONS_MIN;
 
 /// Runs all repetitions that are not in the file.

@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use pitot_results::Failure;
 
-use crate::record::{Repetition, RunState};
 use pitot_plan::Measure;
+use pitot_record::{Repetition, RunState};
 use pitot_stats::{Random, generations_needed};
 
 use super::decided::undecided;

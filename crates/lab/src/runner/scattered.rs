@@ -11,9 +11,9 @@ use std::time::{Instant, SystemTime};
 
 use pitot_results::{Failure, VerdictKind, printable, rfc3339};
 
-use crate::record::{HostRecord, Repetition, Run, RunState, Verdict};
 use pitot_plan::masked_levels;
 use pitot_plan::{Measure, label};
+use pitot_record::{HostRecord, Repetition, Run, RunState, Verdict};
 
 use super::carrier::{Arrival, Carrier};
 use super::event::Step;
@@ -251,10 +251,10 @@ mod tests {
     use pitot_host::Fingerprint;
 
     use super::*;
-    use crate::runfile::{NewRun, RunWriter};
     use crate::runner::engine::new_cells;
     use crate::runner::tests::{caller, catalog, parse};
     use crate::runner::{Guardian, Place, Request, Where, Work, prepare, run};
+    use pitot_record::runfile::{NewRun, RunWriter};
 
     /// Brings results with a cell more than was asked for, as an agent of a bus may that is not ours.
     struct OneTooMany {

@@ -10,9 +10,9 @@ use pitot_results::VerdictKind;
 use super::prepare::OVERHEAD_S;
 use super::schedule::schedule;
 use super::*;
-use crate::record::{Repetition, Run, RunState};
 use pitot_plan::Plan;
 use pitot_plan::{Catalog, ImpossiblePair, ModelWord, OptionWord, ProgramWord, ProtocolWord};
+use pitot_record::{Repetition, Run, RunState};
 
 /// A stand-in for `pitot`. What it does as a server is its `--model`.
 const FAKE: &str = r#"#!/bin/sh
@@ -330,7 +330,7 @@ fn a_program_without_a_server_is_measured_as_one() {
         repetition.verdict,
         repetition.output_tail
     );
-    let of = |name: &str| (crate::metric::find(name).unwrap().read)(repetition);
+    let of = |name: &str| (pitot_record::metric::find(name).unwrap().read)(repetition);
     assert_eq!((of("throughput"), of("files-time"), of("write-time")), (Some(100.0), Some(0.1), Some(0.05)));
     assert!(repetition.samples.iter().any(|s| s.server.is_some()));
     assert_eq!(run.cells[0].server_command, "");

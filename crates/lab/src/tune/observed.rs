@@ -1,8 +1,8 @@
 //! The figures of combinations, out of a run file.
 
-use crate::metric::{Better, Metric};
-use crate::record::{CellRecord, Repetition, Run};
 use pitot_plan::SETTINGS_FACTOR;
+use pitot_record::metric::{Better, Metric};
+use pitot_record::{CellRecord, Repetition, Run};
 use pitot_results::VerdictKind;
 use pitot_stats::trimmed_mean;
 
@@ -49,10 +49,10 @@ fn of_cell(cell: &CellRecord, metric: &Metric, generation: u32) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metric;
-    use crate::record::Slice;
     use pitot_plan::SETTINGS_FACTOR;
     use pitot_plan::{FactorLevel, Measure};
+    use pitot_record::Slice;
+    use pitot_record::metric;
 
     #[test]
     fn a_generation_is_the_middle_of_its_slices_and_less_is_better_where_the_metric_says_so() {

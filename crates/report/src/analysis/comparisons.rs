@@ -5,8 +5,8 @@
 //! is one test, one ratio, one interval and one decision for a pair, whichever part of a report prints them.
 
 use super::samples::within_run;
-use pitot_lab::{CellRecord, Metric};
 use pitot_plan::Plan;
+use pitot_record::{CellRecord, Metric};
 use pitot_stats::{Comparison, Decision, Interval, Samples, judge};
 
 /// A candidate and what it is compared with.

@@ -1,8 +1,8 @@
 //! Which cells answer otherwise than those that are asked for the same: what does other work wins nothing.
 
 use super::cell::{Cell, Unlike};
-use pitot_lab::{CellRecord, Run};
 use pitot_plan::Replies;
+use pitot_record::{CellRecord, Run};
 use pitot_stats::median;
 
 /// Contents that differ by less, on average, are alike: a date, a name or the number of a request may stand in them.

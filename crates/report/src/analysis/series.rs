@@ -2,7 +2,7 @@
 
 use super::factor::{factor_title, level_words};
 use super::load_axis::LoadAxis;
-use pitot_lab::{CellRecord, Run};
+use pitot_record::{CellRecord, Run};
 
 /// A line of the charts.
 #[derive(Clone, Debug, PartialEq, Eq)]

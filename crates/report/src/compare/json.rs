@@ -3,7 +3,7 @@
 use super::comparison::RunComparison;
 use super::gate::{Gate, GateOutcome};
 use super::words::{cautions, headline};
-use pitot_lab::Run;
+use pitot_record::Run;
 use pitot_stats::ALPHA;
 use serde_json::{Value, json};
 

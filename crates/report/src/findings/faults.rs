@@ -136,7 +136,7 @@ fn names(rows: &[&Row<'_>]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use pitot_lab::fault::{Effect, Service};
+    use pitot_fault::{Effect, Service};
 
     use super::*;
 

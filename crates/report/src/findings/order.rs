@@ -4,8 +4,8 @@ use crate::analysis::{Analysis, Groups, groups};
 use crate::number::ratio;
 use crate::phrase::comparative;
 use crate::text::{list, sentence};
-use pitot_lab::Better;
-use pitot_lab::Metric;
+use pitot_record::Better;
+use pitot_record::Metric;
 use pitot_stats::Decision;
 
 /// `Every event loop used less CPU time per request than every server with a process or a thread for each connection at 64

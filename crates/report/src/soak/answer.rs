@@ -1,7 +1,7 @@
 //! The answer of a soak: what became of its servers, the gravest first, and whether it was long enough to say so.
 
-use pitot_lab::receipts::Kept;
 use pitot_meter::units::{counted, grouped, span};
+use pitot_results::receipts::Kept;
 
 use super::analysis::{Analysis, LoadFigures, SubjectFigures};
 use super::counts::counts;
@@ -136,7 +136,7 @@ fn unsure(a: &Analysis<'_>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use pitot_lab::receipts::Kept as KeptKind;
+    use pitot_results::receipts::Kept as KeptKind;
     use pitot_soak::Soak;
     use pitot_soak::record::{Endings, Event, EventKind, Info, Load, Sample, State, Subject, Totals};
 

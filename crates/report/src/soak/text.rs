@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use pitot_lab::Unit as ShownUnit;
-use pitot_lab::receipts::Kept;
 use pitot_meter::units::{counted, grouped, span};
+use pitot_record::Unit as ShownUnit;
 use pitot_results::Drawn;
+use pitot_results::receipts::Kept;
 use pitot_soak::record::{EventKind, State};
 
 use super::analysis::{Analysis, LoadFigures, SubjectFigures};

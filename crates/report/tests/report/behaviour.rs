@@ -1,8 +1,9 @@
 //! What every report has to hold to, whatever the run.
 
-use pitot_lab::{Run, VerdictKind};
 use pitot_plan::Levels;
+use pitot_record::Run;
 use pitot_report::{Format, Gate, GateOutcome, compare, compare_within, render, render_comparison};
+use pitot_results::VerdictKind;
 
 use crate::support::{Fixture, SMALL, written};
 
@@ -346,7 +347,7 @@ fn a_limit_is_judged_by_the_second_run_alone() {
     let GateOutcome::Met(cells) = outcome(&fast, &slow, "p50 > 0.2ms") else { panic!("it is slow") };
     assert!(cells[0].starts_with("loop+epoll-et, 10 has 2") && cells[0].contains(" µs ["), "{cells:?}");
     let value: f64 =
-        fast.cells[0].figures(pitot_lab::METRICS.iter().find(|m| m.name == "throughput").unwrap())[0].1;
+        fast.cells[0].figures(pitot_record::METRICS.iter().find(|m| m.name == "throughput").unwrap())[0].1;
     let GateOutcome::Undecided(why) = outcome(&slow, &fast, &format!("throughput < {value:.0}")) else {
         panic!("one of six repetitions lies in the interval")
     };
@@ -448,7 +449,7 @@ fn a_cell_that_fails_in_the_second_run_only_meets_every_gate() {
     let healthy = written(&Fixture { servers: &["fork+blocking", "loop+epoll-et"], levels: &[100], ..SMALL });
     let mut broken = healthy.clone();
     for repetition in &mut broken.cells[0].repetitions {
-        repetition.verdict.kind = pitot_lab::VerdictKind::Failed;
+        repetition.verdict.kind = pitot_results::VerdictKind::Failed;
     }
     let GateOutcome::Met(cells) = outcome(&healthy, &broken, "p99 > +50%") else {
         panic!("it should be met")
@@ -719,7 +720,7 @@ fn errors_are_told_by_cell_and_kind() {
 
 #[test]
 fn hosts_and_their_clocks_are_in_all_formats_and_compared_by_name() {
-    let host = |governor: &str| pitot_lab::HostRecord {
+    let host = |governor: &str| pitot_record::HostRecord {
         name: "far".into(),
         does: "load".into(),
         clock_offset_ns: 1_500_000,
@@ -729,7 +730,7 @@ fn hosts_and_their_clocks_are_in_all_formats_and_compared_by_name() {
             serde_json::json!([{"group": "cpu", "name": "governor", "value": governor}]),
         )
         .unwrap(),
-        ..pitot_lab::HostRecord::default()
+        ..pitot_record::HostRecord::default()
     };
     let (mut a, mut b) = (written(&SMALL), written(&SMALL));
     (a.hosts, b.hosts) = (vec![host("performance")], vec![host("powersave")]);
@@ -843,7 +844,7 @@ fn a_run_that_was_stopped_counts_what_it_has() {
     let mut run = written(&SMALL);
     let wanted = run.plan.repetitions;
     run.plan.repetitions = 30;
-    run.info.state = pitot_lab::RunState::Interrupted;
+    run.info.state = pitot_record::RunState::Interrupted;
     let text = render(&run, Format::Terminal).split_whitespace().collect::<Vec<_>>().join(" ");
     for said in ["size 6 cells × 6 of 30 repetitions", "median of 6 of 30 repetitions"] {
         assert!(text.contains(&said.replace("6 of", &format!("{wanted} of"))), "{said}: {text}");

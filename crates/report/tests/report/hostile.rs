@@ -1,6 +1,6 @@
 //! A run file whose texts try to command a terminal, a Markdown viewer and a browser.
 
-use pitot_lab::Run;
+use pitot_record::Run;
 use pitot_report::{Format, Gate, compare, render, render_comparison};
 
 use crate::support::SMALL;

@@ -1,7 +1,7 @@
 //! A run that asks more than one thing: each part has an answer of its own.
 
-use pitot_lab::Run;
 use pitot_plan::FactorLevel;
+use pitot_record::Run;
 use pitot_report::{Format, parts, render};
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! What a report says of a run that was measured in slices.
 
-use pitot_lab::{Run, RunState};
 use pitot_plan::Measure;
+use pitot_record::{Run, RunState};
 use pitot_report::{Analysis, Format, Grade, answer, compare, findings, render, render_comparison, trust};
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! A made-up run that was measured in slices.
 
-use pitot_lab::{CellRecord, Run, Slice};
 use pitot_plan::Measure;
+use pitot_record::{CellRecord, Run, Slice};
 use pitot_stats::Random;
 
 use crate::support::{Fixture, SMALL, written};

@@ -15,11 +15,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use pitot_kernel::{Clock, Image, Sandbox};
-use pitot_lab::{
-    Arrival, Carrier, Outcome, Part, Place as RunPlace, Prepared, Repetition, RunState, Where, prepare,
-};
+use pitot_lab::{Arrival, Carrier, Outcome, Part, Place as RunPlace, Prepared, Where, prepare};
 use pitot_meter::units::counted;
 use pitot_plan::{Catalog, CellServer, External, GVISOR_KERNEL, HOST_KERNEL, KERNEL_FACTOR, KernelUse, Plan};
+use pitot_record::{Repetition, RunState};
 use pitot_results::{Failure, stderr};
 
 use crate::kernel_store::store;

@@ -1,7 +1,8 @@
 //! Hosts whose clocks are far from the lab's.
 
-use pitot_lab::{Run, RunState, VerdictKind};
 use pitot_needs::needs;
+use pitot_record::{Run, RunState};
+use pitot_results::VerdictKind;
 
 use super::network::{PITOT, pitot};
 

@@ -2,8 +2,9 @@
 
 use std::net::{Ipv4Addr, TcpListener};
 
-use pitot_lab::{Run, RunState, VerdictKind};
 use pitot_plan::Measure;
+use pitot_record::{Run, RunState};
+use pitot_results::VerdictKind;
 
 use super::network::{PITOT, pitot};
 

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use pitot_lab::{Repetition, Run, VerdictKind};
+use pitot_record::{Repetition, Run};
+use pitot_results::VerdictKind;
 use rustix::process::{Pid, Signal, kill_process};
 
 pub(crate) const PITOT: &str = env!("CARGO_BIN_EXE_pitot");

@@ -1,7 +1,8 @@
 //! A server on one host, and its load on two.
 
-use pitot_lab::{Repetition, Run, RunState, VerdictKind};
 use pitot_needs::needs;
+use pitot_record::{Repetition, Run, RunState};
+use pitot_results::VerdictKind;
 
 use super::network::{Network, pitot};
 

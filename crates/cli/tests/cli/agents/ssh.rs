@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use pitot_lab::{Run, RunState, VerdictKind};
 use pitot_needs::needs;
+use pitot_record::{Run, RunState};
+use pitot_results::VerdictKind;
 
 use super::network::{Network, PITOT};
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use pitot_lab::{Run, RunState};
 use pitot_needs::needs;
+use pitot_record::{Run, RunState};
 
 use super::counted;
 use super::network::Network;
@@ -11,7 +11,7 @@ use super::server::{Bus, said};
 
 /// Requests that were due in each repetition, by cell.
 fn due(run: &Run) -> BTreeMap<String, Vec<u64>> {
-    let of = |cell: &pitot_lab::CellRecord| {
+    let of = |cell: &pitot_record::CellRecord| {
         cell.repetitions.iter().map(|r| r.load.as_ref().unwrap().requests.due()).collect()
     };
     run.cells.iter().map(|cell| (cell.label(), of(cell))).collect()

@@ -2,8 +2,8 @@
 
 use std::process::Stdio;
 
-use pitot_lab::{Run, RunState};
 use pitot_needs::needs;
+use pitot_record::{Run, RunState};
 
 use super::counted;
 use super::loss::is_at_work;

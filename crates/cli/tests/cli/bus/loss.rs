@@ -2,8 +2,8 @@
 
 use std::process::Stdio;
 
-use pitot_lab::{Run, RunState};
 use pitot_needs::needs;
+use pitot_record::{Run, RunState};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::counted;

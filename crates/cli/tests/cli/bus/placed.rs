@@ -2,8 +2,9 @@
 
 use std::process::Stdio;
 
-use pitot_lab::{Run, RunState, VerdictKind};
 use pitot_needs::needs;
+use pitot_record::{Run, RunState};
+use pitot_results::VerdictKind;
 
 use super::network::{Network, address};
 use super::server::{Bus, PITOT, Process, said, wait_for};

@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
-use pitot_lab::Repetition;
-use pitot_lab::fault::FaultRecord;
+use pitot_fault::FaultRecord;
+use pitot_record::Repetition;
 use serde_json::Value;
 
 /// Steps of a stretch: a tenth of a second in steps of 10 ms.

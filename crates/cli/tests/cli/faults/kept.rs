@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use pitot_lab::{Repetition, Run};
+use pitot_record::{Repetition, Run};
 use pitot_results::VerdictKind;
 
 use super::{pitot, text};

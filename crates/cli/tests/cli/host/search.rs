@@ -49,7 +49,7 @@ fn a_search_can_try_what_stands_for_several_steps() {
         let short = command.output().unwrap();
         let said = stderr(&short);
         assert!(short.status.code() == Some(2) && said.contains("s are left after the trial"), "{said}");
-        let run = pitot_lab::Run::open(&dir.path().join("out/trial.pitot")).unwrap();
+        let run = pitot_record::Run::open(&dir.path().join("out/trial.pitot")).unwrap();
         assert!(
             run.cells.len() >= 2 && run.cells.iter().all(|cell| cell.failures().count() == 0),
             "{:?}",

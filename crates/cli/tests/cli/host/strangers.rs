@@ -147,7 +147,7 @@ fn a_lock_that_a_stranger_holds_keeps_no_run_waiting_and_says_nothing() {
     shell(STRANGER, &format!("mkdir -m 777 {0} && mkfifo -m 666 {0}/pitot.run-lock", lock.display()));
     fs::remove_file(own.path().join("run.pitot")).unwrap();
     run();
-    let warnings = pitot_lab::Run::open(&own.path().join("run.pitot")).unwrap().info.warnings;
+    let warnings = pitot_record::Run::open(&own.path().join("run.pitot")).unwrap().info.warnings;
     assert!(warnings.iter().any(|warning| warning.contains("there is no place for a lock")), "{warnings:?}");
 }
 

@@ -1,7 +1,8 @@
 //! gVisor as a kernel: a command in its sandbox, a plan beside the kernel of the host, and nothing left of a run that is killed.
 
-use pitot_lab::{Run, VerdictKind, metric};
 use pitot_needs::needs;
+use pitot_record::{Run, metric};
+use pitot_results::VerdictKind;
 
 use super::process::{assert_that_a_killed_run_leaves_nothing, left, pitot, text};
 

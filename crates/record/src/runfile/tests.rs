@@ -5,7 +5,7 @@ use pitot_results::VerdictKind;
 use pitot_results::load::LoadResult;
 
 use super::*;
-use crate::record::{CellRecord, Repetition, Resources, Run, RunState, Sample, TreeSample, Verdict};
+use crate::run::{CellRecord, Repetition, Resources, Run, RunState, Sample, TreeSample, Verdict};
 use pitot_host::Fingerprint;
 
 use pitot_plan::{Factor, FactorLevel, Measure, Plan, SkipKind, SkipRecord, Value};
@@ -512,7 +512,7 @@ fn damaged(damage: &str) -> Result<Run, RunFileError> {
     let path = dir.path().join("a.pitot");
     let mut writer = create(&path);
     let mut one = repetition();
-    one.slices = vec![crate::record::Slice::default()];
+    one.slices = vec![crate::run::Slice::default()];
     writer.record(0, &one).unwrap();
     writer.finish(RunState::Complete, "2026-01-02T03:05:00Z", &host("performance")).unwrap();
     let harm = format!("PRAGMA foreign_keys = OFF; {damage}");

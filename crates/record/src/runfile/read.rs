@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use super::error::RunFileError;
 use super::schema;
-use crate::record::{
+use crate::run::{
     CellRecord, CpuSample, Repetition, Resources, Run, RunInfo, RunState, Sample, Slice, TreeSample, Verdict,
 };
 use crate::{database, secrets_file};

@@ -5,7 +5,7 @@ use pitot_results::floor::FloorPrimitive;
 use pitot_results::load::{LoadResult, OwnCpu};
 use pitot_results::{Latency, Printed};
 
-use crate::record::{Repetition, Resources};
+use crate::run::{Repetition, Resources};
 
 /// Growth of the server's memory below this many bytes says nothing about connections: the first request makes a server
 /// touch as much for buffers and tables that all connections share.

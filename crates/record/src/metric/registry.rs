@@ -2,7 +2,7 @@
 
 use super::entry::{Better, Column, Metric, Quantity, Section, Unit, Words};
 use super::read;
-use crate::record::kept;
+use crate::run::kept;
 
 /// All metrics, in the order in which lists and tables show them.
 pub static METRICS: &[Metric] = &[

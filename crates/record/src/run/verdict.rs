@@ -4,9 +4,9 @@ use pitot_results::VerdictKind;
 use serde::{Deserialize, Serialize};
 
 /// How the sentence begins that says that nothing was busy.
-pub(crate) const NEITHER_BUSY: &str = "neither side was busy";
+pub const NEITHER_BUSY: &str = "neither side was busy";
 /// How the sentence begins that says that an earlier failure was final.
-pub(crate) const NOT_TRIED: &str = "not tried again: ";
+pub const NOT_TRIED: &str = "not tried again: ";
 
 impl Verdict {
     /// Whether the figures are the server's although nobody was busy: it waits, or the way to it was not seen.

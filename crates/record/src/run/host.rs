@@ -28,7 +28,7 @@ pub struct HostRecord {
 
 impl HostRecord {
     /// The lab's own machine, whose clock is the one that others are compared with. What changed on it is in the run itself.
-    pub(crate) fn own(does: &str, facts: &Fingerprint) -> HostRecord {
+    pub fn own(does: &str, facts: &Fingerprint) -> HostRecord {
         HostRecord {
             is_own: true,
             name: OWN.into(),

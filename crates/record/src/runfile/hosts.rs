@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::error::RunFileError;
-use crate::record::HostRecord;
+use crate::run::HostRecord;
 use pitot_host::Fingerprint;
 
 /// What hosts were after the last repetition.

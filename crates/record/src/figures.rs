@@ -3,7 +3,7 @@
 use pitot_results::VerdictKind;
 
 use crate::metric::Metric;
-use crate::record::{CellRecord, Repetition, Slice};
+use crate::run::{CellRecord, Repetition, Slice};
 use pitot_plan::{Measure, Plan};
 use pitot_stats::{Samples, apart_log_ratio, generation_log_ratio};
 
@@ -89,9 +89,9 @@ mod tests {
     fn cell(id: i64, measure: Measure, repetitions: &[&[u64]]) -> CellRecord {
         let repetition = |(block, requests): (u32, &&[u64])| Repetition {
             block,
-            load: Some(crate::LoadResult {
+            load: Some(pitot_results::load::LoadResult {
                 throughput_rps: requests.iter().sum::<u64>() as f64 / requests.len() as f64,
-                ..crate::LoadResult::default()
+                ..pitot_results::load::LoadResult::default()
             }),
             slices: (0..)
                 .zip(*requests)

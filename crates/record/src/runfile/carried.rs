@@ -6,7 +6,7 @@ use rusqlite::{Connection, params};
 
 use super::hosts::exists;
 use super::schema;
-use crate::record::HostRecord;
+use crate::run::HostRecord;
 
 /// The host of each repetition.
 const CARRIED_OUT: &str = "

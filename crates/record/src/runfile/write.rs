@@ -6,7 +6,7 @@ use rusqlite::{Connection, params};
 use super::error::RunFileError;
 use super::schema;
 use crate::database::{DatabaseError, Draft, WriteLock};
-use crate::record::{HostRecord, Repetition, Run, RunState, Sample, Slice, TreeSample};
+use crate::run::{HostRecord, Repetition, Run, RunState, Sample, Slice, TreeSample};
 use crate::secrets_file;
 use pitot_host::Fingerprint;
 use pitot_plan::{FactorLevel, Measure, Plan, SkipRecord, masked_levels};

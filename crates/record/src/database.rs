@@ -407,7 +407,7 @@ pub(crate) fn sync_directory(path: &Path) -> std::io::Result<()> {
 }
 
 /// A file beside another: its name with an end.
-pub(crate) fn beside(path: &Path, end: &str) -> PathBuf {
+pub fn beside(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(end);
     name.into()

@@ -128,7 +128,7 @@ impl Repetition {
 }
 
 /// Whether a line is likely to say what went wrong.
-pub(crate) fn looks_like_error(line: &str) -> bool {
+pub fn looks_like_error(line: &str) -> bool {
     let line = line.to_lowercase();
     // A single word is a place, such as `node:internal/errors:541`.
     let is_sentence = line.trim().contains(' ');
@@ -172,8 +172,7 @@ mod tests {
 
     #[test]
     fn a_rate_that_rises_while_it_is_measured_is_seen() {
-        let slice =
-            |requests| crate::record::Slice { requests, duration_ns: 40_000_000, ..Default::default() };
+        let slice = |requests| crate::run::Slice { requests, duration_ns: 40_000_000, ..Default::default() };
         let of = |slices: &[u64]| {
             let slices = slices.iter().map(|requests| slice(*requests)).collect();
             Repetition { slices, ..Repetition::default() }.rise()

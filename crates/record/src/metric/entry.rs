@@ -1,6 +1,6 @@
 //! What a metric consists of.
 
-use crate::record::{Repetition, Slice};
+use crate::run::{Repetition, Slice};
 
 /// One figure of a repetition.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 //! **Reading** (all that a report needs): [`Run::open`](crate::Run::open) gives the whole run as plain data.
 //!
 //! ```no_run
-//! use pitot_lab::{Run, metric};
+//! use pitot_record::{Run, metric};
 //!
 //! let run = Run::open("quick.pitot".as_ref())?;
 //! let throughput = metric::find(&run.plan.metric).expect("plans are checked");
@@ -16,7 +16,7 @@
 //!         let _timeline = &repetition.samples;
 //!     }
 //! }
-//! # Ok::<(), pitot_lab::RunFileError>(())
+//! # Ok::<(), pitot_record::RunFileError>(())
 //! ```
 //!
 //! **Writing** ([`RunWriter`]) is the runner's: the plan, the cells and the fingerprint in one transaction, each

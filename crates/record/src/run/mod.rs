@@ -2,7 +2,7 @@
 
 mod cell;
 mod host;
-pub(crate) mod kept;
+pub mod kept;
 mod repetition;
 mod resources;
 mod run;
@@ -13,10 +13,10 @@ mod verdict;
 pub use cell::CellRecord;
 pub use host::HostRecord;
 pub use repetition::Repetition;
-pub(crate) use repetition::looks_like_error;
+pub use repetition::looks_like_error;
 pub use resources::{Lifetime, Resources};
 pub use run::{Run, RunInfo, RunState};
 pub use sample::{CpuSample, Sample, TreeSample};
 pub use slice::Slice;
 pub use verdict::Verdict;
-pub(crate) use verdict::{NEITHER_BUSY, NOT_TRIED};
+pub use verdict::{NEITHER_BUSY, NOT_TRIED};
