@@ -11,7 +11,7 @@ use damage::{Input, damage};
 use libfuzzer_sys::fuzz_target;
 use pitot_fault::FaultRecord;
 use pitot_host::Fingerprint;
-use pitot_record::runfile::{NewCell, NewRun, RunWriter};
+use pitot_record::file::{NewCell, NewRun, RunWriter};
 use pitot_results::{VerdictKind};
 use pitot_record::{HostRecord, Repetition, Resources, Run, RunState, Sample, Slice, TreeSample, Verdict};
 use pitot_plan::{Factor, FactorLevel, Levels, Measure, Plan, SkipKind, SkipRecord, Value};

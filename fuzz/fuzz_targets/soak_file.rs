@@ -12,11 +12,12 @@ use pitot_fault::Effect;
 use pitot_meter::{Histogram, Nanos};
 use pitot_report::{Format, Screen, soak};
 use pitot_results::visible;
-use pitot_soak::file::Moment;
-use pitot_soak::record::{
-    Event, EventKind, Fault, Info, Interval, Kind, Load, Loss, SECOND_S, Sample, State, Subject, Totals,
+use pitot_record::file::Moment;
+use pitot_record::soak::{
+    Event, EventKind, Fault, Info, Interval, Kind, Load, Loss, SECOND_S, Reading, State, Subject, Totals,
 };
-use pitot_soak::{Soak, SoakFile, is_soak};
+use pitot_record::file::kind;
+use pitot_record::{Soak, SoakWriter};
 
 const FORMATS: [Format; 4] = [Format::Terminal, Format::Html, Format::Markdown, Format::Json];
 
@@ -33,7 +34,7 @@ static SOUND: LazyLock<Vec<u8>> = LazyLock::new(|| {
         published: vec!["a figure".into()],
         ..Info::default()
     };
-    let mut file = SoakFile::create(&path, &info).expect("a file");
+    let mut file = SoakWriter::create(&path, &info).expect("a file");
     for id in 1..=2 {
         let subject =
             Subject { id, name: format!("s{id}"), command: "pitot serve".into(), ..Subject::default() };
@@ -57,9 +58,9 @@ static SOUND: LazyLock<Vec<u8>> = LazyLock::new(|| {
             open: 5,
             response: response.encode(),
         };
-        let sample = |subject: i64, figure: &str, value: f64| Sample {
+        let sample = |subject: i64, metric: &str, value: f64| Reading {
             subject,
-            figure: figure.into(),
+            metric: metric.into(),
             start_s,
             length_s: 10.0,
             mean: value,
@@ -110,7 +111,7 @@ static SOUND: LazyLock<Vec<u8>> = LazyLock::new(|| {
             now_s: start_s + 10.0,
             intervals: vec![interval(1), interval(2)],
             totals: vec![(1, totals.clone()), (2, totals)],
-            samples: vec![
+            readings: vec![
                 sample(1, "memory-rss", 1e6 + 1e4 * f64::from(n)),
                 sample(2, "memory-rss", 1e6),
                 sample(1, "cpu", 0.5),
@@ -146,13 +147,13 @@ fuzz_target!(|data: &[u8]| {
             return;
         }
     };
-    assert!(is_soak(&path));
+    assert!(kind(&path).is_ok());
     match how % 8 {
         4 => assert!(soak::status(&read, Screen::PLAIN).to_string().len() < 1 << 24),
         5 => drop(soak::declared(&read)),
         // To go on with it: an interval more.
         6 => {
-            let Ok(mut file) = SoakFile::resume(&path, &read.info) else { return };
+            let Ok(mut file) = SoakWriter::resume(&path, &read.info) else { return };
             let _ = file.end_faults(read.reached_s());
             let _ = file.end_events(read.reached_s());
             let _ = file.write(&Moment { now_s: read.reached_s() + 10.0, ..Moment::default() });

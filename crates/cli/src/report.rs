@@ -8,9 +8,10 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use pitot_record::Run;
+use pitot_record::Soak;
+use pitot_record::file::{Kind, kind};
 use pitot_report::{Format, draw, render};
 use pitot_results::Failure;
-use pitot_soak::{Soak, is_soak};
 
 use crate::confine::Reader;
 use crate::floor::{RequestArg, floor_of_run};
@@ -73,7 +74,7 @@ enum ReportFormat {
 impl Report {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         self.reader().confine();
-        if is_soak(&self.file) {
+        if matches!(kind(&self.file), Ok(Kind::Soak)) {
             return self.soak();
         }
         let mut run = open(&self.file)?;
@@ -171,9 +172,7 @@ impl ReportFormat {
 }
 
 fn open_soak(path: &Path, full: bool) -> Result<Soak, Failure> {
-    let mut soak = Soak::look(path).map_err(|e| {
-        Failure::misuse(format!("{}: {e}", path.display()), "name the file of a soak (`pitot soak -o FILE`)")
-    })?;
+    let mut soak = Soak::look(path)?;
     if !full {
         soak.info.machine.withhold_private_facts();
     }

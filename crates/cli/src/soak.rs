@@ -15,11 +15,11 @@ use pitot_host::{CpuSplit, Fingerprint, split_cpus};
 use pitot_lab::Ground;
 use pitot_meter::{Nanos, units};
 use pitot_record::database::check_owner;
+use pitot_record::soak::{Info, State};
+use pitot_record::{Soak as Recorded, SoakWriter};
 use pitot_results::Failure;
 use pitot_results::secrets::mask;
-use pitot_soak::record::{Info, State};
 use pitot_soak::run::{OnDeath, OnHang, Settings};
-use pitot_soak::{Soak as Recorded, SoakFile};
 use pitot_sys::signal::{Signal, SignalFd};
 
 use crate::output::default_output;
@@ -115,12 +115,7 @@ impl Soak {
             // A mistake in what is asked for leaves no file behind.
             let file = match &resumed {
                 Some(resumed) => resumed.reopen(&output)?,
-                None => SoakFile::create(&output, &info).map_err(|e| {
-                    Failure::misuse(
-                        format!("{} cannot be created: {e}", output.display()),
-                        "name another file with -o",
-                    )
-                })?,
+                None => SoakWriter::create(&output, &info)?,
             };
             let settings = self.settings(&target, &info, &output, resumed.as_ref(), &cpus, &stop);
             let mut view = view::View::new(&pitot, &info.title, &output);

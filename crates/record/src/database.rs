@@ -1,4 +1,4 @@
-//! How files that are SQLite databases are opened: run files and the files of soaks.
+//! How records are opened, which are SQLite databases.
 //!
 //! **Locks.** While a process writes such a file, it has no other descriptor of it than those of its writer: when a process
 //! closes *any* descriptor of a file, POSIX drops all of the process's locks on it (fcntl(2), SQLite's "How To Corrupt",
@@ -70,9 +70,9 @@ pub enum DatabaseError {
     /// It is something else.
     #[error("it is a file of another kind")]
     Foreign,
-    /// A later version has written it.
+    /// It has a layout that is not known here.
     #[error("it has layout {found}, and {known} is known")]
-    Newer {
+    Layout {
         /// Its layout.
         found: u32,
         /// The newest that is known.
@@ -93,17 +93,19 @@ pub struct Format {
     pub application_id: i64,
     /// `PRAGMA user_version`: the newest layout that is known.
     pub layout: u32,
-    /// The tables that are read, each with the first layout that has it.
-    pub tables: &'static [(&'static str, u32)],
+    /// The oldest that is still read.
+    pub first: u32,
+    /// The tables that are read.
+    pub tables: &'static [&'static str],
     /// The view for people, which is not read here.
-    pub view: Option<&'static str>,
+    pub view: &'static str,
 }
 
 impl Format {
     /// The layout of an open file, if it is one of these, and what is read as tables is tables.
     ///
     /// # Errors
-    /// If it is another file, a newer one, or has triggers, views or tables that compute what they hold.
+    /// If it is another file, has a layout that is not known, or has triggers, views or tables that compute what they hold.
     pub fn check(&self, connection: &Connection) -> Result<u32, DatabaseError> {
         let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
         let id = pragma("application_id").map_err(|e| match e.sqlite_error_code() {
@@ -114,14 +116,14 @@ impl Format {
             return Err(DatabaseError::Foreign);
         }
         let found = pragma("user_version")?.try_into().unwrap_or(u32::MAX);
-        if found > self.layout {
-            return Err(DatabaseError::Newer { found, known: self.layout });
+        if !(self.first..=self.layout).contains(&found) {
+            return Err(DatabaseError::Layout { found, known: self.layout });
         }
-        self.check_schema(connection, found)?;
+        self.check_schema(connection)?;
         Ok(found)
     }
 
-    fn check_schema(&self, connection: &Connection, layout: u32) -> Result<(), DatabaseError> {
+    fn check_schema(&self, connection: &Connection) -> Result<(), DatabaseError> {
         let mut tables = BTreeSet::new();
         let mut query = connection.prepare("SELECT type, name, rootpage FROM sqlite_schema")?;
         let mut rows = query.query([])?;
@@ -130,7 +132,7 @@ impl Format {
             match kind.as_str() {
                 "table" if row.get::<_, Option<i64>>(2)?.unwrap_or(0) > 0 => tables.insert(name),
                 "index" => continue,
-                "view" if self.view == Some(&name) => continue,
+                "view" if self.view == name => continue,
                 _ => {
                     // What a module computes has no page.
                     let kind = if kind == "table" { "virtual table" } else { &kind };
@@ -141,7 +143,7 @@ impl Format {
                 }
             };
         }
-        for (table, _) in self.tables.iter().filter(|(_, since)| *since <= layout) {
+        for table in self.tables {
             if !tables.contains(*table) {
                 return Err(DatabaseError::Unsafe(format!("it has no table `{table}`")));
             }

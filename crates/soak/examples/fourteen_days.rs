@@ -9,13 +9,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use pitot_meter::{Histogram, Nanos, Random};
+use pitot_record::file::Moment;
+use pitot_record::soak::{
+    Event, EventKind, Fault, Info, Interval, Load, Loss, Reading, SECOND_S, State, Subject, Totals,
+};
+use pitot_record::{Soak, SoakWriter};
 use pitot_soak::events::{EVIDENCE_BYTES, REFILL_S};
 use pitot_soak::figure::FIGURES;
-use pitot_soak::file::Moment;
-use pitot_soak::record::{
-    Event, EventKind, Fault, Info, Interval, Load, Loss, SECOND_S, Sample, State, Subject, Totals,
-};
-use pitot_soak::{Soak, SoakFile};
 
 const DAYS: u32 = 14;
 const INTERVAL_S: u32 = 10;
@@ -94,7 +94,7 @@ fn faults(at_s: f64) -> Vec<Fault> {
 fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     let path =
         std::env::args_os().nth(1).map_or_else(|| std::env::temp_dir().join("14d.pitot"), PathBuf::from);
-    let mut file = SoakFile::create(&path, &Info { title: "14 days".into(), ..Info::default() })?;
+    let mut file = SoakWriter::create(&path, &Info { title: "14 days".into(), ..Info::default() })?;
     for id in 1..=SUBJECTS {
         file.put_subject(&Subject { id, name: format!("server {id}"), ..Subject::default() })?;
     }
@@ -118,10 +118,10 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
             ..Interval::default()
         });
         let totals = Totals { completed: REPLIES * u64::from(n + 1), ..Totals::default() };
-        let sample = |subject: i64, figure: &str| {
+        let reading = |subject: i64, metric: &str| {
             let value = f64::from(n % 977) * 4096.0;
-            let figure = figure.to_owned();
-            Sample { subject, figure, start_s, length_s, mean: value, min: value, max: value }
+            let metric = metric.to_owned();
+            Reading { subject, metric, start_s, length_s, mean: value, min: value, max: value }
         };
         let figures = || FIGURES.iter().map(|figure| figure.name);
         let second = n * INTERVAL_S;
@@ -133,8 +133,8 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
             faults: if is_time(FAULT_INTERVAL_S) { faults(start_s) } else { Vec::new() },
             intervals: intervals.collect(),
             totals: (1..=LOADS).map(|load| (load, totals.clone())).collect(),
-            samples: (0..=SUBJECTS)
-                .flat_map(|subject| figures().map(move |name| sample(subject, name)))
+            readings: (0..=SUBJECTS)
+                .flat_map(|subject| figures().map(move |name| reading(subject, name)))
                 .collect(),
             ..Moment::default()
         })?;

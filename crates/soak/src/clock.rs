@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::record::{Event, EventKind};
+use pitot_record::soak::{Event, EventKind};
 
 /// A larger difference between the clocks is a step. Slewing is at most 500 ppm.
 const STEP: Duration = Duration::from_millis(100);

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use crate::record::{Event, EventKind};
+use pitot_record::soak::{Event, EventKind};
 
 /// Events of a kind that may come at once.
 pub const BURST: f64 = 100.0;

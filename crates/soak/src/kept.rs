@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use pitot_lab::kept::each_copy;
 use pitot_results::receipts::{Kept, Receipts};
 
-use crate::record::{Loss, SECOND_S};
+use pitot_record::soak::{Loss, SECOND_S};
 
 /// An upload that was acknowledged is a file, at once; the load tells of it a second later.
 const UPLOAD_GRACE_S: f64 = 2.0;

@@ -9,7 +9,7 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 
 use crate::events::Bucket;
-use crate::record::{Event, EventKind};
+use pitot_record::soak::{Event, EventKind};
 
 /// Lines that an event shows at most.
 const EVIDENCE_LINES: usize = 60;

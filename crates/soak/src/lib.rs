@@ -8,8 +8,6 @@
 //! |---|---|
 //! | [`kernel_log`] | what the kernel says meanwhile |
 //! | [`events`] | what keeps events few and small |
-//! | [`record`] | what a soak is, as plain data |
-//! | [`mod@file`] | the file, which stays small: old intervals are put together to longer ones |
 //! | [`run`] | the run itself |
 //! | [`figure`] | what is sampled of processes and of the machine |
 //! | `kept` | what servers acknowledged, looked for while they run |
@@ -22,14 +20,9 @@ mod clock;
 pub mod events;
 mod fault;
 pub mod figure;
-pub mod file;
 pub mod hang;
 mod kept;
 pub mod kernel_log;
 mod neighbours;
-pub mod record;
 pub mod run;
 mod throttle;
-
-pub use file::{SoakError, SoakFile, is_running, is_soak};
-pub use record::Soak;

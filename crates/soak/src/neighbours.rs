@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use pitot_sys::processes::{Process, ProcessTable, TICK_NS};
 
-use crate::record::{Event, EventKind};
+use pitot_record::soak::{Event, EventKind};
 
 /// Together less than this share of one CPU is not told.
 const NOTABLE: f64 = 0.2;

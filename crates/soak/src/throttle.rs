@@ -2,7 +2,7 @@
 
 use pitot_meter::units::counted;
 
-use crate::record::{Event, EventKind};
+use pitot_record::soak::{Event, EventKind};
 
 /// Told of once a minute at most, seconds: a limit of a control group acts many times a second.
 const INTERVAL_S: f64 = 60.0;

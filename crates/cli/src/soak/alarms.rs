@@ -2,9 +2,9 @@
 
 use pitot_load::{Condition, Figures};
 use pitot_meter::Histogram;
+use pitot_record::Soak;
+use pitot_record::soak::{EventKind, Load};
 use pitot_results::Failure;
-use pitot_soak::Soak;
-use pitot_soak::record::{EventKind, Load};
 
 /// What is asked of a soak.
 #[derive(Clone, Debug, PartialEq)]
@@ -111,7 +111,7 @@ fn figures<'a>(load: &Load, response: &'a Histogram) -> Figures<'a> {
 #[cfg(test)]
 mod tests {
     use pitot_meter::Nanos;
-    use pitot_soak::record::{Event, Interval, Kind, Totals};
+    use pitot_record::soak::{Event, Interval, Kind, Totals};
 
     use super::*;
 

@@ -7,11 +7,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use clap::{Args, FromArgMatches};
 use pitot_fault::Moment;
 use pitot_meter::units;
+use pitot_record::file::Moment as Written;
+use pitot_record::file::is_running;
+use pitot_record::soak::{Event, EventKind, Info, State};
+use pitot_record::{RecordError, Soak as Recorded, SoakWriter};
 use pitot_results::Failure;
 use pitot_results::secrets::mask;
-use pitot_soak::file::Moment as Written;
-use pitot_soak::record::{Event, EventKind, Info, State};
-use pitot_soak::{Soak as Recorded, SoakError, SoakFile, is_running};
 
 use super::options::Soak;
 
@@ -86,15 +87,15 @@ impl Resumed {
     }
 
     /// Opens the file, and notes the gap.
-    pub(super) fn reopen(&self, path: &Path) -> Result<SoakFile, Failure> {
-        let unwritable = |e: SoakError| match e {
-            SoakError::Locked(_) => locked(path),
+    pub(super) fn reopen(&self, path: &Path) -> Result<SoakWriter, Failure> {
+        let unwritable = |e: RecordError| match e {
+            RecordError::Locked(_) => locked(path),
             e => Failure::run(
                 format!("{} cannot be written: {e}", path.display()),
                 "check its permissions and the space",
             ),
         };
-        let mut file = SoakFile::resume(path, &self.info).map_err(unwritable)?;
+        let mut file = SoakWriter::resume(path, &self.info).map_err(unwritable)?;
         let length_s = self.offset_s - self.reached_s;
         let gap = Event {
             at_s: self.reached_s,

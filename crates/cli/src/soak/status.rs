@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use pitot_record::Soak;
 use pitot_results::Failure;
-use pitot_soak::Soak;
 
 use super::alarms::{self, Alarm};
 use crate::output;
@@ -29,12 +29,7 @@ pub(super) struct Status {
 
 impl Status {
     pub(super) fn run(self) -> Result<ExitCode, Failure> {
-        let soak = Soak::look(&self.file).map_err(|e| {
-            Failure::misuse(
-                format!("{}: {e}", self.file.display()),
-                "name the file of a soak (`pitot soak -o FILE`)",
-            )
-        })?;
+        let soak = Soak::look(&self.file)?;
         match self.drifts {
             true => {
                 let lines = pitot_report::soak::declared(&soak);

@@ -181,7 +181,7 @@ fn counts(load: &LoadStatus) -> String {
 
 #[cfg(test)]
 mod tests {
-    use pitot_soak::record::{Endings, Kind};
+    use pitot_record::soak::{Endings, Kind};
 
     use super::*;
 

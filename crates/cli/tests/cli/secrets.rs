@@ -7,9 +7,9 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use pitot_record::Soak;
+use pitot_record::soak::State;
 use pitot_record::{Run, RunState};
-use pitot_soak::Soak;
-use pitot_soak::record::State;
 
 const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
 /// In a URL, twice, and in headers.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use pitot_host::Fingerprint;
 use pitot_plan::{Measure, Plan, Value};
-use pitot_record::runfile::{NewCell, NewRun};
+use pitot_record::file::{NewCell, NewRun};
 use pitot_record::{Repetition, Run, RunState, RunWriter};
 
 use super::contract::{End, Say, Store, nothing};

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use pitot_soak::file::Moment;
-use pitot_soak::record::{Event, EventKind, Info, Load, Soak, State, Subject, Totals};
-use pitot_soak::{SoakError, SoakFile};
+use pitot_record::file::Moment;
+use pitot_record::soak::{Event, EventKind, Info, Load, Soak, State, Subject, Totals};
+use pitot_record::{RecordError, SoakWriter};
 
 use super::contract::{End, Say, Store, nothing};
 use super::sittings::sittings;
@@ -16,16 +16,16 @@ fn place(root: &Path) -> PathBuf {
 }
 
 /// Makes the file, or goes on with the one that is there, as its user would.
-fn begin(root: &Path) -> Result<SoakFile, SoakError> {
+fn begin(root: &Path) -> Result<SoakWriter, RecordError> {
     let path = place(root);
     let info =
         Info { title: "t".repeat(3000), arguments: vec!["http://me:hunter22@h/".into()], ..Info::default() };
     let mut file = match path.exists() {
         true => {
-            let soak = Soak::open_to_resume(&path).map_err(|e| SoakError::Unsafe(e.to_string()))?;
-            SoakFile::resume(&path, &soak.info)?
+            let soak = Soak::open_to_resume(&path).map_err(|e| RecordError::Damaged(e.to_string()))?;
+            SoakWriter::resume(&path, &soak.info)?
         }
-        false => SoakFile::create(&path, &info)?,
+        false => SoakWriter::create(&path, &info)?,
     };
     file.put_subject(&Subject { id: 1, name: "server".into(), ..Subject::default() })?;
     file.put_load(&Load { id: 1, subject: 1, name: "load".into(), ..Load::default() })?;

@@ -24,7 +24,7 @@ use super::request::{Caller, Place, Request, Work};
 use super::scattered;
 use super::slices::SLICE_S;
 use pitot_plan::{Measure, Plan, Program};
-use pitot_record::runfile::{NewCell, NewRun, RunWriter};
+use pitot_record::file::{NewCell, NewRun, RunWriter};
 use pitot_record::{HostRecord, Run, RunState};
 
 /// Carries out a request. A repetition that fails is no error but a verdict.

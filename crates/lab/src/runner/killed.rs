@@ -13,7 +13,7 @@ use super::engine::new_cells;
 use super::fake::Fake;
 use super::tests::{caller, catalog, parse, plan};
 use super::{Arrival, Carrier, Event, Part, Place, Request, Where, Work, prepare, run};
-use pitot_record::runfile::{NewRun, RunWriter};
+use pitot_record::file::{NewRun, RunWriter};
 use pitot_record::{Repetition, Run, RunState};
 
 /// What a process that the test has started is to do, and with which file.

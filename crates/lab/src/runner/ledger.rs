@@ -7,7 +7,7 @@ use pitot_results::{Failure, VerdictKind, rfc3339};
 
 use super::event::{Event, Outcome, Step};
 use pitot_plan::{Measure, Plan};
-use pitot_record::runfile::RunWriter;
+use pitot_record::file::RunWriter;
 use pitot_record::{CellRecord, HostRecord, Repetition, RunInfo, RunState};
 
 /// The file of a run, and what it has.
@@ -102,7 +102,7 @@ impl<'a> Ledger<'a> {
         before: &HostRecord,
         after: Option<HostRecord>,
     ) -> Result<(), Failure> {
-        self.writer.record_host(before)?;
+        self.writer.record_hosts(std::slice::from_ref(before))?;
         Ok(self.writer.record_hosts_after(after.as_slice())?)
     }
 

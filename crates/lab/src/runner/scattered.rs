@@ -254,7 +254,7 @@ mod tests {
     use crate::runner::engine::new_cells;
     use crate::runner::tests::{caller, catalog, parse};
     use crate::runner::{Guardian, Place, Request, Where, Work, prepare, run};
-    use pitot_record::runfile::{NewRun, RunWriter};
+    use pitot_record::file::{NewRun, RunWriter};
 
     /// Brings results with a cell more than was asked for, as an agent of a bus may that is not ours.
     struct OneTooMany {

@@ -1,8 +1,8 @@
 //! What is computed of a soak, once.
 
 use pitot_meter::Histogram;
-use pitot_soak::Soak;
-use pitot_soak::record::{Interval, Load, Sample, Subject};
+use pitot_record::Soak;
+use pitot_record::soak::{Interval, Load, Reading, Subject};
 
 use super::drifts::{Judged, judge};
 use super::series::Series;
@@ -51,7 +51,7 @@ pub(super) struct Point {
 impl<'a> Analysis<'a> {
     pub(super) fn of(soak: &'a Soak) -> Analysis<'a> {
         let subjects = soak.subjects.iter().map(|subject| SubjectFigures::of(soak, subject)).collect();
-        let machine = sampled(&soak.samples, 0);
+        let machine = sampled(&soak.readings, 0);
         let machine_drifts = judge(&machine);
         Analysis { soak, subjects, machine, machine_drifts }
     }
@@ -98,7 +98,7 @@ impl<'a> SubjectFigures<'a> {
             add("response-p50", |p| p.p50_ns, true);
             add("response-p99", |p| p.p99_ns, true);
         }
-        series.extend(sampled(&soak.samples, subject.id));
+        series.extend(sampled(&soak.readings, subject.id));
         let drifts = judge(&untouched(&series, soak, subject.id));
         SubjectFigures { subject, loads, series, drifts }
     }
@@ -144,9 +144,10 @@ impl Point {
 }
 
 /// The figures of a server, or of the machine (0), in the order of the table of figures.
-fn sampled(samples: &[Sample], subject: i64) -> Vec<Series> {
+fn sampled(readings: &[Reading], subject: i64) -> Vec<Series> {
     let of = |figure: &'static pitot_soak::figure::Figure| {
-        let own = samples.iter().filter(|sample| sample.subject == subject && sample.figure == figure.name);
+        let own =
+            readings.iter().filter(|reading| reading.subject == subject && reading.metric == figure.name);
         let points: Vec<_> =
             own.map(|sample| (sample.start_s + sample.length_s / 2.0, sample.mean)).collect();
         (!points.is_empty()).then_some(Series { figure, of: String::new(), points })

@@ -136,9 +136,9 @@ fn unsure(a: &Analysis<'_>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use pitot_record::Soak;
+    use pitot_record::soak::{Endings, Event, EventKind, Info, Load, Reading, State, Subject, Totals};
     use pitot_results::receipts::Kept as KeptKind;
-    use pitot_soak::Soak;
-    use pitot_soak::record::{Endings, Event, EventKind, Info, Load, Sample, State, Subject, Totals};
 
     use super::*;
     use crate::format::Format;
@@ -147,8 +147,8 @@ mod tests {
     fn soak(memory: impl Fn(f64) -> f64) -> Soak {
         let sample = |n: u32| {
             let (start_s, mean) = (f64::from(n) * 10.0, memory(f64::from(n)));
-            let figure = "memory-private".to_owned();
-            Sample { subject: 1, figure, start_s, length_s: 10.0, mean, min: mean, max: mean }
+            let metric = "memory-private".to_owned();
+            Reading { subject: 1, metric, start_s, length_s: 10.0, mean, min: mean, max: mean }
         };
         let totals = Totals { completed: 5_000, loaded_s: 600.0, ..Totals::default() };
         Soak {
@@ -156,7 +156,7 @@ mod tests {
             state: State::Complete,
             subjects: vec![Subject { id: 1, name: "a".into(), ..Subject::default() }],
             loads: vec![Load { id: 1, subject: 1, name: "load".into(), totals, ..Load::default() }],
-            samples: (0..60).map(sample).collect(),
+            readings: (0..60).map(sample).collect(),
             ..Soak::default()
         }
     }
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn a_soak_that_is_too_short_says_so_in_every_format() {
         let mut soak = soak(|n| 1e6 * (1.0 + f64::from((n as u32 * 7_919) % 11)));
-        for (n, sample) in (0..).zip(&mut soak.samples) {
+        for (n, sample) in (0..).zip(&mut soak.readings) {
             (sample.start_s, sample.length_s) = (f64::from(n), 1.0);
         }
         let said = "Too short to tell: in ";

@@ -1,8 +1,8 @@
 //! A server over time: what its loads saw, and what it used.
 
 use pitot_meter::units::span;
+use pitot_record::soak::{Event, EventKind, Fault};
 use pitot_soak::figure::Unit;
-use pitot_soak::record::{Event, EventKind, Fault};
 
 use super::analysis::{Analysis, SubjectFigures};
 use super::series::{Series, shown};

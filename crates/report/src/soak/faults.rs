@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use pitot_meter::units::grouped;
-use pitot_soak::Soak;
-use pitot_soak::record::{Fault, SECOND_S};
+use pitot_record::Soak;
+use pitot_record::soak::{Fault, SECOND_S};
 use serde_json::{Value, json};
 
 use super::analysis::{Analysis, SubjectFigures};
@@ -180,7 +180,7 @@ pub(super) fn json(a: &Analysis<'_>) -> Vec<Value> {
 
 #[cfg(test)]
 mod tests {
-    use pitot_soak::record::{Load, Loss};
+    use pitot_record::soak::{Load, Loss};
 
     use super::*;
 

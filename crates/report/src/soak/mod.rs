@@ -15,8 +15,8 @@ mod trust;
 mod untouched;
 
 use pitot_plan::Published;
+use pitot_record::Soak;
 use pitot_results::{Drawn, visible};
-use pitot_soak::Soak;
 
 use crate::escape::markdown_code;
 use crate::format::Format;

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use pitot_meter::units::{counted, grouped, span};
 use pitot_record::Unit as ShownUnit;
+use pitot_record::soak::{EventKind, State};
 use pitot_results::Drawn;
 use pitot_results::receipts::Kept;
-use pitot_soak::record::{EventKind, State};
 
 use super::analysis::{Analysis, LoadFigures, SubjectFigures};
 use super::answer::answer;
@@ -60,7 +60,7 @@ pub(super) fn render(a: &Analysis<'_>, screen: Screen) -> Drawn {
         trust.reasons.iter().chain(&trust.notes).for_each(|reason| out.item("- ", reason));
     }
     out.line(None, "");
-    out.paragraph("", &format!("To repeat it: pitot soak {}", as_typed(&a.soak.info.arguments)));
+    out.paragraph("", &format!("To repeat it: {}", a.soak.info.command_line()));
     out.finish()
 }
 
@@ -93,16 +93,6 @@ fn declared_of(name: &str, judged: &[Judged]) -> Vec<Drifting> {
         sentence: format!("{name}: {}{}", judged.mark(), judged.sentence()),
     };
     declared.map(told).collect()
-}
-
-/// Words of a command line as a shell reads them.
-fn as_typed(words: &[String]) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%{}".contains(c);
-    let typed = words.iter().map(|word| match word.is_empty() || !word.chars().all(plain) {
-        true => format!("'{}'", word.replace('\'', "'\\''")),
-        false => word.clone(),
-    });
-    typed.collect::<Vec<_>>().join(" ")
 }
 
 pub(super) fn status(a: &Analysis<'_>, screen: Screen) -> Drawn {
@@ -301,16 +291,5 @@ fn events(out: &mut Page, a: &Analysis<'_>, max: usize) {
                 let _ = writeln!(out, "              {line}");
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_command_can_be_typed_again() {
-        let words = ["--server", "loop", "--fault", "kill --every 1h", "it's", ""].map(String::from);
-        assert_eq!(as_typed(&words), r"--server loop --fault 'kill --every 1h' 'it'\''s' ''");
     }
 }

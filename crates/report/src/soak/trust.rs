@@ -1,8 +1,8 @@
 //! Whether a soak can be relied on: whether all of it was run, and what disturbed it.
 
 use pitot_meter::units::span;
+use pitot_record::soak::{Event, EventKind, State};
 use pitot_results::MISSED_SHARE_MAX;
-use pitot_soak::record::{Event, EventKind, State};
 
 use super::analysis::{Analysis, LoadFigures};
 use crate::number::percent;
@@ -95,15 +95,15 @@ fn disturbed(a: &Analysis<'_>, kind: EventKind) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use pitot_soak::Soak;
-    use pitot_soak::record::{Info, Sample, Subject};
+    use pitot_record::Soak;
+    use pitot_record::soak::{Info, Reading, Subject};
 
     use super::*;
 
     fn soak(state: State, events: Vec<Event>) -> Soak {
-        let sample = |n: u32| Sample {
+        let sample = |n: u32| Reading {
             subject: 1,
-            figure: "memory-private".into(),
+            metric: "memory-private".into(),
             start_s: f64::from(n) * 10.0,
             length_s: 10.0,
             mean: 5e6,
@@ -114,7 +114,7 @@ mod tests {
             info: Info { asked_s: 600.0, ..Info::default() },
             state,
             subjects: vec![Subject { id: 1, name: "a".into(), ..Subject::default() }],
-            samples: (0..60).map(sample).collect(),
+            readings: (0..60).map(sample).collect(),
             events,
             ..Soak::default()
         }
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_soak_of_which_no_figure_can_be_judged_is_not_relied_on() {
-        let soak = Soak { samples: Vec::new(), ..soak(State::Complete, Vec::new()) };
+        let soak = Soak { readings: Vec::new(), ..soak(State::Complete, Vec::new()) };
         assert_eq!(trust(&Analysis::of(&soak)).grade, Grade::Bad);
     }
 }

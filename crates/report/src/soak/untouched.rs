@@ -1,8 +1,8 @@
 //! What is asked whether it drifts: the intervals in which nothing was done to the server, and in which it was there. An interval in
 //! which the server was stopped, had died or was started anew says nothing of how it ages.
 
-use pitot_soak::Soak;
-use pitot_soak::record::{Event, EventKind, Fault};
+use pitot_record::Soak;
+use pitot_record::soak::{Event, EventKind, Fault};
 
 use super::series::Series;
 
@@ -81,7 +81,7 @@ fn without(series: &Series, stretches: &[(f64, f64)]) -> Series {
 
 #[cfg(test)]
 mod tests {
-    use pitot_soak::record::{Interval, Load};
+    use pitot_record::soak::{Interval, Load};
 
     use super::*;
 

@@ -5,7 +5,7 @@ use pitot_lab::FaultNews;
 use pitot_results::load::{Steps, Window};
 
 use super::recent::Recent;
-use crate::record::Fault;
+use pitot_record::soak::Fault;
 
 /// What comes so long after the end of a fault still belongs to it, unless another one begins before.
 const AFTER_NS: u64 = 60_000_000_000;

@@ -14,7 +14,7 @@ pub mod threads;
 
 use std::collections::BTreeMap;
 
-use crate::record::{Event, EventKind};
+use pitot_record::soak::{Event, EventKind};
 use silence::{Change, Silence};
 use sockets::PortSockets;
 use threads::Threads;

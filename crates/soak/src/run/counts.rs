@@ -5,7 +5,7 @@ use pitot_results::interval::Interval as Line;
 use pitot_results::load::{ErrorRow, Steps};
 use pitot_results::receipts::Receipts;
 
-use crate::record::{Interval, Kind, Totals};
+use pitot_record::soak::{Interval, Kind, Totals};
 
 /// What a line tells of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]

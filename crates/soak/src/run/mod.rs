@@ -30,14 +30,14 @@ use crate::clock::Clock;
 use crate::events::EventGate;
 use crate::fault::Origin;
 use crate::figure::{self, MachineTime};
-use crate::file::{Moment, SoakError, SoakFile};
 use crate::kernel_log::KernelLog;
 use crate::neighbours::Neighbours;
-use crate::record::{Endings, Event, Fault, Load, Loss, Sample, State, Subject};
 use crate::throttle::ThrottleWatch;
 use counts::LoadCounts;
 use on_event::OnEvent;
 pub use order::{Faulted, LoadOrder, Server, SubjectOrder, Watch, Watched};
+use pitot_record::file::{Moment, RecordError, SoakWriter};
+use pitot_record::soak::{Endings, Event, Fault, Load, Loss, Reading, State, Subject};
 pub use reaction::{OnDeath, OnHang};
 pub use status::{LoadStatus, ServerStatus, Status};
 use status::{told, told_of_fault};
@@ -83,7 +83,7 @@ pub struct Settings<'a> {
 struct Run<'g> {
     ground: &'g Ground<'g>,
     settings: Settings<'g>,
-    file: SoakFile,
+    file: SoakWriter,
     subjects: Vec<RunningSubject<'g>>,
     begun: Instant,
     events: Vec<Event>,
@@ -108,7 +108,7 @@ struct Run<'g> {
 /// If the file cannot be written, no load can be started, or a server cannot be started at first.
 pub fn run<'g>(
     ground: &'g Ground<'g>,
-    file: SoakFile,
+    file: SoakWriter,
     orders: Vec<SubjectOrder<'g>>,
     settings: Settings<'g>,
     show: &mut dyn FnMut(&Status),
@@ -145,7 +145,7 @@ pub fn run<'g>(
     }
 }
 
-fn unwritten(e: &SoakError) -> Failure {
+fn unwritten(e: &RecordError) -> Failure {
     Failure::run(
         format!("the file of the soak cannot be written: {e}"),
         "see to it that there is space and that nothing else writes it, and go on with --resume",
@@ -245,8 +245,8 @@ impl<'g> Run<'g> {
                 told = self.tell(now_s)?;
             }
             if now_s >= interval_end_s {
-                let samples = self.sample(interval_end_s);
-                told.extend(self.end_interval(interval_end_s, samples)?);
+                let readings = self.sample(interval_end_s);
+                told.extend(self.end_interval(interval_end_s, readings)?);
                 interval_end_s = self.next_interval_s();
             }
             told.extend(self.on_event.as_mut().and_then(OnEvent::turn));
@@ -266,13 +266,13 @@ impl<'g> Run<'g> {
     }
 
     /// What servers and machine used in the interval that is over, and hold at its end.
-    fn sample(&mut self, end_s: f64) -> Vec<Sample> {
+    fn sample(&mut self, end_s: f64) -> Vec<Reading> {
         let length_s = self.settings.interval_s;
         let processes = ProcessTable::read();
-        let mut samples = Vec::new();
+        let mut readings = Vec::new();
         for subject in &mut self.subjects {
             let values = subject.values(&processes).into_iter();
-            samples.extend(values.map(|(name, value)| sample(subject.id, name, end_s, length_s, value)));
+            readings.extend(values.map(|(name, value)| reading(subject.id, name, end_s, length_s, value)));
         }
         let machine_time = MachineTime::read();
         let own = self.own_processes();
@@ -283,9 +283,9 @@ impl<'g> Run<'g> {
         let machine = figure::machine(self.settings.directory).into_iter();
         let machine = machine.chain(machine_time.since(&self.machine_time, neighbours));
         let machine = machine.chain(self.own_memory(&processes));
-        samples.extend(machine.map(|(name, value)| sample(0, name, end_s, length_s, value)));
+        readings.extend(machine.map(|(name, value)| reading(0, name, end_s, length_s, value)));
         self.machine_time = machine_time;
-        samples
+        readings
     }
 
     /// Memory of the lab and of its loads, which must not grow either.
@@ -319,10 +319,10 @@ impl<'g> Run<'g> {
     }
 
     /// Writes the interval that is over, and returns what has happened, in a sentence each.
-    fn end_interval(&mut self, end_s: f64, samples: Vec<Sample>) -> Result<Vec<String>, Failure> {
+    fn end_interval(&mut self, end_s: f64, readings: Vec<Reading>) -> Result<Vec<String>, Failure> {
         let mut moment = Moment {
             now_s: end_s,
-            samples,
+            readings,
             events: self.gate.admit(std::mem::take(&mut self.events), end_s),
             endings: self.endings(),
             faults: std::mem::take(&mut self.faults),
@@ -381,7 +381,7 @@ impl<'g> Run<'g> {
         let over_s = self.now_s();
         // While they run; a shorter interval would weigh as much as a whole one.
         let is_whole = over_s - self.written_s > 0.9 * self.settings.interval_s;
-        let samples = if is_whole { self.sample(over_s) } else { Vec::new() };
+        let readings = if is_whole { self.sample(over_s) } else { Vec::new() };
         for subject in &mut self.subjects {
             self.faults.extend(subject.end_faults(over_s, &mut self.events));
         }
@@ -392,7 +392,7 @@ impl<'g> Run<'g> {
             self.events.extend(subject.hangs.interrupt(end_s));
         }
         self.events.extend(self.neighbours.end());
-        let written = self.end_interval(end_s, samples);
+        let written = self.end_interval(end_s, readings);
         let (mut events, mut losses) = (Vec::new(), Vec::new());
         for subject in &mut self.subjects {
             losses.extend(subject.stop_server(end_s, &mut events));
@@ -424,10 +424,10 @@ fn not_kept(name: &str, dir: &Path, e: &std::io::Error) -> Failure {
     )
 }
 
-fn sample(subject: i64, name: &str, end_s: f64, length_s: f64, value: f64) -> Sample {
-    Sample {
+fn reading(subject: i64, name: &str, end_s: f64, length_s: f64, value: f64) -> Reading {
+    Reading {
         subject,
-        figure: name.to_owned(),
+        metric: name.to_owned(),
         start_s: (end_s - length_s).max(0.0),
         length_s,
         mean: value,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use pitot_sys::spawn::isolate;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::record::Event;
+use pitot_record::soak::Event;
 
 /// How long a command may take.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -119,7 +119,7 @@ fn why(status: ExitStatus) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::EventKind;
+    use pitot_record::soak::EventKind;
 
     fn event(kind: EventKind, sentence: &str) -> Event {
         let (sentence, evidence) = (sentence.to_owned(), "a\0b".to_owned());

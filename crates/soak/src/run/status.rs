@@ -1,6 +1,6 @@
 //! What the user sees while a soak goes on.
 
-use crate::record::{Endings, Event, EventKind, Fault, Kind};
+use pitot_record::soak::{Endings, Event, EventKind, Fault, Kind};
 
 /// A soak as it is now.
 #[derive(Clone, Debug, Default)]

@@ -15,7 +15,7 @@ use crate::fault::FaultWatch;
 use crate::figure::{self, Values};
 use crate::hang::{HangWatch, Suspect};
 use crate::kept::KeptWatch;
-use crate::record::{Endings, Event, EventKind, Fault, Loss, Totals};
+use pitot_record::soak::{Endings, Event, EventKind, Fault, Loss, Totals};
 
 /// A load tells of a second when it is over.
 const TOLD_AFTER_S: f64 = 1.0;

@@ -56,7 +56,7 @@ fn a_hang_is_told_to_the_command_and_fails_if_asked() {
     ];
     let lab = soak(dir.path(), &arguments).spawn().unwrap();
     let file = dir.path().join("a.pitot");
-    let recorded = || pitot_soak::Soak::open(&file).ok();
+    let recorded = || pitot_record::Soak::open(&file).ok();
     until("intervals are saved", || recorded().filter(|soak| soak.intervals.len() >= 3));
     signal(pid, Signal::STOP);
     let lines = |what: &str| {

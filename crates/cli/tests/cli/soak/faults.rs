@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use pitot_needs::needs;
-use pitot_soak::Soak;
-use pitot_soak::record::{Endings, EventKind, Fault};
+use pitot_record::Soak;
+use pitot_record::soak::{Endings, EventKind, Fault};
 use rustix::process::Signal;
 use serde_json::Value;
 

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use pitot_soak::Soak;
-use pitot_soak::record::{Event, EventKind};
+use pitot_record::Soak;
+use pitot_record::soak::{Event, EventKind};
 use rustix::net::{AddressFamily, SocketType, bind, listen, socket};
 use rustix::process::Signal;
 

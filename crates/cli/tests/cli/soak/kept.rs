@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use pitot_soak::Soak;
-use pitot_soak::record::{EventKind, Totals};
+use pitot_record::Soak;
+use pitot_record::soak::{EventKind, Totals};
 use serde_json::Value;
 
 use super::server::forgetful;

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Stdio;
 
-use pitot_soak::Soak;
-use pitot_soak::record::{Endings, EventKind, State};
+use pitot_record::Soak;
+use pitot_record::soak::{Endings, EventKind, State};
 use rustix::process::Signal;
 
 use super::{PITOT, Running, children, signal, soak, until};

@@ -6,8 +6,8 @@ use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
 use pitot_needs::needs;
-use pitot_soak::Soak;
-use pitot_soak::record::{Endings, Event, EventKind, State};
+use pitot_record::Soak;
+use pitot_record::soak::{Endings, Event, EventKind, State};
 use pitot_sys::control_group;
 use rustix::process::Signal;
 
@@ -113,8 +113,8 @@ fn a_killed_soak_goes_on_and_the_time_between_is_a_gap() {
     assert_eq!(whole.loads.iter().map(|load| load.totals.errors).sum::<u64>(), 0);
     for (subject, figure) in [(1, "memory-rss"), (1, "cpu-server"), (0, "memory-lab"), (0, "memory-loads")] {
         let is_it =
-            |sample: &&pitot_soak::record::Sample| sample.subject == subject && sample.figure == figure;
-        assert!(whole.samples.iter().filter(is_it).any(|sample| sample.mean > 0.0), "{figure}");
+            |sample: &&pitot_record::soak::Reading| sample.subject == subject && sample.metric == figure;
+        assert!(whole.readings.iter().filter(is_it).any(|sample| sample.mean > 0.0), "{figure}");
     }
     for format in ["terminal", "json", "html"] {
         let arguments = ["report", "a.pitot", "--format", format, "-o", "-"];
@@ -281,7 +281,7 @@ fn the_processes_of_a_unit_are_watched_and_found_again_when_somebody_starts_it_a
         start(group.0.to_str().unwrap()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap(),
     );
     with_intervals(&path, 2);
-    let processes = |soak: &Soak| soak.samples.iter().rfind(|s| s.figure == "processes").map(|s| s.mean);
+    let processes = |soak: &Soak| soak.readings.iter().rfind(|s| s.metric == "processes").map(|s| s.mean);
     assert_eq!(processes(&Soak::open(&path).unwrap()), Some(2.0));
     drop(second);
     first.0.kill().unwrap();
@@ -342,7 +342,7 @@ fn a_server_that_is_running_is_loaded_and_watched_and_left_alone() {
     assert!(output.status.success(), "{}", said(&output));
     let soak_ = Soak::open(&dir.path().join("a.pitot")).unwrap();
     let last =
-        |figure: &str| soak_.samples.iter().rfind(|s| s.subject == 1 && s.figure == figure).map(|s| s.mean);
+        |figure: &str| soak_.readings.iter().rfind(|s| s.subject == 1 && s.metric == figure).map(|s| s.mean);
     assert_eq!(last("processes"), Some(3.0));
     assert_eq!(last("sockets-established"), Some(2.0));
     assert!(last("descriptors").is_some_and(|count| count > 3.0) && last("cpu-per-request").is_some());

@@ -5,7 +5,7 @@ use std::path::Path;
 use pitot_host::{Fact, Fingerprint};
 use pitot_meter::{Histogram, Nanos};
 use pitot_plan::{Factor, FactorLevel, Levels, Measure, Plan, Published, PublishedValue, SkipRecord, Value};
-use pitot_record::runfile::{NewCell, NewRun};
+use pitot_record::file::{NewCell, NewRun};
 use pitot_record::{CpuSample, Repetition, Resources, Run, RunState, RunWriter, Sample, TreeSample, Verdict};
 use pitot_results::VerdictKind;
 use pitot_results::load::LoadResult;

@@ -2,8 +2,8 @@ use pitot_meter::{Histogram, Nanos};
 
 use super::*;
 use crate::Soak;
-use crate::record::{
-    Endings, Event, EventKind, Fault, Info, Interval, Kind, Load, Loss, SECOND_S, Sample, State, Subject,
+use crate::soak::{
+    Endings, Event, EventKind, Fault, Info, Interval, Kind, Load, Loss, Reading, SECOND_S, State, Subject,
     Totals,
 };
 
@@ -25,10 +25,10 @@ fn interval(load: i64, start_s: f64, completed: u64) -> Interval {
     }
 }
 
-fn sample(start_s: f64, value: f64) -> Sample {
-    Sample {
+fn reading(start_s: f64, value: f64) -> Reading {
+    Reading {
         subject: 1,
-        figure: "memory-rss".into(),
+        metric: "memory-rss".into(),
         start_s,
         length_s: INTERVAL_S,
         mean: value,
@@ -37,10 +37,10 @@ fn sample(start_s: f64, value: f64) -> Sample {
     }
 }
 
-fn file(dir: &std::path::Path) -> (std::path::PathBuf, SoakFile) {
+fn file(dir: &std::path::Path) -> (std::path::PathBuf, SoakWriter) {
     let path = dir.join("a.pitot");
     let info = Info { title: "t".into(), interval_s: 10, ..Info::default() };
-    let mut file = SoakFile::create(&path, &info).unwrap().unsynchronised();
+    let mut file = SoakWriter::create(&path, &info).unwrap().unsynchronised();
     file.put_subject(&Subject { id: 1, name: "loop".into(), command: "x".into(), ..Subject::default() })
         .unwrap();
     let load = Load { id: 1, subject: 1, name: "load".into(), ..Load::default() };
@@ -66,7 +66,7 @@ fn what_was_written_is_read_and_what_is_old_is_put_together() {
             now_s: start_s + INTERVAL_S,
             intervals: vec![interval(1, start_s, 5)],
             totals: vec![(1, totals)],
-            samples: vec![sample(start_s, f64::from(n))],
+            readings: vec![reading(start_s, f64::from(n))],
             ..Moment::default()
         })
         .unwrap();
@@ -86,12 +86,12 @@ fn what_was_written_is_read_and_what_is_old_is_put_together() {
     let lengths = |at: f64| soak.intervals.iter().find(|i| i.start_s >= at).unwrap().length_s;
     assert_eq!((lengths(172_500.0), lengths(150_000.0), lengths(30_000.0)), (INTERVAL_S, 60.0, 600.0));
     assert!(soak.intervals.len() < 2200, "{}", soak.intervals.len());
-    let samples: f64 = soak.samples.iter().map(|s| s.mean * s.length_s).sum();
+    let readings: f64 = soak.readings.iter().map(|s| s.mean * s.length_s).sum();
     let expected: f64 =
         (0..COUNT).filter(|n| n % (COUNT / 10) >= COUNT / 100).map(|n| f64::from(n) * INTERVAL_S).sum();
-    assert!((samples / expected - 1.0).abs() < 1e-9, "{samples} {expected}");
+    assert!((readings / expected - 1.0).abs() < 1e-9, "{readings} {expected}");
     file.finish(State::Complete).unwrap();
-    assert!(is_soak(&path));
+    assert_eq!(kind(&path).unwrap(), super::Kind::Soak);
     assert_eq!(Soak::open(&path).unwrap().state, State::Complete);
 }
 
@@ -120,7 +120,7 @@ fn what_is_lost_each_second_is_put_together_and_each_fault_knows_its_own() {
         })
         .unwrap();
     }
-    let sum = |file: &SoakFile| {
+    let sum = |file: &SoakWriter| {
         let soak = file.read();
         let lost: u64 = soak.losses.iter().map(|loss| loss.lost).sum();
         let torn: u64 = soak.losses.iter().map(|loss| loss.torn).sum();
@@ -167,7 +167,7 @@ fn a_soak_goes_on_with_its_counts() {
     })
     .unwrap();
     drop(file);
-    let mut file = SoakFile::resume(&path, &Info::default()).unwrap();
+    let mut file = SoakWriter::resume(&path, &Info::default()).unwrap();
     let load = Load { id: 1, subject: 1, name: "load".into(), command: "again".into(), ..Load::default() };
     assert_eq!(file.put_load(&load).unwrap(), totals);
     let over = Event { until_s: Some(20.0), sentence: "it answered nothing".into(), ..open.clone() };
@@ -188,29 +188,29 @@ fn other_files_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let (text, missing) = (dir.path().join("text"), dir.path().join("missing"));
     std::fs::write(&text, "no database, but long enough to be taken for one if nobody looked").unwrap();
-    assert!(matches!(Soak::open(&text), Err(SoakError::Foreign(_))));
+    assert!(matches!(Soak::open(&text), Err(RecordError::Foreign(_))));
     assert!(Soak::open(&missing).is_err());
-    assert!(!is_soak(&text) && !is_soak(&missing));
+    assert!(kind(&text).is_err() && kind(&missing).is_err());
     let (path, _file) = file(dir.path());
-    assert!(matches!(SoakFile::create(&path, &Info::default()), Err(SoakError::Exists)));
+    assert!(matches!(SoakWriter::create(&path, &Info::default()), Err(RecordError::Exists(_))));
 }
 
 #[test]
 fn a_file_has_one_writer_and_a_reader_sees_whether_it_is_there() {
     let dir = tempfile::tempdir().unwrap();
     let (path, mut file) = file(dir.path());
-    assert!(matches!(SoakFile::resume(&path, &Info::default()), Err(SoakError::Locked(_))));
+    assert!(matches!(SoakWriter::resume(&path, &Info::default()), Err(RecordError::Locked(_))));
     assert!(is_running(&path));
     let endings = Endings { deaths: 3, restarts: 2 };
     file.write(&Moment { endings: vec![(1, endings)], ..Moment::default() }).unwrap();
     drop(file);
     assert!(!is_running(&path) && !is_running(&dir.path().join("missing")));
     assert_eq!(Soak::look(&path).unwrap().state, State::Killed);
-    let mut file = SoakFile::resume(&path, &Info::default()).unwrap();
+    let mut file = SoakWriter::resume(&path, &Info::default()).unwrap();
     let subject = Subject { id: 1, name: "loop".into(), ..Subject::default() };
     assert_eq!(file.put_subject(&subject).unwrap(), endings);
     assert_eq!(file.read().subjects[0].endings, endings);
-    assert!(matches!(Soak::look(&path), Err(SoakError::Locked(_))), "it is not opened beside its writer");
+    assert!(matches!(Soak::look(&path), Err(RecordError::Locked(_))), "it is not opened beside its writer");
     file.finish(State::Stopped).unwrap();
     assert_eq!(Soak::look(&path).unwrap().state, State::Stopped);
 }
@@ -225,7 +225,7 @@ fn a_time_or_count_that_nothing_can_have_had_is_damage() {
             now_s: INTERVAL_S,
             intervals: vec![interval(1, 0.0, 5)],
             totals: vec![(1, Totals { completed: 5, ..Totals::default() })],
-            samples: vec![sample(0.0, 1.0)],
+            readings: vec![reading(0.0, 1.0)],
             faults: vec![fault],
             losses: vec![Loss { load: 1, at_s: 1.0, length_s: SECOND_S, lost: 1, torn: 0 }],
             ..Moment::default()
@@ -242,14 +242,14 @@ fn a_time_or_count_that_nothing_can_have_had_is_damage() {
         "UPDATE interval SET start_s = 9e999",
         "UPDATE interval SET length_s = -30.0",
         "UPDATE interval SET length_s = 1e300",
-        "UPDATE sample SET mean = 9e999",
-        "UPDATE sample SET max = -1e300",
-        "UPDATE sample SET start_s = 1e18",
+        "UPDATE reading SET mean = 9e999",
+        "UPDATE reading SET max = -1e300",
+        "UPDATE reading SET start_s = 1e18",
         "UPDATE load SET totals = json_set(totals, '$.completed', -1)",
         "UPDATE load SET totals = json_set(totals, '$.completed', 9223372036854775807)",
-        "UPDATE endings SET deaths = -1",
-        "UPDATE endings SET restarts = 9223372036854775807",
-        "UPDATE fault SET until_s = 9e999",
+        "UPDATE subject SET deaths = -1",
+        "UPDATE subject SET restarts = 9223372036854775807",
+        "UPDATE subject_fault SET until_s = 9e999",
         "UPDATE loss SET lost = -1",
         "UPDATE loss SET lost = 9223372036854775807",
     ] {

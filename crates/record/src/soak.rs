@@ -3,7 +3,9 @@
 use pitot_fault::Effect;
 use pitot_host::Fingerprint;
 use pitot_results::receipts::Kept;
+use pitot_results::secrets::Secrets;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// What is lost is known by the second of its acknowledgement, for a while.
 pub const SECOND_S: f64 = 1.0;
@@ -13,6 +15,8 @@ const LOST_AFTER_S: f64 = 60.0;
 /// A whole soak, as far as it has come.
 #[derive(Clone, Debug, Default)]
 pub struct Soak {
+    /// Random, so that copies are recognised.
+    pub id: String,
     /// What was asked for.
     pub info: Info,
     /// Whether it is over.
@@ -23,8 +27,8 @@ pub struct Soak {
     pub loads: Vec<Load>,
     /// What each load did, by load and time.
     pub intervals: Vec<Interval>,
-    /// What was sampled, by figure and time.
-    pub samples: Vec<Sample>,
+    /// What was sampled, by metric and time.
+    pub readings: Vec<Reading>,
     /// What happened, oldest first.
     pub events: Vec<Event>,
     /// Faults that were made, oldest first.
@@ -55,14 +59,32 @@ pub struct Info {
     pub notes: Vec<String>,
     /// Figures that others published, in a line each.
     pub published: Vec<String>,
-    /// The machine when it began.
+    /// The machine when it began. It is recorded as that of a run is.
+    #[serde(skip)]
     pub machine: Fingerprint,
 }
 
 impl Info {
-    /// What tells its secrets from those of another soak.
-    pub(crate) fn id(&self) -> String {
-        self.started_unix_s.to_string()
+    /// As JSON, with its secrets.
+    pub fn to_json(&self) -> Value {
+        serde_json::to_value(self).expect("plain data has a JSON form")
+    }
+
+    /// The command line as a shell reads it.
+    pub fn command_line(&self) -> String {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%{}".contains(c);
+        let typed = self.arguments.iter().map(|word| match word.is_empty() || !word.chars().all(plain) {
+            true => format!("'{}'", word.replace('\'', "'\\''")),
+            false => word.clone(),
+        });
+        typed.fold("pitot soak".to_owned(), |line, word| line + " " + &word)
+    }
+
+    /// The secrets of the command line.
+    pub fn secrets(&self) -> Secrets {
+        let mut secrets = Secrets::default();
+        secrets.learn_json(&self.to_json());
+        secrets
     }
 }
 
@@ -201,13 +223,13 @@ pub struct Interval {
     pub response: String,
 }
 
-/// A figure over a stretch of time.
+/// A metric over a stretch of time.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Sample {
+pub struct Reading {
     /// The server; 0 for the machine.
     pub subject: i64,
-    /// The name of the figure.
-    pub figure: String,
+    /// The name of the metric.
+    pub metric: String,
     /// Begin of the stretch, seconds since the soak began.
     pub start_s: f64,
     /// Its length, seconds.
@@ -379,7 +401,7 @@ impl Soak {
     /// Seconds on its axis, with gaps.
     pub fn reached_s(&self) -> f64 {
         let intervals = self.intervals.iter().map(|i| i.start_s + i.length_s);
-        let samples = self.samples.iter().map(|s| s.start_s + s.length_s);
+        let samples = self.readings.iter().map(|s| s.start_s + s.length_s);
         intervals.chain(samples).fold(0.0, f64::max)
     }
 
@@ -410,16 +432,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_soak_knows_its_secrets_when_its_start_was_written_and_read() {
-        // Moments as the clock gives them, some microseconds apart.
-        for step in 0..2000 {
-            let started_unix_s = 1_790_000_000.0 + f64::from(step) * 0.000_377_123;
-            let info = Info { started_unix_s, ..Info::default() };
-            let read: Info = serde_json::from_value(
-                serde_json::from_str(&serde_json::to_value(&info).unwrap().to_string()).unwrap(),
-            )
-            .unwrap();
-            assert_eq!(read.id(), info.id());
-        }
+    fn a_command_line_is_one_that_a_shell_reads_as_it_was() {
+        let arguments =
+            ["--server", "loop", "--fault", "kill --every 1h", "it's", ""].map(str::to_owned).into();
+        let info = Info { arguments, ..Info::default() };
+        assert_eq!(info.command_line(), r"pitot soak --server loop --fault 'kill --every 1h' 'it'\''s' ''");
     }
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use pitot_meter::Histogram;
 use rusqlite::{Transaction, params};
 
-use super::error::SoakError;
-use crate::record::{Fault, SECOND_S};
+use super::error::RecordError;
+use crate::soak::{Fault, SECOND_S};
 
 /// A kind of intervals: from an age on, they are put together to those of the next kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,13 +33,13 @@ pub(super) fn put_together(
     transaction: &Transaction<'_>,
     now_s: f64,
     aged: &mut Aged,
-) -> Result<(), SoakError> {
+) -> Result<(), RecordError> {
     for (level, (pair, aged_s)) in (0i64..).zip(LEVELS.windows(2).zip(aged)) {
         let [young, old] = pair else { continue };
         let end_s = ((now_s - young.until_s) / old.length_s).floor() * old.length_s;
         if end_s > *aged_s {
             intervals(transaction, level, old.length_s, end_s)?;
-            samples(transaction, level, old.length_s, end_s)?;
+            readings(transaction, level, old.length_s, end_s)?;
             losses(transaction, level, old.length_s, end_s)?;
             *aged_s = end_s;
         }
@@ -60,11 +60,20 @@ struct Sum {
     response: Histogram,
 }
 
+fn damaged() -> RecordError {
+    RecordError::Damaged("a histogram of response times cannot be read".into())
+}
+
 fn stretch(start_s: f64, length_s: f64) -> i64 {
     (start_s / length_s).floor() as i64
 }
 
-fn intervals(transaction: &Transaction<'_>, level: i64, length_s: f64, end_s: f64) -> Result<(), SoakError> {
+fn intervals(
+    transaction: &Transaction<'_>,
+    level: i64,
+    length_s: f64,
+    end_s: f64,
+) -> Result<(), RecordError> {
     let mut sums: BTreeMap<(i64, i64), Sum> = BTreeMap::new();
     {
         let mut query = transaction.prepare_cached(
@@ -83,7 +92,7 @@ fn intervals(transaction: &Transaction<'_>, level: i64, length_s: f64, end_s: f6
             sum.received += row.get::<_, u64>(6)?;
             sum.open = row.get(7)?;
             let text: String = row.get(8)?;
-            sum.response.merge(&Histogram::decode(&text).map_err(|_| SoakError::Histogram)?);
+            sum.response.merge(&Histogram::decode(&text).map_err(|_| damaged())?);
         }
     }
     for ((load, _), sum) in &sums {
@@ -108,56 +117,52 @@ fn intervals(transaction: &Transaction<'_>, level: i64, length_s: f64, end_s: f6
     Ok(())
 }
 
-fn samples(transaction: &Transaction<'_>, level: i64, length_s: f64, end_s: f64) -> Result<(), SoakError> {
-    // The mean of a stretch weighs each sample by its length. The stretch begins with its first sample.
+fn readings(transaction: &Transaction<'_>, level: i64, length_s: f64, end_s: f64) -> Result<(), RecordError> {
+    // The mean of a stretch weighs each reading by its length. The stretch begins with its first reading.
     transaction
         .prepare_cached(
-            "INSERT INTO sample
-             SELECT subject, figure, level + 1, min(start_s), sum(length_s),
+            "INSERT INTO reading
+             SELECT subject, metric, level + 1, min(start_s), sum(length_s),
                     sum(mean * length_s) / sum(length_s), min(min), max(max)
-             FROM sample WHERE level = ?1 AND start_s < ?2
-             GROUP BY subject, figure, CAST(start_s / ?3 AS INTEGER)",
+             FROM reading WHERE level = ?1 AND start_s < ?2
+             GROUP BY subject, metric, CAST(start_s / ?3 AS INTEGER)",
         )?
         .execute(params![level, end_s, length_s])?;
     transaction
-        .prepare_cached("DELETE FROM sample WHERE level = ?1 AND start_s < ?2")?
+        .prepare_cached("DELETE FROM reading WHERE level = ?1 AND start_s < ?2")?
         .execute(params![level, end_s])?;
     Ok(())
 }
 
 /// What is lost late is added to its stretch, however old that is.
-fn losses(transaction: &Transaction<'_>, level: i64, length_s: f64, end_s: f64) -> Result<(), SoakError> {
-    // The youngest are seconds, in a table of their own.
-    let (from, young) = match level {
-        0 => ("SELECT load, at_s, lost, torn FROM loss WHERE at_s < ?2", "DELETE FROM loss WHERE at_s < ?2"),
-        _ => (
-            "SELECT load, start_s AS at_s, lost, torn FROM loss_interval WHERE level = ?1 AND start_s < ?2",
-            "DELETE FROM loss_interval WHERE level = ?1 AND start_s < ?2",
-        ),
-    };
+fn losses(transaction: &Transaction<'_>, level: i64, length_s: f64, end_s: f64) -> Result<(), RecordError> {
+    // The youngest are seconds.
     if level == 0 {
         add_to_faults(transaction, end_s)?;
     }
-    let put_together = format!(
-        "INSERT INTO loss_interval
-         SELECT ?1 + 1, load, CAST(at_s / ?3 AS INTEGER) * ?3, ?3, sum(lost), sum(torn) FROM ({from})
-         WHERE true GROUP BY load, CAST(at_s / ?3 AS INTEGER)
-         ON CONFLICT (level, load, start_s)
-         DO UPDATE SET lost = lost + excluded.lost, torn = torn + excluded.torn"
-    );
-    transaction.prepare_cached(&put_together)?.execute(params![level, end_s, length_s])?;
-    transaction.prepare_cached(young)?.execute(params![level, end_s])?;
+    transaction
+        .prepare_cached(
+            "INSERT INTO loss
+             SELECT ?1 + 1, load, CAST(start_s / ?3 AS INTEGER) * ?3, ?3, sum(lost), sum(torn) FROM loss
+             WHERE level = ?1 AND start_s < ?2 GROUP BY load, CAST(start_s / ?3 AS INTEGER)
+             ON CONFLICT (level, load, start_s)
+             DO UPDATE SET lost = lost + excluded.lost, torn = torn + excluded.torn",
+        )?
+        .execute(params![level, end_s, length_s])?;
+    transaction
+        .prepare_cached("DELETE FROM loss WHERE level = ?1 AND start_s < ?2")?
+        .execute(params![level, end_s])?;
     Ok(())
 }
 
 /// Adds what was lost of seconds that are about to be put together to the faults in which it was: afterwards nobody can tell.
-fn add_to_faults(transaction: &Transaction<'_>, end_s: f64) -> Result<(), SoakError> {
+fn add_to_faults(transaction: &Transaction<'_>, end_s: f64) -> Result<(), RecordError> {
     // By server: the end of each second, and what was lost of it.
     let mut lost: BTreeMap<i64, Vec<(f64, u64)>> = BTreeMap::new();
     {
         let mut query = transaction.prepare_cached(
-            "SELECT load.subject, loss.at_s, loss.lost FROM loss JOIN load ON load.id = loss.load
-             WHERE loss.at_s < ?1",
+            "SELECT load.subject, loss.start_s, loss.lost FROM loss JOIN load ON load.id = loss.load
+             WHERE loss.level = 0 AND loss.start_s < ?1",
         )?;
         let mut rows = query.query(params![end_s])?;
         while let Some(row) = rows.next()? {
@@ -175,8 +180,7 @@ fn add_to_faults(transaction: &Transaction<'_>, end_s: f64) -> Result<(), SoakEr
             if count > 0 {
                 transaction
                     .prepare_cached(
-                        "INSERT INTO fault_loss VALUES (?1, ?2, ?3, ?4)
-                         ON CONFLICT (subject, number, due_s) DO UPDATE SET lost = lost + excluded.lost",
+                        "UPDATE subject_fault SET lost = lost + ?4 WHERE subject = ?1 AND number = ?2 AND due_s = ?3",
                     )?
                     .execute(params![subject, fault.number, fault.due_s, count])?;
             }
@@ -186,9 +190,9 @@ fn add_to_faults(transaction: &Transaction<'_>, end_s: f64) -> Result<(), SoakEr
 }
 
 /// The faults that were made to a server, by their begin: their names and times.
-fn faults_made(transaction: &Transaction<'_>, subject: i64) -> Result<Vec<Fault>, SoakError> {
+fn faults_made(transaction: &Transaction<'_>, subject: i64) -> Result<Vec<Fault>, RecordError> {
     let mut query = transaction.prepare_cached(
-        "SELECT number, due_s, at_s, until_s FROM fault WHERE subject = ?1 AND was_made ORDER BY at_s",
+        "SELECT number, due_s, at_s, until_s FROM subject_fault WHERE subject = ?1 AND was_made ORDER BY at_s",
     )?;
     let faults = query.query_map(params![subject], |row| {
         Ok(Fault {

@@ -5,15 +5,14 @@ use pitot_fault::FaultRecord;
 use pitot_results::load::LoadResult;
 use pitot_results::{COUNT_MAX, Failure, VerdictKind};
 use rusqlite::{Connection, Row};
-use serde::de::DeserializeOwned;
 
-use super::error::RunFileError;
-use super::schema;
+use super::error::RecordError;
+use super::layout::Kind;
+use super::open::{self, from_json, read_facts};
 use crate::run::{
     CellRecord, CpuSample, Repetition, Resources, Run, RunInfo, RunState, Sample, Slice, TreeSample, Verdict,
 };
-use crate::{database, secrets_file};
-use pitot_host::Fingerprint;
+use crate::secrets_file;
 use pitot_plan::{FactorLevel, Measure, Plan, SkipKind, SkipRecord};
 
 impl Run {
@@ -22,14 +21,8 @@ impl Run {
     ///
     /// # Errors
     /// If it is not there, is not a run file, is newer than this reader, or is damaged; or if this process writes it.
-    pub fn open(path: &Path) -> Result<Run, RunFileError> {
-        let of = |error| RunFileError::of(path, error);
-        let mut connection = database::open_to_read(path).map_err(of)?;
-        // One transaction, so that a run that is being written is seen at one moment.
-        let transaction = connection.transaction()?;
-        let layout = schema::FORMAT.check(&transaction).map_err(of)?;
-        database::check_pages(&transaction).map_err(of)?;
-        read(&transaction, layout, path)
+    pub fn open(path: &Path) -> Result<Run, RecordError> {
+        open::read(path, Kind::Run, |connection, layout| read(connection, layout, path))
     }
 
     /// Reads a run that is to be resumed, with the secrets of its plan.
@@ -41,23 +34,23 @@ impl Run {
         let mut plan = run.plan.to_json();
         secrets_file::restore(path, &run.info.id, &mut plan)?;
         run.plan = serde_json::from_value(plan)
-            .map_err(|e| RunFileError::Damaged(format!("the plan with its secrets: {e}")))?;
+            .map_err(|e| RecordError::Damaged(format!("the plan with its secrets: {e}")))?;
         Ok(run)
     }
 }
 
 /// Reads a run within a transaction.
-pub(super) fn read(transaction: &Connection, layout: u32, path: &Path) -> Result<Run, RunFileError> {
+pub(super) fn read(transaction: &Connection, layout: u32, path: &Path) -> Result<Run, RecordError> {
     let (mut info, plan): (RunInfo, String) = transaction.query_row("SELECT * FROM run", [], read_info)?;
     info.schema_version = layout;
     let plan: Plan = from_json("the plan", &plan)?;
     if let Some(excess) = plan.excess() {
-        return Err(RunFileError::Damaged(format!("its plan {}", excess.what)));
+        return Err(RecordError::Damaged(format!("its plan {}", excess.what)));
     }
     let host_before = read_facts(transaction, "before")?;
     let host_after = Some(read_facts(transaction, "after")?).filter(|after| !after.facts.is_empty());
     let host_changes = host_after.as_ref().map(|after| host_before.changes_to(after)).unwrap_or_default();
-    let cells = read_cells(transaction, layout)?;
+    let cells = read_cells(transaction)?;
     check_cells(&plan, &cells)?;
     let (controls, cells) = cells.into_iter().partition(|c| c.control_of.is_some());
     let skips = read_skips(transaction)?;
@@ -93,13 +86,9 @@ pub(super) fn measure_name(measure: Measure) -> &'static str {
     MEASURES.iter().find(|(_, m)| *m == measure).expect("every way to measure has a name").0
 }
 
-fn measure(name: &str) -> Result<Measure, RunFileError> {
+fn measure(name: &str) -> Result<Measure, RecordError> {
     let known = MEASURES.iter().find(|(n, _)| *n == name);
-    known.map(|(_, m)| *m).ok_or_else(|| RunFileError::Damaged(format!("`{name}` is no way to measure")))
-}
-
-fn from_json<T: DeserializeOwned>(what: &str, text: &str) -> Result<T, RunFileError> {
-    serde_json::from_str(text).map_err(|e| RunFileError::Damaged(format!("{what}: {e}")))
+    known.map(|(_, m)| *m).ok_or_else(|| RecordError::Damaged(format!("`{name}` is no way to measure")))
 }
 
 fn read_info(row: &Row<'_>) -> Result<(RunInfo, String), rusqlite::Error> {
@@ -123,18 +112,7 @@ fn read_info(row: &Row<'_>) -> Result<(RunInfo, String), rusqlite::Error> {
     Ok((info, row.get("plan")?))
 }
 
-fn read_facts(connection: &Connection, moment: &str) -> Result<Fingerprint, RunFileError> {
-    let mut query =
-        connection.prepare("SELECT topic, name, value FROM fact WHERE moment = ?1 ORDER BY position")?;
-    let mut rows = query.query([moment])?;
-    let mut print = Fingerprint::default();
-    while let Some(row) = rows.next()? {
-        print.push(&row.get::<_, String>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?);
-    }
-    Ok(print)
-}
-
-fn read_skips(connection: &Connection) -> Result<Vec<SkipRecord>, RunFileError> {
+fn read_skips(connection: &Connection) -> Result<Vec<SkipRecord>, RecordError> {
     let mut query = connection.prepare("SELECT factors, reason FROM skip ORDER BY position")?;
     let mut rows = query.query([])?;
     let mut skips = Vec::new();
@@ -145,15 +123,11 @@ fn read_skips(connection: &Connection) -> Result<Vec<SkipRecord>, RunFileError> 
     Ok(skips)
 }
 
-fn read_cells(connection: &Connection, layout: u32) -> Result<Vec<CellRecord>, RunFileError> {
+fn read_cells(connection: &Connection) -> Result<Vec<CellRecord>, RecordError> {
     let mut cells = Vec::new();
-    let how = if schema::has_slices(layout) {
-        "measure, fresh_reason, control_of"
-    } else {
-        "'fresh' AS measure, '' AS fresh_reason, NULL AS control_of"
-    };
-    let mut query = connection
-        .prepare(&format!("SELECT id, server_command, load_command, {how} FROM cell ORDER BY id"))?;
+    let mut query = connection.prepare(
+        "SELECT id, server_command, load_command, measure, fresh_reason, control_of FROM cell ORDER BY id",
+    )?;
     let mut rows = query.query([])?;
     while let Some(row) = rows.next()? {
         cells.push(CellRecord {
@@ -169,7 +143,7 @@ fn read_cells(connection: &Connection, layout: u32) -> Result<Vec<CellRecord>, R
     }
     let index: HashMap<i64, usize> = cells.iter().enumerate().map(|(i, c)| (c.id, i)).collect();
     let index_of =
-        |id: i64| index.get(&id).copied().ok_or_else(|| RunFileError::Damaged(format!("no cell {id}")));
+        |id: i64| index.get(&id).copied().ok_or_else(|| RecordError::Damaged(format!("no cell {id}")));
 
     let mut query =
         connection.prepare("SELECT cell_id, name, level FROM factor ORDER BY cell_id, position")?;
@@ -180,17 +154,15 @@ fn read_cells(connection: &Connection, layout: u32) -> Result<Vec<CellRecord>, R
     }
 
     let mut samples = read_samples(connection)?;
-    let mut slices = if schema::has_slices(layout) { read_slices(connection)? } else { HashMap::new() };
-    let mut hosts = super::carried::read(connection)?;
-    let mut faults = if schema::has_faults(layout) { read_faults(connection)? } else { HashMap::new() };
+    let mut slices = read_slices(connection)?;
+    let mut faults = read_faults(connection)?;
     let mut query = connection.prepare("SELECT * FROM repetition ORDER BY cell_id, block")?;
     let mut rows = query.query([])?;
     while let Some(row) = rows.next()? {
-        let mut repetition = read_repetition(row, layout)?;
+        let mut repetition = read_repetition(row)?;
         repetition.samples = samples.remove(&repetition.id).unwrap_or_default();
         repetition.slices = slices.remove(&repetition.id).unwrap_or_default();
         repetition.faults = faults.remove(&repetition.id).unwrap_or_default();
-        repetition.host = hosts.remove(&repetition.id).unwrap_or_default();
         cells[index_of(row.get("cell_id")?)?].repetitions.push(repetition);
     }
     Ok(cells)
@@ -198,36 +170,36 @@ fn read_cells(connection: &Connection, layout: u32) -> Result<Vec<CellRecord>, R
 
 /// What everything that reads a run relies on: each cell has a level of each factor of the plan, in that order, and each control is
 /// the twin of a cell.
-fn check_cells(plan: &Plan, cells: &[CellRecord]) -> Result<(), RunFileError> {
+fn check_cells(plan: &Plan, cells: &[CellRecord]) -> Result<(), RecordError> {
     let ids: HashSet<i64> = cells.iter().filter(|c| c.control_of.is_none()).map(|c| c.id).collect();
     for cell in cells {
         let (own, wanted) = (cell.factors.iter().map(|f| &f.name), plan.factors.iter().map(|f| &f.name));
         if !own.eq(wanted) {
             let what = format!("the levels of cell {} are not one of each factor of the plan", cell.id);
-            return Err(RunFileError::Damaged(what));
+            return Err(RecordError::Damaged(what));
         }
         if cell.control_of.is_some_and(|of| !ids.contains(&of)) {
-            return Err(RunFileError::Damaged(format!("cell {} is the control of no cell", cell.id)));
+            return Err(RecordError::Damaged(format!("cell {} is the control of no cell", cell.id)));
         }
     }
     Ok(())
 }
 
 /// A time in seconds that a column has, which is none if it is negative or endless.
-fn seconds(row: &Row<'_>, name: &str) -> Result<Option<f64>, RunFileError> {
+fn seconds(row: &Row<'_>, name: &str) -> Result<Option<f64>, RecordError> {
     let value: Option<f64> = row.get(name)?;
     match value {
         Some(s) if !(0.0..=COUNT_MAX as f64).contains(&s) => {
-            Err(RunFileError::Damaged(format!("`{name}` is {s} s")))
+            Err(RecordError::Damaged(format!("`{name}` is {s} s")))
         }
         value => Ok(value),
     }
 }
 
-fn read_repetition(row: &Row<'_>, layout: u32) -> Result<Repetition, RunFileError> {
+fn read_repetition(row: &Row<'_>) -> Result<Repetition, RecordError> {
     let verdict: String = row.get("verdict")?;
     let kind = VerdictKind::from_name(&verdict)
-        .ok_or_else(|| RunFileError::Damaged(format!("`{verdict}` is not a verdict")))?;
+        .ok_or_else(|| RecordError::Damaged(format!("`{verdict}` is not a verdict")))?;
     let load: Option<String> = row.get("load")?;
     let load = load.map(|text| LoadResult::parse(&text)).transpose();
     let stats: Option<String> = row.get("server_stats")?;
@@ -236,37 +208,36 @@ fn read_repetition(row: &Row<'_>, layout: u32) -> Result<Repetition, RunFileErro
         id: row.get("id")?,
         block: row.get("block")?,
         position: row.get("position")?,
-        host: String::new(),
+        host: row.get("host")?,
         started_at: row.get("started_at")?,
         elapsed_s: seconds(row, "elapsed_s")?.unwrap_or_default(),
         address: row.get("address")?,
         ready_s: seconds(row, "ready_s")?.unwrap_or_default(),
-        warmup_s: if schema::has_warmup(layout) { seconds(row, "warmup_s")? } else { None },
+        warmup_s: seconds(row, "warmup_s")?,
         verdict: Verdict {
             kind,
             reason: row.get("reason")?,
             figures: from_json("the figures of a verdict", &row.get::<_, String>("figures")?)?,
         },
-        load: load.map_err(|e| RunFileError::Damaged(format!("a load result: {e}")))?,
+        load: load.map_err(|e| RecordError::Damaged(format!("a load result: {e}")))?,
         server_stats: stats.map(|text| from_json("the server's counters", &text)).transpose()?,
         resources: resources.map(|text| resources_of(&text)).transpose()?,
-        output_tail: row.get(schema::output_tail_column(layout))?,
+        output_tail: row.get("output_tail")?,
         samples: Vec::new(),
         slices: Vec::new(),
         faults: Vec::new(),
     })
 }
 
-fn resources_of(text: &str) -> Result<Resources, RunFileError> {
+fn resources_of(text: &str) -> Result<Resources, RecordError> {
     let raw = from_json("the resources", text)?;
-    pitot_results::check_numbers(&raw).map_err(|e| RunFileError::Damaged(format!("the resources: {e}")))?;
-    serde_json::from_value(raw).map_err(|e| RunFileError::Damaged(format!("the resources: {e}")))
+    pitot_results::check_numbers(&raw).map_err(|e| RecordError::Damaged(format!("the resources: {e}")))?;
+    serde_json::from_value(raw).map_err(|e| RecordError::Damaged(format!("the resources: {e}")))
 }
 
-fn read_samples(connection: &Connection) -> Result<HashMap<i64, Vec<Sample>>, RunFileError> {
+fn read_samples(connection: &Connection) -> Result<HashMap<i64, Vec<Sample>>, RecordError> {
     let mut all: HashMap<i64, Vec<Sample>> = HashMap::new();
     let mut query = connection.prepare("SELECT * FROM sample ORDER BY repetition_id, at_ns")?;
-    let column_count = query.column_count();
     let mut rows = query.query([])?;
     while let Some(row) = rows.next()? {
         let mut columns = Columns { row, next: 1 };
@@ -286,10 +257,7 @@ fn read_samples(connection: &Connection) -> Result<HashMap<i64, Vec<Sample>>, Ru
             cost_ns: columns.count()?,
             kernel_bytes: None,
         };
-        // Layout 1 ends here.
-        if columns.next < column_count
-            && let Some(server) = &mut sample.server
-        {
+        if let Some(server) = &mut sample.server {
             server.private_bytes = columns.take()?;
         }
         all.entry(repetition).or_default().push(sample);
@@ -297,12 +265,12 @@ fn read_samples(connection: &Connection) -> Result<HashMap<i64, Vec<Sample>>, Ru
     Ok(all)
 }
 
-fn read_faults(connection: &Connection) -> Result<HashMap<i64, Vec<FaultRecord>>, RunFileError> {
+fn read_faults(connection: &Connection) -> Result<HashMap<i64, Vec<FaultRecord>>, RecordError> {
     let mut all: HashMap<i64, Vec<FaultRecord>> = HashMap::new();
     let mut query = connection.prepare("SELECT * FROM fault ORDER BY repetition_id, due_s, number")?;
     let mut rows = query.query([])?;
     while let Some(row) = rows.next()? {
-        let moment = |name: &str| Ok::<_, RunFileError>(row.get::<_, Option<u64>>(name)?.unwrap_or(0));
+        let moment = |name: &str| Ok::<_, RecordError>(row.get::<_, Option<u64>>(name)?.unwrap_or(0));
         all.entry(row.get("repetition_id")?).or_default().push(FaultRecord {
             number: row.get("number")?,
             kind: row.get("kind")?,
@@ -317,7 +285,7 @@ fn read_faults(connection: &Connection) -> Result<HashMap<i64, Vec<FaultRecord>>
     Ok(all)
 }
 
-fn read_slices(connection: &Connection) -> Result<HashMap<i64, Vec<Slice>>, RunFileError> {
+fn read_slices(connection: &Connection) -> Result<HashMap<i64, Vec<Slice>>, RecordError> {
     let mut all: HashMap<i64, Vec<Slice>> = HashMap::new();
     let mut query = connection.prepare("SELECT * FROM slice ORDER BY repetition_id, round, position")?;
     let mut rows = query.query([])?;
@@ -358,7 +326,7 @@ struct Columns<'a> {
 
 impl Columns<'_> {
     /// A moment of a clock, nanoseconds.
-    fn moment(&mut self) -> Result<u64, RunFileError> {
+    fn moment(&mut self) -> Result<u64, RecordError> {
         // Negative numbers are refused by their type.
         let moment = self.row.get(self.next)?;
         self.next += 1;
@@ -366,21 +334,21 @@ impl Columns<'_> {
     }
 
     /// What was counted or timed, if it was.
-    fn take(&mut self) -> Result<Option<u64>, RunFileError> {
+    fn take(&mut self) -> Result<Option<u64>, RecordError> {
         let value: Option<u64> = self.row.get(self.next)?;
         if let Some(excess) = value.filter(|value| *value > COUNT_MAX) {
             let name = self.row.as_ref().column_name(self.next)?;
-            return Err(RunFileError::Damaged(format!("`{name}` is {excess}")));
+            return Err(RecordError::Damaged(format!("`{name}` is {excess}")));
         }
         self.next += 1;
         Ok(value)
     }
 
-    fn count(&mut self) -> Result<u64, RunFileError> {
+    fn count(&mut self) -> Result<u64, RecordError> {
         Ok(self.take()?.unwrap_or_default())
     }
 
-    fn tree(&mut self) -> Result<Option<TreeSample>, RunFileError> {
+    fn tree(&mut self) -> Result<Option<TreeSample>, RecordError> {
         let processes = self.take()?;
         let rest = TreeSample {
             processes: processes.unwrap_or_default(),
@@ -399,7 +367,7 @@ impl Columns<'_> {
         Ok(processes.map(|_| rest))
     }
 
-    fn cpus(&mut self) -> Result<CpuSample, RunFileError> {
+    fn cpus(&mut self) -> Result<CpuSample, RecordError> {
         Ok(CpuSample {
             user_ns: self.count()?,
             system_ns: self.count()?,

@@ -1,16 +1,15 @@
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use pitot_results::secrets::Secrets;
-use rusqlite::{Connection, params};
-
-use super::error::RunFileError;
-use super::schema;
-use crate::database::{DatabaseError, Draft, WriteLock};
-use crate::run::{HostRecord, Repetition, Run, RunState, Sample, Slice, TreeSample};
-use crate::secrets_file;
 use pitot_host::Fingerprint;
 use pitot_plan::{FactorLevel, Measure, Plan, SkipRecord, masked_levels};
 use pitot_results::load::LoadResult;
+use pitot_results::secrets::Secrets;
+use rusqlite::{Connection, Transaction, params};
+
+use super::error::RecordError;
+use super::layout::{FORMAT, Kind};
+use super::writer::{Opening, Writer, json};
+use crate::run::{HostRecord, Repetition, Run, RunState, Sample, Slice, TreeSample};
 
 /// What is known of a run before its first repetition.
 #[derive(Clone, Debug)]
@@ -60,24 +59,18 @@ pub struct NewCell {
     pub control_of: Option<usize>,
 }
 
-/// The one writer of a run file. It holds a lock on the file (flock(2)) that dies with the process, and masks the secrets of the
+/// The one writer of a run's file. It holds a lock on the file (flock(2)) that dies with the process, and masks the secrets of the
 /// plan in all that it writes.
 #[derive(Debug)]
-pub struct RunWriter {
-    // The order matters: the database is closed before the lock.
-    connection: Connection,
-    _lock: WriteLock,
-    path: PathBuf,
-    secrets: Secrets,
-}
+pub struct RunWriter(Writer);
 
 impl RunWriter {
     /// Checks that [`create`](Self::create) can create the file, and leaves nothing there.
     ///
     /// # Errors
     /// If the file exists or cannot be written.
-    pub fn check(path: &Path) -> Result<(), RunFileError> {
-        Draft::new(path).map(drop).map_err(|error| RunFileError::of(path, error))
+    pub fn check(path: &Path) -> Result<(), RecordError> {
+        Writer::check(path)
     }
 
     /// Creates the file and writes all that is known before the first repetition. Secrets of the plan, if it has any, go into a
@@ -85,43 +78,33 @@ impl RunWriter {
     ///
     /// # Errors
     /// If the file exists or cannot be written.
-    pub fn create(path: &Path, run: &NewRun<'_>) -> Result<RunWriter, RunFileError> {
-        let of = |error| RunFileError::of(path, error);
-        let draft = Draft::new(path).map_err(of)?;
-        let mut connection = draft.connect().map_err(of)?;
+    pub fn create(path: &Path, run: &NewRun<'_>) -> Result<RunWriter, RecordError> {
         let secrets = run.plan.secrets();
-        let transaction = connection.transaction()?;
-        schema::create(&transaction)?;
-        let id = insert_run(&transaction, run, &secrets)?;
-        let plan = run.plan.masked(&secrets);
-        secrets_file::keep(path, &id, &run.plan.to_json(), &plan).map_err(|e| of(DatabaseError::Open(e)))?;
-        transaction.commit()?;
-        let (lock, connection) = draft.publish(connection).map_err(of)?;
-        RunWriter::of(connection, lock, path, secrets)
+        let opening = Opening {
+            kind: Kind::Run,
+            command_line: run.command_line,
+            version: run.version,
+            started_at: run.started_at,
+            asked: &run.plan.to_json(),
+            masked: &run.plan.masked(&secrets),
+            plan_source: run.plan_source,
+            seed: run.seed,
+            server_cpus: run.server_cpus,
+            load_cpus: run.load_cpus,
+            warnings: run.warnings,
+            server_versions: run.server_versions,
+            host: run.host,
+        };
+        let cells = |connection: &Transaction<'_>, secrets: &Secrets| insert_cells(connection, run, secrets);
+        Ok(RunWriter(Writer::create(path, &opening, secrets, cells)?))
     }
 
     /// Opens a file whose run was interrupted or killed, to continue it. `plan` is its plan with its secrets.
     ///
     /// # Errors
-    /// If it is not a run file of this layout, or another process is writing it.
-    pub fn resume(path: &Path, plan: &Plan) -> Result<RunWriter, RunFileError> {
-        let of = |error| RunFileError::of(path, error);
-        let lock = WriteLock::resume(path).map_err(of)?;
-        let (connection, found) = lock.connect_checked(&schema::FORMAT).map_err(of)?;
-        let writer = RunWriter::of(connection, lock, path, plan.secrets())?;
-        schema::upgrade(&writer.connection, found)?;
-        writer.connection.execute("UPDATE run SET state = 'running', ended_at = NULL", [])?;
-        Ok(writer)
-    }
-
-    fn of(
-        connection: Connection,
-        lock: WriteLock,
-        path: &Path,
-        secrets: Secrets,
-    ) -> Result<RunWriter, RunFileError> {
-        connection.pragma_update(None, "foreign_keys", true)?;
-        Ok(RunWriter { connection, _lock: lock, path: path.into(), secrets })
+    /// If it is not the file of a run, or another process is writing it.
+    pub fn resume(path: &Path, plan: &Plan) -> Result<RunWriter, RecordError> {
+        Ok(RunWriter(Writer::resume(path, Kind::Run, plan.secrets())?))
     }
 
     /// The run as it stands in the file. It is read through the writer's own connection: to open and close the file beside it
@@ -129,13 +112,13 @@ impl RunWriter {
     ///
     /// # Errors
     /// If the database cannot be read.
-    pub fn read(&mut self) -> Result<Run, RunFileError> {
-        super::read::read(&*self.connection.transaction()?, schema::FORMAT.layout, &self.path)
+    pub fn read(&mut self) -> Result<Run, RecordError> {
+        super::run_read::read(&*self.0.connection.transaction()?, FORMAT.layout, &self.0.path)
     }
 
     /// Where the file is.
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.0.path
     }
 
     /// Adds a repetition of a cell, in one transaction. `cell` counts from 0 in the order of the plan, controls at
@@ -143,7 +126,7 @@ impl RunWriter {
     ///
     /// # Errors
     /// If the database cannot be written, or has this block of this cell already.
-    pub fn record(&mut self, cell: usize, repetition: &Repetition) -> Result<(), RunFileError> {
+    pub fn record(&mut self, cell: usize, repetition: &Repetition) -> Result<(), RecordError> {
         self.record_together([(cell, repetition)])
     }
 
@@ -154,38 +137,23 @@ impl RunWriter {
     pub fn record_together<'a>(
         &mut self,
         repetitions: impl IntoIterator<Item = (usize, &'a Repetition)>,
-    ) -> Result<(), RunFileError> {
-        let transaction = self.connection.transaction()?;
+    ) -> Result<(), RecordError> {
+        let transaction = self.0.connection.transaction()?;
         for (cell, repetition) in repetitions {
-            insert_repetition(&transaction, cell, repetition, &self.secrets)?;
+            insert_repetition(&transaction, cell, repetition, &self.0.secrets)?;
         }
         transaction.commit()?;
         Ok(())
     }
 
-    /// Writes down the hosts of the run other than the lab's own. A run without any has no table of them.
+    /// Writes down hosts of the run other than the lab's own, each once.
     ///
     /// # Errors
     /// If the database cannot be written.
-    pub fn record_hosts(&mut self, hosts: &[HostRecord]) -> Result<(), RunFileError> {
-        if hosts.is_empty() {
-            return Ok(());
-        }
-        let transaction = self.connection.transaction()?;
-        transaction.execute_batch(schema::HOSTS)?;
-        for (position, host) in hosts.iter().enumerate() {
-            transaction.execute(
-                "INSERT INTO host VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-                params![
-                    position as i64,
-                    host.name,
-                    host.does,
-                    host.clock_offset_ns,
-                    host.clock_error_ns as i64,
-                    host.round_trip_ns as i64,
-                    json(&host.facts),
-                ],
-            )?;
+    pub fn record_hosts(&mut self, hosts: &[HostRecord]) -> Result<(), RecordError> {
+        let transaction = self.0.connection.transaction()?;
+        for host in hosts {
+            super::hosts::write(&transaction, host)?;
         }
         transaction.commit()?;
         Ok(())
@@ -195,25 +163,17 @@ impl RunWriter {
     ///
     /// # Errors
     /// If the database cannot be written.
-    pub fn record_hosts_after(&mut self, hosts: &[HostRecord]) -> Result<(), RunFileError> {
-        Ok(super::hosts::write_after(&self.connection, hosts)?)
-    }
-
-    /// Writes down a host that carried out a part of the run, once.
-    ///
-    /// # Errors
-    /// If the database cannot be written.
-    pub fn record_host(&mut self, host: &HostRecord) -> Result<(), RunFileError> {
-        Ok(super::carried::write_host(&self.connection, host)?)
+    pub fn record_hosts_after(&mut self, hosts: &[HostRecord]) -> Result<(), RecordError> {
+        Ok(super::hosts::write_after(&self.0.connection, hosts)?)
     }
 
     /// Writes the plan anew: what was left to the lab to choose is chosen by now.
     ///
     /// # Errors
     /// If the database cannot be written.
-    pub fn update_plan(&mut self, plan: &Plan) -> Result<(), RunFileError> {
-        let plan = plan.masked(&self.secrets).to_string();
-        self.connection.execute("UPDATE run SET plan = ?1", params![plan])?;
+    pub fn update_plan(&mut self, plan: &Plan) -> Result<(), RecordError> {
+        let plan = plan.masked(&self.0.secrets).to_string();
+        self.0.connection.execute("UPDATE run SET plan = ?1", params![plan])?;
         Ok(())
     }
 
@@ -221,10 +181,10 @@ impl RunWriter {
     ///
     /// # Errors
     /// If the database cannot be written.
-    pub fn measure_fresh(&mut self, cell: usize, reason: &str) -> Result<(), RunFileError> {
-        self.connection.execute(
+    pub fn measure_fresh(&mut self, cell: usize, reason: &str) -> Result<(), RecordError> {
+        self.0.connection.execute(
             "UPDATE cell SET measure = 'fresh', fresh_reason = ?2 WHERE id = ?1",
-            params![cell_id(cell), self.secrets.hide(reason)],
+            params![cell_id(cell), self.0.secrets.hide(reason)],
         )?;
         Ok(())
     }
@@ -233,10 +193,10 @@ impl RunWriter {
     ///
     /// # Errors
     /// If the database cannot be written.
-    pub fn warn(&mut self, sentence: &str) -> Result<(), RunFileError> {
-        self.connection.execute(
+    pub fn warn(&mut self, sentence: &str) -> Result<(), RecordError> {
+        self.0.connection.execute(
             "UPDATE run SET warnings = json_insert(warnings, '$[#]', ?1)",
-            params![self.secrets.hide(sentence)],
+            params![self.0.secrets.hide(sentence)],
         )?;
         Ok(())
     }
@@ -245,21 +205,8 @@ impl RunWriter {
     ///
     /// # Errors
     /// If the database cannot be written.
-    pub fn finish(mut self, state: RunState, ended_at: &str, host: &Fingerprint) -> Result<(), RunFileError> {
-        let transaction = self.connection.transaction()?;
-        transaction.execute("DELETE FROM fact WHERE moment = 'after'", [])?;
-        insert_facts(&transaction, "after", host)?;
-        transaction.execute(
-            "UPDATE run SET state = ?1, ended_at = ?2",
-            params![super::read::state_name(state), ended_at],
-        )?;
-        transaction.commit()?;
-        // A reader in another process may hold the log; the file is complete all the same, together with the log.
-        let _ = self.connection.pragma_update(None, "journal_mode", "delete");
-        if state == RunState::Complete {
-            secrets_file::forget(&self.path);
-        }
-        Ok(())
+    pub fn finish(self, state: RunState, ended_at: &str, host: &Fingerprint) -> Result<(), RecordError> {
+        self.0.finish(super::run_read::state_name(state), ended_at, Some(host))
     }
 }
 
@@ -272,8 +219,8 @@ fn insert_repetition(
 ) -> Result<(), rusqlite::Error> {
     transaction.execute(
             "INSERT INTO repetition (cell_id, block, position, started_at, elapsed_s, address, ready_s, verdict, reason,
-                 figures, load, server_stats, resources, output_tail, warmup_s)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+                 figures, load, server_stats, resources, output_tail, warmup_s, host)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
             params![
                 cell_id(cell),
                 repetition.block,
@@ -290,6 +237,7 @@ fn insert_repetition(
                 repetition.resources.as_ref().map(json),
                 secrets.hide_known(&repetition.output_tail),
                 repetition.warmup_s,
+                repetition.host,
             ],
         )?;
     let id = transaction.last_insert_rowid();
@@ -308,7 +256,6 @@ fn insert_repetition(
     for slice in &repetition.slices {
         insert.execute(rusqlite::params_from_iter(slice_row(id, slice)))?;
     }
-    super::carried::write(transaction, id, &repetition.host)?;
     for fault in &repetition.faults {
         let moment = |at: u64| (at > 0).then_some(at as i64);
         transaction.execute(
@@ -333,35 +280,8 @@ fn cell_id(cell: usize) -> i64 {
     cell as i64 + 1
 }
 
-fn json<T: serde::Serialize>(value: &T) -> String {
-    serde_json::to_string(value).expect("plain data has a JSON form")
-}
-
-/// Returns the run's identity.
-fn insert_run(
-    connection: &Connection,
-    run: &NewRun<'_>,
-    secrets: &Secrets,
-) -> Result<String, rusqlite::Error> {
-    let warnings: Vec<_> = run.warnings.iter().map(|sentence| secrets.hide(sentence)).collect();
-    connection.execute(
-        "INSERT INTO run (id, command_line, version, seed, started_at, state, server_cpus, load_cpus, warnings,
-             server_versions, plan_source, plan)
-         VALUES (lower(hex(randomblob(16))), ?1, ?2, ?3, ?4, 'running', ?5, ?6, ?7, ?8, ?9, ?10)",
-        params![
-            secrets.hide(run.command_line),
-            run.version,
-            run.seed as i64,
-            run.started_at,
-            run.server_cpus,
-            run.load_cpus,
-            json(&warnings),
-            json(&run.server_versions),
-            secrets.hide(run.plan_source),
-            run.plan.masked(secrets).to_string(),
-        ],
-    )?;
-    insert_facts(connection, "before", run.host)?;
+/// Adds what is run and what is not.
+fn insert_cells(connection: &Connection, run: &NewRun<'_>, secrets: &Secrets) -> Result<(), rusqlite::Error> {
     for (position, skip) in run.skips.iter().enumerate() {
         connection.execute(
             "INSERT INTO skip VALUES (?1, ?2, ?3)",
@@ -379,7 +299,7 @@ fn insert_run(
                 cell_id(position),
                 secrets.hide(&cell.server_command),
                 secrets.hide(&cell.load_command),
-                super::read::measure_name(cell.measure),
+                super::run_read::measure_name(cell.measure),
                 secrets.hide(&cell.fresh_reason),
                 cell.control_of.map(cell_id),
             ],
@@ -390,14 +310,6 @@ fn insert_run(
                 params![cell_id(position), at as i64, factor.name, factor.level],
             )?;
         }
-    }
-    connection.query_row("SELECT id FROM run", [], |row| row.get(0))
-}
-
-fn insert_facts(connection: &Connection, moment: &str, host: &Fingerprint) -> Result<(), rusqlite::Error> {
-    let mut insert = connection.prepare("INSERT INTO fact VALUES (?1, ?2, ?3, ?4, ?5)")?;
-    for (position, fact) in host.facts.iter().enumerate() {
-        insert.execute(params![moment, position as i64, fact.group, fact.name, fact.value])?;
     }
     Ok(())
 }

@@ -1,23 +1,25 @@
--- Layout 6 of a run file. Every change of this file raises `layout` in schema.rs and adds a line to docs/run-file.md.
+-- Layout 8 of a record. Every change of this file raises `layout` in layout.rs, which says how an older one is brought forward,
+-- and adds a line to docs/run-file.md.
 
--- One row: the run.
+-- One row: what was recorded.
 CREATE TABLE run (
+    kind            TEXT NOT NULL CHECK (kind IN ('run', 'soak')),
     id              TEXT NOT NULL,      -- random, hexadecimal
     command_line    TEXT NOT NULL,
     version         TEXT NOT NULL,      -- of Pitot
-    seed            INTEGER NOT NULL,   -- of the order
     started_at      TEXT NOT NULL,      -- RFC 3339
     ended_at        TEXT,
     state           TEXT NOT NULL CHECK (state IN ('running', 'complete', 'interrupted')),
-    server_cpus     TEXT NOT NULL,      -- a CPU list: 0-3
+    plan            TEXT NOT NULL,      -- JSON: the plan, checked; of a soak, what was asked for
+    plan_source     TEXT NOT NULL,      -- TOML, as its author wrote it; empty without a plan
+    seed            INTEGER NOT NULL,   -- of the order; 0 of a soak
+    server_cpus     TEXT NOT NULL,      -- a CPU list: 0-3; empty of a soak, whose options have them
     load_cpus       TEXT NOT NULL,
     warnings        TEXT NOT NULL,      -- a JSON array of sentences
-    server_versions TEXT NOT NULL,      -- a JSON array of [name, version]
-    plan_source     TEXT NOT NULL,      -- TOML, as its author wrote it
-    plan            TEXT NOT NULL       -- the same, checked, as JSON
+    server_versions TEXT NOT NULL       -- a JSON array of [name, version]
 ) STRICT;
 
--- The machine before the first repetition and after the last one.
+-- The machine before and after.
 CREATE TABLE fact (
     moment   TEXT NOT NULL CHECK (moment IN ('before', 'after')),
     position INTEGER NOT NULL,
@@ -26,6 +28,20 @@ CREATE TABLE fact (
     value    TEXT NOT NULL,
     PRIMARY KEY (moment, position)
 ) STRICT, WITHOUT ROWID;
+
+-- Hosts other than the lab's own.
+CREATE TABLE host (
+    position        INTEGER PRIMARY KEY,
+    name            TEXT NOT NULL UNIQUE,
+    does            TEXT NOT NULL,      -- server, load, server and load
+    clock_offset_ns INTEGER NOT NULL,   -- how far its clock was ahead of the lab's
+    clock_error_ns  INTEGER NOT NULL,
+    round_trip_ns   INTEGER NOT NULL,
+    facts           TEXT NOT NULL,      -- a list of group, name and value, as JSON
+    facts_after     TEXT                -- the same after the last repetition
+) STRICT;
+
+-- ------------------------------------------------------------------ of a run
 
 -- Combinations that did not become cells. factors: a JSON array of {name, level, number}.
 CREATE TABLE skip (
@@ -38,9 +54,9 @@ CREATE TABLE cell (
     id             INTEGER PRIMARY KEY, -- ascending in the order of the plan
     server_command TEXT NOT NULL,
     load_command   TEXT NOT NULL,
-    measure        TEXT NOT NULL DEFAULT 'fresh',   -- or 'slices'
-    fresh_reason   TEXT NOT NULL DEFAULT '',        -- why it is not measured in slices, where the plan asks for them
-    control_of     INTEGER REFERENCES cell (id)     -- it is the twin of this baseline cell
+    measure        TEXT NOT NULL,       -- fresh or slices
+    fresh_reason   TEXT NOT NULL,       -- why it is not measured in slices, where the plan asks for them
+    control_of     INTEGER REFERENCES cell (id)  -- it is the twin of this baseline cell
 ) STRICT;
 
 CREATE TABLE factor (
@@ -68,6 +84,7 @@ CREATE TABLE repetition (
     resources    TEXT,                  -- JSON: sums over the measured part
     output_tail  TEXT NOT NULL,         -- last lines that server, load and helpers printed, where it failed
     warmup_s     REAL,                  -- of a warm-up that lasted until the rate had settled
+    host         TEXT NOT NULL,         -- who carried it out, by its name in `host`; empty: the lab's own machine
     UNIQUE (cell_id, block)
 ) STRICT;
 
@@ -112,7 +129,7 @@ CREATE TABLE sample (
     pressure_memory_ns         INTEGER NOT NULL,
     pressure_io_ns             INTEGER NOT NULL,
     cost_ns                    INTEGER NOT NULL,
-    server_private_bytes       INTEGER,           -- since layout 2: memory that belongs to no file
+    server_private_bytes       INTEGER,           -- memory that belongs to no file
     PRIMARY KEY (repetition_id, at_ns)
 ) STRICT, WITHOUT ROWID;
 
@@ -141,7 +158,7 @@ CREATE TABLE slice (
     PRIMARY KEY (repetition_id, round, position)
 ) STRICT, WITHOUT ROWID;
 
--- Faults that were made in a repetition, since layout 7. Times are CLOCK_MONOTONIC, in nanoseconds, as those of samples.
+-- Faults that were made in a repetition. Times are CLOCK_MONOTONIC, in nanoseconds, as those of samples.
 CREATE TABLE fault (
     repetition_id    INTEGER NOT NULL REFERENCES repetition (id),
     number           INTEGER NOT NULL,      -- its position in the plan, from 0
@@ -153,6 +170,96 @@ CREATE TABLE fault (
     command          TEXT NOT NULL,         -- the command that repeats it, empty if the lab itself has made it
     server_died      INTEGER NOT NULL,      -- 1: the server as a whole, which was started again at the fault's end
     PRIMARY KEY (repetition_id, number)
+) STRICT, WITHOUT ROWID;
+
+-- ----------------------------------------------------------------- of a soak
+-- Times are seconds since it began.
+
+CREATE TABLE subject (
+    id       INTEGER PRIMARY KEY,
+    name     TEXT NOT NULL,
+    command  TEXT NOT NULL,             -- empty if it was running already
+    deaths   INTEGER NOT NULL,          -- how often it ended by itself
+    restarts INTEGER NOT NULL           -- how often it was started again
+) STRICT;
+
+CREATE TABLE load (
+    id      INTEGER PRIMARY KEY,
+    subject INTEGER NOT NULL REFERENCES subject (id),
+    name    TEXT NOT NULL,
+    command TEXT NOT NULL,
+    totals  TEXT NOT NULL               -- counts since the soak began, as JSON
+) STRICT;
+
+-- What a load did. Old intervals are put together: the level says how often.
+CREATE TABLE interval (
+    load      INTEGER NOT NULL REFERENCES load (id),
+    level     INTEGER NOT NULL,
+    start_s   REAL NOT NULL,
+    length_s  REAL NOT NULL,
+    completed INTEGER NOT NULL,
+    errors    INTEGER NOT NULL,
+    missed    INTEGER NOT NULL,
+    received  INTEGER NOT NULL,
+    open      INTEGER NOT NULL,         -- connections open at its end
+    response  TEXT NOT NULL,            -- HdrHistogram V2, deflated, base64; nanoseconds
+    PRIMARY KEY (level, load, start_s)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE metric (
+    id   INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE
+) STRICT;
+
+-- A metric over a stretch of time. Subject 0 is the machine.
+CREATE TABLE reading (
+    subject  INTEGER NOT NULL,
+    metric   INTEGER NOT NULL REFERENCES metric (id),
+    level    INTEGER NOT NULL,
+    start_s  REAL NOT NULL,
+    length_s REAL NOT NULL,
+    mean     REAL NOT NULL,
+    min      REAL NOT NULL,
+    max      REAL NOT NULL,
+    PRIMARY KEY (level, subject, metric, start_s)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE event (
+    id       INTEGER PRIMARY KEY,
+    at_s     REAL NOT NULL,
+    until_s  REAL,                      -- none for a moment, or while it goes on
+    subject  INTEGER,                   -- none for the machine
+    kind     TEXT NOT NULL,
+    sentence TEXT NOT NULL,
+    evidence TEXT NOT NULL
+) STRICT;
+
+-- A fault that was made to a server.
+CREATE TABLE subject_fault (
+    subject     INTEGER NOT NULL REFERENCES subject (id),
+    number      INTEGER NOT NULL,       -- its position in the plan, from 0
+    due_s       REAL NOT NULL,          -- seconds under load
+    at_s        REAL NOT NULL,
+    until_s     REAL,                   -- none while it goes on
+    kind        TEXT NOT NULL,
+    what        TEXT NOT NULL,          -- what was done, or why nothing was
+    command     TEXT NOT NULL,
+    was_made    INTEGER NOT NULL,
+    server_died INTEGER NOT NULL,       -- it was started again at the end of the fault
+    effect      TEXT,                   -- what clients saw, as JSON; none while that is not known
+    lost        INTEGER NOT NULL,       -- of what was acknowledged in it, as far as its seconds are not kept any more
+    PRIMARY KEY (subject, number, due_s)
+) STRICT, WITHOUT ROWID;
+
+-- Requests that a server had acknowledged and did not keep, by the second of that. Old ones are put together, as intervals are.
+CREATE TABLE loss (
+    level    INTEGER NOT NULL,
+    load     INTEGER NOT NULL REFERENCES load (id),
+    start_s  REAL NOT NULL,
+    length_s REAL NOT NULL,
+    lost     INTEGER NOT NULL,
+    torn     INTEGER NOT NULL,          -- those of them of which something is there
+    PRIMARY KEY (level, load, start_s)
 ) STRICT, WITHOUT ROWID;
 
 -- For people with an SQLite shell: a line per repetition.

@@ -1,37 +1,22 @@
-use std::collections::HashMap;
-use std::fs::{File, TryLockError};
 use std::path::Path;
 
-use pitot_record::database::{self, DatabaseError};
-use pitot_record::secrets_file;
 use pitot_results::{COUNT_MAX, Failure, check_numbers};
 use rusqlite::Connection;
 
-use super::error::SoakError;
-use super::layout::FORMAT;
-use crate::record::{
-    Endings, Event, EventKind, Fault, Interval, Load, Loss, SECOND_S, Sample, Soak, State, Subject,
+use super::error::RecordError;
+use super::layout::Kind;
+use super::open::{self, from_json, is_running, read_facts};
+use crate::secrets_file;
+use crate::soak::{
+    Endings, Event, EventKind, Fault, Info, Interval, Load, Loss, Reading, Soak, State, Subject,
 };
-
-/// Whether there is the file of a soak at that path.
-pub fn is_soak(path: &Path) -> bool {
-    let checked = database::open_to_read(path).and_then(|connection| FORMAT.check(&connection));
-    matches!(checked, Ok(_) | Err(DatabaseError::Newer { .. } | DatabaseError::Unsafe(_)))
-}
-
-/// Whether a lab holds the file now.
-pub fn is_running(path: &Path) -> bool {
-    // A lock that is shared keeps out a writer for a moment only. This process's own would be lost by opening it.
-    let is_locked = |file: File| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
-    database::is_written_here(path) || File::open(path).is_ok_and(is_locked)
-}
 
 impl Soak {
     /// Reads a soak of another process, and says whether it is running or was killed.
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn look(path: &Path) -> Result<Soak, SoakError> {
+    pub fn look(path: &Path) -> Result<Soak, RecordError> {
         let runs = is_running(path);
         let mut soak = Soak::open(path)?;
         if soak.state == State::Running && !runs {
@@ -45,16 +30,12 @@ impl Soak {
     /// # Errors
     /// As [`open`](Self::open), or if its secrets are not beside it.
     pub fn open_to_resume(path: &Path) -> Result<Soak, Failure> {
-        let unread = |e: SoakError| {
-            Failure::misuse(
-                format!("{}: {e}", path.display()),
-                "name the file of a soak that was stopped or killed",
-            )
-        };
-        let mut soak = Soak::open(path).map_err(unread)?;
-        let mut info = serde_json::to_value(&soak.info).map_err(|e| unread(e.into()))?;
-        secrets_file::restore(path, &soak.info.id(), &mut info)?;
-        soak.info = serde_json::from_value(info).map_err(|e| unread(e.into()))?;
+        let mut soak = Soak::open(path)?;
+        let mut info = soak.info.to_json();
+        secrets_file::restore(path, &soak.id, &mut info)?;
+        let info: Info = serde_json::from_value(info)
+            .map_err(|e| RecordError::of_json("what was asked for with its secrets", &e))?;
+        soak.info = Info { machine: soak.info.machine, ..info };
         Ok(soak)
     }
 
@@ -62,17 +43,21 @@ impl Soak {
     ///
     /// # Errors
     /// If it is no file of a soak, or cannot be read.
-    pub fn open(path: &Path) -> Result<Soak, SoakError> {
-        let of = |error| SoakError::of(path, error);
-        let connection = database::open_to_read(path).map_err(of)?;
-        // One moment of a file that is being written.
-        let transaction = connection.unchecked_transaction()?;
-        FORMAT.check(&transaction).map_err(of)?;
-        database::check_pages(&transaction).map_err(of)?;
-        let soak = read(&transaction)?;
-        check(&soak).map_err(SoakError::Unsafe)?;
-        Ok(soak)
+    pub fn open(path: &Path) -> Result<Soak, RecordError> {
+        open::read(path, Kind::Soak, |connection, _| {
+            let soak = read(connection)?;
+            check(&soak).map_err(RecordError::Damaged)?;
+            Ok(soak)
+        })
     }
+}
+
+/// The words of `run.state`. That a soak was killed does not stand there.
+const STATES: [(&str, State); 3] =
+    [("running", State::Running), ("interrupted", State::Stopped), ("complete", State::Complete)];
+
+pub(super) fn state_word(state: State) -> &'static str {
+    STATES.iter().find(|(_, s)| *s == state).map_or("running", |(word, _)| word)
 }
 
 /// A century: no soak is longer, and no moment of one is later.
@@ -108,12 +93,12 @@ fn check(soak: &Soak) -> Result<(), String> {
     for subject in &soak.subjects {
         count("the ends of a server", subject.endings.deaths.max(subject.endings.restarts))?;
     }
-    for sample in &soak.samples {
-        moment("the begin of a sample", sample.start_s)?;
-        length("the length of a sample", sample.length_s)?;
+    for reading in &soak.readings {
+        moment("the begin of a reading", reading.start_s)?;
+        length("the length of a reading", reading.length_s)?;
         let is_figure = |value: f64| value.abs() <= COUNT_MAX as f64;
-        if !(is_figure(sample.mean) && is_figure(sample.min) && is_figure(sample.max)) {
-            return Err(format!("a sample of `{}` is no figure", sample.figure.escape_debug()));
+        if !(is_figure(reading.mean) && is_figure(reading.min) && is_figure(reading.max)) {
+            return Err(format!("a reading of `{}` is no figure", reading.metric.escape_debug()));
         }
     }
     for event in &soak.events {
@@ -136,14 +121,15 @@ fn check(soak: &Soak) -> Result<(), String> {
 }
 
 /// Reads a soak within a transaction.
-pub(super) fn read(transaction: &Connection) -> Result<Soak, SoakError> {
-    let (info, state): (String, String) =
-        transaction.query_row("SELECT info, state FROM soak", [], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let endings = if table_exists(transaction, "endings")? { endings(transaction)? } else { HashMap::new() };
-    let subjects = list(transaction, "SELECT id, name, command FROM subject ORDER BY id", |row| {
-        let id = row.get(0)?;
-        let endings = endings.get(&id).copied().unwrap_or_default();
-        Ok(Subject { id, name: row.get(1)?, command: row.get(2)?, endings })
+pub(super) fn read(transaction: &Connection) -> Result<Soak, RecordError> {
+    let query = "SELECT id, plan, state FROM run";
+    let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+    let (id, info, state): (String, String, String) = transaction.query_row(query, [], row)?;
+    let info: Info = from_json("what was asked for", &info)?;
+    let query = "SELECT id, name, command, deaths, restarts FROM subject ORDER BY id";
+    let subjects = list(transaction, query, |row| {
+        let endings = Endings { deaths: row.get(3)?, restarts: row.get(4)? };
+        Ok(Subject { id: row.get(0)?, name: row.get(1)?, command: row.get(2)?, endings })
     })?;
     let mut loads = Vec::new();
     for (load, totals) in
@@ -158,7 +144,7 @@ pub(super) fn read(transaction: &Connection) -> Result<Soak, SoakError> {
             Ok((load, row.get::<_, String>(4)?))
         })?
     {
-        loads.push(Load { totals: serde_json::from_str(&totals)?, ..load });
+        loads.push(Load { totals: from_json("the counts of a load", &totals)?, ..load });
     }
     let intervals = list(
         transaction,
@@ -178,14 +164,14 @@ pub(super) fn read(transaction: &Connection) -> Result<Soak, SoakError> {
             })
         },
     )?;
-    let samples = list(
+    let readings = list(
         transaction,
-        "SELECT subject, figure.name, start_s, length_s, mean, min, max
-         FROM sample JOIN figure ON figure.id = sample.figure ORDER BY subject, figure.name, start_s",
+        "SELECT subject, metric.name, start_s, length_s, mean, min, max
+         FROM reading JOIN metric ON metric.id = reading.metric ORDER BY subject, metric.name, start_s",
         |row| {
-            Ok(Sample {
+            Ok(Reading {
                 subject: row.get(0)?,
-                figure: row.get(1)?,
+                metric: row.get(1)?,
                 start_s: row.get(2)?,
                 length_s: row.get(3)?,
                 mean: row.get(4)?,
@@ -209,64 +195,32 @@ pub(super) fn read(transaction: &Connection) -> Result<Soak, SoakError> {
             }))
         },
     )?;
-    let faults = if table_exists(transaction, "fault")? { faults(transaction)? } else { Vec::new() };
-    let losses = if table_exists(transaction, "loss")? { losses(transaction)? } else { Vec::new() };
     Ok(Soak {
-        faults,
-        losses,
-        info: serde_json::from_str(&info)?,
-        state: serde_json::from_value(state.into())?,
+        id,
+        faults: faults(transaction)?,
+        losses: losses(transaction)?,
+        info: Info { machine: read_facts(transaction, "before")?, ..info },
+        state: STATES.iter().find(|(word, _)| *word == state).map_or(State::Running, |(_, state)| *state),
         subjects,
         loads,
         intervals,
-        samples,
+        readings,
         events: events.into_iter().flatten().collect(),
     })
 }
 
-/// A file of layout 1 has no faults, one of layout 2 no losses, one of layout 3 does not count what ended, and one of layout 4 has
-/// what was lost by the second alone.
-fn table_exists(connection: &Connection, name: &str) -> Result<bool, SoakError> {
-    let query = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?1";
-    Ok(connection.query_row(query, [name], |row| row.get::<_, i64>(0))? > 0)
+fn losses(connection: &Connection) -> Result<Vec<Loss>, RecordError> {
+    let query = "SELECT load, start_s, length_s, lost, torn FROM loss ORDER BY start_s, load";
+    list(connection, query, |row| {
+        let (load, at_s, length_s) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        Ok(Loss { load, at_s, length_s, lost: row.get(3)?, torn: row.get(4)? })
+    })
 }
 
-fn endings(connection: &Connection) -> Result<HashMap<i64, Endings>, SoakError> {
-    let rows = list(connection, "SELECT subject, deaths, restarts FROM endings", |row| {
-        Ok((row.get(0)?, Endings { deaths: row.get(1)?, restarts: row.get(2)? }))
-    })?;
-    Ok(rows.into_iter().collect())
-}
-
-fn losses(connection: &Connection) -> Result<Vec<Loss>, SoakError> {
-    let mut losses = list(connection, "SELECT load, at_s, lost, torn FROM loss", |row| {
-        let (load, at_s) = (row.get(0)?, row.get(1)?);
-        Ok(Loss { load, at_s, length_s: SECOND_S, lost: row.get(2)?, torn: row.get(3)? })
-    })?;
-    if table_exists(connection, "loss_interval")? {
-        let query = "SELECT load, start_s, length_s, lost, torn FROM loss_interval";
-        losses.extend(list(connection, query, |row| {
-            let (load, at_s, length_s) = (row.get(0)?, row.get(1)?, row.get(2)?);
-            Ok(Loss { load, at_s, length_s, lost: row.get(3)?, torn: row.get(4)? })
-        })?);
-    }
-    losses.sort_by(|a, b| a.at_s.total_cmp(&b.at_s).then(a.load.cmp(&b.load)));
-    Ok(losses)
-}
-
-fn faults(connection: &Connection) -> Result<Vec<Fault>, SoakError> {
-    let lost = match table_exists(connection, "fault_loss")? {
-        true => {
-            "SELECT lost FROM fault_loss own
-             WHERE own.subject = fault.subject AND own.number = fault.number AND own.due_s = fault.due_s"
-        }
-        false => "SELECT 0",
-    };
-    let query = format!(
-        "SELECT subject, number, due_s, at_s, until_s, kind, what, command, was_made, server_died, effect, ifnull(({lost}), 0)
-         FROM fault ORDER BY at_s, subject, number"
-    );
-    let rows = list(connection, &query, |row| {
+fn faults(connection: &Connection) -> Result<Vec<Fault>, RecordError> {
+    let query = "SELECT subject, number, due_s, at_s, until_s, kind, what, command, was_made, server_died, effect, lost
+         FROM subject_fault ORDER BY at_s, subject, number";
+    let rows = list(connection, query, |row| {
         let fault = Fault {
             subject: row.get(0)?,
             number: row.get(1)?,
@@ -284,7 +238,7 @@ fn faults(connection: &Connection) -> Result<Vec<Fault>, SoakError> {
         Ok((fault, row.get::<_, Option<String>>(10)?))
     })?;
     let fault = |(fault, effect): (Fault, Option<String>)| {
-        let effect = effect.map(|text| serde_json::from_str(&text)).transpose()?;
+        let effect = effect.map(|text| from_json("the effect of a fault", &text)).transpose()?;
         Ok(Fault { effect, ..fault })
     };
     rows.into_iter().map(fault).collect()
@@ -294,7 +248,7 @@ fn list<T>(
     connection: &Connection,
     query: &str,
     row: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
-) -> Result<Vec<T>, SoakError> {
+) -> Result<Vec<T>, RecordError> {
     let mut statement = connection.prepare(query)?;
     let rows = statement.query_map([], row)?;
     Ok(rows.collect::<Result<_, _>>()?)

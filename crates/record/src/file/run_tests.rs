@@ -154,7 +154,7 @@ fn what_was_recorded_is_read_back() {
 }
 
 /// Opens a file to go on with it, as `pitot run --resume` does.
-fn resume(path: &Path) -> Result<RunWriter, RunFileError> {
+fn resume(path: &Path) -> Result<RunWriter, RecordError> {
     RunWriter::resume(path, &Plan::default())
 }
 
@@ -169,7 +169,7 @@ fn a_run_that_never_finished_is_whole_up_to_its_last_repetition() {
     std::fs::copy(&path, &copy).unwrap();
     std::fs::copy(dir.path().join("a.pitot-wal"), dir.path().join("b.pitot-wal")).unwrap();
     // To open it beside the writer would drop the writer's locks.
-    assert!(matches!(Run::open(&path), Err(RunFileError::Locked(_))));
+    assert!(matches!(Run::open(&path), Err(RecordError::Locked(_))));
     for run in [writer.read().unwrap(), Run::open(&copy).unwrap()] {
         assert_eq!(run.info.state, RunState::Running);
         assert_eq!(run.cells[0].repetitions.len(), 1);
@@ -178,65 +178,12 @@ fn a_run_that_never_finished_is_whole_up_to_its_last_repetition() {
     drop(writer);
     let mut writer = resume(&copy).unwrap();
     assert!(
-        matches!(writer.record(0, &repetition()), Err(RunFileError::Database(_))),
+        matches!(writer.record(0, &repetition()), Err(RecordError::Database(_))),
         "a block is recorded once"
     );
     writer.record(2, &repetition()).unwrap();
     writer.finish(RunState::Interrupted, "2026-01-02T03:05:00Z", &host("performance")).unwrap();
     assert_eq!(Run::open(&copy).unwrap().info.state, RunState::Interrupted);
-}
-
-#[test]
-fn a_run_of_an_earlier_layout_is_read_and_resumed() {
-    for (layout, undo) in [
-        (
-            1,
-            "ALTER TABLE sample DROP COLUMN server_private_bytes; ALTER TABLE repetition RENAME output_tail TO last_words;",
-        ),
-        (2, "ALTER TABLE repetition RENAME output_tail TO last_words;"),
-        (3, ""),
-    ] {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("a.pitot");
-        let mut writer = create(&path);
-        writer.record(0, &repetition()).unwrap();
-        drop(writer);
-        let connection = rusqlite::Connection::open(&path).unwrap();
-        connection
-            .execute_batch(&format!(
-                "{undo}
-                 ALTER TABLE repetition DROP COLUMN warmup_s;
-                 DROP TABLE fault;
-                 DROP TABLE slice;
-                 ALTER TABLE cell DROP COLUMN measure;
-                 ALTER TABLE cell DROP COLUMN fresh_reason;
-                 ALTER TABLE cell DROP COLUMN control_of;
-                 PRAGMA writable_schema = ON;
-                 UPDATE sqlite_schema SET sql = replace(sql, ' ''rate-missed'',', '') WHERE name = 'repetition';
-                 PRAGMA user_version = {layout}"
-            ))
-            .unwrap();
-        drop(connection);
-        let of = |run: &Run, cell: usize| {
-            let repetition = &run.cells[cell].repetitions[0];
-            (repetition.samples[0].server.unwrap().private_bytes, repetition.output_tail.clone())
-        };
-        let kept = ((layout > 1).then_some(6), "bye".to_owned());
-        let run = Run::open(&path).unwrap();
-        assert_eq!((run.info.schema_version, of(&run, 0)), (layout, kept.clone()));
-        let mut writer = resume(&path).unwrap();
-        writer.record(1, &repetition()).unwrap();
-        let mut missed = repetition();
-        missed.verdict.kind = VerdictKind::RateMissed;
-        writer.record(2, &missed).unwrap();
-        drop(writer);
-        let run = Run::open(&path).unwrap();
-        assert_eq!(run.cells[2].repetitions[0].verdict.kind, VerdictKind::RateMissed);
-        assert_eq!(run.info.schema_version, 7);
-        let warm_ups = [0, 1].map(|cell| run.cells[cell].repetitions[0].warmup_s);
-        assert_eq!(warm_ups, [None, Some(4.5)]);
-        assert_eq!((of(&run, 0), of(&run, 1)), (kept, (Some(6), "bye".to_owned())));
-    }
 }
 
 #[test]
@@ -260,7 +207,7 @@ fn one_process_writes_at_a_time_and_never_over_another_run() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.pitot");
     let writer = create(&path);
-    assert!(matches!(resume(&path), Err(RunFileError::Locked(_))));
+    assert!(matches!(resume(&path), Err(RecordError::Locked(_))));
     drop(writer);
     assert!(resume(&path).is_ok());
     let plan = std::panic::catch_unwind(|| create(&path));
@@ -285,18 +232,20 @@ fn a_folder_without_write_permission_is_enough_to_read() {
 fn what_is_not_a_run_file_is_recognised() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.pitot");
-    assert!(matches!(Run::open(&path), Err(RunFileError::Open { .. })));
+    assert!(matches!(Run::open(&path), Err(RecordError::Open { .. })));
     std::fs::write(&path, "repetitions = 3\n".repeat(100)).unwrap();
-    assert!(matches!(Run::open(&path), Err(RunFileError::Foreign(_))));
-    assert!(matches!(resume(&path), Err(RunFileError::Foreign(_))));
+    assert!(matches!(Run::open(&path), Err(RecordError::Foreign(_))));
+    assert!(matches!(resume(&path), Err(RecordError::Foreign(_))));
     let other = rusqlite::Connection::open(dir.path().join("b.sqlite")).unwrap();
     other.execute_batch("CREATE TABLE t (x)").unwrap();
-    assert!(matches!(Run::open(&dir.path().join("b.sqlite")), Err(RunFileError::Foreign(_))));
+    assert!(matches!(Run::open(&dir.path().join("b.sqlite")), Err(RecordError::Foreign(_))));
     let path = dir.path().join("c.pitot");
     create(&path).finish(RunState::Complete, "", &host("x")).unwrap();
-    rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
-    let message = Run::open(&path).unwrap_err().to_string();
-    assert!(message.contains("layout 99"), "{message}");
+    for (layout, cure) in [(99, "a newer one"), (7, "measure again")] {
+        rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", layout).unwrap();
+        let failure = format!("{:?}", pitot_results::Failure::from(Run::open(&path).unwrap_err()));
+        assert!(failure.contains(&format!("layout {layout},")) && failure.contains(cure), "{failure}");
+    }
 }
 
 #[test]
@@ -377,7 +326,7 @@ fn a_file_that_is_made_to_do_harm_is_refused_by_readers_and_the_writer() {
         let path = tampered(dir.path(), &statements);
         for refused in [Run::open(&path).map(drop), resume(&path).map(drop)] {
             let refused = refused.unwrap_err();
-            assert!(matches!(&refused, RunFileError::Damaged(what) if what.contains(why)), "{why}: {refused:?}");
+            assert!(matches!(&refused, RecordError::Damaged(what) if what.contains(why)), "{why}: {refused:?}");
         }
     }
 }
@@ -423,7 +372,7 @@ fn a_page_that_is_used_twice_is_found_before_it_is_read_for_ever() {
     bytes.copy_within(cell..cell + 4, start + 8);
     std::fs::write(&path, bytes).unwrap();
     let refused = Run::open(&path).unwrap_err();
-    assert!(matches!(&refused, RunFileError::Damaged(what) if what.starts_with("Tree ")), "{refused:?}");
+    assert!(matches!(&refused, RecordError::Damaged(what) if what.starts_with("Tree ")), "{refused:?}");
 }
 
 /// Bytes of all files of a folder in which any of these stands.
@@ -507,7 +456,7 @@ fn a_secret_is_beside_the_file_and_not_in_it() {
 }
 
 /// A run file with one repetition, to which `damage` was done with SQL.
-fn damaged(damage: &str) -> Result<Run, RunFileError> {
+fn damaged(damage: &str) -> Result<Run, RecordError> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.pitot");
     let mut writer = create(&path);
@@ -533,7 +482,7 @@ fn a_cell_without_a_level_of_each_factor_is_damage() {
     ] {
         let error = damaged(damage).map(|_| ()).unwrap_err();
         assert!(
-            matches!(&error, RunFileError::Damaged(what) if what.contains("one of each factor")),
+            matches!(&error, RecordError::Damaged(what) if what.contains("one of each factor")),
             "{damage}: {error}"
         );
     }

@@ -1,0 +1,159 @@
+//! What the writers of runs and of soaks have in common.
+
+use std::path::{Path, PathBuf};
+
+use pitot_host::Fingerprint;
+use pitot_results::secrets::Secrets;
+use rusqlite::{Connection, Transaction, params};
+use serde_json::Value;
+
+use super::error::RecordError;
+use super::layout::{FORMAT, Kind, create};
+use super::open::check_kind;
+use crate::database::{DatabaseError, Draft, WriteLock};
+use crate::secrets_file;
+
+/// The one writer of a record. It holds a lock on the file (flock(2)) that dies with the process, and masks secrets in all that it
+/// writes.
+#[derive(Debug)]
+pub(super) struct Writer {
+    // The order matters: the database is closed before the lock.
+    pub(super) connection: Connection,
+    _lock: WriteLock,
+    pub(super) path: PathBuf,
+    pub(super) secrets: Secrets,
+}
+
+/// What a record says of itself before anything was measured.
+pub(super) struct Opening<'a> {
+    pub(super) kind: Kind,
+    pub(super) command_line: &'a str,
+    pub(super) version: &'a str,
+    pub(super) started_at: &'a str,
+    /// What was asked for, with its secrets and without.
+    pub(super) asked: &'a Value,
+    pub(super) masked: &'a Value,
+    pub(super) plan_source: &'a str,
+    pub(super) seed: u64,
+    pub(super) server_cpus: &'a str,
+    pub(super) load_cpus: &'a str,
+    pub(super) warnings: &'a [String],
+    pub(super) server_versions: &'a [(String, String)],
+    pub(super) host: &'a Fingerprint,
+}
+
+impl Writer {
+    /// Checks that [`create`](Self::create) can create the file, and leaves nothing there.
+    pub(super) fn check(path: &Path) -> Result<(), RecordError> {
+        Draft::new(path).map(drop).map_err(|error| RecordError::of(path, error))
+    }
+
+    /// Creates the file with all that is known before anything is measured; `rest` adds what its kind has besides. Secrets, if there
+    /// are any, go into a file beside it.
+    pub(super) fn create(
+        path: &Path,
+        opening: &Opening<'_>,
+        secrets: Secrets,
+        rest: impl FnOnce(&Transaction<'_>, &Secrets) -> Result<(), rusqlite::Error>,
+    ) -> Result<Writer, RecordError> {
+        let of = |error| RecordError::of(path, error);
+        let draft = Draft::new(path).map_err(of)?;
+        let mut connection = draft.connect().map_err(of)?;
+        let transaction = connection.transaction()?;
+        create(&transaction)?;
+        let id = begin(&transaction, opening, &secrets)?;
+        rest(&transaction, &secrets)?;
+        secrets_file::keep(path, &id, opening.asked, opening.masked)
+            .map_err(|e| of(DatabaseError::Open(e)))?;
+        transaction.commit()?;
+        let (lock, connection) = draft.publish(connection).map_err(of)?;
+        Writer::of(connection, lock, path, secrets)
+    }
+
+    /// Opens a file that was stopped or whose writer was killed, to continue it.
+    pub(super) fn resume(path: &Path, kind: Kind, secrets: Secrets) -> Result<Writer, RecordError> {
+        let of = |error| RecordError::of(path, error);
+        let lock = WriteLock::resume(path).map_err(of)?;
+        let (connection, _) = lock.connect_checked(&FORMAT).map_err(of)?;
+        check_kind(&connection, path, kind)?;
+        let writer = Writer::of(connection, lock, path, secrets)?;
+        writer.connection.execute("UPDATE run SET state = 'running', ended_at = NULL", [])?;
+        Ok(writer)
+    }
+
+    fn of(
+        connection: Connection,
+        lock: WriteLock,
+        path: &Path,
+        secrets: Secrets,
+    ) -> Result<Writer, RecordError> {
+        connection.pragma_update(None, "foreign_keys", true)?;
+        Ok(Writer { connection, _lock: lock, path: path.into(), secrets })
+    }
+
+    /// Ends the record and leaves one plain file. `state` is a word of `run.state`.
+    pub(super) fn finish(
+        mut self,
+        state: &str,
+        ended_at: &str,
+        host: Option<&Fingerprint>,
+    ) -> Result<(), RecordError> {
+        let transaction = self.connection.transaction()?;
+        if let Some(host) = host {
+            transaction.execute("DELETE FROM fact WHERE moment = 'after'", [])?;
+            insert_facts(&transaction, "after", host)?;
+        }
+        transaction.execute("UPDATE run SET state = ?1, ended_at = ?2", params![state, ended_at])?;
+        transaction.commit()?;
+        // A reader in another process may hold the log; the file is complete all the same, together with the log.
+        let _ = self.connection.pragma_update(None, "journal_mode", "delete");
+        if state == COMPLETE {
+            secrets_file::forget(&self.path);
+        }
+        Ok(())
+    }
+}
+
+/// The word of a record that has all that was asked for.
+pub(super) const COMPLETE: &str = "complete";
+
+/// Returns the record's identity.
+fn begin(
+    connection: &Connection,
+    opening: &Opening<'_>,
+    secrets: &Secrets,
+) -> Result<String, rusqlite::Error> {
+    let warnings: Vec<_> = opening.warnings.iter().map(|sentence| secrets.hide(sentence)).collect();
+    connection.execute(
+        "INSERT INTO run (kind, id, command_line, version, started_at, state, plan, plan_source, seed, server_cpus,
+             load_cpus, warnings, server_versions)
+         VALUES (?1, lower(hex(randomblob(16))), ?2, ?3, ?4, 'running', ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        params![
+            opening.kind.word(),
+            secrets.hide(opening.command_line),
+            opening.version,
+            opening.started_at,
+            opening.masked.to_string(),
+            secrets.hide(opening.plan_source),
+            opening.seed as i64,
+            opening.server_cpus,
+            opening.load_cpus,
+            json(&warnings),
+            json(&opening.server_versions),
+        ],
+    )?;
+    insert_facts(connection, "before", opening.host)?;
+    connection.query_row("SELECT id FROM run", [], |row| row.get(0))
+}
+
+fn insert_facts(connection: &Connection, moment: &str, host: &Fingerprint) -> Result<(), rusqlite::Error> {
+    let mut insert = connection.prepare("INSERT INTO fact VALUES (?1, ?2, ?3, ?4, ?5)")?;
+    for (position, fact) in host.facts.iter().enumerate() {
+        insert.execute(params![moment, position as i64, fact.group, fact.name, fact.value])?;
+    }
+    Ok(())
+}
+
+pub(super) fn json<T: serde::Serialize>(value: &T) -> String {
+    serde_json::to_string(value).expect("plain data has a JSON form")
+}
