@@ -11,7 +11,6 @@ pub mod advise;
 mod catalog;
 pub mod database;
 mod figures;
-pub mod kept;
 pub mod metric;
 mod monitor;
 mod plan;
@@ -30,9 +29,10 @@ pub use catalog::{
     Catalog, ImpossibleOption, ImpossiblePair, ModelWord, OptionWord, ProgramWord, ProtocolWord, TargetWord,
 };
 pub use metric::{Better, METRICS, Metric, Unit};
+pub use pitot_durability as durability;
 pub use pitot_fault as fault;
 pub use pitot_results::load::{LoadResult, OwnCpu, Storm, Window};
-pub use pitot_results::{Latency, VerdictKind, receipts};
+pub use pitot_results::{Latency, VerdictKind};
 pub use plan::{
     AS_FOUND, Cell, CellServer, Exclusion, External, Factor, FactorLevel, FileContent, Foreign,
     GVISOR_KERNEL, HOST_KERNEL, Helper, HostLimits, KERNEL_FACTOR, KernelUse, Levels, Measure, Order,

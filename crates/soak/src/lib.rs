@@ -12,7 +12,6 @@
 //! | [`mod@file`] | the file, which stays small: old intervals are put together to longer ones |
 //! | [`run`] | the run itself |
 //! | [`figure`] | what is sampled of processes and of the machine |
-//! | `kept` | what servers acknowledged, looked for while they run |
 //! | [`hang`] | servers that hang, noticed and told apart |
 //!
 //! Time is seconds since the soak began, on one axis that goes on when a soak is resumed; a gap in it is an event.
@@ -24,7 +23,6 @@ mod fault;
 pub mod figure;
 pub mod file;
 pub mod hang;
-mod kept;
 pub mod kernel_log;
 mod neighbours;
 pub mod record;

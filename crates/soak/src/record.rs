@@ -1,8 +1,8 @@
 //! What a soak is, as plain data.
 
+use pitot_durability::Stored;
 use pitot_host::Fingerprint;
 use pitot_lab::fault::Effect;
-use pitot_results::receipts::Kept;
 use serde::{Deserialize, Serialize};
 
 /// What is lost is known by the second of its acknowledgement, for a while.
@@ -142,7 +142,7 @@ pub struct Totals {
     /// Seconds that the load was under way.
     pub loaded_s: f64,
     /// What the server keeps of its requests, if that is looked for (`keeps` in the plan).
-    pub kept: Option<Kept>,
+    pub kept: Option<Stored>,
     /// Requests that the server has acknowledged, of those.
     pub acknowledged: u64,
     /// Of these, those that were not there, or not whole.

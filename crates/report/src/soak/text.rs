@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use pitot_lab::Unit as ShownUnit;
-use pitot_lab::receipts::Kept;
 use pitot_meter::units::{counted, grouped, span};
 use pitot_results::Drawn;
 use pitot_soak::record::{EventKind, State};
@@ -123,8 +122,8 @@ pub(super) fn status(a: &Analysis<'_>, screen: Screen) -> Drawn {
                 );
             }
             let _ = writeln!(out, "  {}", counts(load));
-            if let Some(kept) = kept(load) {
-                let _ = writeln!(out, "  {kept}");
+            if let Some(durability) = durability(load) {
+                let _ = writeln!(out, "  {durability}");
             }
         }
         changes(&mut out, subject);
@@ -163,8 +162,8 @@ fn server(out: &mut Page, subject: &SubjectFigures<'_>) {
         let time = |nanos: f64| figure(nanos, ShownUnit::Nanoseconds);
         let _ = writeln!(out, "  load: {}", load.load.name);
         let _ = writeln!(out, "    {}", counts(load));
-        if let Some(kept) = kept(load) {
-            let _ = writeln!(out, "    {kept}");
+        if let Some(durability) = durability(load) {
+            let _ = writeln!(out, "    {durability}");
         }
         if times.count() > 0 {
             let at = |quantile: f64| time(times.at(quantile).0 as f64);
@@ -196,12 +195,9 @@ fn endings(out: &mut Page, subject: &SubjectFigures<'_>) {
 }
 
 /// What became of what the server acknowledged, where that was looked for.
-fn kept(load: &LoadFigures<'_>) -> Option<String> {
+fn durability(load: &LoadFigures<'_>) -> Option<String> {
     let totals = &load.load.totals;
-    let what = match totals.kept? {
-        Kept::Uploads => "uploads",
-        Kept::Mail => "mails",
-    };
+    let (_, what) = totals.kept?.words();
     let acknowledged = grouped(totals.acknowledged);
     let mut line = match totals.lost {
         0 => format!("none of {acknowledged} acknowledged {what} is lost"),
