@@ -8,7 +8,6 @@
 #![forbid(unsafe_code)]
 
 pub mod advise;
-pub mod kept;
 mod monitor;
 mod procfs;
 mod runner;

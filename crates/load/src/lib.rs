@@ -40,7 +40,6 @@ mod processes;
 mod protocol;
 mod random;
 mod reach;
-mod receipts;
 mod recorder;
 mod report;
 pub mod requests;

@@ -21,8 +21,8 @@ use crate::share::Share;
 use crate::steps;
 use crate::think::ThinkTimes;
 use crate::workload::{self, ConnectAt, Group};
+use pitot_durability::Acknowledged;
 use pitot_results::Failure;
-use pitot_results::receipts::Receipts;
 use pitot_results::secrets::mask;
 use serde_json::Value;
 
@@ -44,7 +44,7 @@ pub struct Plan {
     /// What is asked of the server, for the result.
     pub(crate) asked: Value,
     /// What a server keeps of each request, if these have names of their own; nothing is acknowledged yet.
-    pub(crate) receipts: Option<Receipts>,
+    pub(crate) receipts: Option<Acknowledged>,
     /// The port of the URL, or its scheme's default.
     pub(crate) port: u16,
     /// There is TLS.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use pitot_proto::client::{
-    BLANK_RECEIPT, CLIENTS, ClientEntry, ClientOptions, ClientProtocol, NamedRequests, RECEIPT, RequestSpec,
-    SessionSpec, StartTls, TlsScheme, Url, find, find_tls,
+    CLIENTS, ClientEntry, ClientOptions, ClientProtocol, NamedRequests, RequestSpec, SessionSpec, StartTls,
+    TlsScheme, Url, find, find_tls,
 };
 
 use crate::asked;
@@ -14,11 +14,10 @@ use crate::http_only;
 use crate::http_version;
 use crate::options::Options;
 use crate::pace::Recorded;
-use crate::receipts;
 use crate::requests::{self, Positions, Requests};
 use crate::status_ranges::statuses;
+use pitot_durability::{Acknowledged, BLANK_NAME, NAME_PLACE};
 use pitot_results::Failure;
-use pitot_results::receipts::Receipts;
 use pitot_results::secrets::mask;
 use pitot_tls::client::{TlsOptions, TlsProtocol};
 use serde_json::Value;
@@ -120,8 +119,8 @@ pub(crate) struct Built {
     pub(crate) requests_from: Value,
     /// What is asked of the server, for the result.
     pub(crate) asked: Value,
-    /// What a server keeps of each request, if these have names of their own.
-    pub(crate) receipts: Option<Receipts>,
+    /// What a server stores of each request, if these have names of their own.
+    pub(crate) receipts: Option<Acknowledged>,
     /// The times of a log that is replayed.
     pub(crate) recorded: Option<Recorded>,
     /// Its sessions, if its requests are steps of such.
@@ -147,7 +146,7 @@ pub(crate) fn build(options: &Options, target: &Target) -> Result<Built, Failure
         ));
     }
     if options.receipts {
-        specs.iter_mut().for_each(|spec| spec.path = spec.path.replace(RECEIPT, BLANK_RECEIPT));
+        specs.iter_mut().for_each(|spec| spec.path = spec.path.replace(NAME_PLACE, BLANK_NAME));
     }
     let client_options = ClientOptions {
         requests: specs,
@@ -171,7 +170,8 @@ pub(crate) fn build(options: &Options, target: &Target) -> Result<Built, Failure
     if options.receipts {
         protocol = Box::new(NamedRequests::new(protocol).map_err(refused)?);
     }
-    let receipts = protocol.kept().filter(|_| options.receipts).map(receipts::of);
+    let stored = protocol.stored().filter(|_| options.receipts);
+    let receipts = stored.map(|(of, content)| Acknowledged::nothing(of, content));
     let sessions = protocol.sessions().map(|info| SessionPlan {
         own_connection: !options.sessions.keep_connection.unwrap_or(info.keeps_connection),
         info,

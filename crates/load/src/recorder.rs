@@ -7,8 +7,9 @@ mod statuses;
 
 use std::sync::mpsc::{Receiver, Sender};
 
+use pitot_durability::OfConnection;
 use pitot_meter::Nanos;
-use pitot_proto::client::{Acknowledged, Handshake};
+use pitot_proto::client::Handshake;
 use pitot_results::load::{ErrorRow, RequestCounts, Window};
 use pitot_sys::{sched, usage};
 
@@ -184,7 +185,7 @@ impl Recorder {
     }
 
     /// The server has acknowledged requests that have names.
-    pub(crate) fn acknowledged(&mut self, told: Acknowledged) {
+    pub(crate) fn acknowledged(&mut self, told: OfConnection) {
         if !told.numbers.is_empty() {
             add_acknowledged(&mut self.interval.acknowledged, &told.connection, &told.numbers);
         }

@@ -3,11 +3,11 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, SystemTime};
 
+use pitot_durability::{Acknowledged, OfConnection};
 use pitot_meter::{Nanos, now};
 use pitot_results::load::{
     self, Bytes, Client, ErrorRow, LoadResult, SCHEMA, SearchResult, Second, Step, Storm, Window,
 };
-use pitot_results::receipts::{Acknowledged, Receipts};
 use pitot_results::{Failure, Latencies, Printed, VerdictKind, rfc3339};
 use serde_json::Value;
 
@@ -347,7 +347,7 @@ impl Supervisor<'_> {
         take(&mut self.collector, &mut |collector, second, response| {
             watch.second(&Progress {
                 steps: collector.steps_of_second(),
-                receipts: receipts_of(plan.receipts.as_ref(), collector.acknowledged_in_second()),
+                receipts: acknowledged_of(plan.receipts.as_ref(), collector.acknowledged_in_second()),
                 second,
                 response,
                 errors: collector.errors,
@@ -385,16 +385,19 @@ fn given_up(kinds: &[ErrorRow], seconds: u64) -> String {
 }
 
 /// What the server has acknowledged, for a reader.
-fn receipts_of(blank: Option<&Receipts>, acknowledged: Option<&Acknowledgements>) -> Option<Receipts> {
+fn acknowledged_of(
+    blank: Option<&Acknowledged>,
+    acknowledged: Option<&Acknowledgements>,
+) -> Option<Acknowledged> {
     let (blank, acknowledged) = (blank?, acknowledged?);
     let connections = acknowledged
         .iter()
-        .map(|(connection, numbers)| Acknowledged {
+        .map(|(connection, numbers)| OfConnection {
             connection: connection.clone(),
             numbers: numbers.clone(),
         })
         .collect();
-    Some(Receipts { connections, ..blank.clone() })
+    Some(Acknowledged { connections, ..blank.clone() })
 }
 
 /// The figures up to a second that is over.
@@ -508,7 +511,7 @@ impl Measured {
             protocol: tally.protocol.clone(),
             redirects_to: tally.redirects_to.clone(),
             server_said: tally.server_said.clone(),
-            receipts: receipts_of(plan.receipts.as_ref(), Some(&tally.acknowledged)),
+            receipts: acknowledged_of(plan.receipts.as_ref(), Some(&tally.acknowledged)),
             unanswered_since_s: silence::at_the_end(tally)
                 .filter(|_| plan.has_requests())
                 .map(|silence| silence.since.as_secs_f64()),

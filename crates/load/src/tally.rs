@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use pitot_durability::add_range;
 use pitot_meter::{Histogram, Nanos};
 use pitot_results::load::{
     ConnectionCounts, ErrorRow, IdleCounts, RequestCounts, ThreadUse, WarmupCounts, Window,
 };
-use pitot_results::receipts::add_range;
 use serde::{Deserialize, Serialize};
 
 use crate::handshakes::Handshakes;

@@ -1,7 +1,7 @@
 use pitot_meter::{Histogram, Nanos};
 
+use pitot_durability::Acknowledged;
 use pitot_results::load::{ErrorRow, Second, Step, Steps};
-use pitot_results::receipts::Receipts;
 
 /// Observes a run, and may end it early.
 pub trait Watch {
@@ -68,7 +68,7 @@ pub struct Progress<'a> {
     /// That second in its steps, where they are asked for and the seconds are not kept.
     pub steps: Option<&'a Steps>,
     /// What the server acknowledged in that second, where requests have names and the seconds are not kept.
-    pub receipts: Option<Receipts>,
+    pub receipts: Option<Acknowledged>,
     /// Errors so far, of all phases.
     pub errors: u64,
     /// The same by phase and kind.

@@ -15,6 +15,6 @@ pub use file::{RecordError, RunWriter, SoakWriter};
 pub use metric::{Better, METRICS, Metric, Unit};
 pub use run::{
     CellRecord, CpuSample, HostRecord, Lifetime, NEITHER_BUSY, NOT_TRIED, Repetition, Resources, Run,
-    RunInfo, RunState, Sample, Slice, TreeSample, Verdict, kept, looks_like_error,
+    RunInfo, RunState, Sample, Slice, TreeSample, Verdict, looks_like_error,
 };
 pub use soak::Soak;

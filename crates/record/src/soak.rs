@@ -1,8 +1,8 @@
 //! What a soak is, as plain data.
 
+use pitot_durability::Stored;
 use pitot_fault::Effect;
 use pitot_host::Fingerprint;
-use pitot_results::receipts::Kept;
 use pitot_results::secrets::Secrets;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -164,7 +164,7 @@ pub struct Totals {
     /// Seconds that the load was under way.
     pub loaded_s: f64,
     /// What the server keeps of its requests, if that is looked for (`keeps` in the plan).
-    pub kept: Option<Kept>,
+    pub kept: Option<Stored>,
     /// Requests that the server has acknowledged, of those.
     pub acknowledged: u64,
     /// Of these, those that were not there, or not whole.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::load::{ErrorRow, Steps};
-use crate::receipts::Receipts;
+use pitot_durability::Acknowledged;
 
 /// One interval. Counts are of the interval alone, but for the errors, which are of the run so far: whoever misses a line
 /// still knows how many there were.
@@ -43,5 +43,5 @@ pub struct Interval {
     pub steps: Option<Steps>,
     /// What the server acknowledged in it (`--receipts`).
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub receipts: Option<Receipts>,
+    pub receipts: Option<Acknowledged>,
 }

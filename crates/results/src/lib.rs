@@ -34,7 +34,6 @@ pub mod merge;
 mod parse;
 mod printable;
 mod printed;
-pub mod receipts;
 pub mod secrets;
 pub mod serve;
 pub mod stderr;

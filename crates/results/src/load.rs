@@ -8,9 +8,9 @@ use serde_json::Value;
 use crate::latency::{Latencies, Latency};
 use crate::lenient::known_word;
 use crate::printed::Printed;
-use crate::receipts::Receipts;
 use crate::under_way::UnderWay;
 use crate::verdict::VerdictKind;
+use pitot_durability::Acknowledged;
 
 /// The schema of [`LoadResult`].
 pub const SCHEMA: &str = "pitot-load/1";
@@ -85,7 +85,7 @@ pub struct LoadResult {
     pub server_said: Option<String>,
     /// Which requests were acknowledged, where each had a name of its own (`--receipts`); in the warm-up too.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub receipts: Option<Receipts>,
+    pub receipts: Option<Acknowledged>,
     /// When the last reply came, seconds from the start of the measured part, if the server answered nothing from then to
     /// the end; 0 if it never answered, and `None` if it answered to the end.
     #[serde(skip_serializing_if = "Option::is_none")]

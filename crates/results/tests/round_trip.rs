@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use pitot_durability::{Acknowledged, OfConnection, Stored};
 use pitot_results::disk::{self, *};
 use pitot_results::load::{self, HandshakeCounts, Tls, TlsSession, *};
 use pitot_results::mail::{self, *};
-use pitot_results::receipts::{Acknowledged, Kept, Receipts};
 use pitot_results::serve::{self, *};
 use pitot_results::under_way::UnderWay;
 use pitot_results::{Latencies, Latency, Printed, VerdictKind};
@@ -129,11 +129,11 @@ fn load_result() -> LoadResult {
             failed_at: vec![FailedStep { step: "shop/login".into(), count: 5 }],
         }),
         protocol: BTreeMap::from([("hits".into(), 1)]),
-        receipts: Some(Receipts {
-            of: Kept::Mail,
+        receipts: Some(Acknowledged {
+            of: Stored::Mail,
             bytes: 7,
             sha256: "ed".into(),
-            connections: vec![Acknowledged { connection: "receipt-1".into(), numbers: vec![(1, 2)] }],
+            connections: vec![OfConnection { connection: "receipt-1".into(), numbers: vec![(1, 2)] }],
         }),
         redirects_to: Some("/there".into()),
         server_said: Some("no such user".into()),

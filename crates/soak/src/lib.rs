@@ -10,7 +10,6 @@
 //! | [`events`] | what keeps events few and small |
 //! | [`run`] | the run itself |
 //! | [`figure`] | what is sampled of processes and of the machine |
-//! | `kept` | what servers acknowledged, looked for while they run |
 //! | [`hang`] | servers that hang, noticed and told apart |
 //!
 //! Time is seconds since the soak began, on one axis that goes on when a soak is resumed; a gap in it is an event.
@@ -21,7 +20,6 @@ pub mod events;
 mod fault;
 pub mod figure;
 pub mod hang;
-mod kept;
 pub mod kernel_log;
 mod neighbours;
 pub mod run;

@@ -1,6 +1,6 @@
 //! What the kernel has counted since the machine or the namespace was started, and its load now.
 
-use super::Facts;
+use super::set::Facts;
 use crate::machine::Machine;
 
 pub(super) fn collect(facts: &mut Facts, machine: &Machine) {

@@ -1,6 +1,7 @@
 //! Processors: models, caches, frequencies, idle states and mitigations.
 
-use super::{Facts, field, value_of};
+use super::set::Facts;
+use super::values::{field, value_of};
 use crate::cpu_list::show_cpu_list;
 use crate::machine::Machine;
 

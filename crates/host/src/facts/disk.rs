@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use super::{Facts, value_of};
+use super::set::Facts;
+use super::values::value_of;
 use crate::machine::Machine;
 
 pub(super) fn collect(facts: &mut Facts, machine: &Machine) {

@@ -1,6 +1,6 @@
 //! Limits of control groups: of the group of this process and of those above it the tightest counts.
 
-use super::Facts;
+use super::set::Facts;
 use crate::machine::Machine;
 use crate::throttle;
 

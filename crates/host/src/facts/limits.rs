@@ -1,6 +1,7 @@
 //! Limits of this process, and whether it has the right to exceed them.
 
-use super::{Facts, field};
+use super::set::Facts;
+use super::values::field;
 use crate::machine::Machine;
 
 /// Capabilities by their numbers in linux/capability.h.

@@ -1,6 +1,7 @@
 //! Memory: how much there is of it, and how the kernel manages it.
 
-use super::{Facts, field, value_of};
+use super::set::Facts;
+use super::values::{field, value_of};
 use crate::machine::Machine;
 
 pub(super) fn collect(facts: &mut Facts, machine: &Machine) {

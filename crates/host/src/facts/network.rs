@@ -4,7 +4,8 @@ use std::fs;
 
 use pitot_sys::ethtool;
 
-use super::{Facts, joined, values_of};
+use super::set::Facts;
+use super::values::{joined, values_of};
 use crate::machine::Machine;
 use crate::setting;
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use super::Facts;
+use super::set::Facts;
 use crate::machine::Machine;
 
 /// Not settings but states: they differ from one moment to the next, and are for rules alone. A star ends a prefix, of which nothing

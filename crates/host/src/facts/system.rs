@@ -1,6 +1,7 @@
 //! The system: hardware, distribution and kernel.
 
-use super::{Facts, field};
+use super::set::Facts;
+use super::values::field;
 use crate::kernel_config;
 use crate::machine::Machine;
 use crate::setting;

@@ -19,7 +19,6 @@ mod generations;
 mod held;
 mod hosts;
 mod judge;
-mod kept;
 #[cfg(test)]
 mod killed;
 mod ledger;

@@ -1,9 +1,9 @@
 //! A run as it goes on, a line for each interval: for runs of days, of which no second is kept.
 
+use pitot_durability::Acknowledged;
 use pitot_meter::Histogram;
 use pitot_results::interval::Interval;
 use pitot_results::load::{ErrorRow, StepErrors, Steps};
-use pitot_results::receipts::Receipts;
 
 use crate::watch::Progress;
 
@@ -44,7 +44,7 @@ impl Intervals {
             append(interval.steps.get_or_insert_default(), steps, second.t_s - interval.t_s);
         }
         if let Some(told) = &progress.receipts {
-            let blank = || Receipts { connections: Vec::new(), ..told.clone() };
+            let blank = || Acknowledged { connections: Vec::new(), ..told.clone() };
             interval.receipts.get_or_insert_with(blank).add(told);
         }
         if (second.t_s + 1).is_multiple_of(self.length_s) { self.end(progress.kinds) } else { None }
@@ -77,9 +77,9 @@ fn append(all: &mut Steps, steps: &Steps, second: u64) {
 
 #[cfg(test)]
 mod tests {
+    use pitot_durability::OfConnection;
     use pitot_meter::Nanos;
     use pitot_results::load::{Second, StepErrors, Steps};
-    use pitot_results::receipts::Acknowledged;
 
     use super::*;
 
@@ -98,12 +98,12 @@ mod tests {
                 second: &second,
                 response: &response,
                 steps: Some(&steps),
-                receipts: Some(Receipts {
-                    connections: vec![Acknowledged {
+                receipts: Some(Acknowledged {
+                    connections: vec![OfConnection {
                         connection: "a".into(),
                         numbers: vec![(2 * t_s, 2 * t_s + 1)],
                     }],
-                    ..Receipts::default()
+                    ..Acknowledged::default()
                 }),
                 errors: t_s + 1,
                 kinds: &kinds,

@@ -7,11 +7,11 @@
 //! costs no copy and the kernel may read it at any time. Protocols whose requests differ each time write them into the
 //! caller's scratch buffer instead ([`Outgoing::bytes`]).
 
-mod acknowledged;
 mod blob;
 mod busy;
 mod cache;
 mod choice;
+mod durability;
 mod echo;
 mod entry;
 mod exchange;
@@ -25,7 +25,6 @@ mod outgoing;
 pub mod page;
 mod postgres;
 mod protocol;
-mod receipt;
 mod redis;
 mod registry;
 mod request;
@@ -37,14 +36,14 @@ mod trade;
 mod url;
 mod visit;
 
-pub use acknowledged::{Acknowledged, BLANK_RECEIPT, Kept, RECEIPT};
+pub use durability::NamedRequests;
 pub use entry::{ClientEntry, TlsScheme, UrlOption};
 pub use exchange::{
     Alpn, Draw, Fault, Handshake, Opening, Progress, Received, Reply, StartTls, Tag, Verdict,
 };
 pub use outgoing::{Outgoing, Payload};
+pub use pitot_durability::OfConnection;
 pub use protocol::{ClientConn, ClientOptions, ClientProtocol, HttpVersion, Preload, SessionInfo};
-pub use receipt::NamedRequests;
 pub use registry::{CLIENTS, find, find_tls};
 pub use request::RequestSpec;
 pub use session::{DrawSpec, SessionConn, SessionSpec, Source, StepSpec, TakeSpec, Turn};

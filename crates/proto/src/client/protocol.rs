@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
-use super::acknowledged::{Acknowledged, Kept};
+use pitot_durability::{OfConnection, Stored};
+
 use super::exchange::{Alpn, Draw, Fault, Opening, Received, Reply, StartTls, Tag};
 use super::outgoing::Outgoing;
 use super::page::PageConn;
@@ -27,9 +28,9 @@ pub trait ClientProtocol: Send + Sync {
     /// What must be done once before the run, on its own connection, such as filling a cache.
     fn preload(&self) -> Option<Box<dyn Preload>>;
 
-    /// What a server that keeps the requests has of each. `None` if there are requests of several kinds, or they have no
-    /// [names](ClientOptions::receipts).
-    fn kept(&self) -> Option<Kept<'_>> {
+    /// What a server stores, and its content of each request: the body of an upload, or a mail with its header, to which the server
+    /// may add. `None` if there are requests of several kinds, or they have no [names](ClientOptions::receipts).
+    fn stored(&self) -> Option<(Stored, &[u8])> {
         None
     }
 
@@ -162,7 +163,7 @@ pub trait ClientConn: Send {
 
     /// Which of its requests the server has acknowledged since it was asked last, if they have
     /// [names](ClientOptions::receipts). A layer hands on that of the connection inside it.
-    fn take_acknowledged(&mut self) -> Option<Acknowledged> {
+    fn take_acknowledged(&mut self) -> Option<OfConnection> {
         None
     }
 
@@ -199,7 +200,7 @@ pub struct ClientOptions {
     pub single_request: bool,
     /// The requests are for pages, in whose replies is looked for what belongs to them.
     pub pages: bool,
-    /// Requests are to have [names](super::BLANK_RECEIPT) of their own. A path has it where the user put it; protocols that have a
+    /// Requests are to have [names](pitot_durability::BLANK_NAME) of their own. A path has it where the user put it; protocols that have a
     /// place for it write a blank one there.
     pub receipts: bool,
     /// The version of HTTP.

@@ -2,7 +2,6 @@
 
 use super::entry::{Better, Column, Metric, Quantity, Section, Unit, Words};
 use super::read;
-use crate::run::kept;
 
 /// All metrics, in the order in which lists and tables show them.
 pub static METRICS: &[Metric] = &[
@@ -633,7 +632,7 @@ pub static METRICS: &[Metric] = &[
         shown_in: &[Section::Table(Column::Value)],
         needs: "`keeps` in the plan",
         in_slice: None,
-        read: |r| read::figure(r, kept::ACKNOWLEDGED),
+        read: |r| read::figure(r, pitot_durability::ACKNOWLEDGED),
     },
     Metric {
         name: "lost",
@@ -646,7 +645,7 @@ pub static METRICS: &[Metric] = &[
         shown_in: &[Section::Table(Column::Value)],
         needs: "`keeps` in the plan",
         in_slice: None,
-        read: |r| read::figure(r, kept::LOST),
+        read: |r| read::figure(r, pitot_durability::LOST),
     },
     Metric {
         name: "doubled",
@@ -659,7 +658,7 @@ pub static METRICS: &[Metric] = &[
         shown_in: &[],
         needs: "`keeps` in the plan",
         in_slice: None,
-        read: |r| read::figure(r, kept::DOUBLED),
+        read: |r| read::figure(r, pitot_durability::DOUBLED),
     },
 ];
 

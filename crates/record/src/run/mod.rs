@@ -2,7 +2,6 @@
 
 mod cell;
 mod host;
-pub mod kept;
 mod repetition;
 mod resources;
 mod sample;

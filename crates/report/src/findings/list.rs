@@ -3,8 +3,8 @@
 use super::answer::answers_by_cpu;
 use super::contrast::{Contrast, contrast};
 use super::cpu_share::cpu_share;
+use super::durability::durability;
 use super::faults::faults;
-use super::kept::kept;
 use super::order::group_order;
 use super::scaling::scaling;
 use crate::analysis::Analysis;
@@ -20,7 +20,7 @@ const FINDINGS_MAX: usize = 6;
 /// Up to six findings: what the servers have kept, what faults did to them, how they differ, where the CPU time goes, how they scale, and in what
 /// they do not differ.
 pub fn findings(a: &Analysis<'_>) -> Vec<String> {
-    let mut found: Vec<String> = kept(a).into_iter().chain(faults(a)).collect();
+    let mut found: Vec<String> = durability(a).into_iter().chain(faults(a)).collect();
     let Some(level) = a.top_level() else { return found };
     let metrics = METRICS.iter().filter(|m| m.is_shown_in(Section::Finding) && m.name != a.headline.name);
     let (mut not_significant, mut open) = (Vec::new(), Vec::new());

@@ -3,8 +3,8 @@
 mod answer;
 mod contrast;
 mod cpu_share;
+mod durability;
 mod faults;
-mod kept;
 mod list;
 mod order;
 mod scaling;

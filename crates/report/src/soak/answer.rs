@@ -1,7 +1,6 @@
 //! The answer of a soak: what became of its servers, the gravest first, and whether it was long enough to say so.
 
 use pitot_meter::units::{counted, grouped, span};
-use pitot_results::receipts::Kept;
 
 use super::analysis::{Analysis, LoadFigures, SubjectFigures};
 use super::counts::counts;
@@ -51,11 +50,7 @@ pub(super) fn served(a: &Analysis<'_>) -> Vec<String> {
 fn lost<'a>(a: &'a Analysis<'_>) -> impl Iterator<Item = String> + 'a {
     a.loads().filter(|(_, load)| load.load.totals.lost > 0).map(|(name, load)| {
         let totals = &load.load.totals;
-        let what = match totals.kept {
-            Some(Kept::Mail) => "mails",
-            Some(Kept::Uploads) => "uploads",
-            None => "requests",
-        };
+        let what = totals.kept.map_or("requests", |kind| kind.words().1);
         let (lost, all) = (grouped(totals.lost), grouped(totals.acknowledged));
         format!("**{name}** lost {lost} of {all} {what} that it had acknowledged")
     })
@@ -136,9 +131,9 @@ fn unsure(a: &Analysis<'_>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use pitot_durability::Stored;
     use pitot_record::Soak;
     use pitot_record::soak::{Endings, Event, EventKind, Info, Load, Reading, State, Subject, Totals};
-    use pitot_results::receipts::Kept as KeptKind;
 
     use super::*;
     use crate::format::Format;
@@ -187,7 +182,7 @@ mod tests {
         soak.subjects[0].endings = Endings { deaths: 2, restarts: 1 };
         assert_eq!(headline(&soak), "**a** ended by itself 2 times, and was started again 1 time.");
         let totals = &mut soak.loads[0].totals;
-        (totals.kept, totals.acknowledged, totals.lost) = (Some(KeptKind::Mail), 100, 3);
+        (totals.kept, totals.acknowledged, totals.lost) = (Some(Stored::Mail), 100, 3);
         let answer = answer(&Analysis::of(&soak));
         assert_eq!(answer.headline, "**a** lost 3 of 100 mails that it had acknowledged.");
         assert_eq!(answer.details.len(), 3, "{answer:?}");

@@ -6,7 +6,6 @@ use pitot_meter::units::{counted, grouped, span};
 use pitot_record::Unit as ShownUnit;
 use pitot_record::soak::{EventKind, State};
 use pitot_results::Drawn;
-use pitot_results::receipts::Kept;
 
 use super::analysis::{Analysis, LoadFigures, SubjectFigures};
 use super::answer::answer;
@@ -113,8 +112,8 @@ pub(super) fn status(a: &Analysis<'_>, screen: Screen) -> Drawn {
                 );
             }
             let _ = writeln!(out, "  {}", counts(load));
-            if let Some(kept) = kept(load) {
-                let _ = writeln!(out, "  {kept}");
+            if let Some(durability) = durability(load) {
+                let _ = writeln!(out, "  {durability}");
             }
         }
         changes(&mut out, subject);
@@ -153,8 +152,8 @@ fn server(out: &mut Page, subject: &SubjectFigures<'_>) {
         let time = |nanos: f64| figure(nanos, ShownUnit::Nanoseconds);
         let _ = writeln!(out, "  load: {}", load.load.name);
         let _ = writeln!(out, "    {}", counts(load));
-        if let Some(kept) = kept(load) {
-            let _ = writeln!(out, "    {kept}");
+        if let Some(durability) = durability(load) {
+            let _ = writeln!(out, "    {durability}");
         }
         if times.count() > 0 {
             let at = |quantile: f64| time(times.at(quantile).0 as f64);
@@ -186,12 +185,9 @@ fn endings(out: &mut Page, subject: &SubjectFigures<'_>) {
 }
 
 /// What became of what the server acknowledged, where that was looked for.
-fn kept(load: &LoadFigures<'_>) -> Option<String> {
+fn durability(load: &LoadFigures<'_>) -> Option<String> {
     let totals = &load.load.totals;
-    let what = match totals.kept? {
-        Kept::Uploads => "uploads",
-        Kept::Mail => "mails",
-    };
+    let (_, what) = totals.kept?.words();
     let acknowledged = grouped(totals.acknowledged);
     let mut line = match totals.lost {
         0 => format!("none of {acknowledged} acknowledged {what} is lost"),

@@ -11,9 +11,9 @@ use crate::load::{
     Client, ConnectionCounts, ErrorRow, IdleCounts, LoadResult, Part, RequestCounts, Second, StepErrors,
     Steps, Storm, Tls, WarmupCounts, Window,
 };
-use crate::receipts::Receipts;
 use crate::under_way::UnderWay;
 use crate::verdict::VerdictKind;
+use pitot_durability::Acknowledged;
 
 /// Merges the results of the parts of one load, each with the name of its host. Their `clock_ns` are to be of one clock.
 ///
@@ -103,7 +103,7 @@ fn add(all: &mut LoadResult, host: &str, part: &LoadResult) {
     }
     all.server_said = all.server_said.take().or_else(|| part.server_said.clone());
     all.redirects_to = all.redirects_to.take().or_else(|| part.redirects_to.clone());
-    all.receipts = merged(all.receipts.take(), part.receipts.clone(), |a, b| Receipts {
+    all.receipts = merged(all.receipts.take(), part.receipts.clone(), |a, b| Acknowledged {
         connections: [a.connections, b.connections].concat(),
         ..a
     });

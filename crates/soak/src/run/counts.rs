@@ -1,9 +1,9 @@
 //! From the lines of a load (`pitot load --intervals`) to its intervals and counts.
 
+use pitot_durability::Acknowledged;
 use pitot_meter::Histogram;
 use pitot_results::interval::Interval as Line;
 use pitot_results::load::{ErrorRow, Steps};
-use pitot_results::receipts::Receipts;
 
 use pitot_record::soak::{Interval, Kind, Totals};
 
@@ -18,7 +18,7 @@ pub(crate) struct Told {
     /// Whether something was sent, or no connection was to be had.
     pub(crate) asked: bool,
     /// What the server acknowledged in it, if the load asks for that.
-    pub(crate) receipts: Option<Receipts>,
+    pub(crate) receipts: Option<Acknowledged>,
 }
 
 /// A second of a load, for people.

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use pitot_durability::{DurabilityWatch, Lost};
 use pitot_lab::{FaultNews, Ground, StandingLoad, StandingServer};
 use pitot_meter::{Nanos, now};
 use pitot_results::Failure;
@@ -14,8 +15,7 @@ use super::reaction::{OnDeath, OnHang};
 use crate::fault::FaultWatch;
 use crate::figure::{self, Values};
 use crate::hang::{HangWatch, Suspect};
-use crate::kept::KeptWatch;
-use pitot_record::soak::{Endings, Event, EventKind, Fault, Loss, Totals};
+use pitot_record::soak::{Endings, Event, EventKind, Fault, Loss, SECOND_S, Totals};
 
 /// A load tells of a second when it is over.
 const TOLD_AFTER_S: f64 = 1.0;
@@ -57,7 +57,7 @@ pub(super) struct RunningSubject<'g> {
     replies: u64,
     pub(super) hangs: HangWatch,
     pub(super) faults: FaultWatch,
-    pub(super) kept: KeptWatch,
+    pub(super) kept: DurabilityWatch,
     /// Whether the last look at what it keeps went wrong.
     is_unreadable: bool,
 }
@@ -93,7 +93,7 @@ impl<'g> RunningSubject<'g> {
             replies: 0,
             hangs: HangWatch::default(),
             faults: FaultWatch::new(id),
-            kept: KeptWatch::default(),
+            kept: DurabilityWatch::default(),
             is_unreadable: false,
         }
     }
@@ -336,7 +336,8 @@ impl<'g> RunningSubject<'g> {
             let sentence = format!("{} has lost {lost} requests that it had acknowledged{parts}", self.name);
             events.push(self.event(first.at_s, EventKind::Lost, sentence, looked.names.join("\n")));
         }
-        looked.losses
+        let loss = |Lost { load, at_s, lost, torn }| Loss { load, at_s, length_s: SECOND_S, lost, torn };
+        looked.losses.into_iter().map(loss).collect()
     }
 
     /// Whether a server that is up has ceased to answer, or answers again. Returns why the soak ends, if it does.

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use pitot_proto::client::page::PageConn;
 use pitot_proto::client::{
-    Acknowledged, Alpn, ClientConn, Draw, Fault, Opening, Outgoing, Progress, Received, Reply, SessionConn,
+    Alpn, ClientConn, Draw, Fault, OfConnection, Opening, Outgoing, Progress, Received, Reply, SessionConn,
     StartTls, Tag,
 };
 use rustls::ClientConfig;
@@ -324,7 +324,7 @@ impl ClientConn for TlsConn {
         self.protocol.session()
     }
 
-    fn take_acknowledged(&mut self) -> Option<Acknowledged> {
+    fn take_acknowledged(&mut self) -> Option<OfConnection> {
         self.protocol.take_acknowledged()
     }
 

@@ -32,6 +32,7 @@ use pitot_results::load::{LoadResult, Window};
 pub(super) use tail::output_tail;
 
 use crate::monitor::resources;
+use pitot_durability::Found;
 use pitot_host::CpuSplit;
 use pitot_plan::{Cell, CellServer};
 use pitot_record::{NOT_TRIED, Repetition, Verdict};
@@ -39,7 +40,6 @@ use pitot_record::{NOT_TRIED, Repetition, Verdict};
 use crate::runner::evidence::Evidence;
 use crate::runner::executor::{Executor, Extent, Observed, Role};
 use crate::runner::judge::judge;
-use crate::runner::kept::Found;
 use crate::runner::settling::WarmUp;
 use crate::runner::under_way::Looks;
 
@@ -139,7 +139,7 @@ struct Progress {
     server_stats: Option<serde_json::Value>,
     faults: Vec<FaultRecord>,
     /// What became of what the server has acknowledged, by name.
-    kept: Vec<(String, f64)>,
+    durability: Vec<(String, f64)>,
     /// Looks at the server's connections under load.
     looks: Looks,
     /// CPU time of a server on another system, before the load and after it.
@@ -176,11 +176,11 @@ fn stages(context: &mut Context<'_>, number: usize, progress: &mut Progress) -> 
     if has_server {
         progress.server_stats = stop::stop(context)?;
     }
-    look_for_kept(context, progress)
+    check_durability(context, progress)
 }
 
 /// Looks for what the server has acknowledged.
-fn look_for_kept(context: &Context<'_>, progress: &mut Progress) -> Result<(), Abort> {
+fn check_durability(context: &Context<'_>, progress: &mut Progress) -> Result<(), Abort> {
     let Some(dir) = &context.shared.plan.keeps else { return Ok(()) };
     let receipts = progress.result.as_ref().and_then(|result| result.receipts.as_ref());
     let receipts =
@@ -189,7 +189,7 @@ fn look_for_kept(context: &Context<'_>, progress: &mut Progress) -> Result<(), A
     let found = Found::look(&dir, receipts).map_err(|e| {
         Abort::Failed(format!("what the server keeps cannot be read in {}: {e}", dir.display()))
     })?;
-    progress.kept = found.figures();
+    progress.durability = found.figures();
     found.complaint(receipts.of).map_or(Ok(()), |reason| Err(Abort::Failed(reason)))
 }
 
@@ -280,7 +280,7 @@ fn record(
         (None, _, _) => failed("the measured part was too short to be sampled".to_owned()),
     };
     verdict = noted(verdict, &context.note);
-    verdict.figures.extend(progress.kept);
+    verdict.figures.extend(progress.durability);
     let output_tail = if verdict.kind == VerdictKind::Failed { output_tail(context) } else { String::new() };
     Repetition {
         elapsed_s,

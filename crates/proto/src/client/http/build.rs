@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
+use pitot_durability::{BLANK_NAME, Stored};
+
 use super::browser::{BrowserConn, Pages};
 use super::conn::HttpConn;
 use super::cookies::Jar;
@@ -10,7 +12,6 @@ use super::request_head::{check_headers, check_method, check_transfer_encoding, 
 use super::session;
 use super::site::{Request, Site};
 use super::visit::{VisitConn, Visiting};
-use crate::client::acknowledged::{BLANK_RECEIPT, Kept};
 use crate::client::choice::RequestChoice;
 use crate::client::exchange::{Alpn, Tag};
 use crate::client::expected::Expected;
@@ -46,14 +47,14 @@ impl ClientProtocol for Http {
         None
     }
 
-    fn kept(&self) -> Option<Kept<'_>> {
+    fn stored(&self) -> Option<(Stored, &[u8])> {
         let [request] = &*self.site.requests else { return None };
         // What is asked for besides has no names.
         if self.pages.is_some() || self.visiting.is_some() {
             return None;
         }
-        let is_named = request.path().windows(BLANK_RECEIPT.len()).any(|w| w == BLANK_RECEIPT.as_bytes());
-        is_named.then(|| Kept::Upload(&request.bytes[request.head_len as usize..]))
+        let is_named = request.path().windows(BLANK_NAME.len()).any(|w| w == BLANK_NAME.as_bytes());
+        is_named.then(|| (Stored::Uploads, &request.bytes[request.head_len as usize..]))
     }
 
     fn redirects_to(&self) -> Option<String> {

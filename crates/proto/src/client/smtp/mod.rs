@@ -15,11 +15,12 @@ pub use extensions::Extensions;
 pub use message::data_of;
 pub use reply::{EnhancedCode, LINE_BYTES_MAX, Line, ReplyReader};
 
+use pitot_durability::{BLANK_NAME, Stored};
+
 use conn::SmtpConn;
 use options::{Options, URL_OPTIONS};
 use transaction::Transaction;
 
-use crate::client::acknowledged::{BLANK_RECEIPT, Kept};
 use crate::client::entry::{ClientEntry, TlsScheme};
 use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload};
 use crate::client::said::Said;
@@ -75,18 +76,22 @@ fn build(_: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, St
         };
         let message = if request.body.is_empty() { generated() } else { request.body.clone() };
         match options.receipts {
-            true => {
-                [format!("Message-ID: <{BLANK_RECEIPT}@pitot.invalid>\r\n").into_bytes(), message].concat()
-            }
+            true => [format!("Message-ID: <{BLANK_NAME}@pitot.invalid>\r\n").into_bytes(), message].concat(),
             false => message,
         }
     });
-    let kept = message.as_deref().filter(|_| options.receipts).map(<[u8]>::to_vec).unwrap_or_default();
+    let stored = message.as_deref().filter(|_| options.receipts).map(<[u8]>::to_vec).unwrap_or_default();
     let data = message.map(|message| &*data_of(&message).leak());
     let pipelined = commands.concat().into_bytes().leak();
     let commands = commands.into_iter().map(|command| &*command.into_bytes().leak()).collect();
-    let transaction =
-        Transaction { commands, pipelined, data, kept, pipelining: parsed.pipelining, said: Said::default() };
+    let transaction = Transaction {
+        commands,
+        pipelined,
+        data,
+        stored,
+        pipelining: parsed.pipelining,
+        said: Said::default(),
+    };
     Ok(Box::new(Smtp { transaction: Box::leak(Box::new(transaction)) }))
 }
 
@@ -112,8 +117,8 @@ impl ClientProtocol for Smtp {
         None
     }
 
-    fn kept(&self) -> Option<Kept<'_>> {
-        Some(Kept::Mail(&self.transaction.kept))
+    fn stored(&self) -> Option<(Stored, &[u8])> {
+        Some((Stored::Mail, &self.transaction.stored))
     }
 }
 

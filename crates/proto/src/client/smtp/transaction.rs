@@ -10,7 +10,7 @@ pub(super) struct Transaction {
     /// The message with its end; none if the transaction ends with RSET.
     pub(super) data: Option<&'static [u8]>,
     /// The message as it was written, if each is to have a name; else empty.
-    pub(super) kept: Vec<u8>,
+    pub(super) stored: Vec<u8>,
     /// Use PIPELINING where it is offered.
     pub(super) pipelining: bool,
     /// What the server refused first.

@@ -6,10 +6,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use pitot_lab::kept::each_copy;
-use pitot_results::receipts::{Kept, Receipts};
-
-use pitot_record::soak::{Loss, SECOND_S};
+use crate::acknowledged::{Acknowledged, Stored};
+use crate::copies::each_copy;
+use crate::name::RequestName;
 
 /// An upload that was acknowledged is a file, at once; the load tells of it a second later.
 const UPLOAD_GRACE_S: f64 = 2.0;
@@ -25,9 +24,9 @@ type Name = (String, u64);
 
 /// What one server has acknowledged and was not found yet.
 #[derive(Debug, Default)]
-pub(crate) struct KeptWatch {
+pub struct DurabilityWatch {
     /// What each load sends, without acknowledgements.
-    contents: HashMap<i64, Receipts>,
+    contents: HashMap<i64, Acknowledged>,
     missing: BTreeMap<Name, Acknowledgement>,
     /// Requests for which there was no room among them, since they were told of last.
     unwatched: u64,
@@ -42,12 +41,26 @@ struct Acknowledgement {
 
 /// What a look has shown.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Looked {
-    pub(crate) losses: Vec<Loss>,
+pub struct Looked {
+    /// What is lost, by load and second.
+    pub losses: Vec<Lost>,
     /// Requests that were there more than once, by load.
-    pub(crate) doubled: BTreeMap<i64, u64>,
+    pub doubled: BTreeMap<i64, u64>,
     /// The names of some that are lost.
-    pub(crate) names: Vec<String>,
+    pub names: Vec<String>,
+}
+
+/// What is lost of what was acknowledged in a second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Lost {
+    /// The load.
+    pub load: i64,
+    /// The begin of the second, seconds since the soak began.
+    pub at_s: f64,
+    /// Requests that are not there, or not whole.
+    pub lost: u64,
+    /// Those of which something is there.
+    pub torn: u64,
 }
 
 /// Where one request was found.
@@ -57,10 +70,10 @@ struct Copies {
     is_torn: bool,
 }
 
-impl KeptWatch {
+impl DurabilityWatch {
     /// Takes what a load says of the second that began then.
-    pub(crate) fn take(&mut self, load: i64, at_s: f64, receipts: Receipts) {
-        for told in &receipts.connections {
+    pub fn take(&mut self, load: i64, at_s: f64, acknowledged: Acknowledged) {
+        for told in &acknowledged.connections {
             for number in told.numbers.iter().flat_map(|(first, last)| *first..=*last) {
                 if self.missing.len() >= MISSING_MAX {
                     self.unwatched += 1;
@@ -69,11 +82,11 @@ impl KeptWatch {
                 self.missing.insert((told.connection.clone(), number), Acknowledgement { load, at_s });
             }
         }
-        self.contents.insert(load, Receipts { connections: Vec::new(), ..receipts });
+        self.contents.insert(load, Acknowledged { connections: Vec::new(), ..acknowledged });
     }
 
     /// How many requests are not looked for since this was asked last, as too many were not there yet.
-    pub(crate) fn unwatched(&mut self) -> u64 {
+    pub fn unwatched(&mut self) -> u64 {
         std::mem::take(&mut self.unwatched)
     }
 
@@ -82,7 +95,7 @@ impl KeptWatch {
     ///
     /// # Errors
     /// The directory cannot be read; nothing is said to be lost then.
-    pub(crate) fn look(&mut self, dir: &Path, now_s: f64, is_end: bool) -> io::Result<Looked> {
+    pub fn look(&mut self, dir: &Path, now_s: f64, is_end: bool) -> io::Result<Looked> {
         if self.missing.is_empty() {
             return Ok(Looked::default());
         }
@@ -101,8 +114,8 @@ impl KeptWatch {
         }
         let is_overdue =
             |told: &Acknowledgement| match self.contents.get(&told.load).map(|content| content.of) {
-                Some(Kept::Mail) => now_s - told.at_s > MAIL_GRACE_S,
-                Some(Kept::Uploads) | None => is_end || now_s - told.at_s > UPLOAD_GRACE_S,
+                Some(Stored::Mail) => now_s - told.at_s > MAIL_GRACE_S,
+                Some(Stored::Uploads) | None => is_end || now_s - told.at_s > UPLOAD_GRACE_S,
             };
         let overdue: Vec<(Name, Acknowledgement)> = self
             .missing
@@ -121,23 +134,19 @@ impl KeptWatch {
     /// Where what is missing is now.
     fn find(&self, dir: &Path) -> io::Result<HashMap<Name, Copies>> {
         let mut found: HashMap<Name, Copies> = HashMap::new();
-        for kind in [Kept::Uploads, Kept::Mail] {
+        let missing = |name: RequestName<'_>| self.missing.get(&(name.connection.to_owned(), name.number));
+        let wanted = |name: RequestName<'_>| self.contents.get(&missing(name)?.load);
+        for kind in [Stored::Uploads, Stored::Mail] {
             if !self.contents.values().any(|content| content.of == kind) {
                 continue;
             }
-            each_copy(dir, kind, &mut |copy| {
-                let name = (copy.name.connection.to_owned(), copy.name.number);
-                let told = self.missing.get(&name);
-                if let Some(content) = told.and_then(|told| self.contents.get(&told.load)) {
-                    let is_whole = copy.is_whole(content)?;
-                    let copies = found.entry(name).or_default();
-                    if is_whole {
-                        copies.whole.push(copy.path.to_owned());
-                    } else {
-                        copies.is_torn = true;
-                    }
+            each_copy(dir, kind, &wanted, &mut |copy| {
+                let copies = found.entry((copy.name.connection.to_owned(), copy.name.number)).or_default();
+                if copy.is_whole {
+                    copies.whole.push(copy.path.to_owned());
+                } else {
+                    copies.is_torn = true;
                 }
-                Ok(())
             })?;
         }
         Ok(found)
@@ -149,7 +158,7 @@ impl Looked {
     fn lost(&mut self, (connection, number): &Name, told: Acknowledgement, is_torn: bool) {
         if self.names.len() < NAMES_MAX {
             let how = if is_torn { " (there, not whole)" } else { "" };
-            self.names.push(format!("{connection}-{number:010x}{how}"));
+            self.names.push(format!("{}{how}", RequestName { connection, number: *number }));
         }
         let torn = u64::from(is_torn);
         match self.losses.iter_mut().find(|loss| loss.load == told.load && loss.at_s == told.at_s) {
@@ -158,13 +167,7 @@ impl Looked {
                 loss.torn += torn;
             }
             None => {
-                self.losses.push(Loss {
-                    load: told.load,
-                    at_s: told.at_s,
-                    length_s: SECOND_S,
-                    lost: 1,
-                    torn,
-                });
+                self.losses.push(Lost { load: told.load, at_s: told.at_s, lost: 1, torn });
             }
         }
     }
@@ -172,17 +175,14 @@ impl Looked {
 
 #[cfg(test)]
 mod tests {
-    use pitot_results::receipts::Acknowledged;
-
     use super::*;
+    use crate::acknowledged::OfConnection;
 
     const CONNECTION: &str = "receipt-000001-000002";
-    /// `printf whole | sha256sum`
-    const SHA256: &str = "5d5766cf2d78701614200418ee1450690d9af12c84d52545e4802f001ad53099";
 
-    fn receipts(numbers: &[(u64, u64)]) -> Receipts {
-        let connections = vec![Acknowledged { connection: CONNECTION.into(), numbers: numbers.to_vec() }];
-        Receipts { of: Kept::Uploads, bytes: 5, sha256: SHA256.into(), connections }
+    fn acknowledged(numbers: &[(u64, u64)]) -> Acknowledged {
+        let connections = vec![OfConnection { connection: CONNECTION.into(), numbers: numbers.to_vec() }];
+        Acknowledged { connections, ..Acknowledged::nothing(Stored::Uploads, b"whole") }
     }
 
     fn path(dir: &Path, number: u64) -> PathBuf {
@@ -193,9 +193,9 @@ mod tests {
     fn what_is_there_is_taken_away_and_what_is_not_is_lost_when_it_is_overdue() {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path();
-        let mut watch = KeptWatch::default();
-        watch.take(7, 10.0, receipts(&[(0, 3)]));
-        watch.take(7, 11.0, receipts(&[(4, 4)]));
+        let mut watch = DurabilityWatch::default();
+        watch.take(7, 10.0, acknowledged(&[(0, 3)]));
+        watch.take(7, 11.0, acknowledged(&[(4, 4)]));
         for number in [0, 1, 9] {
             fs::write(path(dir, number), "whole").unwrap();
         }
@@ -206,25 +206,25 @@ mod tests {
         // It comes late, and in time.
         fs::write(path(dir, 3), "whole").unwrap();
         let looked = watch.look(dir, 12.5, false).unwrap();
-        assert_eq!(looked.losses, [Loss { load: 7, at_s: 10.0, length_s: 1.0, lost: 1, torn: 1 }]);
+        assert_eq!(looked.losses, [Lost { load: 7, at_s: 10.0, lost: 1, torn: 1 }]);
         assert_eq!(looked.names, [format!("{CONNECTION}-0000000002 (there, not whole)")]);
         let last = watch.look(dir, 12.6, true).unwrap();
-        assert_eq!(last.losses, [Loss { load: 7, at_s: 11.0, length_s: 1.0, lost: 1, torn: 0 }]);
+        assert_eq!(last.losses, [Lost { load: 7, at_s: 11.0, lost: 1, torn: 0 }]);
         assert_eq!(watch.look(dir, 100.0, true).unwrap(), Looked::default());
     }
 
     #[test]
     fn what_is_remembered_has_a_bound() {
-        let mut watch = KeptWatch::default();
-        watch.take(1, 0.0, receipts(&[(0, MISSING_MAX as u64 + 6)]));
+        let mut watch = DurabilityWatch::default();
+        watch.take(1, 0.0, acknowledged(&[(0, MISSING_MAX as u64 + 6)]));
         assert_eq!((watch.missing.len(), watch.unwatched(), watch.unwatched()), (MISSING_MAX, 7, 0));
     }
 
     #[test]
     fn a_request_that_is_there_twice_is_counted_and_a_directory_that_is_not_loses_nothing() {
         let dir = tempfile::tempdir().unwrap();
-        let mut watch = KeptWatch::default();
-        watch.take(1, 0.0, receipts(&[(0, 1)]));
+        let mut watch = DurabilityWatch::default();
+        watch.take(1, 0.0, acknowledged(&[(0, 1)]));
         assert!(watch.look(&dir.path().join("missing"), 99.0, false).is_err());
         fs::create_dir(dir.path().join("a")).unwrap();
         for copy in [path(dir.path(), 0), path(&dir.path().join("a"), 0), path(dir.path(), 1)] {

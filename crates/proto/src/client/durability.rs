@@ -1,4 +1,4 @@
-//! Requests that have names of their own, and which of those names the server has acknowledged: what it must have kept.
+//! Requests that have names of their own, and which of those names the server has acknowledged: what it must have.
 //!
 //! A request is built once, with a blank name in it. Each time it is sent a connection writes the next of its own names over
 //! the blank, so that a run of any length is described by a few ranges of numbers for each connection.
@@ -7,7 +7,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use super::acknowledged::{Acknowledged, BLANK_RECEIPT, Kept, RECEIPT};
+use pitot_durability::{
+    BLANK_NAME, NAME_PLACE, OfConnection, RequestName, Stored, add_range, connection_name,
+};
+
 use super::exchange::{Draw, Fault, Opening, Progress, Received, Reply, Tag, Verdict};
 use super::outgoing::Outgoing;
 use super::protocol::{ClientConn, ClientProtocol, Preload};
@@ -22,18 +25,18 @@ pub struct NamedRequests {
 }
 
 impl NamedRequests {
-    /// Names the requests of a protocol, which were built with [`BLANK_RECEIPT`] in each.
+    /// Names the requests of a protocol, which were built with [`BLANK_NAME`] in each.
     ///
     /// # Errors
     /// The requests are of more than one kind, or have nothing that a server could keep.
     pub fn new(protocol: Box<dyn ClientProtocol>) -> Result<NamedRequests, String> {
-        match protocol.kept() {
-            Some(Kept::Upload(kept) | Kept::Mail(kept)) if !kept.is_empty() => {
+        match protocol.stored() {
+            Some((_, content)) if !content.is_empty() => {
                 Ok(NamedRequests { protocol, connections: Arc::default() })
             }
             _ => Err(format!(
                 "receipts are for one kind of request that a server keeps: an upload over HTTP/1.1 with a body and \
-                 {RECEIPT} in its path, or mail"
+                 {NAME_PLACE} in its path, or mail"
             )),
         }
     }
@@ -41,12 +44,12 @@ impl NamedRequests {
 
 impl ClientProtocol for NamedRequests {
     fn connect(&self) -> Box<dyn ClientConn> {
-        Box::new(ReceiptConn {
+        Box::new(NamedConn {
             conn: self.protocol.connect(),
             connection: self.connections.fetch_add(1, Relaxed),
             next: 0,
             unanswered: VecDeque::new(),
-            acknowledged: Acknowledged::default(),
+            acknowledged: OfConnection::default(),
         })
     }
 
@@ -62,12 +65,12 @@ impl ClientProtocol for NamedRequests {
         self.protocol.alpn()
     }
 
-    fn kept(&self) -> Option<Kept<'_>> {
-        self.protocol.kept()
+    fn stored(&self) -> Option<(Stored, &[u8])> {
+        self.protocol.stored()
     }
 }
 
-struct ReceiptConn {
+struct NamedConn {
     conn: Box<dyn ClientConn>,
     /// Its number among those of the process.
     connection: u32,
@@ -75,10 +78,10 @@ struct ReceiptConn {
     next: u64,
     /// The numbers of the requests under way, the oldest first.
     unanswered: VecDeque<u64>,
-    acknowledged: Acknowledged,
+    acknowledged: OfConnection,
 }
 
-impl ReceiptConn {
+impl NamedConn {
     /// Writes a name over the first blank behind `from`, if there is one.
     fn stamp(&mut self, number: u64, from: usize, out: &mut Outgoing) {
         if out.payload().as_slice().len() == from {
@@ -86,14 +89,13 @@ impl ReceiptConn {
         }
         if self.acknowledged.connection.is_empty() {
             // Only now: connections are made before the processes of a run are.
-            let process = std::process::id();
-            self.acknowledged.connection = format!("receipt-{process:06x}-{:06x}", self.connection);
+            self.acknowledged.connection = connection_name(std::process::id(), self.connection);
         }
         let written = &mut out.buffer()[from..];
         let searched = written.len().min(SEARCHED_BYTES);
-        let blank = BLANK_RECEIPT.as_bytes();
+        let blank = BLANK_NAME.as_bytes();
         if let Some(at) = written[..searched].windows(blank.len()).position(|window| window == blank) {
-            let name = format!("{}-{number:010x}", self.acknowledged.connection);
+            let name = RequestName { connection: &self.acknowledged.connection, number }.to_string();
             written[at..at + blank.len()].copy_from_slice(name.as_bytes());
         }
     }
@@ -106,14 +108,11 @@ impl ReceiptConn {
         if reply.verdict != Verdict::Right || !is_success {
             return;
         }
-        match self.acknowledged.numbers.last_mut() {
-            Some((_, last)) if *last + 1 == number => *last = number,
-            _ => self.acknowledged.numbers.push((number, number)),
-        }
+        add_range(&mut self.acknowledged.numbers, (number, number));
     }
 }
 
-impl ClientConn for ReceiptConn {
+impl ClientConn for NamedConn {
     fn open(&mut self, out: &mut Outgoing) -> Opening {
         self.unanswered.clear();
         self.conn.open(out)
@@ -150,9 +149,9 @@ impl ClientConn for ReceiptConn {
         self.conn.counts()
     }
 
-    fn take_acknowledged(&mut self) -> Option<Acknowledged> {
+    fn take_acknowledged(&mut self) -> Option<OfConnection> {
         let numbers = std::mem::take(&mut self.acknowledged.numbers);
-        Some(Acknowledged { connection: self.acknowledged.connection.clone(), numbers })
+        Some(OfConnection { connection: self.acknowledged.connection.clone(), numbers })
     }
 }
 
@@ -165,7 +164,7 @@ mod tests {
 
     fn protocol(url: &str, spec: RequestSpec) -> Result<NamedRequests, String> {
         let url = Url::parse(url).unwrap();
-        let spec = RequestSpec { path: url.path.replace(RECEIPT, BLANK_RECEIPT), ..spec };
+        let spec = RequestSpec { path: url.path.replace(NAME_PLACE, BLANK_NAME), ..spec };
         let options = ClientOptions { requests: vec![spec], receipts: true, ..ClientOptions::default() };
         NamedRequests::new((find(&url.scheme).unwrap().build)(&url, &options).unwrap())
     }
@@ -184,9 +183,9 @@ mod tests {
 
     #[test]
     fn each_upload_has_a_name_and_what_is_answered_right_is_acknowledged() {
-        let receipts = protocol("http://h/in/{receipt}.dat", upload()).unwrap();
-        assert_eq!(receipts.kept(), Some(Kept::Upload(b"content")));
-        let mut conn = [receipts.connect(), receipts.connect()].into_iter().nth(1).unwrap();
+        let named = protocol("http://h/in/{receipt}.dat", upload()).unwrap();
+        assert_eq!(named.stored(), Some((Stored::Uploads, &b"content"[..])));
+        let mut conn = [named.connect(), named.connect()].into_iter().nth(1).unwrap();
         let mut out = Outgoing::new();
         conn.open(&mut out);
         let tags = [(); 3].map(|()| conn.request(DRAW, &mut out));
@@ -226,8 +225,8 @@ mod tests {
 
     #[test]
     fn each_mail_has_an_identification_that_it_gets_when_the_message_is_asked_for() {
-        let receipts = protocol("smtp://h/?size=200", RequestSpec::default()).unwrap();
-        let mut conn = receipts.connect();
+        let named = protocol("smtp://h/?size=200", RequestSpec::default()).unwrap();
+        let mut conn = named.connect();
         let mut out = Outgoing::new();
         conn.open(&mut out);
         conn.receive(None, b"220 h\r\n", &mut out).unwrap();
@@ -246,12 +245,12 @@ mod tests {
             conn.receive(Some(tag), b"250 kept\r\n", &mut out).unwrap();
         }
         assert_eq!(conn.take_acknowledged().unwrap().numbers, [(0, 1)]);
-        let Some(Kept::Mail(kept)) = receipts.kept() else { panic!("no mail") };
-        assert!(kept.starts_with(b"Message-ID: <receipt-000000-"));
+        let Some((Stored::Mail, content)) = named.stored() else { panic!("no mail") };
+        assert!(content.starts_with(b"Message-ID: <receipt-000000-"));
     }
 
     #[test]
-    fn requests_of_which_nothing_is_kept_are_refused() {
+    fn requests_of_which_nothing_is_stored_are_refused() {
         assert!(protocol("http://h/{receipt}", RequestSpec::default()).is_err());
         assert!(protocol("http://h/always-the-same", upload()).is_err());
         assert!(protocol("smtp://h/?end=rset", RequestSpec::default()).is_err());

@@ -3,7 +3,6 @@
 use pitot_record::Metric;
 use pitot_record::Repetition;
 use pitot_record::metric::named;
-use pitot_results::receipts::Kept;
 
 use crate::analysis::Analysis;
 use crate::number::count;
@@ -13,7 +12,7 @@ const LOST: &Metric = named("lost");
 const DOUBLED: &Metric = named("doubled");
 
 /// The sentence, if a server was looked through. Repetitions that have failed count too: those that lost something have.
-pub(super) fn kept(a: &Analysis<'_>) -> Option<String> {
+pub(super) fn durability(a: &Analysis<'_>) -> Option<String> {
     let all = a.cells.iter().flat_map(|cell| &cell.record.repetitions);
     let sum = |metric: &Metric| all.clone().filter_map(|r| (metric.read)(r)).sum::<f64>() as u64;
     let looked_at = all.clone().filter(|r| (ACKNOWLEDGED.read)(r).is_some()).count();
@@ -46,8 +45,5 @@ pub(super) fn kept(a: &Analysis<'_>) -> Option<String> {
 }
 
 fn kind(repetition: &Repetition) -> Option<&'static str> {
-    Some(match repetition.load.as_ref()?.receipts.as_ref()?.of {
-        Kept::Uploads => "uploads",
-        Kept::Mail => "mails",
-    })
+    Some(repetition.load.as_ref()?.receipts.as_ref()?.of.words().1)
 }
