@@ -6,6 +6,7 @@
 //! ([`DotFiles`]).
 
 use super::options::DotFiles;
+use crate::percent;
 
 /// The target of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -252,14 +253,7 @@ pub fn encode(path: &[u8], out: &mut Vec<u8>) {
 
 /// Appends a component of a path, so that it can stand in a reference.
 pub(super) fn encode_component(component: &[u8], out: &mut Vec<u8>) {
-    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-    for &b in component {
-        if b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~') {
-            out.push(b);
-        } else {
-            out.extend_from_slice(&[b'%', DIGITS[usize::from(b >> 4)], DIGITS[usize::from(b & 15)]]);
-        }
-    }
+    percent::encode(component, percent::RESERVED, out);
 }
 
 #[cfg(test)]
