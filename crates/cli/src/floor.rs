@@ -17,7 +17,7 @@ use pitot_results::{Drawn, Failure, rfc3339, stderr};
 use pitot_sys::{affinity, limits};
 pub(crate) use request::{RequestArg, floor_of_run};
 
-use crate::failure::nearest;
+use crate::failure::hint;
 use crate::list::Format;
 use crate::output::Sink;
 use crate::value::{self, Cpus};
@@ -133,7 +133,7 @@ impl Floor {
         }
         let find = |name: &String| {
             pitot_floor::find(name).ok_or_else(|| {
-                let near = nearest(name, primitives().map(|primitive| primitive.name));
+                let near = hint(name, primitives().map(|primitive| primitive.name));
                 let what = format!("no primitive is called `{name}`{near}");
                 Failure::misuse(what, "see `pitot list primitives`")
             })

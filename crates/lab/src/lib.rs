@@ -14,6 +14,7 @@ mod figures;
 pub mod kept;
 pub mod metric;
 mod monitor;
+mod nearest;
 mod plan;
 mod procfs;
 mod record;
@@ -25,11 +26,13 @@ pub mod statistics;
 mod suites;
 pub mod tune;
 mod units;
+mod written;
 
 pub use catalog::{
     Catalog, ImpossibleOption, ImpossiblePair, ModelWord, OptionWord, ProgramWord, ProtocolWord, TargetWord,
 };
 pub use metric::{Better, METRICS, Metric, Unit};
+pub use nearest::nearest;
 pub use pitot_fault as fault;
 pub use pitot_results::load::{LoadResult, OwnCpu, Storm, Window};
 pub use pitot_results::{Latency, VerdictKind, receipts};
@@ -53,3 +56,4 @@ pub use runner::{
 pub use self_check::SelfCheck;
 pub use statistics::Statistic;
 pub use suites::{SUITES, Suite, suite};
+pub use written::{shell_line, toml_key, toml_string};

@@ -18,7 +18,7 @@ use pitot_results::{Failure, Latency, rfc3339, stderr};
 
 use super::output::{residency, size};
 use super::signals::stop_on_signals;
-use crate::failure::nearest;
+use crate::failure::hint;
 use crate::output::{Sink, table};
 use crate::renamed::refusal;
 
@@ -198,7 +198,7 @@ impl Read {
         }
         let find = |name: &String| {
             pitot_disk::find(name).ok_or_else(|| {
-                let near = nearest(name, ENGINES.iter().map(|e| e.name));
+                let near = hint(name, ENGINES.iter().map(|e| e.name));
                 Failure::misuse(
                     format!("unknown engine `{name}`{near}"),
                     "see `pitot list engines`, or take all of them: --engine all",

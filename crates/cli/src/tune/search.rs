@@ -18,7 +18,7 @@ use super::candidates::{candidates, not_as_found};
 use super::experiment::{OnThisMachine, RUNS};
 use super::tolerance::tolerance;
 use crate::catalog::catalog;
-use crate::failure::nearest;
+use crate::failure::hint;
 use crate::list::Format;
 use crate::output::{self, default_output};
 use crate::plan_text::PlanText;
@@ -166,7 +166,7 @@ impl Search {
         let profile = pitot_host::profile::profile(name).ok_or_else(|| {
             let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
             Failure::misuse(
-                format!("no profile is called {name}{}", nearest(name, names.iter().copied())),
+                format!("no profile is called {name}{}", hint(name, names.iter().copied())),
                 format!("there are {}", names.join(", ")),
             )
         })?;

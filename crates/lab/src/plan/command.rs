@@ -9,6 +9,7 @@ use super::options::ending_options;
 use super::server::{FileContent, Helper, PlanFile};
 use super::template::{Part, line_template};
 use super::value::{Settings, Value};
+use crate::written::{shell_line, shell_word};
 
 /// As the first word of a command, this very program, wherever it is.
 pub(crate) const OWN: &str = "pitot";
@@ -301,20 +302,6 @@ fn push_options(argv: &mut Vec<String>, options: &Settings, at: &Placement) {
     }
 }
 
-/// Arguments as a line for a shell.
-fn shell_line(argv: &[String]) -> String {
-    argv.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
-}
-
-fn shell_word(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
-}
-
 /// A duration for a command line: `500ms`, `2s`.
 fn show_duration(seconds: f64) -> String {
     if seconds.fract() == 0.0 { format!("{seconds}s") } else { format!("{}ms", (seconds * 1e3).round()) }
@@ -323,16 +310,6 @@ fn show_duration(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_shell_gets_every_word_as_it_was() {
-        let argv = ["a b", "it's", "", "--plain=1", "$HOME;{x}"].map(str::to_owned);
-        let out = std::process::Command::new("sh")
-            .args(["-c", &format!("printf '[%s]' {}", shell_line(&argv))])
-            .output()
-            .unwrap();
-        assert_eq!(String::from_utf8(out.stdout).unwrap(), "[a b][it's][][--plain=1][$HOME;{x}]");
-    }
 
     #[test]
     fn durations_keep_their_milliseconds() {

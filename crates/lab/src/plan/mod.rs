@@ -31,7 +31,6 @@ mod template;
 #[cfg(test)]
 mod tests;
 mod value;
-mod words;
 
 pub use change::with_change;
 pub(crate) use command::OWN;

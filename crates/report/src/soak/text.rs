@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use pitot_lab::Unit as ShownUnit;
 use pitot_lab::receipts::Kept;
+use pitot_lab::shell_line;
 use pitot_meter::units::{counted, grouped, span};
 use pitot_results::Drawn;
 use pitot_soak::record::{EventKind, State};
@@ -60,7 +61,7 @@ pub(super) fn render(a: &Analysis<'_>, screen: Screen) -> Drawn {
         trust.reasons.iter().chain(&trust.notes).for_each(|reason| out.item("- ", reason));
     }
     out.line(None, "");
-    out.paragraph("", &format!("To repeat it: pitot soak {}", as_typed(&a.soak.info.arguments)));
+    out.paragraph("", &format!("To repeat it: pitot soak {}", shell_line(&a.soak.info.arguments)));
     out.finish()
 }
 
@@ -93,16 +94,6 @@ fn declared_of(name: &str, judged: &[Judged]) -> Vec<Drifting> {
         sentence: format!("{name}: {}{}", judged.mark(), judged.sentence()),
     };
     declared.map(told).collect()
-}
-
-/// Words of a command line as a shell reads them.
-fn as_typed(words: &[String]) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%{}".contains(c);
-    let typed = words.iter().map(|word| match word.is_empty() || !word.chars().all(plain) {
-        true => format!("'{}'", word.replace('\'', "'\\''")),
-        false => word.clone(),
-    });
-    typed.collect::<Vec<_>>().join(" ")
 }
 
 pub(super) fn status(a: &Analysis<'_>, screen: Screen) -> Drawn {
@@ -301,16 +292,5 @@ fn events(out: &mut Page, a: &Analysis<'_>, max: usize) {
                 let _ = writeln!(out, "              {line}");
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_command_can_be_typed_again() {
-        let words = ["--server", "loop", "--fault", "kill --every 1h", "it's", ""].map(String::from);
-        assert_eq!(as_typed(&words), r"--server loop --fault 'kill --every 1h' 'it'\''s' ''");
     }
 }
