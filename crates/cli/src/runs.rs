@@ -8,7 +8,7 @@ use std::time::Instant;
 use pitot_lab::{
     Caller, Event, Guardian, OtherRun, Outcome, Place, Prepared, Request, Run, RunLock, RunState, Work,
 };
-use pitot_meter::units::minutes;
+use pitot_meter::units::span;
 use pitot_results::{Failure, stderr};
 use pitot_sys::signal::{Signal, SignalFd};
 use pitot_sys::user::User;
@@ -170,7 +170,7 @@ impl Runs {
             "{}: {}, about {}",
             prepared.plan.title,
             prepared.times(),
-            minutes(prepared.estimate_s())
+            span(prepared.estimate_s())
         ));
         let begin = Instant::now();
         let is_enough = Cell::new(false);

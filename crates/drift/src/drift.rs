@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use pitot_meter::Random;
+use pitot_meter::{Random, median};
 
 use crate::change::{Change, Kind, Shape, shape};
 use crate::grid::{Grid, grid};
 use crate::holm::holm;
 use crate::mann_kendall::{Correction, mann_kendall};
-use crate::slope::{TheilSen, median};
+use crate::slope::TheilSen;
 
 /// Intervals below which nothing is said.
 pub const INTERVALS_MIN: usize = 12;
@@ -146,7 +146,7 @@ pub fn drift(series: &Series<'_>, question: &Question) -> Result<Drift, TooFew> 
     // one of 5, which is what both sides exceed in 2 of 5.
     let detectable = half + at(0.6);
 
-    let level = median(&mut grid.values.clone());
+    let level = median(&mut grid.values.clone()).unwrap_or_default();
     let tolerance = match question.tolerance {
         Tolerance::PerHour(tolerance) => tolerance,
         Tolerance::SharePerHour(share) => share * level.abs(),

@@ -1,6 +1,6 @@
 //! Irregular points on one even grid: medians of bins.
 
-use crate::slope::median;
+use pitot_meter::median;
 
 /// The most bins of a grid: the slopes of all pairs are looked at for each resampled series, and a trend is so
 /// slow that medians of neighbours lose next to nothing of it.
@@ -28,7 +28,7 @@ pub(crate) fn grid(points: &[(f64, f64)]) -> Grid {
     };
     let mut apart: Vec<f64> =
         points.windows(2).map(|pair| pair[1].0 - pair[0].0).filter(|&d| d > 0.0).collect();
-    let usual = if apart.is_empty() { 1.0 } else { median(&mut apart) };
+    let usual = median(&mut apart).unwrap_or(1.0);
     // A gap of more than a twentieth of all counts as that, or a lab that was down for days would leave the hours
     // before and after it in a few bins.
     let limit = (3.0 * usual).max((last - first) / 20.0);
@@ -53,7 +53,7 @@ pub(crate) fn grid(points: &[(f64, f64)]) -> Grid {
     for bin in placed.chunk_by(|a, b| a.0 == b.0) {
         grid.places.push(bin[0].0);
         grid.seconds.push(bin.iter().map(|p| p.1).sum::<f64>() / bin.len() as f64);
-        grid.values.push(median(&mut bin.iter().map(|p| p.2).collect::<Vec<_>>()));
+        grid.values.extend(median(&mut bin.iter().map(|p| p.2).collect::<Vec<_>>()));
     }
     grid
 }

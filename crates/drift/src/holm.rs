@@ -1,7 +1,8 @@
 //! Several questions at once.
 
 /// Holm's adjusted p-values: those below a level may be declared together with at most that chance of one false
-/// alarm among all. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6, 1979.
+/// alarm among all, however they depend on
+/// each other. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6, 1979.
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|&a, &b| p[a].total_cmp(&p[b]));
@@ -25,6 +26,8 @@ mod tests {
         for (found, known) in adjusted.iter().zip([0.03, 0.06, 0.06, 0.02]) {
             assert!((found - known).abs() < 1e-12, "{adjusted:?}");
         }
+        assert_eq!(holm(&[0.04]), [0.04]);
+        assert_eq!(holm(&[0.9, 0.8]), [1.0, 1.0]);
         assert!(holm(&[]).is_empty());
     }
 }

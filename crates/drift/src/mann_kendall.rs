@@ -1,6 +1,8 @@
 //! The test of Mann and Kendall, and the two usual corrections of its variance for autocorrelation.
 
-use crate::slope::{TheilSen, median};
+use pitot_meter::median;
+
+use crate::slope::TheilSen;
 
 /// What the variance is corrected for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +94,7 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     let mut first = 0;
     for tied in order.chunk_by(|&a, &b| values[a] == values[b]) {
         let mut of_all: Vec<f64> = (0..tied.len()).map(|i| (first + i + 1) as f64).collect();
-        let rank = median(&mut of_all);
+        let rank = median(&mut of_all).unwrap_or_default();
         for &place in tied {
             ranks[place] = rank;
         }

@@ -1,5 +1,7 @@
 //! The slope of Theil and Sen.
 
+use pitot_meter::median;
+
 /// The median of the slopes of all pairs of points (time, value) with different times, in values per unit of
 /// time; 0 if there is no such pair.
 ///
@@ -34,23 +36,8 @@ impl TheilSen {
         self.slopes.clear();
         self.slopes
             .extend(self.pairs.iter().map(|&(i, j, per)| (values[j as usize] - values[i as usize]) * per));
-        median(&mut self.slopes)
+        median(&mut self.slopes).unwrap_or_default()
     }
-}
-
-/// The median, 0 of nothing; puts `values` into another order.
-pub(crate) fn median(values: &mut [f64]) -> f64 {
-    if values.is_empty() {
-        return 0.0;
-    }
-    let half = values.len() / 2;
-    let even = values.len().is_multiple_of(2);
-    let (below, &mut upper, _) = values.select_nth_unstable_by(half, f64::total_cmp);
-    if !even {
-        return upper;
-    }
-    let lower = below.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    f64::midpoint(lower, upper)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! median of short pieces, which a burst rarely reaches all of, and the figures of rounds, seconds apart and with fresh
 //! descriptors, threads and memory, are the sample.
 
-use pitot_meter::{Nanos, Random, now};
+use pitot_meter::{Nanos, Random, median, now};
 use pitot_sys::Unavailable;
 
 use crate::{Place, Primitive, Stopwatch};
@@ -102,13 +102,8 @@ fn slice(primitive: &Primitive, place: &Place, length: Nanos) -> Result<Round, U
             cpu.push(of_cpu);
         }
     }
-    Ok(Round { wall: median(&mut wall), cpu: median(&mut cpu), operations })
-}
-
-/// The middle of an odd number of values.
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
+    let middle = |values: &mut [f64]| median(values).unwrap_or_default();
+    Ok(Round { wall: middle(&mut wall), cpu: middle(&mut cpu), operations })
 }
 
 #[cfg(test)]

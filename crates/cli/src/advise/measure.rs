@@ -14,7 +14,7 @@ use super::files::FileStore;
 use crate::catalog::catalog;
 use crate::run::check;
 use crate::runs::{Limits, Ran, Runs, guardian};
-use pitot_meter::units::minutes;
+use pitot_meter::units::span;
 
 /// Runs of one answer at most: the description, and the probes.
 const RUNS_MAX: usize = 3;
@@ -135,7 +135,7 @@ impl Bench {
         let enough = |seconds: &f64| make().is_ok_and(|mut prepared| fit(&mut prepared, *seconds));
         let needed = (1..=40).map(|step| within_s * 1.2f64.powi(step)).find(enough);
         let what = format!("{all_s:.0} s are too short for {count} candidates");
-        Err(match needed.map(|needed| minutes(needed * wanted.overrun())) {
+        Err(match needed.map(|needed| span(needed * wanted.overrun())) {
             Some(needed) => Failure::misuse(
                 format!("{what}, which take about {needed} at least"),
                 "allow more time with --within",

@@ -9,7 +9,7 @@ use pitot_meter::units::{self, grouped};
 
 use super::advice::{Advice, Tried};
 use crate::screen::wrapped;
-use pitot_meter::units::minutes;
+use pitot_meter::units::span;
 
 /// Rules of the host that are shown in full.
 const RULES_MAX: usize = 6;
@@ -33,7 +33,7 @@ pub(super) fn text(advice: &Advice<'_>, width: usize) -> String {
             page.title("Run");
             page.line(
                 "  ",
-                &format!("{} in {}: {}", measured.times, minutes(measured.seconds), measured.path.display()),
+                &format!("{} in {}: {}", measured.times, span(measured.seconds), measured.path.display()),
             );
             page.text += &table(answer);
             for (cell, reason) in &answer.failed {
@@ -82,7 +82,7 @@ fn planned(page: &mut Page, advice: &Advice<'_>) {
         }
     }
     left_out(page, advice);
-    page.title(&format!("Would be run, in about {}", minutes(advice.estimate_s)));
+    page.title(&format!("Would be run, in about {}", span(advice.estimate_s)));
     for line in advice.plan.lines() {
         page.text += &format!("  {line}\n").replace("  \n", "\n");
     }

@@ -2,14 +2,14 @@
 
 use pitot_lab::statistics::MEDIAN_REPETITIONS_MIN;
 use pitot_lab::{Measure, Prepared, shortened, skips_by_reason};
-use pitot_meter::units::{counted, minutes};
+use pitot_meter::units::{counted, span};
 use pitot_results::stderr;
 
 /// How much will be run, and how long that takes.
 pub(super) fn extent(prepared: &Prepared) -> String {
     let cells = counted(prepared.cells.len() as u64, "cell", "cells");
     let each = if prepared.cells.len() == 1 { "" } else { " each" };
-    let (times, time) = (prepared.times(), minutes(prepared.estimate_s()));
+    let (times, time) = (prepared.times(), span(prepared.estimate_s()));
     if prepared.plan.is_in_guests() {
         return format!(
             "{cells}, {times}{each}, kernel by kernel: at least {time}, and the starts of guests; far longer on an emulated processor"

@@ -12,7 +12,7 @@ use serde_json::{Value, json as object};
 
 use super::candidates::{Candidate, LeftOut};
 use crate::output::table_with_words;
-use pitot_meter::units::minutes;
+use pitot_meter::units::span;
 
 /// What an answer is made of.
 pub(super) struct Answer<'a> {
@@ -246,7 +246,7 @@ fn stages(answer: &Answer<'_>) -> String {
             in_brackets(&change)
         );
     }
-    let took = minutes(answer.took_s);
+    let took = span(answer.took_s);
     if answer.not_as_found.is_empty() {
         let _ = writeln!(text, "Took {took}; all settings are as they were found.");
     } else {

@@ -23,7 +23,7 @@ use crate::list::Format;
 use crate::output::{self, default_output};
 use crate::plan_text::PlanText;
 use crate::runs::Runs;
-use pitot_meter::units::minutes;
+use pitot_meter::units::span;
 
 /// Search among many settings for those that help, and leave out those that do nothing.
 ///
@@ -96,7 +96,7 @@ impl Search {
         stderr::line(format_args!(
             "{} and their combinations, within {}; run files go to {}",
             units::counted(count as u64, "setting", "settings"),
-            minutes(within_s),
+            span(within_s),
             folder.display()
         ));
         let mut experiment = OnThisMachine {

@@ -4,12 +4,12 @@
 //! baseline in one figure) is judged at once, so that nobody can forget to correct for their number.
 
 use super::between::BetweenRuns;
-use super::holm::holm;
 use super::interval::{Interval, LEVEL};
 use super::mann_whitney::{mann_whitney, mann_whitney_p_min, shift, shift_interval};
 use super::samples::{Logarithms, Pairing, Samples};
 use super::sequential::{p_at_least, p_at_most, sequential_interval, sequential_p_min};
 use super::signed_rank::{Tails, hodges_lehmann, signed_rank, signed_rank_interval, signed_rank_p_min};
+use pitot_drift::holm;
 use serde::Serialize;
 
 /// The share of families without any true difference in which one may be declared.
