@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use pitot_lab::{
-    Catalog, HostLimits, ImpossiblePair, METRICS, ModelWord, OptionWord, Plan, ProgramWord, ProtocolWord,
+    Catalog, HostLimits, ImpossiblePair, METRICS, ModelWord, OptionMeaning, OptionWord, Plan, ProgramWord, ProtocolWord,
     TargetWord, expand,
 };
 use pitot_target::Registry;
@@ -17,7 +17,15 @@ static CATALOG: LazyLock<Catalog> =
         let options = |names: &[&str]| -> Vec<OptionWord> {
             let option = |name: &&str| {
                 let (name, takes_value) = name.strip_suffix('!').map_or((*name, true), |name| (name, false));
-                OptionWord { name: name.into(), takes_value, values: Vec::new(), renamed_to: None }
+                let meaning = OptionMeaning {
+                    reserved: ["listen", "duration", "warmup", "cpus"]
+                        .contains(&name)
+                        .then(|| "the lab sets it".to_owned()),
+                    opens_connections: ["connections", "idle"].contains(&name),
+                    of_tls: name == "insecure",
+                    ..OptionMeaning::default()
+                };
+                OptionWord { name: name.into(), takes_value, values: Vec::new(), renamed_to: None, meaning }
             };
             names.iter().map(option).collect()
         };
@@ -35,6 +43,8 @@ static CATALOG: LazyLock<Catalog> =
                     name: name.into(),
                     load_url: format!("{name}://{{address}}/bytes/{{size}}"),
                     tls_scheme: tls.map(str::to_owned),
+                    tls_at_once: tls.is_some(),
+                    files: name == "http",
                 })
                 .into(),
             models: vec![

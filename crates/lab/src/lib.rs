@@ -29,7 +29,8 @@ mod units;
 mod written;
 
 pub use catalog::{
-    Catalog, ImpossibleOption, ImpossiblePair, ModelWord, OptionWord, ProgramWord, ProtocolWord, TargetWord,
+    Catalog, ImpossibleOption, ImpossiblePair, ModelWord, OptionMeaning, OptionWord, ProgramWord,
+    ProtocolWord, TargetWord,
 };
 pub use metric::{Better, METRICS, Metric, Unit};
 pub use nearest::nearest;

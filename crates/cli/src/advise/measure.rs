@@ -87,13 +87,11 @@ impl Bench {
         self.begin.elapsed().as_secs_f64()
     }
 
-    /// Why a contender cannot be run here, if it cannot.
-    pub(super) fn why_impossible(&self, name: &str) -> Option<String> {
-        // The engine needs what the mechanism needs.
-        let name = if name == "uring-engine" { "loop+uring" } else { name };
-        let (model, mechanism) = match name.split_once('+') {
+    /// Why what a contender needs cannot be run here, if it cannot: a model, or a model and a mechanism.
+    pub(super) fn why_impossible(&self, needs: &str) -> Option<String> {
+        let (model, mechanism) = match needs.split_once('+') {
             Some(pair) => pair,
-            None => (name, self.catalog.model(name)?.default_mechanism.as_str()),
+            None => (needs, self.catalog.model(needs)?.default_mechanism.as_str()),
         };
         self.catalog.why_impossible(model, mechanism).map(str::to_owned)
     }

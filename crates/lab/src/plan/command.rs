@@ -5,7 +5,6 @@ use pitot_fault::{Aim, STEP_NS, find};
 use super::definition::Plan;
 use super::expand::{Cell, CellServer};
 use super::foreign::Foreign;
-use super::options::ending_options;
 use super::server::{FileContent, Helper, PlanFile};
 use super::template::{Part, line_template};
 use super::value::{Settings, Value};
@@ -182,12 +181,6 @@ impl Cell {
         argv.extend(["--listen".into(), listen.to_owned()]);
         push_options(&mut argv, &helper.options, at);
         argv
-    }
-
-    /// True if the load lasts for the plan's duration, and not until a number of requests or connections is done.
-    pub fn is_timed(&self) -> bool {
-        let given = |option: &str| self.load.get(option).is_some_and(|v| *v != Value::Flag(false));
-        self.takes.duration && !ending_options().any(given)
     }
 
     /// The server's command as a user could paste it, settings of the host, files and CPU binding included. (`pitot host undo`

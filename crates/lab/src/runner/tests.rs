@@ -10,7 +10,9 @@ use pitot_results::VerdictKind;
 use super::prepare::OVERHEAD_S;
 use super::schedule::schedule;
 use super::*;
-use crate::catalog::{Catalog, ImpossiblePair, ModelWord, OptionWord, ProgramWord, ProtocolWord};
+use crate::catalog::{
+    Catalog, ImpossiblePair, ModelWord, OptionMeaning, OptionWord, ProgramWord, ProtocolWord,
+};
 use crate::plan::Plan;
 use crate::record::{Repetition, Run, RunState};
 
@@ -102,12 +104,15 @@ pub(super) fn catalog() -> Catalog {
         takes_value: true,
         values: Vec::new(),
         renamed_to: None,
+        meaning: OptionMeaning { opens_connections: name == "connections", ..OptionMeaning::default() },
     };
     Catalog {
         protocols: vec![ProtocolWord {
             name: "busy".into(),
             load_url: "busy://{address}".into(),
             tls_scheme: None,
+            tls_at_once: false,
+            files: false,
         }],
         models: models
             .map(|name| ModelWord {
