@@ -15,9 +15,9 @@ pub fn shell_word(word: &str) -> String {
     }
 }
 
-/// A string of TOML, whose escapes are those of JSON.
+/// A string of TOML, whose escapes are those of JSON. (DEL needs none there.)
 pub fn toml_string(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
 
 /// A key of TOML, in quotes where it must be.
