@@ -17,7 +17,7 @@ const DOUBLINGS: u32 = 32;
 
 /// What is measured, and for how long.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct Measurement {
     /// The primitives.
     pub primitives: Vec<&'static Primitive>,
     /// Where.
@@ -51,7 +51,7 @@ pub struct Figure {
 }
 
 /// Measures all primitives of a plan. `begins` hears of each round before it begins, and ends the measurement by `false`.
-pub fn measure(plan: &Plan, mut begins: impl FnMut(u32) -> bool) -> Vec<Figure> {
+pub fn measure(plan: &Measurement, mut begins: impl FnMut(u32) -> bool) -> Vec<Figure> {
     let mut figures: Vec<Figure> =
         plan.primitives.iter().map(|primitive| Figure { primitive, rounds: Ok(Vec::new()) }).collect();
     let mut random = Random::new(plan.seed);
@@ -131,8 +131,8 @@ mod tests {
         make: |_| Err(crate::contract::refused("it", &std::io::ErrorKind::Unsupported.into())),
     };
 
-    fn plan() -> Plan {
-        Plan {
+    fn plan() -> Measurement {
+        Measurement {
             primitives: vec![&COUNTED, &MISSING],
             place: Place { cpu: 0, other_cpu: None, dir: std::env::temp_dir() },
             rounds: 3,

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::engine::{Route, Sources};
 use crate::pace::{Pace, STEPS_MAX};
 use crate::parts;
-use crate::plan::{PROCESSES_MAX, Plan};
+use crate::plan::{LoadPlan, PROCESSES_MAX};
 use crate::share::Share;
 use crate::workload::Usage;
 use pitot_results::Failure;
@@ -23,14 +23,14 @@ pub(crate) const DESCRIPTORS_RESERVED: u64 = 64;
 /// A run that can start.
 #[derive(Debug)]
 pub struct PreparedRun {
-    pub(crate) plan: Plan,
+    pub(crate) plan: LoadPlan,
     pub(crate) address: Peer,
     pub(crate) processes: u64,
     /// Threads of each process.
     pub(crate) threads: u64,
 }
 
-impl Plan {
+impl LoadPlan {
     /// Prepares the run on this machine. The target's name is resolved; if it has one address only, nothing is sent to
     /// it.
     ///
@@ -237,7 +237,7 @@ mod tests {
     fn prepared(change: impl FnOnce(&mut Options)) -> Result<PreparedRun, Failure> {
         let mut options = Options::new("http://127.0.0.1:1/");
         change(&mut options);
-        Plan::new(&options).unwrap().prepare()
+        LoadPlan::new(&options).unwrap().prepare()
     }
 
     #[test]

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use pitot_disk::bench::{self, BenchError, CacheState, Check, Pattern, ReadPlan, ReadReport, Until};
 use pitot_disk::cache::Residency;
 use pitot_disk::set::{FileSet, SetError, SetPlan};
-use pitot_disk::{ENGINES, EngineEntry, EngineOptions, NotifyBy, Target, file_system};
+use pitot_disk::{Destination, ENGINES, EngineEntry, EngineOptions, NotifyBy, file_system};
 use pitot_meter::{Nanos, units};
 use pitot_results::disk::{
     DiskRead, READ, ReadCache, ReadCpu, ReadErrors, ReadOptions, ReadRun, ReadSet, SCHEMA, SkippedEngine,
@@ -227,8 +227,8 @@ impl Read {
             engine,
             options,
             target: self.target.map(|target| match target {
-                TargetArg::Buffer => Target::Buffer,
-                TargetArg::Socket => Target::Socket,
+                TargetArg::Buffer => Destination::Buffer,
+                TargetArg::Socket => Destination::Socket,
             }),
             pattern: match self.pattern {
                 PatternArg::Random => Pattern::Random,

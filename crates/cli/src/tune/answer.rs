@@ -15,7 +15,7 @@ use crate::output::table_with_words;
 use pitot_meter::units::span;
 
 /// What an answer is made of.
-pub(super) struct Answer<'a> {
+pub(super) struct SearchAnswer<'a> {
     pub(super) search: &'a Search,
     pub(super) candidates: &'a [Candidate],
     pub(super) left_out: &'a [LeftOut],
@@ -34,7 +34,7 @@ struct Change {
     interval: Option<(f64, f64)>,
 }
 
-impl Answer<'_> {
+impl SearchAnswer<'_> {
     /// The change of the metric that belongs to a logarithm of better.
     fn change(&self, log: f64, interval: Option<(f64, f64)>) -> Change {
         let of = |log: f64| match self.metric.better {
@@ -151,7 +151,7 @@ fn fate(fate: Fate) -> &'static str {
     }
 }
 
-pub(super) fn text(answer: &Answer<'_>) -> String {
+pub(super) fn text(answer: &SearchAnswer<'_>) -> String {
     let mut text = answer.headline();
     if let Some(first) = text.get(..1) {
         text = first.to_uppercase() + &text[1..];
@@ -200,7 +200,7 @@ pub(super) fn text(answer: &Answer<'_>) -> String {
 }
 
 /// What was run in each stage, and what two settings do together.
-fn stages(answer: &Answer<'_>) -> String {
+fn stages(answer: &SearchAnswer<'_>) -> String {
     let mut text = String::new();
     let mut stage = |what: String, extent: &Extent, file: &str| {
         let lost = match extent.lost {
@@ -260,7 +260,7 @@ fn stages(answer: &Answer<'_>) -> String {
     text
 }
 
-pub(super) fn json(answer: &Answer<'_>) -> Value {
+pub(super) fn json(answer: &SearchAnswer<'_>) -> Value {
     let change = |change: &Change| object!({ "change": change.value, "low": change.interval.map(|i| i.0), "high": change.interval.map(|i| i.1) });
     let settings: Vec<Value> = (0..answer.candidates.len())
         .map(|at| {

@@ -13,7 +13,7 @@ use pitot_lab::tune::{Bounds, WantedSetting, read_settings, search};
 use pitot_meter::{Nanos, Random, units};
 use pitot_results::{Failure, stderr};
 
-use super::answer::{Answer, json, text};
+use super::answer::{SearchAnswer, json, text};
 use super::candidates::{candidates, not_as_found};
 use super::experiment::{OnThisMachine, RUNS};
 use super::tolerance::tolerance;
@@ -121,7 +121,7 @@ impl Search {
         }
         let bounds = Bounds { within_s: within_s - begin.elapsed().as_secs_f64(), tolerance };
         let found = search(experiment.candidates.len(), bounds, &mut experiment);
-        let answer = Answer {
+        let answer = SearchAnswer {
             search: &found?,
             candidates: &experiment.candidates,
             left_out: &left_out,

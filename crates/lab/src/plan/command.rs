@@ -6,7 +6,7 @@ use super::definition::Plan;
 use super::expand::{Cell, CellServer};
 use super::foreign::Foreign;
 use super::server::{FileContent, Helper, PlanFile};
-use super::template::{Part, line_template};
+use super::template::{LinePiece, line_template};
 use super::value::{Settings, Value};
 use crate::written::{shell_line, shell_word};
 
@@ -263,9 +263,11 @@ fn file_line(file: &PlanFile, at: &Placement) -> String {
             let line = line_template(line)
                 .into_iter()
                 .map(|part| match part {
-                    Part::Text(text) => format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")),
-                    Part::Number(None) => "i".to_owned(),
-                    Part::Number(Some(n)) => format!("i % {n}"),
+                    LinePiece::Text(text) => {
+                        format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+                    }
+                    LinePiece::Number(None) => "i".to_owned(),
+                    LinePiece::Number(Some(n)) => format!("i % {n}"),
                 })
                 .collect::<Vec<_>>()
                 .join(" ");

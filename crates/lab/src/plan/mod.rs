@@ -53,5 +53,5 @@ pub use server::{External, FileContent, Helper, PlanFile, Program, Ready, Server
 pub use skip::{SkipKind, SkipRecord, shortened, skips_by_reason};
 pub use soak::SoakPlan;
 pub use source::PlanError;
-pub(crate) use template::{Part, line_template};
+pub(crate) use template::{LinePiece, line_template};
 pub use value::{Settings, Value};

@@ -1,6 +1,6 @@
 //! From a target to what a table `[servers.NAME]` of a plan would say.
 
-use pitot_target::{FILES, OnDemand, PAGES, Setting, Stop, TargetFile};
+use pitot_target::{FILES, OnDemand, PAGES, Stop, TargetFile, TargetSetting};
 
 use super::server::{External, FileContent, PlanFile, Program, Ready, ServerSpec, TargetUse};
 use super::skip::NoCell;
@@ -26,9 +26,9 @@ pub(super) fn server(name: &str, word: &TargetWord, settings: &Settings, catalog
         Stop::Signal(signal) => (signal.clone(), Vec::new()),
         Stop::Command(command) => ("TERM".to_owned(), all(command)),
     };
-    let with = |setting: &Setting| {
+    let with = |setting: &TargetSetting| {
         let default = settings.get(&setting.name).map_or_else(|| setting.default.clone(), spelled);
-        Setting { default, ..setting.clone() }
+        TargetSetting { default, ..setting.clone() }
     };
     let external = External {
         command: all(&target.command),

@@ -10,7 +10,7 @@ use crate::percent;
 
 /// The target of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target<'a> {
+pub enum RequestTarget<'a> {
     /// A resource, in origin-form or absolute-form.
     Resource {
         /// Its path.
@@ -35,10 +35,10 @@ pub struct Path<'a> {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn parse(target: &[u8]) -> Result<Target<'_>, &'static str> {
+pub fn parse(target: &[u8]) -> Result<RequestTarget<'_>, &'static str> {
     let relative = match target {
         [b'/', ..] => target,
-        b"*" => return Ok(Target::Server),
+        b"*" => return Ok(RequestTarget::Server),
         _ => after_authority(target)?,
     };
     let (mut seen, mut before, mut end) = (0, 0, relative.len());
@@ -60,7 +60,7 @@ pub fn parse(target: &[u8]) -> Result<Target<'_>, &'static str> {
         return Err("the target contains a fragment or bytes other than visible ASCII");
     }
     let path = Path { raw: if raw.is_empty() { b"/" } else { raw }, plain: seen == 0 };
-    Ok(Target::Resource { path, query })
+    Ok(RequestTarget::Resource { path, query })
 }
 
 /// Not allowed in a target.
@@ -269,8 +269,8 @@ mod tests {
 
     fn split(target: &str) -> Result<Option<Split<'_>>, &'static str> {
         Ok(match parse(target.as_bytes())? {
-            Target::Resource { path, query } => Some((path.raw, query)),
-            Target::Server => None,
+            RequestTarget::Resource { path, query } => Some((path.raw, query)),
+            RequestTarget::Server => None,
         })
     }
 
@@ -279,7 +279,7 @@ mod tests {
     }
 
     fn decode_with(dot_files: DotFiles, path: &[u8], out: &mut Vec<u8>) -> Result<Named, PathError> {
-        let Ok(Target::Resource { path, .. }) = parse(path) else { panic!("{path:?} is no target") };
+        let Ok(RequestTarget::Resource { path, .. }) = parse(path) else { panic!("{path:?} is no target") };
         let decoded = path.decode(dot_files, out);
         let mut slowly = Vec::new();
         assert_eq!(path.decode_components(dot_files, &mut slowly), decoded);
