@@ -5,10 +5,8 @@
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use pitot_lab::{
-    Catalog, HostLimits, ImpossiblePair, METRICS, ModelWord, OptionMeaning, OptionWord, Plan, ProgramWord, ProtocolWord,
-    TargetWord, expand,
-};
+use pitot_record::{METRICS};
+use pitot_plan::{Catalog, HostLimits, ImpossiblePair, ModelWord, OptionMeaning, OptionWord, Plan, ProgramWord, ProtocolWord, TargetWord, expand};
 use pitot_target::Registry;
 
 static CATALOG: LazyLock<Catalog> =

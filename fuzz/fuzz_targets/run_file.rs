@@ -11,11 +11,10 @@ use damage::{Input, damage};
 use libfuzzer_sys::fuzz_target;
 use pitot_fault::FaultRecord;
 use pitot_host::Fingerprint;
-use pitot_lab::runfile::{NewCell, NewRun, RunWriter};
-use pitot_lab::{
-    Factor, FactorLevel, HostRecord, Levels, Measure, Plan, Repetition, Resources, Run, RunState, Sample,
-    SkipKind, SkipRecord, Slice, TreeSample, Value, Verdict, VerdictKind,
-};
+use pitot_record::runfile::{NewCell, NewRun, RunWriter};
+use pitot_results::{VerdictKind};
+use pitot_record::{HostRecord, Repetition, Resources, Run, RunState, Sample, Slice, TreeSample, Verdict};
+use pitot_plan::{Factor, FactorLevel, Levels, Measure, Plan, SkipKind, SkipRecord, Value};
 use pitot_meter::{Histogram, Nanos};
 use pitot_report::{Format, compare, render, render_comparison};
 use pitot_results::load::LoadResult;

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use damage::{Input, damage};
 use libfuzzer_sys::fuzz_target;
-use pitot_lab::fault::Effect;
+use pitot_fault::Effect;
 use pitot_meter::{Histogram, Nanos};
 use pitot_report::{Format, Screen, soak};
 use pitot_results::visible;

@@ -11,8 +11,8 @@ mod page;
 use std::path::Path;
 use std::process::ExitCode;
 
-use pitot_host::check::{Facts, Judgement, TOPICS, Verdict};
-use pitot_host::{Machine, offer};
+use pitot_host::check::{Judgement, TOPICS, Use};
+use pitot_host::{Facts, Machine, offer};
 use pitot_lab::advise::{
     Case, Choice, Contender, LevelAnswer, Probe, Wanted, choose, entrants, excluded, known, may_be_advised,
     probes, topics, turns,
@@ -161,9 +161,8 @@ fn host_rules(case: &Case, facts: &Facts) -> (Vec<Judgement>, usize) {
         Some(_) => None,
         None => Some(case.service.host_use),
     };
-    let uses = [Some(case.service.host_use), case.files.map(|_| pitot_host::check::Use::Files)];
+    let uses = [Some(case.service.host_use), case.files.map(|_| Use::Files)];
     let matters = topics(case);
-    let is_wrong = |judgement: &Judgement| matches!(judgement.verdict, Verdict::Wrong { .. });
     let is_for = |judgement: &Judgement| {
         judgement.rule.uses.is_empty()
             || uses.iter().flatten().any(|wanted| judgement.rule.uses.contains(wanted))
@@ -177,6 +176,6 @@ fn host_rules(case: &Case, facts: &Facts) -> (Vec<Judgement>, usize) {
     let all = offer::judgements(&Machine::here(), facts, wanted);
     let (mut mattering, others): (Vec<Judgement>, Vec<Judgement>) =
         all.into_iter().filter(|j| j.verdict.mend().is_some() && is_for(j)).partition(of_topic);
-    mattering.sort_by_key(|judgement| !is_wrong(judgement));
-    (mattering, others.iter().filter(|judgement| is_wrong(judgement)).count())
+    mattering.sort_by_key(|judgement| !judgement.is_wrong());
+    (mattering, others.iter().filter(|judgement| judgement.is_wrong()).count())
 }

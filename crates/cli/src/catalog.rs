@@ -1,12 +1,12 @@
 //! The words that plans may use, taken from the registries and from the options of this command line.
 
 use clap::{Command, CommandFactory};
-use pitot_lab::metric::{METRICS, RENAMED};
-use pitot_lab::{
+use pitot_plan::{
     Catalog, ImpossibleOption, ImpossiblePair, ModelWord, OptionMeaning, OptionWord, ProgramWord,
     ProtocolWord,
 };
 use pitot_proto::{PROTOCOLS, TlsBegins, client};
+use pitot_record::metric::{METRICS, RENAMED};
 use pitot_results::Failure;
 use pitot_serve::{MECHANISMS, MODELS, Model, pairs};
 
@@ -245,24 +245,24 @@ mod tests {
             let option = options.iter().find(|o| o.name == *name).unwrap_or_else(|| panic!("{name}"));
             assert_ne!(option.meaning, OptionMeaning::default(), "{name}");
         }
-        let mail = &catalog.program("mail").unwrap().options;
-        assert!(mail.iter().any(|o| o.name == "duration" && o.meaning.reserved.is_some()));
+        let floor = &catalog.program("floor").unwrap().options;
+        assert!(floor.iter().any(|o| o.name == "json" && o.meaning.reserved.is_some()));
     }
 
     #[test]
     fn every_suite_is_a_sound_plan() {
         let catalog = catalog().unwrap();
-        for suite in pitot_lab::SUITES {
+        for suite in pitot_plan::SUITES {
             let plan = suite.plan(&catalog).unwrap_or_else(|e| panic!("{e}"));
             assert!(!plan.title.is_empty() && !plan.question.is_empty(), "{}", suite.name);
-            let (cells, _) = pitot_lab::expand(
+            let (cells, _) = pitot_plan::expand(
                 &plan,
                 &catalog,
-                &pitot_lab::HostLimits { descriptors: 20_000, missing: Vec::new() },
+                &pitot_plan::HostLimits { descriptors: 20_000, missing: Vec::new() },
             );
             assert!(!cells.is_empty(), "{}", suite.name);
         }
-        let quick = pitot_lab::suite("quick").unwrap().plan(&catalog).unwrap();
+        let quick = pitot_plan::suite("quick").unwrap().plan(&catalog).unwrap();
         assert!(quick.repetitions >= 6, "a median of fewer has no 95% interval");
     }
 
@@ -271,17 +271,17 @@ mod tests {
         let page = include_str!("../../../docs/plans.md");
         let example = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
         let catalog = catalog().unwrap();
-        let plan = pitot_lab::Plan::parse("plans.md", example, &catalog).unwrap_or_else(|e| panic!("{e}"));
-        let host = pitot_lab::HostLimits { descriptors: 20_000, missing: Vec::new() };
-        let (cells, skips) = pitot_lab::expand(&plan, &catalog, &host);
+        let plan = pitot_plan::Plan::parse("plans.md", example, &catalog).unwrap_or_else(|e| panic!("{e}"));
+        let host = pitot_plan::HostLimits { descriptors: 20_000, missing: Vec::new() };
+        let (cells, skips) = pitot_plan::expand(&plan, &catalog, &host);
         assert_eq!(cells.len() + skips.len(), 8);
         assert!(skips.iter().any(|s| s.reason == "a second loop is for many connections"), "{skips:?}");
         assert_eq!(cells[0].files.iter().filter(|f| f.path.starts_with("html/")).count(), 16);
-        let schema = pitot_lab::plan_schema(&catalog);
+        let schema = pitot_plan::plan_schema(&catalog);
         for key in schema["properties"].as_object().unwrap().keys() {
             assert!(page.contains(&format!("`{key}`")), "{key}");
         }
-        for verdict in pitot_lab::VerdictKind::ALL.map(pitot_lab::VerdictKind::name) {
+        for verdict in pitot_results::VerdictKind::ALL.map(pitot_results::VerdictKind::name) {
             assert!(page.contains(&format!("| `{verdict}` |")), "{verdict}");
         }
     }
@@ -332,7 +332,7 @@ mod tests {
     }
 
     fn is_accepted(text: &str) -> bool {
-        let schema = pitot_lab::plan_schema(&catalog().unwrap());
+        let schema = pitot_plan::plan_schema(&catalog().unwrap());
         follows(&schema, &toml::from_str(text).unwrap(), &schema)
     }
 
@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     fn the_schema_accepts_every_suite() {
-        for suite in pitot_lab::SUITES {
+        for suite in pitot_plan::SUITES {
             assert!(is_accepted(suite.text), "{}", suite.name);
         }
     }

@@ -8,7 +8,7 @@ mod server;
 mod text;
 mod tls;
 
-use pitot_lab::{Catalog, Plan};
+use pitot_plan::{Catalog, Plan};
 use pitot_results::Failure;
 
 pub(crate) use options::{Comparison, Folder};
@@ -154,7 +154,7 @@ mod tests {
         for of in [of.clone(), Comparison { duration: Some("1s".into()), ..of }] {
             let plan = plan(&of);
             assert_eq!((plan.warmup_s, plan.ready_timeout_s), (3.0, 30.0));
-            assert_eq!(plan.replies, pitot_lab::Replies::MayDiffer);
+            assert_eq!(plan.replies, pitot_plan::Replies::MayDiffer);
             assert!(text(&of).contains("expect-status = \"2xx\""), "{}", text(&of));
         }
     }
@@ -170,15 +170,15 @@ mod tests {
             ..comparison(&["./go {address}", "nginx", "loop+epoll-et", "old='/opt/my app' -p {port}"])
         };
         let plan = plan(&of);
-        let host = pitot_lab::HostLimits { descriptors: 20_000, missing: Vec::new() };
-        let (cells, skips) = pitot_lab::expand(&plan, &catalog(), &host);
+        let host = pitot_plan::HostLimits { descriptors: 20_000, missing: Vec::new() };
+        let (cells, skips) = pitot_plan::expand(&plan, &catalog(), &host);
         assert!(skips.is_empty(), "{skips:?}");
         let labels: Vec<String> = cells.iter().map(|cell| cell.label()).collect();
         let servers = ["go", "nginx", "loop+epoll-et", "old"];
         let wanted: Vec<String> =
             servers.iter().flat_map(|s| [format!("{s}, 16"), format!("{s}, 256")]).collect();
         assert_eq!(labels, wanted);
-        let at = pitot_lab::Placement {
+        let at = pitot_plan::Placement {
             pitot: "pitot".into(),
             address: "127.0.0.1:1".into(),
             dir: "/d".into(),
@@ -231,8 +231,8 @@ mod tests {
             ("true", "off")
         );
         assert_eq!(plan.server.get("tls").unwrap().to_string(), "{dir}/cert.pem");
-        let host = pitot_lab::HostLimits { descriptors: 20_000, missing: Vec::new() };
-        let (cells, _) = pitot_lab::expand(&plan, &catalog(), &host);
+        let host = pitot_plan::HostLimits { descriptors: 20_000, missing: Vec::new() };
+        let (cells, _) = pitot_plan::expand(&plan, &catalog(), &host);
         let nginx = cells.iter().find(|cell| cell.label() == "nginx").unwrap();
         assert!(format!("{:?}", nginx.files).contains("ssl_certificate cert.pem"), "{nginx:?}");
         assert!(text.contains("\"html/a.html\" = ") && text.contains("BEGIN PRIVATE KEY"), "{text}");

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use pitot_lab::nearest;
+use pitot_plan::nearest;
 use pitot_results::{Failure, stderr};
 
 /// Prints a failure to standard error, what is wrong and how to mend it on a line each, and gives the exit code.

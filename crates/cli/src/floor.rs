@@ -209,9 +209,9 @@ fn result(plan: &Measurement, figures: &[Figure], threads: Option<Crowd>, starte
 
 /// The median over rounds and its exact interval by order statistics.
 fn figure(rounds: &[f64]) -> FloorFigure {
-    let interval = pitot_lab::statistics::order_statistic_interval(rounds, 0.95);
+    let interval = pitot_stats::order_statistic_interval(rounds, 0.95);
     FloorFigure {
-        median: pitot_lab::statistics::median(rounds).unwrap_or_default(),
+        median: pitot_stats::median(rounds).unwrap_or_default(),
         low: interval.map(|interval| interval.low),
         high: interval.map(|interval| interval.high),
     }

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use pitot_host::{Fact, Fingerprint, HostChange};
-use pitot_lab::Run;
+use pitot_record::Run;
 use pitot_results::Failure;
 use serde_json::{Value, json};
 

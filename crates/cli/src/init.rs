@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use pitot_lab::Plan;
+use pitot_plan::Plan;
 use pitot_results::Failure;
 
 use crate::catalog::catalog;
@@ -86,8 +86,8 @@ const SCHEMA: &str = "#:schema ./plan-schema.json";
 
 /// The plan of a suite, changed, as one who reads it first would write it.
 fn suite_text(name: &str, changes: &[String]) -> Result<String, Failure> {
-    if pitot_lab::suite(name).is_none() {
-        let near = hint(name, pitot_lab::SUITES.iter().map(|suite| suite.name));
+    if pitot_plan::suite(name).is_none() {
+        let near = hint(name, pitot_plan::SUITES.iter().map(|suite| suite.name));
         return Err(Failure::misuse(
             format!("unknown suite `{name}`{near}"),
             "`pitot list suites` names them; a plan of your own is copied with cp",

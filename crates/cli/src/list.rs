@@ -7,10 +7,11 @@ use pitot_disk::{ENGINES, EngineOptions};
 use pitot_host::check::Rule;
 use pitot_host::profile::PROFILES;
 use pitot_host::setting::SETTINGS;
-use pitot_lab::{Better, METRICS, Metric, Plan, SUITES};
 use pitot_load::{PACES, WORKLOADS};
+use pitot_plan::{Plan, SUITES};
 use pitot_proto::PROTOCOLS;
 use pitot_proto::client::CLIENTS;
+use pitot_record::{Better, METRICS, Metric};
 use pitot_report::chart::CHARTS;
 use pitot_results::Failure;
 use pitot_serve::{MECHANISMS, MODELS, Pair, pairs};
@@ -90,7 +91,7 @@ impl List {
         let Some(what) = self.what else { return self.print(lists()) };
         let rows = match what {
             What::PlanSchema => {
-                print(&format!("{:#}\n", pitot_lab::plan_schema(&crate::catalog::catalog()?)))?;
+                print(&format!("{:#}\n", pitot_plan::plan_schema(&crate::catalog::catalog()?)))?;
                 return Ok(ExitCode::SUCCESS);
             }
             What::Paces => PACES.iter().map(|p| named(p.name, p.summary, p.doc)).collect(),
@@ -206,7 +207,7 @@ fn protocols() -> Vec<Row> {
 
 fn suites() -> Result<Vec<Row>, Failure> {
     let catalog = crate::catalog::catalog()?;
-    let row = |suite: &pitot_lab::Suite| {
+    let row = |suite: &pitot_plan::Suite| {
         let plan = Plan::parse(suite.name, suite.text, &catalog)
             .map_err(|e| Failure::run(e.to_string(), "please report this: it is a built-in plan"))?;
         Ok(Row {

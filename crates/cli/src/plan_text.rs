@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use pitot_lab::{Catalog, Plan, SUITES, suite, with_change};
+use pitot_plan::{Catalog, Plan, SUITES, suite, with_change};
 use pitot_results::Failure;
 
 use crate::failure::hint;

@@ -2,8 +2,10 @@
 
 use std::io::{self, IsTerminal};
 
-use pitot_lab::{Event, Repetition, Step, VerdictKind, metric};
+use pitot_lab::{Event, Step};
 use pitot_meter::units::span;
+use pitot_record::{Repetition, metric};
+use pitot_results::VerdictKind;
 use pitot_results::secrets::mask_option;
 use pitot_results::{Drawn, stderr};
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use pitot_lab::Run;
+use pitot_record::Run;
 use pitot_report::{Format, draw, render};
 use pitot_results::Failure;
 use pitot_soak::{Soak, is_soak};

@@ -19,13 +19,13 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use pitot_lab::database::check_owner;
-use pitot_lab::{
-    Catalog, Outcome, Place, Run as RunFile, RunState, SelfCheck, VerdictKind, Where, shortened,
-    skips_by_reason,
-};
+use pitot_lab::{Outcome, Place, SelfCheck, Where};
 use pitot_meter::units::counted;
+use pitot_plan::{Catalog, shortened, skips_by_reason};
+use pitot_record::database::check_owner;
+use pitot_record::{Run as RunFile, RunState};
 use pitot_results::Failure;
+use pitot_results::VerdictKind;
 
 use crate::catalog::catalog;
 use crate::comparison::{self, Folder};
@@ -210,12 +210,12 @@ impl Run {
         for (reason, cells) in skips_by_reason(&prepared.skips) {
             let _ = writeln!(text, "# skipped: {}: {reason}", shortened(&cells));
         }
-        for finding in &prepared.needs {
-            let state = if finding.is_unmet() { "NOT MET" } else { "met" };
-            let _ = writeln!(text, "# needs, {state}: {}", finding.sentence());
-            let _ = writeln!(text, "#   {} ({})", finding.rule.why, finding.rule.source);
-            if finding.is_unmet() {
-                let _ = writeln!(text, "#   to mend it: {}", finding.mend);
+        for need in &prepared.needs {
+            let state = if need.is_wrong() { "NOT MET" } else { "met" };
+            let _ = writeln!(text, "# needs, {state}: {}", need.sentence());
+            let _ = writeln!(text, "#   {} ({})", need.rule.why, need.rule.source);
+            if let Some(mend) = need.verdict.mend() {
+                let _ = writeln!(text, "#   to mend it: {}", mend.by_hand);
             }
         }
         text.push_str(&faults::shown(&prepared.plan));
@@ -258,7 +258,7 @@ impl Run {
 }
 
 /// The failure of a run of which some cells failed: whatever the others show, the question of the plan is not answered.
-fn failed_cells(run: &pitot_lab::Run) -> Option<Failure> {
+fn failed_cells(run: &pitot_record::Run) -> Option<Failure> {
     let failed: Vec<String> =
         run.cells.iter().filter(|c| c.verdict().kind == VerdictKind::Failed).map(|c| c.label()).collect();
     let (count, total) = (failed.len(), run.cells.len());

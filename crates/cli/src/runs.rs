@@ -5,10 +5,9 @@ use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use pitot_lab::{
-    Caller, Event, Guardian, OtherRun, Outcome, Place, Prepared, Request, Run, RunLock, RunState, Work,
-};
+use pitot_lab::{Caller, Event, Guardian, OtherRun, Outcome, Place, Prepared, Request, RunLock, Work};
 use pitot_meter::units::span;
+use pitot_record::{Run, RunState};
 use pitot_results::{Failure, stderr};
 use pitot_sys::signal::{Signal, SignalFd};
 use pitot_sys::user::User;

@@ -13,8 +13,8 @@ use std::process::ExitCode;
 
 use pitot_host::{CpuSplit, Fingerprint, split_cpus};
 use pitot_lab::Ground;
-use pitot_lab::database::check_owner;
 use pitot_meter::{Nanos, units};
+use pitot_record::database::check_owner;
 use pitot_results::Failure;
 use pitot_results::secrets::mask;
 use pitot_soak::record::{Info, State};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Once;
 
-use pitot_lab::TargetWord;
+use pitot_plan::TargetWord;
 use pitot_results::{Failure, stderr};
 use pitot_target::{Installation, Known, Missing, Places, Registry, Target};
 

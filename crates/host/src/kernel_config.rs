@@ -5,25 +5,27 @@ use std::io::Read;
 
 use flate2::read::GzDecoder;
 
+use crate::machine::Machine;
+
 /// Options that decide what the CPU time of a process means: with the first, a guest takes steal time out of it; with the
 /// second, the time of interrupts.
 const OPTIONS: [&str; 2] = ["PARAVIRT_TIME_ACCOUNTING", "IRQ_TIME_ACCOUNTING"];
 
 /// Each of the options with `yes`, `no`, or `unknown` where this user cannot read how the kernel was configured.
-pub(crate) fn cpu_time_options() -> [(&'static str, &'static str); 2] {
-    let config = config();
+pub(crate) fn cpu_time_options(machine: &Machine) -> [(&'static str, &'static str); 2] {
+    let config = config(machine);
     OPTIONS.map(|option| (option, value(config.as_deref(), option)))
 }
 
 /// Whether the kernel has what an option builds, in itself or as this module, which it loads when it is asked for. `None`
 /// where this user cannot read how the kernel was configured.
-pub(crate) fn has(option: &str, module: &str) -> Option<bool> {
-    let config = config()?;
-    if value(Some(&config), option) == "yes" || fs::exists(format!("/sys/module/{module}")).unwrap_or(false) {
+pub(crate) fn has(machine: &Machine, option: &str, module: &str) -> Option<bool> {
+    let config = config(machine)?;
+    if value(Some(&config), option) == "yes" || machine.path(&format!("/sys/module/{module}")).exists() {
         return Some(true);
     }
-    let release = crate::files::read("/proc/sys/kernel/osrelease")?;
-    let modules = fs::read_to_string(format!("/lib/modules/{release}/modules.dep")).unwrap_or_default();
+    let release = machine.read("/proc/sys/kernel/osrelease")?;
+    let modules = machine.read(&format!("/lib/modules/{release}/modules.dep")).unwrap_or_default();
     let is_it = |line: &str| {
         let path = line.split(':').next().unwrap_or_default();
         let file = path.rsplit('/').next().unwrap_or_default();
@@ -33,15 +35,15 @@ pub(crate) fn has(option: &str, module: &str) -> Option<bool> {
 }
 
 /// The configuration of the running kernel, from wherever a distribution leaves it.
-fn config() -> Option<String> {
-    if let Ok(packed) = fs::read("/proc/config.gz")
+fn config(machine: &Machine) -> Option<String> {
+    if let Ok(packed) = fs::read(machine.path("/proc/config.gz"))
         && let Some(text) = unpacked(&packed)
     {
         return Some(text);
     }
-    let release = crate::files::read("/proc/sys/kernel/osrelease")?;
+    let release = machine.read("/proc/sys/kernel/osrelease")?;
     let candidates = [format!("/boot/config-{release}"), format!("/lib/modules/{release}/config")];
-    candidates.iter().find_map(|path| fs::read_to_string(path).ok())
+    candidates.iter().find_map(|path| machine.read(path))
 }
 
 fn unpacked(packed: &[u8]) -> Option<String> {

@@ -4,26 +4,23 @@
 #![forbid(unsafe_code)]
 
 pub mod check;
-mod collect;
 mod cpu_list;
 mod cpus;
-pub mod demand;
+mod facts;
 mod files;
 mod fingerprint;
 pub mod journal;
 mod kernel_config;
 mod machine;
-mod network;
 pub mod offer;
 pub mod profile;
 pub mod setting;
 mod side_by_side;
-mod sysctl;
 mod throttle;
 
-pub use collect::memory_total_bytes;
 pub use cpu_list::parse_cpu_list;
 pub use cpus::{ALL_CPUS, CpuSplit, split_cpus};
+pub use facts::{Demand, Facts, memory_total_bytes};
 pub use fingerprint::{Fact, Fingerprint, HostChange};
 pub use machine::Machine;
 pub use side_by_side::{Difference, digest, side_by_side};

@@ -21,11 +21,6 @@ impl Machine {
         Machine { root: root.to_owned() }
     }
 
-    /// Whether it is the machine that this runs on.
-    pub(crate) fn is_here(&self) -> bool {
-        self.root == Path::new("/")
-    }
-
     /// The place of a file, which is named from the root.
     pub fn path(&self, file: &str) -> PathBuf {
         self.root.join(file.trim_start_matches('/'))

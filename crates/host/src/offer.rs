@@ -2,7 +2,8 @@
 
 use pitot_results::Failure;
 
-use crate::check::{Facts, Judgement, Mend, Rule, Use, check};
+use crate::check::{Judgement, Mend, Rule, Use, check};
+use crate::facts::Facts;
 use crate::journal::{Wanted, check_for_root};
 use crate::machine::Machine;
 use crate::setting;

@@ -13,13 +13,13 @@ pub fn throttle_count(cpus: &[usize]) -> u64 {
             number(format!("/sys/devices/system/cpu/cpu{cpu}/thermal_throttle/core_throttle_count"))
         })
         .sum();
-    heat + cgroup_dir().map_or(0, |dir| throttled_periods(Path::new(&dir)))
+    let group = fs::read_to_string("/proc/self/cgroup").ok().and_then(|text| group_dir(&text));
+    heat + group.map_or(0, |dir| throttled_periods(Path::new(&dir)))
 }
 
-/// The directory of this process's control group (version 2).
-pub(crate) fn cgroup_dir() -> Option<String> {
-    let text = fs::read_to_string("/proc/self/cgroup").ok()?;
-    let path = text.lines().find_map(|l| l.strip_prefix("0::"))?;
+/// The directory of a process's control group (version 2), by its /proc/self/cgroup.
+pub(crate) fn group_dir(memberships: &str) -> Option<String> {
+    let path = memberships.lines().find_map(|l| l.strip_prefix("0::"))?;
     Some(format!("/sys/fs/cgroup{path}"))
 }
 

@@ -1,7 +1,8 @@
 //! Whether the lab finds the differences that exist and no others: A/A comparisons and power, judged as in any run.
 
-use crate::statistics::judge;
-use crate::{CellRecord, Levels, REPLICATE_FACTOR, Run, metric};
+use pitot_plan::{Levels, REPLICATE_FACTOR};
+use pitot_record::{CellRecord, Run, metric};
+use pitot_stats::judge;
 
 /// A/A comparisons that may declare a difference, of forty: one of twenty is what 95% certainty allows.
 const FALSE_ALARM_SHARE_MAX: f64 = 2.0 / 40.0;
@@ -66,10 +67,10 @@ impl SelfCheck {
     /// The CPU time that a reply of the plain server took in a run, nanoseconds: the base of the 5%.
     pub fn plain_cpu_ns(run: &Run) -> Option<f64> {
         let cost = metric::find("cpu-per-request")?;
-        let plain = Levels(vec![(crate::SERVER_FACTOR.to_owned(), vec!["plain".to_owned()])]);
+        let plain = Levels(vec![(pitot_plan::SERVER_FACTOR.to_owned(), vec!["plain".to_owned()])]);
         let cells = run.cells.iter().filter(|c| plain.matches(&c.factors));
         let figures: Vec<f64> = cells.flat_map(|c| c.figures(cost)).map(|(_, ns)| ns).collect();
-        crate::statistics::median(&figures)
+        pitot_stats::median(&figures)
     }
 
     /// True if the lab passes.
@@ -81,7 +82,7 @@ impl SelfCheck {
 
 /// The level of the factor `server`.
 fn server_of(cell: &CellRecord) -> &str {
-    cell.level(crate::SERVER_FACTOR).map_or("", |level| &level.level)
+    cell.level(pitot_plan::SERVER_FACTOR).map_or("", |level| &level.level)
 }
 
 impl std::fmt::Display for SelfCheck {
@@ -96,7 +97,7 @@ impl std::fmt::Display for SelfCheck {
             )?;
         }
         if self.slowed > 0 {
-            let slower = (crate::statistics::median(&self.slowed_ratios).unwrap_or(1.0) - 1.0) * 100.0;
+            let slower = (pitot_stats::median(&self.slowed_ratios).unwrap_or(1.0) - 1.0) * 100.0;
             writeln!(
                 f,
                 "power: {} of {} comparisons find the server that is slower by {slower:.1}% (at least {} must)",

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use pitot_lab::statistics::median;
-use pitot_lab::{CellRecord, Repetition, Unit};
+use pitot_record::{CellRecord, Repetition, Unit};
 use pitot_results::Latency;
+use pitot_stats::median;
 use serde_json::Value;
 
 use crate::number::{count, figure, plain};
@@ -107,7 +107,7 @@ fn database_share(cell: &CellRecord, step: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pitot_lab::Measure;
+    use pitot_plan::Measure;
     use pitot_results::load::{LoadResult, SessionResult, StepResult};
 
     #[test]

@@ -1,8 +1,9 @@
 //! How much was measured, in words: generations of slices, or repetitions of fresh runs.
 
 use crate::text::s;
-use pitot_lab::statistics::median;
-use pitot_lab::{CellRecord, Measure, Run, RunState};
+use pitot_plan::Measure;
+use pitot_record::{CellRecord, Run, RunState};
+use pitot_stats::median;
 
 /// The number of generations that sliced cells have, or are to have.
 pub(crate) fn generations(run: &Run) -> usize {

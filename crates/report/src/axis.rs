@@ -187,7 +187,7 @@ mod tests {
     }
 
     fn show(value: f64) -> String {
-        crate::number::figure(value, pitot_lab::Unit::PerSecond)
+        crate::number::figure(value, pitot_record::Unit::PerSecond)
     }
 
     #[test]

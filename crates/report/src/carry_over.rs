@@ -2,8 +2,9 @@
 
 use crate::analysis::Analysis;
 use crate::number::percent;
-use pitot_lab::statistics::{Decision, Samples, judge};
-use pitot_lab::{CellRecord, Measure};
+use pitot_plan::Measure;
+use pitot_record::CellRecord;
+use pitot_stats::{Decision, Samples, judge};
 
 /// Carry-over below this does not matter, whatever the plan tolerates: the order cancels most of it.
 const CARRY_OVER_MIN: f64 = 0.05;

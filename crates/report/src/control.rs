@@ -4,9 +4,10 @@ use crate::analysis::Analysis;
 use crate::number::percent;
 use crate::phrase::ratio;
 use crate::text::sentence;
-use pitot_lab::metric::named;
-use pitot_lab::statistics::{Comparison, Decision, judge_control};
-use pitot_lab::{CellRecord, Measure, Metric, Run};
+use pitot_plan::Measure;
+use pitot_record::metric::named;
+use pitot_record::{CellRecord, Metric, Run};
+use pitot_stats::{Comparison, Decision, judge_control};
 use std::fmt::Write as _;
 
 const CPU: &Metric = named("cpu-per-request");

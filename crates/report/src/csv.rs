@@ -3,8 +3,8 @@
 use crate::amount::unit;
 use crate::analysis::{Analysis, Cell};
 use crate::phrase::decision;
-use pitot_lab::statistics::{Comparison, Estimate};
-use pitot_lab::{METRICS, Metric};
+use pitot_record::{METRICS, Metric};
+use pitot_stats::{Comparison, Estimate};
 use std::fmt::Write as _;
 
 /// The figures of a run. The first columns are the run's factors, then:

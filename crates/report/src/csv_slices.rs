@@ -1,7 +1,7 @@
 //! Every slice as CSV (RFC 4180), for who wants to compute with them.
 
 use crate::csv::record;
-use pitot_lab::{CellRecord, Run, Slice};
+use pitot_record::{CellRecord, Run, Slice};
 
 /// The columns behind the factors. Times are in nanoseconds, `began_unix_ns` since 1970; an unknown value is empty.
 /// `predecessor` is the cell whose slice came before, by its levels; `control` is 1 for the twin of a baseline.

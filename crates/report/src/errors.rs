@@ -1,6 +1,6 @@
 //! What went wrong with requests, by cell and kind.
 
-use pitot_lab::{CellRecord, Run, Unit};
+use pitot_record::{CellRecord, Run, Unit};
 
 use crate::number::{count, figure};
 

@@ -1,8 +1,8 @@
 //! What was done to the servers while they were under load, and what the clients saw of it.
 
-use pitot_lab::fault::{Effect, FaultRecord, Service, service_around};
-use pitot_lab::statistics::median;
-use pitot_lab::{CellRecord, Repetition, Run, Sample};
+use pitot_fault::{Effect, FaultRecord, Service, service_around};
+use pitot_record::{CellRecord, Repetition, Run, Sample};
+use pitot_stats::median;
 
 use crate::number::{count, span};
 

@@ -1,6 +1,6 @@
 //! Servers beside the floor of their requests.
 
-use pitot_lab::metric::{Metric, named};
+use pitot_record::metric::{Metric, named};
 use pitot_results::floor::FloorTimes;
 
 use crate::analysis::{Analysis, Cell};

@@ -7,7 +7,7 @@ use crate::analysis::Analysis;
 use crate::findings::answer;
 use crate::text::unmarked;
 use crate::trust::trust;
-use pitot_lab::VerdictKind;
+use pitot_results::VerdictKind;
 use std::fmt::Write as _;
 
 /// The kinds of annotations.

@@ -1,7 +1,7 @@
 //! The hosts of a run, side by side.
 
 use pitot_host::{HostChange, side_by_side};
-use pitot_lab::HostRecord;
+use pitot_record::HostRecord;
 
 /// A table: what each host does, its clock where that was measured, and the facts in which hosts differ. The first field of a row
 /// is its name.

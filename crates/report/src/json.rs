@@ -11,8 +11,8 @@ use crate::floor::times;
 use crate::published::published;
 use crate::text::unmarked;
 use crate::trust::{Grade, trust};
-use pitot_lab::fault::Effect;
-use pitot_lab::{CellRecord, HostRecord, METRICS};
+use pitot_fault::Effect;
+use pitot_record::{CellRecord, HostRecord, METRICS};
 use serde_json::{Map, Value, json};
 
 /// The report of a run. Fields may be added; these keep their meaning.

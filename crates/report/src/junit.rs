@@ -3,7 +3,7 @@
 use crate::analysis::Analysis;
 use crate::escape::escape;
 use crate::text::unmarked;
-use pitot_lab::VerdictKind;
+use pitot_results::VerdictKind;
 use std::fmt::Write as _;
 
 /// A group of test cases.

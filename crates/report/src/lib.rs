@@ -2,7 +2,7 @@
 //!
 //! [`Analysis`] computes everything that a report says, once; [`render`] arranges it for a terminal, as one HTML
 //! file, as Markdown, CSV or JSON, or for continuous integration. [`chart::CHARTS`] lists the charts. What is said of a metric comes from its entry in
-//! [`pitot_lab::METRICS`].
+//! [`pitot_record::METRICS`].
 #![forbid(unsafe_code)]
 
 mod actions;
@@ -54,7 +54,7 @@ pub use terminal::Screen;
 pub use tried::{Effect, Tried, tried};
 pub use trust::{Grade, Trust, trust};
 
-use pitot_lab::Run;
+use pitot_record::Run;
 use pitot_results::{Drawn, visible};
 
 /// The report of a run in lines of a screen. What others worded is made visible in it, and no code but those of a screen that

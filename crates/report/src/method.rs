@@ -5,8 +5,8 @@ use crate::analysis::{Analysis, factor_title};
 use crate::number::{percent, span};
 use crate::text::s;
 use pitot_host::Fingerprint;
-use pitot_lab::statistics::{MEDIAN_REPETITIONS_MIN, Statistic, generations_needed, repetitions_needed};
-use pitot_lab::{Measure, Order};
+use pitot_plan::{Measure, Order};
+use pitot_stats::{MEDIAN_REPETITIONS_MIN, Statistic, generations_needed, repetitions_needed};
 
 /// The facts at the head of a report: what, where, when.
 pub(crate) fn facts(a: &Analysis<'_>) -> Vec<(&'static str, String)> {

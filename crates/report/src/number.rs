@@ -1,10 +1,10 @@
 //! Figures as people read them: three significant digits, one unit for a figure and its interval.
 
-use pitot_lab::statistics::Estimate;
-use pitot_lab::{Metric, Unit};
 use pitot_meter::units;
 /// A count as people read it: `12,345`.
 pub(crate) use pitot_meter::units::grouped as count;
+use pitot_record::{Metric, Unit};
+use pitot_stats::Estimate;
 
 /// A divisor and its unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -144,7 +144,7 @@ pub(crate) fn span(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pitot_lab::metric::named;
+    use pitot_record::metric::named;
 
     #[test]
     fn memory_that_is_too_small_to_be_measured_is_not_called_nothing() {

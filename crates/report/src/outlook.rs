@@ -4,8 +4,9 @@ use crate::amount::{generation_s, generations};
 use crate::analysis::{Analysis, Cell, Standing, parts, within_run};
 use crate::number::{percent, span};
 use crate::text::s;
-use pitot_lab::statistics::{Decision, more_generations};
-use pitot_lab::{CellRecord, Measure, RunState};
+use pitot_plan::Measure;
+use pitot_record::{CellRecord, RunState};
+use pitot_stats::{Decision, more_generations};
 
 /// The differences of which a report speaks.
 const DIFFERENCES: [f64; 5] = [0.05, 0.10, 0.20, 0.50, 1.0];

@@ -2,9 +2,9 @@
 
 use crate::number;
 use crate::text::s;
-use pitot_lab::metric::{Quantity, Words};
-use pitot_lab::statistics::{Comparison, Decision};
-use pitot_lab::{Better, Metric};
+use pitot_record::metric::{Quantity, Words};
+use pitot_record::{Better, Metric};
+use pitot_stats::{Comparison, Decision};
 
 /// Ratios between these are written as a difference in percent, others as a multiple.
 const DIFFERENCE_RATIOS: std::ops::Range<f64> = 0.67..1.5;
@@ -193,8 +193,8 @@ pub(crate) fn decision(c: &Comparison, metric: &Metric, unit: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pitot_lab::metric::named;
-    use pitot_lab::statistics::{Samples, judge};
+    use pitot_record::metric::named;
+    use pitot_stats::{Samples, judge};
 
     const THROUGHPUT: &Metric = named("throughput");
     const CPU: &Metric = named("cpu-per-request");

@@ -2,8 +2,9 @@
 
 use crate::analysis::{Analysis, Cell, levels_words};
 use crate::text::capital;
-use pitot_lab::metric::recorded;
-use pitot_lab::{CellRecord, Metric, Published, PublishedValue, Unit};
+use pitot_plan::{Published, PublishedValue};
+use pitot_record::metric::recorded;
+use pitot_record::{CellRecord, Metric, Unit};
 
 /// The figures of one publication in one metric.
 #[derive(Debug)]

@@ -5,9 +5,10 @@ use crate::analysis::{Analysis, Cell, Standing};
 use crate::method::coverage;
 use crate::number::{figure_of, percent, spread};
 use crate::phrase::{Tone, ratio, tone};
-use pitot_lab::metric;
-use pitot_lab::statistics::{Comparison, Decision, MEDIAN_REPETITIONS_MIN};
-use pitot_lab::{METRICS, Metric, VerdictKind};
+use pitot_record::metric;
+use pitot_record::{METRICS, Metric};
+use pitot_results::VerdictKind;
+use pitot_stats::{Comparison, Decision, MEDIAN_REPETITIONS_MIN};
 
 /// The results, cell by cell.
 #[derive(Clone, Debug)]

@@ -1,7 +1,8 @@
 //! Settings of the host that a run has tried: whether they help, in a sentence for each cell.
 
-use pitot_lab::statistics::{Comparison, Decision, more_generations};
-use pitot_lab::{AS_FOUND, Better, Run, SETTINGS_FACTOR};
+use pitot_plan::{AS_FOUND, SETTINGS_FACTOR};
+use pitot_record::{Better, Run};
+use pitot_stats::{Comparison, Decision, more_generations};
 
 use crate::amount::{generation_s, generations, unit_of_pair};
 use crate::analysis::{Analysis, Cell, within_run};
@@ -155,7 +156,7 @@ fn seconds_for(a: &Analysis<'_>, cell: &Cell<'_>, difference: f64) -> Option<f64
 
 #[cfg(test)]
 mod tests {
-    use pitot_lab::statistics::{Interval, Samples, judge};
+    use pitot_stats::{Interval, Samples, judge};
 
     use super::*;
 

@@ -9,8 +9,10 @@ use crate::number::{figure, percent};
 use crate::outlook::outlook;
 use crate::phrase::ratio;
 use crate::text::{list, s, sentence};
-use pitot_lab::statistics::{Comparison, Decision, MEDIAN_REPETITIONS_MIN, STEADY_MAX};
-use pitot_lab::{Measure, RunState, VerdictKind};
+use pitot_plan::Measure;
+use pitot_record::RunState;
+use pitot_results::VerdictKind;
+use pitot_stats::{Comparison, Decision, MEDIAN_REPETITIONS_MIN, STEADY_MAX};
 
 /// Whether the measurement can be trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! Warm-ups that lasted until a server's rate had settled.
 
-use pitot_lab::{CellRecord, Run, SERVER_FACTOR};
+use pitot_plan::SERVER_FACTOR;
+use pitot_record::{CellRecord, Run};
 
 use crate::number::span;
 

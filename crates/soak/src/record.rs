@@ -1,7 +1,7 @@
 //! What a soak is, as plain data.
 
+use pitot_fault::Effect;
 use pitot_host::Fingerprint;
-use pitot_lab::fault::Effect;
 use pitot_results::receipts::Kept;
 use serde::{Deserialize, Serialize};
 

@@ -5,10 +5,12 @@ use std::time::Instant;
 
 use pitot_host::split_cpus;
 use pitot_lab::advise::{Case, Contender, Wanted, plan_text};
-use pitot_lab::statistics::generations_needed;
-use pitot_lab::{Catalog, Guardian, Plan, Prepared, Run, Where, prepare};
+use pitot_lab::{Guardian, Prepared, Where, prepare};
 use pitot_meter::Nanos;
+use pitot_plan::{Catalog, Plan};
+use pitot_record::Run;
 use pitot_results::Failure;
+use pitot_stats::generations_needed;
 
 use super::files::FileStore;
 use crate::catalog::catalog;

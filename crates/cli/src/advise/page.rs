@@ -332,8 +332,7 @@ fn shown(turn: &Turn, turns: &Turns, main: &LevelAnswer) -> String {
 }
 
 fn host(page: &mut Page, advice: &Advice<'_>) {
-    let is_wrong = |judgement: &&Judgement| matches!(judgement.verdict, Verdict::Wrong { .. });
-    if !advice.host.iter().any(|judgement| is_wrong(&judgement)) {
+    if !advice.host.iter().any(Judgement::is_wrong) {
         page.line("  ", "None of those that matter for this load stands in the way on this machine.");
     }
     for judgement in advice.host.iter().take(RULES_MAX) {

@@ -1,6 +1,6 @@
 //! What an option `--server` means.
 
-use pitot_lab::{Catalog, nearest};
+use pitot_plan::{Catalog, nearest};
 use pitot_results::Failure;
 use pitot_target::Target;
 

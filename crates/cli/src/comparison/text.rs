@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use pitot_lab::{Catalog, METRICS, toml_key, toml_string};
+use pitot_plan::{Catalog, toml_key, toml_string};
+use pitot_record::METRICS;
 use pitot_results::Failure;
 use pitot_target::PAGES;
 
@@ -166,7 +167,7 @@ fn is_tls(url: &str) -> bool {
 /// What the servers of Pitot must speak to be asked for `url`.
 fn protocol(url: &str, servers: &[Server], catalog: &Catalog) -> Result<String, Failure> {
     let scheme = url.split("://").next().unwrap_or_default();
-    let of_scheme = |p: &&pitot_lab::ProtocolWord| p.load_url.split("://").next() == Some(scheme);
+    let of_scheme = |p: &&pitot_plan::ProtocolWord| p.load_url.split("://").next() == Some(scheme);
     if let Some(protocol) = catalog.protocols.iter().find(of_scheme) {
         return Ok(protocol.name.clone());
     }

@@ -1,6 +1,6 @@
 //! A comparison over TLS: which certificate the servers that Pitot configures have.
 
-use pitot_lab::{Catalog, suite};
+use pitot_plan::{Catalog, suite};
 use pitot_results::Failure;
 
 use super::server::{Server, ServerKind};

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use pitot_lab::Run;
-use pitot_lab::metric::METRICS;
+use pitot_record::Run;
+use pitot_record::metric::METRICS;
 use pitot_report::Analysis;
 use pitot_results::Failure;
 use pitot_results::floor::{FloorBeside, FloorCell, FloorHost, FloorResult};

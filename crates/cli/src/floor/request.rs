@@ -4,7 +4,7 @@ use std::path::Path;
 
 use clap::ValueEnum;
 use pitot_host::Fingerprint;
-use pitot_lab::Run;
+use pitot_record::Run;
 use pitot_results::Failure;
 use pitot_results::floor::{FloorHost, FloorRequest, FloorResult, SCHEMA};
 

@@ -5,11 +5,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use pitot_host::Machine;
-use pitot_host::check::Facts;
 use pitot_host::journal::{self, Applied, Journal, Wanted};
 use pitot_host::profile::PROFILES;
 use pitot_host::setting;
+use pitot_host::{Facts, Machine};
 use pitot_meter::{Nanos, units};
 use pitot_results::{Failure, stderr};
 use serde_json::json;

@@ -1,9 +1,9 @@
 //! What `pitot host apply` is asked for: rules, settings and profiles, as changes.
 
-use pitot_host::check::{self, Facts, Verdict};
+use pitot_host::check::{self, Verdict};
 use pitot_host::journal::Wanted;
 use pitot_host::profile::{PROFILES, Profile};
-use pitot_host::{Machine, offer, setting};
+use pitot_host::{Facts, Machine, offer, setting};
 use pitot_results::Failure;
 
 use crate::failure::hint;

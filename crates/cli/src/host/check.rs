@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use pitot_host::check::{Facts, Judgement, TOPICS, Use, Verdict};
-use pitot_host::{Machine, offer};
+use pitot_host::check::{Judgement, TOPICS, Use, Verdict};
+use pitot_host::{Facts, Machine, offer};
 use pitot_meter::units;
 use pitot_report::Screen;
 use pitot_results::{Drawn, Failure};
@@ -64,7 +64,7 @@ impl Check {
         let wanted = self.wanted.map(For::wanted);
         let machine = Machine::here();
         let judgements = offer::judgements(&machine, &Facts::collect(&machine), wanted);
-        let is_wrong = judgements.iter().any(|j| matches!(j.verdict, Verdict::Wrong { .. }));
+        let is_wrong = judgements.iter().any(Judgement::is_wrong);
         draw(&match self.format {
             Format::Text => {
                 let Screen { width, is_coloured: color } = self.color.screen();

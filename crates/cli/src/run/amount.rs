@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use clap::Args;
-use pitot_lab::{Measure, Plan, Prepared};
+use pitot_lab::Prepared;
 use pitot_meter::Nanos;
+use pitot_plan::{Measure, Plan};
 use pitot_results::Failure;
 
 /// How much is measured.

@@ -1,9 +1,10 @@
 //! What a run will be, in words, before it begins.
 
-use pitot_lab::statistics::MEDIAN_REPETITIONS_MIN;
-use pitot_lab::{Measure, Prepared, shortened, skips_by_reason};
+use pitot_lab::Prepared;
 use pitot_meter::units::{counted, span};
+use pitot_plan::{Measure, shortened, skips_by_reason};
 use pitot_results::stderr;
+use pitot_stats::MEDIAN_REPETITIONS_MIN;
 
 /// How much will be run, and how long that takes.
 pub(super) fn extent(prepared: &Prepared) -> String {

@@ -1,6 +1,8 @@
 //! What is asked for, from the command line until it is carried out.
 
-use pitot_lab::{Plan, Prepared, Run as RunFile};
+use pitot_lab::Prepared;
+use pitot_plan::Plan;
+use pitot_record::Run as RunFile;
 
 use crate::plan_text::PlanText;
 

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use pitot_lab::{Catalog, Outcome, Place, Plan, SkipRecord, Where, Work, prepare};
+use pitot_lab::{Outcome, Place, Where, Work, prepare};
+use pitot_plan::{Catalog, Plan, SkipRecord};
 use pitot_results::Failure;
 
 use super::asked::{Asked, Ready};

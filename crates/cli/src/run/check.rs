@@ -4,8 +4,9 @@ use std::ffi::OsString;
 
 use clap::Parser;
 use clap::error::{ContextKind, ErrorKind};
-use pitot_lab::{Measure, Prepared};
+use pitot_lab::Prepared;
 use pitot_meter::units::counted;
+use pitot_plan::Measure;
 use pitot_results::Failure;
 
 use crate::serve::Serve;

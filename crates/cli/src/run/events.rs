@@ -4,7 +4,8 @@ use std::io::Write;
 use std::path::Path;
 use std::time::SystemTime;
 
-use pitot_lab::{CellRecord, Event, METRICS, Repetition, RunState, Step};
+use pitot_lab::{Event, Step};
+use pitot_record::{CellRecord, METRICS, Repetition, RunState};
 use pitot_results::secrets::Secrets;
 use pitot_results::{Failure, rfc3339, visible};
 use serde_json::{Map, Value, json};

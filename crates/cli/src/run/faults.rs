@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use pitot_fault::{find, schedule};
-use pitot_lab::Plan;
+use pitot_plan::Plan;
 
 /// At most so many blocks are shown.
 const BLOCKS_MAX: u32 = 3;

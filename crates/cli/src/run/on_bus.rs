@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use pitot_bus::{Connection, Coordinator, Event, Present, SigningKey};
-use pitot_lab::{Arrival, Carrier, Catalog, Outcome, Part, Place, RunState, Where};
+use pitot_lab::{Arrival, Carrier, Outcome, Part, Place, Where};
 use pitot_meter::units::counted;
+use pitot_plan::Catalog;
+use pitot_record::RunState;
 use pitot_results::{Failure, printable, stderr};
 
 use super::announce::{announce, extent};

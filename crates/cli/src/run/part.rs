@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use pitot_lab::{Part, Place, RunLock, RunState, Work, check_part, prepare_part};
+use pitot_lab::{Part, Place, RunLock, Work, check_part, prepare_part};
+use pitot_record::RunState;
 use pitot_results::{Failure, printable};
 
 use crate::catalog::catalog;

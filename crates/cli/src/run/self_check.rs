@@ -63,10 +63,10 @@ mod tests {
 
     #[test]
     fn the_suite_has_the_lines_that_are_calibrated() {
-        let text = pitot_lab::suite(POWER).unwrap().text;
+        let text = pitot_plan::suite(POWER).unwrap().text;
         assert_eq!(text.matches(BURN_LINE).count(), text.matches("[servers.slowed-").count());
         let calibrated = calibrated(text, 10_000.0);
         assert!(!calibrated.contains(BURN_LINE) && calibrated.contains("[servers.slowed-1]"));
-        pitot_lab::Plan::parse("p.toml", &calibrated, &crate::catalog::catalog().unwrap()).unwrap();
+        pitot_plan::Plan::parse("p.toml", &calibrated, &crate::catalog::catalog().unwrap()).unwrap();
     }
 }

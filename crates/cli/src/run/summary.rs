@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use pitot_lab::{FactorLevel, Prepared, skips_by_reason};
+use pitot_lab::Prepared;
 use pitot_meter::units::counted;
+use pitot_plan::{FactorLevel, skips_by_reason};
 
 /// Combinations that are named of those that are skipped for one reason.
 const EXAMPLES: usize = 3;
@@ -18,7 +19,7 @@ pub(super) fn summary(prepared: &Prepared, extent: &str) -> String {
         .factors
         .iter()
         .flat_map(|factor| {
-            let row = |(index, level): (usize, &pitot_lab::Value)| {
+            let row = |(index, level): (usize, &pitot_plan::Value)| {
                 let level = level.to_string();
                 let has = |factors: &[FactorLevel]| {
                     factors.iter().any(|f| f.name == factor.name && f.level == level)

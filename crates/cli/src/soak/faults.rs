@@ -4,8 +4,9 @@ use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
 
 use pitot_fault::{Aim, Fault, FaultPlan, Moment, can_be_filled, find, schedule_of_soak};
-use pitot_lab::{Catalog, Plan, Prepared, Where, prepare, toml_string};
+use pitot_lab::{Prepared, Where, prepare};
 use pitot_meter::units;
+use pitot_plan::{Catalog, Plan, toml_string};
 use pitot_results::Failure;
 use pitot_soak::run::{SubjectOrder, Watch};
 use pitot_sys::processes::ProcessTable;

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use pitot_fault::{Aim, find};
 use pitot_host::CpuSplit;
-use pitot_lab::{Cell, Ground, Prepared, SoakPlan, Where, prepare, suite};
+use pitot_lab::{Ground, Prepared, Where, prepare};
 use pitot_load::host_and_port;
+use pitot_plan::{Cell, SoakPlan, suite};
 use pitot_results::{Failure, stderr};
 use pitot_soak::run::{Faulted, LoadOrder, Server, SubjectOrder, Watch, Watched};
 use pitot_sys::control_group;

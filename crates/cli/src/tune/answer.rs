@@ -3,11 +3,12 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use pitot_lab::metric::Metric;
-use pitot_lab::statistics::Comparison;
 use pitot_lab::tune::{Effect, Extent, Fate, Permanent, SYSCTL_FILE, Search, permanent};
-use pitot_lab::{Better, Plan};
 use pitot_meter::units::counted;
+use pitot_plan::Plan;
+use pitot_record::Better;
+use pitot_record::metric::Metric;
+use pitot_stats::Comparison;
 use serde_json::{Value, json as object};
 
 use super::candidates::{Candidate, LeftOut};

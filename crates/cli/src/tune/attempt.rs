@@ -5,8 +5,9 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::Args;
-use pitot_lab::{Catalog, Plan, Run, SettingSet, metric};
 use pitot_meter::{Nanos, units};
+use pitot_plan::{Catalog, Plan, SettingSet};
+use pitot_record::{Run, metric};
 use pitot_report::{Tried, tried};
 use pitot_results::{Failure, VerdictKind};
 use serde_json::{Value, json};
@@ -122,7 +123,7 @@ impl Attempt {
         let set = SettingSet { name: TRIED.to_owned(), settings: settings.to_vec() };
         let (mut plan, text) = plan_with(self.plan.as_deref(), vec![set], catalog)?;
         if let Some(name) = &self.metric {
-            let all = || pitot_lab::METRICS.iter().map(|metric| metric.name);
+            let all = || pitot_record::METRICS.iter().map(|metric| metric.name);
             plan.metric = metric::find(name).map(|metric| metric.name.to_owned()).ok_or_else(|| {
                 let what = format!("no metric is called `{name}`{}", hint(name, all()));
                 Failure::misuse(what, "see `pitot list metrics`")

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use pitot_host::Machine;
 use pitot_host::profile::PROFILES;
-use pitot_lab::Plan;
-use pitot_lab::metric;
 use pitot_lab::tune::{Bounds, WantedSetting, read_settings, search};
 use pitot_meter::{Nanos, Random, units};
+use pitot_plan::Plan;
+use pitot_record::metric;
 use pitot_results::{Failure, stderr};
 
 use super::answer::{SearchAnswer, json, text};
@@ -142,7 +142,7 @@ impl Search {
         Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
-    fn plan(&self, catalog: &pitot_lab::Catalog) -> Result<(Plan, String), Failure> {
+    fn plan(&self, catalog: &pitot_plan::Catalog) -> Result<(Plan, String), Failure> {
         if let Some(name) = &self.plan {
             let source = PlanText::of(name)?;
             return Ok((source.parse(catalog)?, source.text));

@@ -3,10 +3,8 @@
 use pitot_host::Machine;
 use pitot_host::journal::{self, Wanted};
 use pitot_host::setting::{self, Change, expand, same};
-use pitot_lab::{
-    AS_FOUND, Catalog, Factor, Levels, Plan, Prepared, SETTINGS_FACTOR, SettingSet, SkipKind, Value, Where,
-    prepare,
-};
+use pitot_lab::{Prepared, Where, prepare};
+use pitot_plan::{AS_FOUND, Catalog, Factor, Levels, Plan, SETTINGS_FACTOR, SettingSet, SkipKind, Value};
 use pitot_results::{Failure, stderr};
 
 use crate::plan_text::PlanText;

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use pitot_host::Fingerprint;
-use pitot_lab::runfile::{NewCell, NewRun};
-use pitot_lab::{Measure, Plan, Repetition, Run, RunState, RunWriter, Value};
+use pitot_plan::{Measure, Plan, Value};
+use pitot_record::runfile::{NewCell, NewRun};
+use pitot_record::{Repetition, Run, RunState, RunWriter};
 
 use super::contract::{End, Say, Store, nothing};
 use super::sittings::sittings;

@@ -1,8 +1,8 @@
 //! Queues in which connections and packets wait.
 
-use super::facts::Facts;
 use super::judge::{at_least, fine, one_of, unknown, wrong};
 use super::rule::{Evidence, Rule, Threshold, Use, Verdict};
+use crate::facts::Facts;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {

@@ -1,8 +1,8 @@
 //! Memory of sockets.
 
-use super::facts::Facts;
 use super::judge::{at_least, each_at_least, fine, one_of, unknown, wrong};
 use super::rule::{Evidence, Rule, Threshold, Use, Verdict};
+use crate::facts::Facts;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -96,7 +96,7 @@ const PAGE_KB: u64 = 4;
 /// The kernel chooses about a tenth of the memory; a hundredth is too little.
 fn tcp_mem(facts: &Facts) -> Verdict {
     let key = "net.ipv4.tcp_mem";
-    let (Some(figures), Some(total_kb)) = (facts.numbers(key), facts.number("memory.total-kb")) else {
+    let (Some(figures), Some(total_kb)) = (facts.numbers(key), facts.kilobytes("memory.MemTotal")) else {
         return unknown("the parameter or the memory cannot be seen");
     };
     let [_, _, most] = figures[..] else { return unknown("it has not three figures") };

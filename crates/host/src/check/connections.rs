@@ -1,8 +1,8 @@
 //! Ports of outgoing connections, and connections that are over.
 
-use super::facts::Facts;
 use super::judge::{at_least, at_most, fine, one_of, unknown, wrong};
 use super::rule::{Evidence, Rule, Threshold, Use, Verdict};
+use crate::facts::Facts;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {

@@ -1,8 +1,8 @@
 //! Frequencies, idle states, and which CPUs there are.
 
-use super::facts::Facts;
 use super::judge::{absent, fine, one_of, unknown, wrong, wrong_by_hand};
 use super::rule::{Evidence, Rule, Threshold, Use, Verdict};
+use crate::facts::Facts;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -105,9 +105,7 @@ pub(super) const RULES: &[Rule] = &[
 
 fn governor(facts: &Facts) -> Verdict {
     match facts.word("cpu.governor") {
-        None if facts.word("machine.is-virtual") == Some("true") => {
-            unknown("the host of this virtual machine decides")
-        }
+        None if facts.is_virtual() == Some(true) => unknown("the host of this virtual machine decides"),
         None => unknown("the kernel does not control frequencies here"),
         Some("performance") => fine("performance"),
         Some(found) => wrong(found, "performance", &[("cpu.governor", "performance")]),
@@ -125,7 +123,8 @@ fn preference(facts: &Facts) -> Verdict {
 const WAKE_UP_US: u64 = 50;
 
 fn idle(facts: &Facts) -> Verdict {
-    match (facts.word("idle.driver"), facts.number("idle.latency-us")) {
+    let driver = facts.word("cpu.idle driver").filter(|driver| *driver != "none");
+    match (driver, facts.number("idle.latency-us")) {
         (None, None) => absent("the kernel has no idle states here"),
         (_, None) => unknown("the kernel does not tell"),
         (_, Some(us)) if us <= WAKE_UP_US => fine(format!("{us} us")),
@@ -155,7 +154,7 @@ fn smt(facts: &Facts) -> Verdict {
 }
 
 fn isolated(facts: &Facts) -> Verdict {
-    match facts.word("cpus.isolated") {
+    match facts.word("cpu.isolated") {
         None => unknown("this machine does not show it"),
         Some("none") => wrong_by_hand(
             "none",
@@ -168,7 +167,7 @@ fn isolated(facts: &Facts) -> Verdict {
 }
 
 fn allowed(facts: &Facts) -> Verdict {
-    let (Some(online), Some(allowed)) = (facts.number("cpus.online"), facts.number("cpus.allowed")) else {
+    let (Some(online), Some(allowed)) = (facts.count("cpu.online"), facts.count("cpu.allowed")) else {
         return unknown("the CPUs cannot be counted");
     };
     let found = format!("{allowed} of {online}");

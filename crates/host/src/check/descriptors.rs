@@ -1,8 +1,8 @@
 //! Descriptors, processes and what else a program may have many of.
 
-use super::facts::Facts;
 use super::judge::{at_least, fine, unknown, wrong_by_hand};
 use super::rule::{Evidence, Rule, Threshold, Use, Verdict};
+use crate::facts::Facts;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {

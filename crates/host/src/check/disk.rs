@@ -1,8 +1,8 @@
 //! Queues of disks, and what waits to be written.
 
-use super::facts::Facts;
 use super::judge::{at_least, each, fine, one_of, unknown, wrong, wrong_by_hand};
 use super::rule::{Evidence, Rule, Threshold, Use, Verdict};
+use crate::facts::Facts;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -95,9 +95,7 @@ const NO_DISK: &str = "there is no disk";
 
 fn scheduler(facts: &Facts, disk: &str) -> Verdict {
     let key = format!("block.{disk}.scheduler");
-    if facts.word(&format!("block.{disk}.rotational")) == Some("1")
-        && facts.word("machine.is-virtual") != Some("true")
-    {
+    if facts.word(&format!("block.{disk}.rotational")) == Some("1") && facts.is_virtual() != Some(true) {
         return one_of(facts, &key, &["mq-deadline", "bfq"]).consider();
     }
     one_of(facts, &key, &["none", "mq-deadline", "kyber"]).consider()
@@ -113,7 +111,7 @@ const DIRTY_MAX_KB: u64 = 4 << 20;
 /// Kilobytes that may wait, by one pair of parameters.
 fn waiting_kb(facts: &Facts, bytes: &str, ratio: &str) -> Option<u64> {
     match facts.number(bytes)? {
-        0 => Some(facts.number("memory.total-kb")? * facts.number(ratio)? / 100),
+        0 => Some(facts.kilobytes("memory.MemTotal")? * facts.number(ratio)? / 100),
         bytes => Some(bytes >> 10),
     }
 }
@@ -143,7 +141,7 @@ fn background(facts: &Facts) -> Verdict {
 }
 
 fn atime(facts: &Facts) -> Verdict {
-    match facts.word("mount.options") {
+    match facts.word("disk.mount options") {
         None => unknown("its mount cannot be found"),
         Some(options) => match options.split(',').find(|option| option.ends_with("atime")) {
             Some("strictatime") | None => {

@@ -1,8 +1,8 @@
 //! Tracking of connections by a firewall.
 
-use super::facts::Facts;
 use super::judge::{absent, at_most, fine, unknown, wrong};
 use super::rule::{Evidence, Rule, Threshold, Use, Verdict};
+use crate::facts::Facts;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {

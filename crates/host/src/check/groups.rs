@@ -1,8 +1,8 @@
 //! Limits of control groups.
 
-use super::facts::Facts;
 use super::judge::{fine, unknown, wrong_by_hand};
 use super::rule::{Evidence, Rule, Threshold, Use, Verdict};
+use crate::facts::Facts;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {

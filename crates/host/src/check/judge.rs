@@ -1,7 +1,7 @@
 //! What many rules have in common: a figure that is to be large, or small, or exactly so.
 
-use super::facts::Facts;
 use super::rule::{Mend, Verdict};
+use crate::facts::Facts;
 
 /// What cannot be seen.
 pub(super) fn unknown(why: impl Into<String>) -> Verdict {

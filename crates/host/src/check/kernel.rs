@@ -1,8 +1,8 @@
 //! The kernel itself: clock, switches, mitigations, preemption, entropy.
 
-use super::facts::Facts;
 use super::judge::{absent, fine, one_of, unknown, wrong, wrong_by_hand};
 use super::rule::{Evidence, Rule, Threshold, Use, Verdict};
+use crate::facts::Facts;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -116,11 +116,12 @@ pub(super) const RULES: &[Rule] = &[
 ];
 
 fn clock(facts: &Facts) -> Verdict {
-    let Some(found) = facts.word("clocksource") else { return unknown("/sys does not tell it") };
+    let Some(found) = facts.word("system.clock source") else { return unknown("/sys does not tell it") };
     if ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter"].contains(&found) {
         return fine(found);
     }
-    let better = facts.list("clocksources").into_iter().find(|name| ["tsc", "kvm-clock"].contains(name));
+    let better =
+        facts.list("system.clock sources").into_iter().find(|name| ["tsc", "kvm-clock"].contains(name));
     match better {
         Some(name) => wrong(found, name, &[("clocksource", name)]),
         None => wrong_by_hand(
@@ -163,11 +164,14 @@ fn uring(facts: &Facts) -> Verdict {
 }
 
 fn mitigations(facts: &Facts) -> Verdict {
-    match facts.word("mitigations") {
-        None => unknown("/sys does not tell them"),
-        Some("") => fine("none is active"),
-        Some(found) => wrong_by_hand(
-            format!("active: {}", found.replace(' ', ", ")),
+    let all: Vec<(&str, &str)> = facts.beginning("cpu.mitigation ").collect();
+    let active = all.iter().filter(|(_, state)| state.starts_with("Mitigation"));
+    let active: Vec<&str> = active.map(|(bug, _)| *bug).collect();
+    match (all.is_empty(), active.is_empty()) {
+        (true, _) => unknown("/sys does not tell them"),
+        (_, true) => fine("none is active"),
+        _ => wrong_by_hand(
+            format!("active: {}", active.join(", ")),
             "a decision, which reports name",
             "mitigations=off on the kernel's command line, on a machine that runs nobody else's code",
         )

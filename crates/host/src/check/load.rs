@@ -1,8 +1,8 @@
 //! What the side that makes the load needs.
 
-use super::facts::Facts;
 use super::judge::{fine, unknown, wrong, wrong_by_hand};
 use super::rule::{Evidence, Rule, Threshold, Use, Verdict};
+use crate::facts::Facts;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -56,7 +56,7 @@ pub(super) const RULES: &[Rule] = &[
 ];
 
 fn cpus(facts: &Facts) -> Verdict {
-    match facts.number("cpus.allowed") {
+    match facts.count("cpu.allowed") {
         None => unknown("the CPUs cannot be counted"),
         Some(cpus) if cpus >= 2 => fine(cpus),
         Some(cpus) => wrong_by_hand(cpus, "at least 2", "another CPU, or another machine for the load"),
@@ -65,7 +65,7 @@ fn cpus(facts: &Facts) -> Verdict {
 
 fn quiet(facts: &Facts) -> Verdict {
     let load = facts.word("load.average").and_then(|word| word.parse::<f64>().ok());
-    let (Some(load), Some(cpus)) = (load, facts.number("cpus.online")) else {
+    let (Some(load), Some(cpus)) = (load, facts.count("cpu.online")) else {
         return unknown("/proc/loadavg does not tell it");
     };
     let found = format!("a load of {load:.2} on {cpus} CPUs");

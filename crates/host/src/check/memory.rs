@@ -1,8 +1,8 @@
 //! Huge pages, swap and where memory is.
 
-use super::facts::Facts;
 use super::judge::{absent, at_least, at_most, fine, one_of, unknown, wrong, wrong_by_hand};
 use super::rule::{Evidence, Rule, Threshold, Use, Verdict};
+use crate::facts::Facts;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -128,7 +128,7 @@ pub(super) const RULES: &[Rule] = &[
 ];
 
 fn numa(facts: &Facts) -> Verdict {
-    match (facts.number("numa.nodes"), facts.number("kernel.numa_balancing")) {
+    match (facts.count("memory.NUMA nodes"), facts.number("kernel.numa_balancing")) {
         (None, _) => unknown("the nodes cannot be counted"),
         (Some(1), _) => absent("the machine has one node"),
         (_, None) => absent("the kernel has no such balancing"),
@@ -138,7 +138,8 @@ fn numa(facts: &Facts) -> Verdict {
 }
 
 fn swap(facts: &Facts) -> Verdict {
-    let (Some(total), Some(free)) = (facts.number("swap.total-kb"), facts.number("swap.free-kb")) else {
+    let (Some(total), Some(free)) = (facts.kilobytes("memory.SwapTotal"), facts.kilobytes("memory.SwapFree"))
+    else {
         return unknown("/proc/meminfo does not tell it");
     };
     let used = total.saturating_sub(free);
@@ -155,7 +156,7 @@ fn swap(facts: &Facts) -> Verdict {
 }
 
 fn swappiness(facts: &Facts) -> Verdict {
-    match facts.number("swap.total-kb") {
+    match facts.kilobytes("memory.SwapTotal") {
         None => unknown("/proc/meminfo does not tell whether there is swap"),
         Some(0) => absent("there is no swap"),
         Some(_) => at_most(facts, "vm.swappiness", 10).consider(),
@@ -164,7 +165,7 @@ fn swappiness(facts: &Facts) -> Verdict {
 
 fn available(facts: &Facts) -> Verdict {
     let (Some(total), Some(available)) =
-        (facts.number("memory.total-kb"), facts.number("memory.available-kb"))
+        (facts.kilobytes("memory.MemTotal"), facts.kilobytes("memory.MemAvailable"))
     else {
         return unknown("/proc/meminfo does not tell it");
     };
@@ -177,7 +178,7 @@ fn available(facts: &Facts) -> Verdict {
 }
 
 fn min_free(facts: &Facts) -> Verdict {
-    match facts.number("memory.total-kb") {
+    match facts.kilobytes("memory.MemTotal") {
         None => unknown("/proc/meminfo does not tell the memory"),
         // The kernel chooses the square root of sixteen times the memory.
         Some(total) => at_least(facts, "vm.min_free_kbytes", ((total * 16).isqrt() / 2).min(65_536)),
@@ -185,7 +186,7 @@ fn min_free(facts: &Facts) -> Verdict {
 }
 
 fn ksm(facts: &Facts) -> Verdict {
-    match facts.word("ksm.run") {
+    match facts.word("memory.same-page merging") {
         None => absent("the kernel has none"),
         Some("0") => fine("off"),
         Some(found) => wrong_by_hand(found, "0", "echo 0 > /sys/kernel/mm/ksm/run").consider(),

@@ -1,29 +1,31 @@
 //! What a machine should be set to, for servers and for load: rules, each with its reason and its source.
 //!
-//! A rule is data and a pure function of [`Facts`], which are collected once. Rules of one topic are a table in one file.
+//! A rule is data and a pure function of [`Facts`], which are collected once. Rules of one topic are a table in one file; those of
+//! what plans need are tables by subject ([`needs()`]).
 //! What cannot be seen is `unknown`, which is not the same as fine.
 
 mod backlogs;
 mod buffers;
-mod collect;
 mod connections;
 mod cpu;
 mod descriptors;
 mod disk;
-mod facts;
 mod firewall;
 mod groups;
 mod judge;
 mod kernel;
 mod load;
 mod memory;
+mod needs;
 mod nic;
 mod rule;
 mod steering;
 mod tcp;
 
-pub use facts::Facts;
+pub use needs::{SUBJECTS, Subject, needs, refusal, rules_for};
 pub use rule::{Evidence, Judgement, Mend, Rule, Threshold, Use, Verdict};
+
+use crate::facts::Facts;
 
 /// The tables of rules by topic, in the order in which they are shown.
 pub static TOPICS: &[(&str, &[Rule])] = &[

@@ -1,8 +1,8 @@
 //! Queues, rings, interrupts and offloads of network interfaces.
 
-use super::facts::Facts;
 use super::judge::{absent, each, fine, unknown, wrong, wrong_by_hand};
 use super::rule::{Evidence, Rule, Threshold, Verdict};
+use crate::facts::Facts;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -98,7 +98,7 @@ fn of(facts: &Facts, nic: &str, name: &str) -> Option<u64> {
 }
 
 fn queues(facts: &Facts, nic: &str) -> Verdict {
-    let Some(cpus) = facts.number("cpus.online") else { return unknown("the CPUs cannot be counted") };
+    let Some(cpus) = facts.count("cpu.online") else { return unknown("the CPUs cannot be counted") };
     let kinds: Vec<(&str, u64, u64)> = ["combined-queues", "rx-queues"]
         .into_iter()
         .filter_map(|name| Some((name, of(facts, nic, name)?, of(facts, nic, &format!("{name}.max"))?)))

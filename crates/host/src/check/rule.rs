@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::facts::Facts;
+use crate::facts::Facts;
 
 /// One rule.
 #[derive(Debug)]
@@ -178,6 +178,13 @@ pub struct Judgement {
     pub rule: &'static Rule,
     /// What it says.
     pub verdict: Verdict,
+}
+
+impl Judgement {
+    /// Whether it stands in the way.
+    pub const fn is_wrong(&self) -> bool {
+        matches!(self.verdict, Verdict::Wrong { .. })
+    }
 }
 
 impl Verdict {

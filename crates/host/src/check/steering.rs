@@ -2,9 +2,9 @@
 
 use pitot_meter::units;
 
-use super::facts::Facts;
 use super::judge::{absent, each, fine, unknown, wrong};
 use super::rule::{Evidence, Mend, Rule, Threshold, Verdict};
+use crate::facts::Facts;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -60,7 +60,7 @@ pub(super) const RULES: &[Rule] = &[
 const NO_NIC: &str = "there is no NIC that is up";
 
 fn interrupts(facts: &Facts, nic: &str) -> Verdict {
-    let Some(cpus) = facts.number("cpus.online") else { return unknown("the CPUs cannot be counted") };
+    let Some(cpus) = facts.count("cpu.online") else { return unknown("the CPUs cannot be counted") };
     let mut placed = facts.list(&format!("nic.{nic}.irq-cpus"));
     if placed.is_empty() {
         return unknown("its interrupts cannot be seen");
@@ -78,7 +78,7 @@ fn interrupts(facts: &Facts, nic: &str) -> Verdict {
 
 fn rps(facts: &Facts, nic: &str) -> Verdict {
     let (Some(cpus), Some(queues)) =
-        (facts.number("cpus.online"), facts.number(&format!("nic.{nic}.rx-count")))
+        (facts.count("cpu.online"), facts.number(&format!("nic.{nic}.rx-count")))
     else {
         return unknown("its queues cannot be counted");
     };
@@ -99,7 +99,7 @@ fn rps(facts: &Facts, nic: &str) -> Verdict {
 
 fn xps(facts: &Facts, nic: &str) -> Verdict {
     let (Some(cpus), Some(queues)) =
-        (facts.number("cpus.online"), facts.number(&format!("nic.{nic}.tx-count")))
+        (facts.count("cpu.online"), facts.number(&format!("nic.{nic}.tx-count")))
     else {
         return unknown("its queues cannot be counted");
     };

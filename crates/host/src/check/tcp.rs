@@ -1,8 +1,8 @@
 //! How TCP behaves.
 
-use super::facts::Facts;
 use super::judge::{fine, mend_by, one_of, unknown, wrong};
 use super::rule::{Evidence, Mend, Rule, Threshold, Use, Verdict};
+use crate::facts::Facts;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {

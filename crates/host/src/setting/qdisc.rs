@@ -14,14 +14,11 @@ const WANTED: [(&str, &str, &str); 3] = [
     ("cake", "NET_SCH_CAKE", "sch_cake"),
 ];
 
-/// Those of the wanted that the kernel has, or `none`. Nothing where nobody knows, as on a machine that is not this one.
+/// Those of the wanted that the kernel has, or `none`. Nothing where nobody knows.
 pub(crate) fn known(machine: &Machine) -> Option<Vec<&'static str>> {
-    if !machine.is_here() {
-        return None;
-    }
     let mut known = Vec::new();
     for (name, option, module) in WANTED {
-        if kernel_config::has(option, module)? {
+        if kernel_config::has(machine, option, module)? {
             known.push(name);
         }
     }

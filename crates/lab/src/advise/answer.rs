@@ -5,10 +5,10 @@ use pitot_results::under_way::is_idle;
 
 use super::case::Case;
 use super::contenders::{CONTENDERS, Contender, REFERENCE, may_be_advised};
-use crate::metric::{Better, Metric, named};
-use crate::plan::SERVER_FACTOR;
-use crate::record::{CellRecord, Run};
-use crate::statistics::{Comparison, Decision, Samples, judge, median};
+use pitot_plan::SERVER_FACTOR;
+use pitot_record::metric::{Better, Metric, named};
+use pitot_record::{CellRecord, Run};
+use pitot_stats::{Comparison, Decision, Samples, judge, median};
 
 const THROUGHPUT: &Metric = named("throughput");
 const CPU: &Metric = named("cpu-per-request");
@@ -290,8 +290,8 @@ fn simplest(cells: &[(&'static Contender, &CellRecord)]) -> &'static Contender {
 pub(super) mod tests {
     use super::*;
     use crate::advise::case::tests::plain;
-    use crate::plan::{FactorLevel, Measure, Plan};
-    use crate::record::{Repetition, Resources, RunInfo, Verdict};
+    use pitot_plan::{FactorLevel, Measure, Plan};
+    use pitot_record::{Repetition, Resources, RunInfo, Verdict};
 
     /// A server, perhaps a level of another factor, requests a second, and microseconds of CPU time for each.
     pub(in crate::advise) type Figures<'a> = (&'a str, Option<(&'a str, &'a str)>, f64, f64);
@@ -304,9 +304,9 @@ pub(super) mod tests {
                 let noise = 1.0 + 0.004 * f64::from(block % 4);
                 Repetition {
                     block,
-                    load: Some(crate::LoadResult {
+                    load: Some(pitot_results::load::LoadResult {
                         throughput_rps: rps * noise,
-                        ..crate::LoadResult::default()
+                        ..pitot_results::load::LoadResult::default()
                     }),
                     resources: Some(Resources {
                         window_s: 1.0,

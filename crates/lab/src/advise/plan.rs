@@ -6,7 +6,7 @@ use pitot_meter::Nanos;
 
 use super::case::Case;
 use super::contenders::{Contender, REFERENCE};
-use crate::written::toml_string;
+use pitot_plan::toml_string;
 
 /// Smaller differences do not decide what to build.
 const TOLERANCE: &str = "5%";

@@ -5,7 +5,7 @@ use super::case::Case;
 use super::contenders::Contender;
 use super::plan::Axis;
 use super::probe::Probe;
-use crate::record::Run;
+use pitot_record::Run;
 
 /// What a probe has shown.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use pitot_meter::Nanos;
 
 use crate::procfs::TICK_NS;
-use crate::record::CpuSample;
+use pitot_record::CpuSample;
 
 /// Counters of the machine at one moment, since boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -16,11 +16,11 @@ use std::time::Duration;
 use pitot_meter::{Nanos, now};
 
 use crate::procfs::{Reader, Sessions};
-use crate::record::{CpuSample, Sample, TreeSample};
 pub(crate) use machine::StealReader;
 use machine::{Machine, MachineReader};
 pub(crate) use other_processes::OtherProcessUse;
 use other_processes::OtherProcesses;
+use pitot_record::{CpuSample, Sample, TreeSample};
 pub(crate) use resources::resources;
 use tree::Tree;
 

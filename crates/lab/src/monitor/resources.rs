@@ -2,7 +2,7 @@
 
 use pitot_results::load::Window;
 
-use crate::record::{CpuSample, Lifetime, Resources, Sample, TreeSample};
+use pitot_record::{CpuSample, Lifetime, Resources, Sample, TreeSample};
 
 /// What a repetition used between `window.start` and `window.end`, as far as the samples cover it. `None` if they do
 /// not.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::procfs::{Reader, Stat, TICK_NS};
-use crate::record::TreeSample;
+use pitot_record::TreeSample;
 
 /// One tree over time: what it is now, and what members that have ended had counted.
 #[derive(Debug, Default)]

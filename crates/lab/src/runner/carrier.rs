@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use pitot_results::Failure;
 
 use super::part::Part;
-use crate::record::{Repetition, RunState};
+use pitot_record::{Repetition, RunState};
 
 /// Carries parts of a run to other machines, and their results back. It may deliver a part or a result more than once.
 pub trait Carrier {

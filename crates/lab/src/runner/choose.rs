@@ -5,10 +5,10 @@ use pitot_results::Failure;
 use super::part::{Part, is_same};
 use super::prepare::{Prepared, Where, prepare};
 use super::way::Ways;
-use crate::catalog::Catalog;
-use crate::plan::{FactorLevel, Measure, label};
-use crate::record::{CellRecord, Run};
-use crate::runfile::masked::levels;
+use pitot_plan::Catalog;
+use pitot_plan::masked_levels;
+use pitot_plan::{FactorLevel, Measure, label};
+use pitot_record::{CellRecord, Run};
 
 /// A cell that is measured.
 struct Chosen<'a> {
@@ -54,15 +54,17 @@ impl Prepared {
         });
         let controls = run.controls.iter().filter_map(|control| twin_of(run, control)).collect();
         // In a run file their secrets are masked.
-        self.choose(&chosen.collect::<Vec<_>>(), controls, |own, recorded| levels(own, &secrets) == recorded)
-            .map_err(|(cell, reason)| {
-                let reason = reason.unwrap_or("this version does not know it");
-                let (cell, path) = (label(cell), run.path.display());
-                Failure::misuse(
-                    format!("the cell `{cell}` of {path} can no longer be run: {reason}"),
-                    "restore what it needs, or start a new run",
-                )
-            })
+        self.choose(&chosen.collect::<Vec<_>>(), controls, |own, recorded| {
+            masked_levels(own, &secrets) == recorded
+        })
+        .map_err(|(cell, reason)| {
+            let reason = reason.unwrap_or("this version does not know it");
+            let (cell, path) = (label(cell), run.path.display());
+            Failure::misuse(
+                format!("the cell `{cell}` of {path} can no longer be run: {reason}"),
+                "restore what it needs, or start a new run",
+            )
+        })
     }
 }
 

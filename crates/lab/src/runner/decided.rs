@@ -1,8 +1,8 @@
 //! Whether the comparisons of a run that is under way are decided.
 
-use crate::metric;
-use crate::record::CellRecord;
-use crate::statistics::{Samples, judge};
+use pitot_record::CellRecord;
+use pitot_record::metric;
+use pitot_stats::{Samples, judge};
 
 use super::prepare::Prepared;
 use super::slices::families;

@@ -1,9 +1,9 @@
 //! What a cell demands of the machine.
 
-use pitot_host::demand::Demand;
+use pitot_host::Demand;
 
-use crate::catalog::Catalog;
-use crate::plan::{Cell, CellServer};
+use pitot_plan::Catalog;
+use pitot_plan::{Cell, CellServer};
 
 /// Hosts of a source where the load names none.
 const ONE_SOURCE: u64 = 1;

@@ -23,9 +23,9 @@ use super::repetition::{GivenUp, Shared};
 use super::request::{Caller, Place, Request, Work};
 use super::scattered;
 use super::slices::SLICE_S;
-use crate::plan::{Measure, Plan, Program};
-use crate::record::{HostRecord, Run, RunState};
-use crate::runfile::{NewCell, NewRun, RunWriter};
+use pitot_plan::{Measure, Plan, Program};
+use pitot_record::runfile::{NewCell, NewRun, RunWriter};
+use pitot_record::{HostRecord, Run, RunState};
 
 /// Carries out a request. A repetition that fails is no error but a verdict.
 ///

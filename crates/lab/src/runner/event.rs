@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::record::{CellRecord, Repetition, RunState};
+use pitot_record::{CellRecord, Repetition, RunState};
 
 /// Where a run is.
 #[derive(Clone, Copy, Debug)]

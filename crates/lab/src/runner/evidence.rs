@@ -3,9 +3,9 @@
 use pitot_results::load::{LoadResult, Window};
 
 use crate::monitor::OtherProcessUse;
-use crate::record::Resources;
 use crate::runner::under_way::Looks;
 use pitot_host::CpuSplit;
+use pitot_record::Resources;
 
 /// What was observed.
 #[derive(Debug)]

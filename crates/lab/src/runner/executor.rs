@@ -16,8 +16,8 @@ use pitot_sys::spawn::Stop;
 
 use super::printed::{self, Asked};
 use crate::monitor::OtherProcessUse;
-use crate::plan::PlanFile;
-use crate::record::{HostRecord, Lifetime, Sample};
+use pitot_plan::PlanFile;
+use pitot_record::{HostRecord, Lifetime, Sample};
 
 /// Where repetitions are carried out: each that is under way at the same time has an executor of its own.
 pub(super) trait Machine {

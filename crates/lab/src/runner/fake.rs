@@ -10,8 +10,8 @@ use pitot_meter::Nanos;
 use pitot_sys::spawn::Stop;
 
 use crate::monitor::OtherProcessUse;
-use crate::plan::PlanFile;
-use crate::record::{CpuSample, Sample, TreeSample};
+use pitot_plan::PlanFile;
+use pitot_record::{CpuSample, Sample, TreeSample};
 
 use super::executor::{
     AddressChoice, Command, Ending, Executor, Extent, LeftBehind, Line, Machine, Observed, Output, Place,

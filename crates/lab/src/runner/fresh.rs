@@ -11,10 +11,10 @@ use super::prepare::{Prepared, nominal_s};
 use super::repetition::{self, GivenUp, Shared};
 use super::schedule::{Turn, schedule};
 use super::time_left::TimeLeft;
-use crate::Order;
-use crate::plan::Measure;
-use crate::record::RunState;
-use crate::statistics::MEDIAN_REPETITIONS_MIN;
+use pitot_plan::Measure;
+use pitot_plan::Order;
+use pitot_record::RunState;
+use pitot_stats::MEDIAN_REPETITIONS_MIN;
 
 /// Runs all repetitions that are not in the file.
 pub(super) fn run(prepared: &mut Prepared, run: &mut OnMachine<'_, '_>) -> Result<RunState, Failure> {

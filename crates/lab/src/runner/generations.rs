@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use pitot_results::Failure;
 
-use crate::plan::Measure;
-use crate::record::{Repetition, RunState};
-use crate::statistics::{Random, generations_needed};
+use pitot_plan::Measure;
+use pitot_record::{Repetition, RunState};
+use pitot_stats::{Random, generations_needed};
 
 use super::decided::undecided;
 use super::event::Step;

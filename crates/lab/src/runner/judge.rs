@@ -6,8 +6,8 @@
 use pitot_results::under_way::{is_idle, limits};
 use pitot_results::{MISSED_SHARE_MAX, RETRANSMIT_SHARE_MAX, VerdictKind, is_client_at_limit};
 
-use crate::record::{NEITHER_BUSY, Resources, Slice, Verdict};
-use crate::statistics::median;
+use pitot_record::{NEITHER_BUSY, Resources, Slice, Verdict};
+use pitot_stats::median;
 
 use super::evidence::{Evidence, Figures, Names, weigh};
 use super::under_way::Looks;
@@ -262,9 +262,9 @@ mod tests {
 
     use super::*;
     use crate::monitor::OtherProcessUse;
-    use crate::record::Resources;
-    use crate::{LoadResult, Storm, Window};
     use pitot_host::CpuSplit;
+    use pitot_record::Resources;
+    use pitot_results::load::{LoadResult, Storm, Window};
 
     fn used() -> Resources {
         Resources {

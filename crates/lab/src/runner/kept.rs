@@ -11,7 +11,7 @@ use std::path::Path;
 use pitot_results::receipts::{Kept, ReceiptName, Receipts};
 
 use crate::kept::each_copy;
-use crate::record::kept::{ACKNOWLEDGED, DOUBLED, LOST, TORN};
+use pitot_record::kept::{ACKNOWLEDGED, DOUBLED, LOST, TORN};
 
 /// What became of what was acknowledged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

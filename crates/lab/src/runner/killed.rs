@@ -13,8 +13,8 @@ use super::engine::new_cells;
 use super::fake::Fake;
 use super::tests::{caller, catalog, parse, plan};
 use super::{Arrival, Carrier, Event, Part, Place, Request, Where, Work, prepare, run};
-use crate::record::{Repetition, Run, RunState};
-use crate::runfile::{NewRun, RunWriter};
+use pitot_record::runfile::{NewRun, RunWriter};
+use pitot_record::{Repetition, Run, RunState};
 
 /// What a process that the test has started is to do, and with which file.
 const ROLE: &str = "PITOT_TEST_ROLE";
@@ -116,7 +116,7 @@ fn look(path: &Path) {
     let file = std::fs::File::options().read(true).write(true).open(path).unwrap();
     if rustix::fs::fcntl_lock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_ok() {
         for end in ["-wal", "-shm"] {
-            std::fs::remove_file(crate::database::beside(path, end)).unwrap();
+            std::fs::remove_file(pitot_record::database::beside(path, end)).unwrap();
         }
     }
 }

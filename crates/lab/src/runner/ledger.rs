@@ -6,9 +6,9 @@ use pitot_host::Fingerprint;
 use pitot_results::{Failure, VerdictKind, rfc3339};
 
 use super::event::{Event, Outcome, Step};
-use crate::plan::{Measure, Plan};
-use crate::record::{CellRecord, HostRecord, Repetition, RunInfo, RunState};
-use crate::runfile::RunWriter;
+use pitot_plan::{Measure, Plan};
+use pitot_record::runfile::RunWriter;
+use pitot_record::{CellRecord, HostRecord, Repetition, RunInfo, RunState};
 
 /// The file of a run, and what it has.
 pub(super) struct Ledger<'a> {

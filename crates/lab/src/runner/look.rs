@@ -10,7 +10,7 @@ use super::repetition::{self, Shared};
 use super::request::Caller;
 use super::settling::needed;
 use super::way::why_not_in_slices;
-use crate::plan::{Cell, CellServer, OWN, Plan, Settling};
+use pitot_plan::{Cell, CellServer, OWN, Plan, Settling};
 
 /// The longest look, seconds.
 const LOOK_S: f64 = 4.0;

@@ -7,7 +7,7 @@ use pitot_meter::units::counted;
 use super::executor::Machine;
 use super::ledger::Ledger;
 use super::repetition::{GivenUp, Shared};
-use crate::plan::Cell;
+use pitot_plan::Cell;
 
 /// A run on a machine.
 pub(super) struct OnMachine<'a, 'l> {

@@ -6,9 +6,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::catalog::Catalog;
-use crate::plan::{Cell, FactorLevel, KERNEL_FACTOR, Measure, Plan, REPLICATE_FACTOR, changes_host, expand};
-use crate::statistics::Random;
+use pitot_plan::Catalog;
+use pitot_plan::{Cell, FactorLevel, KERNEL_FACTOR, Measure, Plan, REPLICATE_FACTOR, changes_host, expand};
+use pitot_stats::Random;
 
 use super::prepare::{Prepared, limits};
 use super::slices::{Group, Member, families};

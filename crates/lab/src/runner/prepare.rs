@@ -5,17 +5,16 @@ use std::net::{Ipv4Addr, SocketAddr};
 use pitot_meter::units::counted;
 use pitot_results::Failure;
 
-use crate::catalog::Catalog;
-use crate::plan::{
-    Cell, CellServer, GVISOR_KERNEL, HOST_KERNEL, Host, HostLimits, KernelUse, Measure, OWN, Placement, Plan,
-    Program, REPLICATE_FACTOR, RESOLVER, SERVER_FACTOR, ServerSpec, SkipKind, SkipRecord, expand, label,
-};
-use crate::runfile::masked::levels;
-use crate::statistics::MEDIAN_REPETITIONS_MIN;
-use pitot_host::demand::{Facts, Finding, findings, refusal, strictest};
+use pitot_host::check::{self, Judgement, refusal};
 use pitot_host::journal::{self, Wanted};
 use pitot_host::setting::{Change, file_system_of};
-use pitot_host::{CpuSplit, Machine, split_cpus};
+use pitot_host::{CpuSplit, Facts, Machine, split_cpus};
+use pitot_plan::{
+    Catalog, Cell, CellServer, GVISOR_KERNEL, HOST_KERNEL, Host, HostLimits, KernelUse, Measure, OWN,
+    Placement, Plan, Program, REPLICATE_FACTOR, RESOLVER, SERVER_FACTOR, ServerSpec, SkipKind, SkipRecord,
+    expand, label, masked_levels,
+};
+use pitot_stats::MEDIAN_REPETITIONS_MIN;
 
 use super::demand::demand;
 use super::settling::rule as settling_rule;
@@ -62,7 +61,7 @@ pub struct Prepared {
     /// Sentences for the reader of the report.
     pub warnings: Vec<String>,
     /// What the rules say of the machine that the plan needs to be checked for.
-    pub needs: Vec<Finding>,
+    pub needs: Vec<Judgement>,
     /// For each generation the order of the levels of the factor `settings`; by lot where there is none.
     pub(super) orders: Vec<Vec<usize>>,
     /// Seconds after which the run is to be over: it ends with the last generation or block that fits.
@@ -168,9 +167,9 @@ pub fn prepare(mut plan: Plan, source: String, catalog: &Catalog, at: Where) -> 
 fn check_levels(plan: &Plan, cells: &[Cell]) -> Result<(), Failure> {
     let secrets = plan.secrets();
     for (index, cell) in cells.iter().enumerate() {
-        let shown = levels(&cell.factors, &secrets);
+        let shown = masked_levels(&cell.factors, &secrets);
         if shown != cell.factors
-            && cells[..index].iter().any(|other| levels(&other.factors, &secrets) == shown)
+            && cells[..index].iter().any(|other| masked_levels(&other.factors, &secrets) == shown)
         {
             return Err(Failure::misuse(
                 format!("cells differ in a secret alone, and secrets are masked: {}", label(&shown)),
@@ -252,10 +251,10 @@ fn foreign_servers(plan: &Plan) -> Vec<String> {
 }
 
 /// What the rules say of this machine for the cells of a plan.
-fn needs(plan: &Plan, cells: &[Cell], catalog: &Catalog) -> Vec<Finding> {
+fn needs(plan: &Plan, cells: &[Cell], catalog: &Catalog) -> Vec<Judgement> {
     let Some(subject) = plan.needs else { return Vec::new() };
-    let facts = Facts::collect();
-    strictest(cells.iter().flat_map(|cell| findings(subject, &facts, &demand(cell, catalog))))
+    let demands = cells.iter().map(|cell| demand(cell, catalog)).collect();
+    check::needs(subject, Facts::collect(&Machine::here()), demands)
 }
 
 /// The failure with the line of the plan whose key it begins with: CPUs are looked at when the plan is no longer text.

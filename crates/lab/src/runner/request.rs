@@ -7,7 +7,7 @@ use super::carrier::Carrier;
 use super::executor::Machine;
 use super::local::Guardian;
 use super::prepare::Prepared;
-use crate::catalog::Catalog;
+use pitot_plan::Catalog;
 
 /// What is to be run, where, and for whom.
 pub struct Request<'a, 'p> {

@@ -11,9 +11,9 @@ use std::time::{Instant, SystemTime};
 
 use pitot_results::{Failure, VerdictKind, printable, rfc3339};
 
-use crate::plan::{Measure, label};
-use crate::record::{HostRecord, Repetition, Run, RunState, Verdict};
-use crate::runfile::masked::levels;
+use pitot_plan::masked_levels;
+use pitot_plan::{Measure, label};
+use pitot_record::{HostRecord, Repetition, Run, RunState, Verdict};
 
 use super::carrier::{Arrival, Carrier};
 use super::event::Step;
@@ -150,7 +150,7 @@ impl Results<'_, '_> {
         for (index, &cell) in belongs.cells.iter().enumerate() {
             // In a run file their secrets are masked.
             let wanted = part.cells.get(index).map_or(&[][..], |cell| &cell.factors);
-            let wanted = levels(wanted, &secrets);
+            let wanted = masked_levels(wanted, &secrets);
             let Some(found) =
                 all.get(index).filter(|found| wanted.is_empty() || is_same(&found.factors, &wanted))
             else {
@@ -251,10 +251,10 @@ mod tests {
     use pitot_host::Fingerprint;
 
     use super::*;
-    use crate::runfile::{NewRun, RunWriter};
     use crate::runner::engine::new_cells;
     use crate::runner::tests::{caller, catalog, parse};
     use crate::runner::{Guardian, Place, Request, Where, Work, prepare, run};
+    use pitot_record::runfile::{NewRun, RunWriter};
 
     /// Brings results with a cell more than was asked for, as an agent of a bus may that is not ours.
     struct OneTooMany {

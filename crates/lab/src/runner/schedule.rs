@@ -1,7 +1,7 @@
 //! The order of repetitions: a pure function of the plan and the seed, so that a resumed run continues in it.
 
-use crate::Order;
-use crate::statistics::Random;
+use pitot_plan::Order;
+use pitot_stats::Random;
 
 /// One repetition to be run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The warm-up of a server whose rate rises for seconds, and when it has settled.
 
 use super::repetition::context::Abort;
-use crate::plan::Settling;
+use pitot_plan::Settling;
 
 /// Seconds of a part of such a warm-up.
 pub(super) const PART_S: f64 = 0.5;

@@ -16,7 +16,7 @@ use pitot_sys::spawn::Stop;
 
 use pitot_fault::Schedule;
 
-use crate::plan::{Cell, Placement, Plan};
+use pitot_plan::{Cell, Placement, Plan};
 
 use super::executor::{Account, AddressChoice, Command, Executor, Machine, Role};
 use super::local::{Guardian, ThisMachine};

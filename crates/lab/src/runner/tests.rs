@@ -10,11 +10,9 @@ use pitot_results::VerdictKind;
 use super::prepare::OVERHEAD_S;
 use super::schedule::schedule;
 use super::*;
-use crate::catalog::{
-    Catalog, ImpossiblePair, ModelWord, OptionMeaning, OptionWord, ProgramWord, ProtocolWord,
-};
-use crate::plan::Plan;
-use crate::record::{Repetition, Run, RunState};
+use pitot_plan::Plan;
+use pitot_plan::{Catalog, ImpossiblePair, ModelWord, OptionMeaning, OptionWord, ProgramWord, ProtocolWord};
+use pitot_record::{Repetition, Run, RunState};
 
 /// A stand-in for `pitot`. What it does as a server is its `--model`.
 const FAKE: &str = r#"#!/bin/sh
@@ -335,7 +333,7 @@ fn a_program_without_a_server_is_measured_as_one() {
         repetition.verdict,
         repetition.output_tail
     );
-    let of = |name: &str| (crate::metric::find(name).unwrap().read)(repetition);
+    let of = |name: &str| (pitot_record::metric::find(name).unwrap().read)(repetition);
     assert_eq!((of("throughput"), of("files-time"), of("write-time")), (Some(100.0), Some(0.1), Some(0.05)));
     assert!(repetition.samples.iter().any(|s| s.server.is_some()));
     assert_eq!(run.cells[0].server_command, "");
@@ -409,7 +407,7 @@ fn a_stopped_run_keeps_what_it_has_and_is_resumed_in_the_same_order() {
     assert_eq!(outcome.state, RunState::Complete);
     let run = Run::open(&bed.file()).unwrap();
     assert!(run.is_complete());
-    let turns = schedule(&[1, 2], 2, crate::Order::Interleaved, 5);
+    let turns = schedule(&[1, 2], 2, pitot_plan::Order::Interleaved, 5);
     let expected: Vec<_> = (0u32..)
         .zip(&turns)
         .skip(1)

@@ -12,9 +12,9 @@ use super::look::Rises;
 use super::prepare::{MOMENT_S, Prepared};
 use super::repetition::{self, GivenUp, Shared};
 use super::request::Caller;
-use crate::plan::{Cell, FactorLevel, Plan, SERVER_FACTOR, Settling, Value};
-use crate::record::Repetition;
 use pitot_host::memory_total_bytes;
+use pitot_plan::{Cell, FactorLevel, Plan, SERVER_FACTOR, Settling, Value};
+use pitot_record::Repetition;
 
 /// Length of the second try's load, at most.
 const SECOND_S: f64 = 1.0;
@@ -194,7 +194,7 @@ mod tests {
     use super::super::tests::{on, plan, ready};
     use super::super::{Outcome, Request};
     use super::*;
-    use crate::record::{Run, RunState};
+    use pitot_record::{Run, RunState};
     use std::path::Path;
 
     fn run(text: &str, fake: &mut Fake, told: &mut Vec<String>) -> (Result<Outcome, Failure>, Option<Run>) {

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use pitot_results::under_way::UnderWay;
 
 use super::executor::Executor;
-use crate::plan::{Cell, Plan};
+use pitot_plan::{Cell, Plan};
 
 /// The looks of one cell.
 #[derive(Clone, Copy, Debug, Default)]

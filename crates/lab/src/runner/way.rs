@@ -2,8 +2,8 @@
 
 use pitot_results::Failure;
 
-use crate::plan::{Cell, CellServer, HostLimits, Measure, Plan, changes_host};
-use crate::statistics::generations_needed;
+use pitot_plan::{Cell, CellServer, HostLimits, Measure, Plan, changes_host};
+use pitot_stats::generations_needed;
 
 use super::slices::{Group, Member, families, groups};
 

@@ -8,10 +8,9 @@
 //! others are judged (forward selection with Holm's correction in each step): otherwise a large effect would be noise to
 //! all others.
 
-use pitot_drift::holm;
 use serde::Serialize;
 
-use crate::statistics::{ALPHA, Interval, LEVEL, hodges_lehmann, signed_rank, signed_rank_interval};
+use pitot_stats::{ALPHA, Interval, LEVEL, hodges_lehmann, holm, signed_rank, signed_rank_interval};
 
 /// How often estimates of several effects are refined by each other; they have settled to four digits by then.
 const REFINEMENTS: usize = 8;

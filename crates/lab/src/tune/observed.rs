@@ -1,10 +1,10 @@
 //! The figures of combinations, out of a run file.
 
-use crate::metric::{Better, Metric};
-use crate::plan::SETTINGS_FACTOR;
-use crate::record::{CellRecord, Repetition, Run};
-use crate::statistics::trimmed_mean;
+use pitot_plan::SETTINGS_FACTOR;
+use pitot_record::metric::{Better, Metric};
+use pitot_record::{CellRecord, Repetition, Run};
 use pitot_results::VerdictKind;
+use pitot_stats::trimmed_mean;
 
 /// The logarithm of the figure of a set of settings in a generation, turned so that more is better: the mean over the cells of the
 /// plan, which makes an effect the geometric mean of what it is in each of them. None if one of them has no figure there.
@@ -49,10 +49,10 @@ fn of_cell(cell: &CellRecord, metric: &Metric, generation: u32) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metric;
-    use crate::plan::SETTINGS_FACTOR;
-    use crate::plan::{FactorLevel, Measure};
-    use crate::record::Slice;
+    use pitot_plan::SETTINGS_FACTOR;
+    use pitot_plan::{FactorLevel, Measure};
+    use pitot_record::Slice;
+    use pitot_record::metric;
 
     #[test]
     fn a_generation_is_the_middle_of_its_slices_and_less_is_better_where_the_metric_says_so() {

@@ -17,7 +17,7 @@ use pitot_results::Failure;
 
 use super::design::{CROSSED_MAX, Combination, Pair, SETTINGS_MAX, against_start, factorial, screening};
 use super::effects::{Contrast, Effect, effects};
-use crate::statistics::{Comparison, Decision, Samples, judge};
+use pitot_stats::{Comparison, Decision, Samples, judge};
 
 /// What a setting may show by chance and go on to the next stage.
 const SCREEN_P_MAX: f64 = 0.10;

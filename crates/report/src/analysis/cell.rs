@@ -2,9 +2,11 @@
 
 use super::samples::values;
 use crate::number::{self, count};
-use pitot_lab::metric::named;
-use pitot_lab::statistics::{Estimate, Spread, median, order_statistic_interval};
-use pitot_lab::{CellRecord, METRICS, Measure, Metric, Run, Verdict, VerdictKind};
+use pitot_plan::Measure;
+use pitot_record::metric::named;
+use pitot_record::{CellRecord, METRICS, Metric, Run, Verdict};
+use pitot_results::VerdictKind;
+use pitot_stats::{Estimate, Spread, median, order_statistic_interval};
 
 /// A cell whose replies are not those of another that is asked for the same.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -5,8 +5,9 @@
 //! is one test, one ratio, one interval and one decision for a pair, whichever part of a report prints them.
 
 use super::samples::within_run;
-use pitot_lab::statistics::{Comparison, Decision, Interval, Samples, judge};
-use pitot_lab::{CellRecord, Metric, Plan};
+use pitot_plan::Plan;
+use pitot_record::{CellRecord, Metric};
+use pitot_stats::{Comparison, Decision, Interval, Samples, judge};
 
 /// A candidate and what it is compared with.
 pub(super) type Pair<'r> = (&'r CellRecord, &'r CellRecord);

@@ -1,6 +1,6 @@
 //! How factors and their levels are written for readers.
 
-use pitot_lab::Levels;
+use pitot_plan::Levels;
 
 /// How a factor is written, where that is not its last word followed by its level.
 struct FactorWords {

@@ -1,7 +1,8 @@
 //! Servers by how they serve their connections: event loops, and those with a process or a thread for each.
 
 use super::cell::Cell;
-use pitot_lab::{CellRecord, SERVER_FACTOR};
+use pitot_plan::SERVER_FACTOR;
+use pitot_record::CellRecord;
 
 /// Models that serve each connection by a process or a thread of its own.
 const OF_ITS_OWN: [&str; 4] = ["fork", "prefork", "spawn", "thread"];

@@ -1,7 +1,8 @@
 //! The factor on the x axis of the charts.
 
 use super::factor::{factor_title, level_words};
-use pitot_lab::{CellRecord, Levels, Run};
+use pitot_plan::Levels;
+use pitot_record::{CellRecord, Run};
 use std::cmp::Ordering;
 
 /// The factor on the x axis, if several vary: the first of these that does.

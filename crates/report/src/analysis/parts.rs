@@ -7,7 +7,7 @@
 
 use super::factor::level_words;
 use super::load_axis::LoadAxis;
-use pitot_lab::{CellRecord, Run};
+use pitot_record::{CellRecord, Run};
 
 /// Factors that say what is asked of the servers begin with this.
 const LOAD: &str = "load.";

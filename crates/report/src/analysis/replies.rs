@@ -1,8 +1,9 @@
 //! Which cells answer otherwise than those that are asked for the same: what does other work wins nothing.
 
 use super::cell::{Cell, Unlike};
-use pitot_lab::statistics::median;
-use pitot_lab::{CellRecord, Replies, Run};
+use pitot_plan::Replies;
+use pitot_record::{CellRecord, Run};
+use pitot_stats::median;
 
 /// Contents that differ by less, on average, are alike: a date, a name or the number of a request may stand in them.
 const APART_BYTES: f64 = 64.0;

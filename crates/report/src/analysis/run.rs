@@ -8,9 +8,10 @@ use super::load_axis::LoadAxis;
 use super::parts::part_of_each;
 use super::replies::mark_unlike;
 use super::series::Series;
-use pitot_lab::metric::{named, recorded};
-use pitot_lab::statistics::{Comparison, Decision, Estimate};
-use pitot_lab::{Better, CellRecord, METRICS, Metric, Run, SERVER_FACTOR};
+use pitot_plan::SERVER_FACTOR;
+use pitot_record::metric::{named, recorded};
+use pitot_record::{Better, CellRecord, METRICS, Metric, Run};
+use pitot_stats::{Comparison, Decision, Estimate};
 use std::cell::OnceCell;
 
 /// The metric of a plan whose own is unknown to this version: a newer one may have written the run file.

@@ -1,7 +1,8 @@
 //! Where the values of a comparison come from: the one place that knows how the cells of a pair were measured.
 
-use pitot_lab::statistics::Samples;
-use pitot_lab::{CellRecord, Metric, Plan};
+use pitot_plan::Plan;
+use pitot_record::{CellRecord, Metric};
+use pitot_stats::Samples;
 
 /// The values of two cells of one run: by generation if they were measured in slices, else paired by block.
 pub(crate) fn within_run(

@@ -2,7 +2,7 @@
 
 use super::factor::{factor_title, level_words};
 use super::load_axis::LoadAxis;
-use pitot_lab::{CellRecord, Run};
+use pitot_record::{CellRecord, Run};
 
 /// A line of the charts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ fn name(run: &Run, record: &CellRecord, load_factor: Option<&str>) -> String {
         })
         .collect();
     if words.is_empty() {
-        let named = record.level(pitot_lab::SERVER_FACTOR);
+        let named = record.level(pitot_plan::SERVER_FACTOR);
         let other = || record.factors.iter().find(|f| Some(f.name.as_str()) != load_factor);
         let program = || run.plan.program.clone().unwrap_or_else(|| run.plan.name.clone());
         return named.or_else(other).map_or_else(program, |f| f.level.clone());

@@ -6,8 +6,8 @@ use crate::analysis::Analysis;
 use crate::axis::Axis;
 use crate::number::{figure, figure_with_spread, percent};
 use crate::scene::{Anchor, Figure, Ink, Mark, Pane, Scene, Size, Stop};
-use pitot_lab::Metric;
-use pitot_lab::metric::named;
+use pitot_record::Metric;
+use pitot_record::metric::named;
 
 const WHOLE: &Metric = named("cpu-per-request");
 const USER: &Metric = named("user-per-request");

@@ -9,8 +9,9 @@ use crate::number;
 use crate::phrase::{decision, ratio};
 use crate::scene::{Anchor, Figure, Ink, Mark, Pane, Scene, Size, Stop};
 use crate::text::capital;
-use pitot_lab::statistics::Comparison;
-use pitot_lab::{Better, CellRecord, Measure, Metric};
+use pitot_plan::Measure;
+use pitot_record::{Better, CellRecord, Metric};
+use pitot_stats::Comparison;
 
 pub(super) const CHART: Chart = Chart {
     name: "generations",

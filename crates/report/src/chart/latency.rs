@@ -6,8 +6,8 @@ use crate::analysis::{Analysis, Cell};
 use crate::axis::{Axis, Scale};
 use crate::number::figure;
 use crate::scene::{Anchor, Figure, Ink, Mark, Pane, Scene, Size, Stop};
-use pitot_lab::Unit;
 use pitot_meter::Histogram;
+use pitot_record::Unit;
 
 pub(super) const CHART: Chart = Chart {
     name: "latency",

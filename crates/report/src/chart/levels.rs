@@ -3,7 +3,7 @@
 use crate::analysis::{Analysis, Cell};
 use crate::axis::Axis;
 use crate::scene::{Figure, Ink, Pane};
-use pitot_lab::{Better, Metric};
+use pitot_record::{Better, Metric};
 
 /// An interval that reaches further than so many times the largest figure is cut: it would stretch the axis until nothing
 /// else could be told apart.

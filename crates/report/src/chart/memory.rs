@@ -6,8 +6,8 @@ use crate::analysis::Analysis;
 use crate::axis::{Axis, Scale};
 use crate::number::{figure, figure_of, figure_with_spread};
 use crate::scene::{Anchor, Figure, Ink, Mark, Pane, Scene, Size, Stop};
-use pitot_lab::metric::named;
-use pitot_lab::{Metric, Unit};
+use pitot_record::metric::named;
+use pitot_record::{Metric, Unit};
 
 const PER_CONNECTION: &Metric = named("memory-per-connection");
 const WHOLE: &Metric = named("memory");

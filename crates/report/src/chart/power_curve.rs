@@ -7,8 +7,8 @@ use crate::axis::Axis;
 use crate::number::{figure, figure_with_spread};
 use crate::scene::{Anchor, Figure, Ink, Mark, Pane, Scene, Size, Stop};
 use crate::text::capital;
-use pitot_lab::metric::Section;
-use pitot_lab::{Better, METRICS, Metric};
+use pitot_record::metric::Section;
+use pitot_record::{Better, METRICS, Metric};
 
 pub(super) const CHART: Chart = Chart {
     name: "power-curve",

@@ -8,8 +8,8 @@ use crate::axis::Axis;
 use crate::number::{figure, figure_of, figure_with_spread};
 use crate::scene::{Anchor, Figure, Ink, Mark, Pane, Scene, Size, Stop};
 use crate::text::capital;
-use pitot_lab::Better;
-use pitot_lab::statistics::Estimate;
+use pitot_record::Better;
+use pitot_stats::Estimate;
 
 pub(super) const CHART: Chart = Chart {
     name: "repetitions",

@@ -6,7 +6,7 @@ use crate::analysis::{Analysis, Cell};
 use crate::axis::Axis;
 use crate::number::figure;
 use crate::scene::{Anchor, Figure, Ink, Mark, Pane, Scene, Size, Stop};
-use pitot_lab::{Repetition, Unit};
+use pitot_record::{Repetition, Unit};
 
 pub(super) const CHART: Chart = Chart {
     name: "service",

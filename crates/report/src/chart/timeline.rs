@@ -5,7 +5,7 @@ use crate::analysis::{Analysis, Cell};
 use crate::axis::Axis;
 use crate::number::figure;
 use crate::scene::{Anchor, Figure, Ink, Mark, Pane, Scene, Size, Stop};
-use pitot_lab::{Repetition, Sample, Unit};
+use pitot_record::{Repetition, Sample, Unit};
 
 pub(super) const CHART: Chart = Chart {
     name: "timeline",
@@ -212,7 +212,7 @@ fn thinned(samples: &[Sample]) -> Vec<&Sample> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pitot_lab::CpuSample;
+    use pitot_record::CpuSample;
 
     #[test]
     fn steal_of_shared_cpus_counts_once() {

@@ -11,12 +11,14 @@
 use super::differences::{differences, same_levels, same_server};
 use crate::analysis::{between_runs, headline, levels_words, ratios, values, within_run};
 use pitot_host::HostChange;
-use pitot_lab::metric::Section;
-use pitot_lab::statistics::{
+use pitot_plan::SERVER_FACTOR;
+use pitot_record::metric::Section;
+use pitot_record::{CellRecord, METRICS, Metric, Run};
+use pitot_results::VerdictKind;
+use pitot_stats::{
     BetweenRuns, Comparison, Decision, Estimate, ReferenceChange, Samples, hodges_lehmann, judge,
     judge_between,
 };
-use pitot_lab::{CellRecord, METRICS, Metric, Run, SERVER_FACTOR, VerdictKind};
 
 /// Two runs, compared; or the cells of one with their baselines.
 #[derive(Debug)]

@@ -3,7 +3,8 @@
 use crate::amount::generations_words;
 use crate::number::span;
 use pitot_host::HostChange;
-use pitot_lab::{CellRecord, Run, SERVER_FACTOR};
+use pitot_plan::SERVER_FACTOR;
+use pitot_record::{CellRecord, Run};
 
 /// A list of facts that differ, in the order of first mention.
 #[derive(Default)]

@@ -7,7 +7,7 @@ use crate::number::plain;
 use crate::phrase::{Tone, decision, ratio, tone};
 use crate::scene::{Anchor, Figure, Ink, Mark, Pane, Scene, Size, Stop};
 use crate::text::capital;
-use pitot_lab::statistics::Comparison;
+use pitot_stats::Comparison;
 
 /// Ratios further apart than this need a logarithmic axis.
 const LOG_FROM: f64 = 4.0;

@@ -5,7 +5,7 @@ use super::gate::{Gate, GateOutcome};
 use super::words::{cautions, headline};
 use crate::github::{Level, annotation};
 use crate::phrase::{Tone, times, tone};
-use pitot_lab::VerdictKind;
+use pitot_results::VerdictKind;
 
 /// Gates that are met and cells that fail only now are errors; gates that are undecided, and cells that got worse in the
 /// plan's metric or are gone, are warnings; the rest is a notice.

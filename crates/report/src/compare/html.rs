@@ -10,7 +10,7 @@ use crate::html::{BRAND, changes_table, page, render_figure};
 use crate::number::percent;
 use crate::phrase::{Tone, tone};
 use crate::text::capital;
-use pitot_lab::statistics::Comparison;
+use pitot_stats::Comparison;
 use std::fmt::Write as _;
 
 pub(super) fn render(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) -> String {

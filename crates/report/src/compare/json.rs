@@ -3,8 +3,8 @@
 use super::comparison::RunComparison;
 use super::gate::{Gate, GateOutcome};
 use super::words::{cautions, headline};
-use pitot_lab::Run;
-use pitot_lab::statistics::ALPHA;
+use pitot_record::Run;
+use pitot_stats::ALPHA;
 use serde_json::{Value, json};
 
 /// The comparison. Fields may be added; these keep their meaning.

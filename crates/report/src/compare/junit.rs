@@ -3,7 +3,7 @@
 use super::comparison::RunComparison;
 use super::gate::{CellOutcome, Gate, GateOutcome};
 use crate::junit::{Case, CaseOutcome, Suite, document};
-use pitot_lab::VerdictKind;
+use pitot_results::VerdictKind;
 
 pub(super) fn render(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) -> String {
     let mut suites = vec![cells(c)];

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use pitot_lab::Unit;
+use pitot_record::Unit;
 use pitot_results::load::LoadResult;
 use pitot_results::{Drawn, VerdictKind, visible};
 use serde_json::{Value, json};

@@ -19,7 +19,7 @@ pub use loads::{LoadComparison, LoadSide, draw_loads, render_loads};
 
 use crate::format::Format;
 use crate::terminal::Screen;
-use pitot_lab::{Metric, Run};
+use pitot_record::{Metric, Run};
 use pitot_results::{Drawn, visible};
 
 /// Compares `b` with `a`, in the usual metrics and those that `gates` name.

@@ -8,8 +8,10 @@ use crate::number::{figure_of, percent, plain};
 use crate::phrase::{Tone, decision, ratio, shown_to_exceed, tone};
 use crate::text::{s, sentence, unmarked};
 use crate::trust::{Grade, trust};
-use pitot_lab::statistics::{ALPHA, Comparison, Decision, Estimate};
-use pitot_lab::{Run, SERVER_FACTOR, VerdictKind};
+use pitot_plan::SERVER_FACTOR;
+use pitot_record::Run;
+use pitot_results::VerdictKind;
+use pitot_stats::{ALPHA, Comparison, Decision, Estimate};
 use std::fmt::Write as _;
 
 /// What lies apart by more than this, a logarithm, is given as a factor, since a percentage of several hundred says little.

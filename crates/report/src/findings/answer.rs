@@ -9,10 +9,10 @@ use crate::floor::floor_sentence;
 use crate::number::{count, figure_of, percent, spread};
 use crate::phrase::{shown_to_exceed, superlative, versus};
 use crate::text::{capital, list, s, sentence};
-use pitot_lab::metric::Section;
-use pitot_lab::metric::named;
-use pitot_lab::statistics::{Decision, Estimate, Statistic};
-use pitot_lab::{Better, METRICS, Metric};
+use pitot_record::metric::Section;
+use pitot_record::metric::named;
+use pitot_record::{Better, METRICS, Metric};
+use pitot_stats::{Decision, Estimate, Statistic};
 
 const CPU: &Metric = named("cpu-per-request");
 
@@ -350,7 +350,7 @@ fn at_other_loads(a: &Analysis<'_>, top: usize, best_at_top: &str) -> Option<Str
 
 fn tiles(a: &Analysis<'_>, best: &Cell<'_>) -> Vec<Tile> {
     let asked_for = &a.run.plan.columns;
-    let wanted = asked_for.iter().filter_map(|name| pitot_lab::metric::find(name));
+    let wanted = asked_for.iter().filter_map(|name| pitot_record::metric::find(name));
     let usual =
         METRICS.iter().filter(|m| m.is_shown_in(Section::Tile) && !asked_for.iter().any(|n| n == m.name));
     std::iter::once(a.headline)

@@ -6,8 +6,9 @@ use crate::number::figure_of;
 use crate::phrase::{ratio, versus};
 use crate::published::published;
 use crate::text::sentence;
-use pitot_lab::statistics::Decision;
-use pitot_lab::{Better, Levels, Metric};
+use pitot_plan::Levels;
+use pitot_record::{Better, Metric};
+use pitot_stats::Decision;
 
 /// Where the ends of an interval lie further apart than this, "no significant difference" would mislead.
 const OPEN_FROM: f64 = 1.5;

@@ -2,8 +2,8 @@
 
 use crate::analysis::Analysis;
 use crate::number::percent;
-use pitot_lab::Metric;
-use pitot_lab::metric::named;
+use pitot_record::Metric;
+use pitot_record::metric::named;
 
 const CPU: &Metric = named("cpu-per-request");
 const USER: &Metric = named("user-per-request");

@@ -1,6 +1,6 @@
 //! What faults did to servers: which die with one of their processes, what was in flight and lost, and which are back first.
 
-use pitot_lab::statistics::median;
+use pitot_stats::median;
 
 use crate::analysis::Analysis;
 use crate::faults::{Row, rows};
@@ -139,7 +139,7 @@ fn names(rows: &[&Row<'_>]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use pitot_lab::fault::{Effect, Service};
+    use pitot_fault::{Effect, Service};
 
     use super::*;
 

@@ -1,9 +1,9 @@
 //! Whether servers still had what they had acknowledged, where that was looked for.
 
-use pitot_lab::Metric;
-use pitot_lab::Repetition;
-use pitot_lab::metric::named;
-use pitot_lab::receipts::Kept;
+use pitot_record::Metric;
+use pitot_record::Repetition;
+use pitot_record::metric::named;
+use pitot_results::receipts::Kept;
 
 use crate::analysis::Analysis;
 use crate::number::count;

@@ -11,8 +11,8 @@ use crate::analysis::Analysis;
 use crate::control::control_metrics;
 use crate::phrase::shown_to_exceed;
 use crate::text::sentence;
-use pitot_lab::METRICS;
-use pitot_lab::metric::Section;
+use pitot_record::METRICS;
+use pitot_record::metric::Section;
 
 /// So many findings at most: more would be a table.
 const FINDINGS_MAX: usize = 6;

@@ -4,9 +4,9 @@ use crate::analysis::{Analysis, Groups, groups};
 use crate::number::ratio;
 use crate::phrase::comparative;
 use crate::text::{list, sentence};
-use pitot_lab::Better;
-use pitot_lab::Metric;
-use pitot_lab::statistics::Decision;
+use pitot_record::Better;
+use pitot_record::Metric;
+use pitot_stats::Decision;
 
 /// `Every event loop used less CPU time per request than every server with a process or a thread for each connection at 64
 /// connections and at 512 connections: ratios from 0.31 to 0.57`; none if there is a load level at which some pair is not declared.

@@ -4,8 +4,8 @@ use crate::amount::unit_of_pair;
 use crate::analysis::{Analysis, Cell};
 use crate::phrase::{shown_to_exceed, times};
 use crate::text::sentence;
-use pitot_lab::Better;
-use pitot_lab::statistics::{Comparison, Decision};
+use pitot_record::Better;
+use pitot_stats::{Comparison, Decision};
 
 /// A series at its peak and at the highest load.
 struct Peak<'a, 'r> {

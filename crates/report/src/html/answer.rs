@@ -8,7 +8,7 @@ use crate::escape::escape;
 use crate::findings::{Answer, answer, findings};
 use crate::method::facts;
 use crate::trust::Trust;
-use pitot_lab::VerdictKind;
+use pitot_results::VerdictKind;
 use std::fmt::Write as _;
 
 /// The verdicts in the order of the tally, with the colour of each.

@@ -8,7 +8,8 @@ use crate::escape::escape;
 use crate::number::{count, figure_of};
 use crate::table::Results;
 use crate::text::s;
-use pitot_lab::{Measure, Metric, Repetition};
+use pitot_plan::Measure;
+use pitot_record::{Metric, Repetition};
 use std::fmt::Write as _;
 
 pub(super) fn cells(a: &Analysis<'_>) -> String {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use pitot_lab::HostRecord;
+use pitot_record::HostRecord;
 
 use super::changes::changes_table;
 use crate::escape::escape;

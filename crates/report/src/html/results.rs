@@ -10,7 +10,7 @@ use crate::scene::Ink;
 use crate::svg::ink;
 use crate::table::{Entry, Mark, Results, Row};
 use crate::text::s;
-use pitot_lab::{shortened, skips_by_reason};
+use pitot_plan::{shortened, skips_by_reason};
 use std::fmt::Write as _;
 
 pub(super) fn results(a: &Analysis<'_>, questions: &[Question<'_>]) -> String {

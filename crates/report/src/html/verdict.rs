@@ -1,6 +1,6 @@
 //! Verdicts as labels.
 
-use pitot_lab::VerdictKind;
+use pitot_results::VerdictKind;
 
 /// The label of a verdict.
 pub(super) fn chip(kind: VerdictKind) -> String {

@@ -1,7 +1,7 @@
 //! The answer of a soak: what became of its servers, the gravest first, and whether it was long enough to say so.
 
-use pitot_lab::receipts::Kept;
 use pitot_meter::units::{counted, grouped, span};
+use pitot_results::receipts::Kept;
 
 use super::analysis::{Analysis, LoadFigures, SubjectFigures};
 use super::counts::counts;
@@ -103,7 +103,10 @@ fn nothing(a: &Analysis<'_>) -> String {
     if a.sure().next().is_none() {
         let why = match unsure(a) {
             Some(_) => "a drift that doubles a figure would not have been seen".to_owned(),
-            None => format!("no figure has the {} intervals that a trend takes", pitot_drift::INTERVALS_MIN),
+            None => format!(
+                "no figure has the {} intervals that a trend takes",
+                pitot_stats::drift::INTERVALS_MIN
+            ),
         };
         return format!("too short to tell: in {length} {why}");
     }
@@ -133,7 +136,7 @@ fn unsure(a: &Analysis<'_>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use pitot_lab::receipts::Kept as KeptKind;
+    use pitot_results::receipts::Kept as KeptKind;
     use pitot_soak::Soak;
     use pitot_soak::record::{Endings, Event, EventKind, Info, Load, Sample, State, Subject, Totals};
 

@@ -1,7 +1,7 @@
 use std::fmt::Write as _;
 
-use pitot_lab::Unit;
 use pitot_meter::units::grouped;
+use pitot_record::Unit;
 
 use super::analysis::LoadFigures;
 use crate::number::figure;

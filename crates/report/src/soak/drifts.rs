@@ -4,8 +4,9 @@
 //! machine, by 1% and 64 KiB where it is memory of a server, and by two where it is counted. The figures of a server are
 //! one family (Holm): of a server in which nothing drifts one soak of twenty has a false alarm.
 
-use pitot_drift::{Course, Drift, Question, Series as Asked, Tolerance, drift, holm};
 use pitot_soak::figure::{Figure, Unit};
+use pitot_stats::drift::{Course, Drift, Question, Series as Asked, Tolerance, drift};
+use pitot_stats::holm;
 use serde_json::{Value, json};
 
 use super::series::{Series, shown};
@@ -59,10 +60,10 @@ pub(super) fn judge(series: &[Series]) -> Vec<Judged> {
 }
 
 /// A step, or the end of a rise or fall.
-fn word(kind: pitot_drift::Kind) -> &'static str {
+fn word(kind: pitot_stats::drift::Kind) -> &'static str {
     match kind {
-        pitot_drift::Kind::Step => "step",
-        pitot_drift::Kind::Bend => "bend",
+        pitot_stats::drift::Kind::Step => "step",
+        pitot_stats::drift::Kind::Bend => "bend",
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use pitot_lab::statistics::median;
 use pitot_meter::units::grouped;
 use pitot_soak::Soak;
 use pitot_soak::record::{Fault, SECOND_S};
+use pitot_stats::median;
 use serde_json::{Value, json};
 
 use super::analysis::{Analysis, SubjectFigures};

@@ -14,7 +14,7 @@ mod text;
 mod trust;
 mod untouched;
 
-use pitot_lab::Published;
+use pitot_plan::Published;
 use pitot_results::{Drawn, visible};
 use pitot_soak::Soak;
 

@@ -1,7 +1,8 @@
 //! What others published of what a plan measures.
 
-use pitot_lab::metric::recorded;
-use pitot_lab::{Published, Unit};
+use pitot_plan::Published;
+use pitot_record::Unit;
+use pitot_record::metric::recorded;
 
 use crate::analysis::levels_words;
 use crate::number::figure;

@@ -1,6 +1,6 @@
 //! A figure over time, and its values as people read them.
 
-use pitot_lab::Unit as ShownUnit;
+use pitot_record::Unit as ShownUnit;
 use pitot_soak::figure::Unit;
 
 use crate::number::{figure, percent};

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use pitot_lab::Unit as ShownUnit;
-use pitot_lab::receipts::Kept;
-use pitot_lab::shell_line;
 use pitot_meter::units::{counted, grouped, span};
+use pitot_plan::shell_line;
+use pitot_record::Unit as ShownUnit;
 use pitot_results::Drawn;
+use pitot_results::receipts::Kept;
 use pitot_soak::record::{EventKind, State};
 
 use super::analysis::{Analysis, LoadFigures, SubjectFigures};

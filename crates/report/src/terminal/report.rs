@@ -10,8 +10,8 @@ use crate::findings::{answer, findings};
 use crate::published::published;
 use crate::text::sentence;
 use crate::trust::{Grade, outliers, trust};
-use pitot_lab::Repetition;
-use pitot_lab::{shortened, skips_by_reason};
+use pitot_plan::{shortened, skips_by_reason};
+use pitot_record::Repetition;
 use pitot_results::Drawn;
 use std::fmt::Write as _;
 

@@ -3,7 +3,7 @@
 use super::screen::{Page, Style};
 use crate::analysis::Analysis;
 use crate::table::{Mark, Results, Row};
-use pitot_lab::VerdictKind;
+use pitot_results::VerdictKind;
 use std::fmt::Write as _;
 use std::ops::Range;
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use pitot_lab::fault::STEP_NS;
+use pitot_fault::STEP_NS;
 use pitot_results::load::{StepErrors, Steps};
 
 /// What all loads of a server saw, on one grid of `CLOCK_MONOTONIC`. A load's own steps begin with it, so a reply may be told up

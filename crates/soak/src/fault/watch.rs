@@ -1,7 +1,7 @@
 //! The faults of one server: told when they begin and end, and judged when what came after them is known.
 
+use pitot_fault::{BEFORE_NS, FaultRecord, find, service_around};
 use pitot_lab::FaultNews;
-use pitot_lab::fault::{BEFORE_NS, FaultRecord, find, service_around};
 use pitot_results::load::{Steps, Window};
 
 use super::recent::Recent;
@@ -183,7 +183,7 @@ impl FaultWatch {
     }
 
     /// What was seen of the first of the open faults up to a time.
-    fn effect(&self, until: u64) -> Option<pitot_lab::fault::Effect> {
+    fn effect(&self, until: u64) -> Option<pitot_fault::Effect> {
         let record = |number: u32, began_ns: u64, ended_ns: u64| FaultRecord {
             number,
             began_ns,

@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 
-use pitot_lab::database::DatabaseError;
+use pitot_record::database::DatabaseError;
 
 /// What is wrong with the file of a soak.
 #[derive(Debug, thiserror::Error)]

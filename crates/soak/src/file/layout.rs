@@ -1,6 +1,6 @@
 //! How the file of a soak is known.
 
-use pitot_lab::database::Format;
+use pitot_record::database::Format;
 
 /// The application is "PitS".
 pub(super) const FORMAT: Format = Format {

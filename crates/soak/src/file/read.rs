@@ -2,8 +2,8 @@ use std::collections::HashMap;
 use std::fs::{File, TryLockError};
 use std::path::Path;
 
-use pitot_lab::database::{self, DatabaseError};
-use pitot_lab::secrets_file;
+use pitot_record::database::{self, DatabaseError};
+use pitot_record::secrets_file;
 use pitot_results::{COUNT_MAX, Failure, check_numbers};
 use rusqlite::Connection;
 

@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 
-use pitot_lab::database::{Draft, WriteLock};
-use pitot_lab::secrets_file;
+use pitot_record::database::{Draft, WriteLock};
+use pitot_record::secrets_file;
 use pitot_results::secrets::Secrets;
 use rusqlite::{Connection, OptionalExtension, params};
 

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use pitot_fault::Schedule;
 use pitot_lab::StandingServer;
-use pitot_lab::fault::Schedule;
 use pitot_sys::control_group;
 use pitot_sys::processes::Process;
 

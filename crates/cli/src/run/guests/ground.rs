@@ -6,7 +6,7 @@ use std::time::Duration;
 use pitot_kernel::{
     Boot, Clock, Direct, Ended, FOLDER, GVISOR, Image, Job, Kernel, Sandbox, SandboxRun, Store,
 };
-use pitot_lab::{GVISOR_KERNEL, HOST_KERNEL, KernelUse};
+use pitot_plan::{GVISOR_KERNEL, HOST_KERNEL, KernelUse};
 use pitot_results::Failure;
 
 use crate::failure::complaint;

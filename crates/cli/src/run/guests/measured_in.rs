@@ -1,7 +1,9 @@
 //! The metric of a plan, where the clock of its kernels does not measure it: the nearest one that it does.
 
 use pitot_kernel::Clock;
-use pitot_lab::{CellServer, Prepared, Run, metric};
+use pitot_lab::Prepared;
+use pitot_plan::CellServer;
+use pitot_record::{Run, metric};
 use pitot_results::Failure;
 
 /// Metrics of instructions, and what stands for them in time.

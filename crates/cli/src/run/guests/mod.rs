@@ -15,11 +15,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use pitot_kernel::{Clock, Image, Sandbox};
-use pitot_lab::{
-    Arrival, Carrier, Catalog, CellServer, External, GVISOR_KERNEL, HOST_KERNEL, KERNEL_FACTOR, KernelUse,
-    Outcome, Part, Place as RunPlace, Plan, Prepared, Repetition, RunState, Where, prepare,
-};
+use pitot_lab::{Arrival, Carrier, Outcome, Part, Place as RunPlace, Prepared, Where, prepare};
 use pitot_meter::units::counted;
+use pitot_plan::{Catalog, CellServer, External, GVISOR_KERNEL, HOST_KERNEL, KERNEL_FACTOR, KernelUse, Plan};
+use pitot_record::{Repetition, RunState};
 use pitot_results::{Failure, stderr};
 
 use crate::kernel_store::store;
@@ -387,7 +386,7 @@ mod tests {
         let plan = "[server]\nprotocol = \"http\"\n[servers.x]\ncommand = [\"sh\", \"-c\", \"exec A=1 nginx -g 'daemon off;'\"]\n\
                     stop-command = [\"nginx-ctl\", \"{dir}\"]\nversion = [\"{dir}/x\", \"-v\"]\n[factors]\nserver = [\"x\"]\n";
         let plan = Plan::parse("p.toml", plan, &crate::catalog::catalog().unwrap()).unwrap();
-        let pitot_lab::Program::External(server) = &plan.servers[0].program else { panic!("a program") };
+        let pitot_plan::Program::External(server) = &plan.servers[0].program else { panic!("a program") };
         assert_eq!(programs_of(server), ["sh", "nginx", "nginx-ctl"]);
     }
 }

@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use pitot_lab::{KernelUse, Measure, Part, PartCell, Plan, Prepared};
+use pitot_lab::{Part, PartCell, Prepared};
+use pitot_plan::{KernelUse, Measure, Plan};
 use pitot_results::Failure;
 
 use super::ground::{GuestPool, Place, Task};

@@ -15,7 +15,7 @@ use pitot_meter::now;
 use pitot_results::printable_start;
 
 use super::push::last_complaint;
-use crate::record::HostRecord;
+use pitot_record::HostRecord;
 
 /// How long an agent may take to greet: a login may be slow.
 const GREETING_TIMEOUT: Duration = Duration::from_secs(30);

@@ -27,10 +27,10 @@ use super::executor::{Executor, Machine};
 use super::local::{Guardian, ThisMachine};
 use super::prepare::Prepared;
 use super::printed::Asked;
-use crate::plan::{Host, Plan};
-use crate::record::HostRecord;
 use pitot_host::setting::Change;
 use pitot_host::{CpuSplit, memory_total_bytes, side_by_side};
+use pitot_plan::{Host, Plan};
+use pitot_record::HostRecord;
 
 /// Calls `run` with the machine or machines of a plan.
 pub(super) fn with_machine<T>(

@@ -13,11 +13,11 @@ use pitot_sys::spawn::Stop;
 use super::samples::join_load;
 use super::side::Side;
 use crate::monitor::OtherProcessUse;
-use crate::plan::{CPUS_APART, FileContent, PlanFile};
-use crate::record::Sample;
 use crate::runner::executor::{
     Account, AddressChoice, Command, Ending, Executor, Extent, Line, Observed, Output, Place, Question, Role,
 };
+use pitot_plan::{CPUS_APART, FileContent, PlanFile};
+use pitot_record::Sample;
 
 /// Private directories of repetitions under way: on the server's host, and what they are called on the load's.
 pub(super) type Folders = RefCell<Vec<(String, String)>>;

@@ -9,8 +9,8 @@ use std::process::{Command, Stdio};
 
 use pitot_results::{Failure, printable};
 
-use crate::plan::{Host, Plan};
 use crate::runner::printed;
+use pitot_plan::{Host, Plan};
 
 /// What the name of a copy under way ends in: a program that runs cannot be written, only replaced.
 const PARTIAL: &str = ".new";

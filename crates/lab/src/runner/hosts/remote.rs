@@ -8,10 +8,10 @@ use pitot_sys::spawn::Stop;
 
 use super::link::Link;
 use super::wire;
-use crate::plan::PlanFile;
 use crate::runner::executor::{
     AddressChoice, Command, Ending, Executor, Extent, Line, Observed, Output, Place, Question, Role,
 };
+use pitot_plan::PlanFile;
 
 /// An executor of an agent. A host that was lost answers nothing until a repetition begins: then it is reached anew.
 pub(super) struct Remote<'m> {

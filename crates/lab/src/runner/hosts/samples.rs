@@ -1,6 +1,6 @@
 //! Samples of two hosts, put together by the moments at which they were taken.
 
-use crate::record::{CpuSample, Sample, TreeSample};
+use pitot_record::{CpuSample, Sample, TreeSample};
 
 /// Samples of two hosts that are further apart are none of the same moment.
 const APART_MAX_NS: u64 = 40_000_000;

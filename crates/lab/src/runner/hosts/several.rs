@@ -14,11 +14,11 @@ use pitot_sys::spawn::Stop;
 use super::answers;
 use super::samples::add_samples;
 use super::side::Side;
-use crate::plan::{CPUS_APART, FileContent, PlanFile};
-use crate::record::Sample;
 use crate::runner::executor::{
     AddressChoice, Command, Ending, Executor, Extent, Line, Observed, Output, Place, Question, Role,
 };
+use pitot_plan::{CPUS_APART, FileContent, PlanFile};
+use pitot_record::Sample;
 
 /// Private directories of repetitions under way: what each is called on every one of the hosts, in their order.
 pub(super) type Copies = RefCell<Vec<Vec<String>>>;

@@ -8,7 +8,7 @@ use std::path::Path;
 use pitot_sys::user::User;
 use rustix::fs::OFlags;
 
-use crate::plan::{FileContent, LinePiece, PlanFile, line_template};
+use pitot_plan::{FileContent, LinePiece, PlanFile, line_template};
 
 /// Writes `files` below `dir`.
 pub(super) fn write(dir: &Path, files: &[PlanFile]) -> io::Result<()> {

@@ -34,7 +34,6 @@ pub use private_dir::Leftovers;
 use process::{Event, Process, Start};
 
 use crate::monitor::{Monitor, StealReader};
-use crate::plan::PlanFile;
 use crate::procfs::COOKIE_NAME;
 use crate::runner::executor::{
     Account, AddressChoice, Command, Ending, Executor, Extent, LeftBehind, Line, Machine, Observed, Output,
@@ -43,6 +42,7 @@ use crate::runner::executor::{
 use crate::runner::printed::{self, Asked};
 use crate::runner::repetition::SERVER_PID;
 use pitot_host::{CpuSplit, throttle_count};
+use pitot_plan::PlanFile;
 
 /// How long processes may take to end once their parent has.
 const ORPHAN_TIMEOUT: Duration = Duration::from_secs(2);

@@ -14,8 +14,8 @@ use pitot_sys::spawn;
 use pitot_sys::usage::{self, Usage};
 use pitot_sys::user::User;
 
-use crate::record::Lifetime;
 use crate::runner::executor::{Command, Ending, Line, Output, Role};
+use pitot_record::Lifetime;
 
 /// At most so much of each stream is kept: its end.
 const KEPT_BYTES: usize = 256 * 1024;

@@ -9,8 +9,8 @@ use super::context::{Abort, Context};
 use super::fault_command::words;
 use super::readiness::{Sign, wait_until_ready};
 use super::stop::wait_for_end;
-use crate::plan::RESOLVER;
 use crate::runner::executor::Role;
+use pitot_plan::RESOLVER;
 
 /// How long either may take to say that a fault is over, seconds.
 const TIMEOUT_S: f64 = 5.0;

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use pitot_meter::Nanos;
 
-use crate::plan::{Cell, CellServer, Placement, Plan};
-use crate::record::Resources;
 use pitot_host::CpuSplit;
+use pitot_plan::{Cell, CellServer, Placement, Plan};
+use pitot_record::Resources;
 
 use crate::runner::executor::{Account, Command, Executor, Role};
 

@@ -3,9 +3,9 @@
 use pitot_meter::Nanos;
 
 use super::context::{Abort, Context};
-use crate::plan::cpu_seconds;
-use crate::record::Resources;
 use crate::runner::printed::Asked;
+use pitot_plan::cpu_seconds;
+use pitot_record::Resources;
 
 /// CPU time that such a server had used by a moment.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -3,7 +3,7 @@
 use pitot_results::load::{ErrorRow, LoadResult, Window};
 
 use crate::monitor::interval;
-use crate::plan::CellServer;
+use pitot_plan::CellServer;
 
 use super::context::{Abort, Context, nanos};
 use super::faults::Faults;

@@ -32,9 +32,9 @@ use pitot_results::load::{LoadResult, Window};
 pub(super) use tail::output_tail;
 
 use crate::monitor::resources;
-use crate::plan::{Cell, CellServer};
-use crate::record::{NOT_TRIED, Repetition, Verdict};
 use pitot_host::CpuSplit;
+use pitot_plan::{Cell, CellServer};
+use pitot_record::{NOT_TRIED, Repetition, Verdict};
 
 use crate::runner::evidence::Evidence;
 use crate::runner::executor::{Executor, Extent, Observed, Role};

@@ -6,7 +6,7 @@ use pitot_meter::Nanos;
 use pitot_sys::processes::ProcessTable;
 use pitot_sys::tcp_sockets::listening;
 
-use crate::plan::Ready;
+use pitot_plan::Ready;
 
 use super::context::{Abort, Context};
 use crate::runner::executor::{Ending, Question, Role};

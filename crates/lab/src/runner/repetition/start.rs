@@ -1,6 +1,6 @@
 //! Starting a server and the helpers of the load.
 
-use crate::plan::{CellServer, FileContent, PlanFile};
+use pitot_plan::{CellServer, FileContent, PlanFile};
 
 use super::between::{lead_resolver, start_resolver};
 use super::context::{Abort, Context};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use pitot_meter::Nanos;
 use pitot_sys::spawn::Stop;
 
-use crate::plan::{CellServer, OWN};
+use pitot_plan::{CellServer, OWN};
 
 use super::context::{Abort, Context};
 use crate::runner::executor::{Ending, Output, Role};

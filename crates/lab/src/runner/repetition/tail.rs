@@ -1,8 +1,8 @@
 //! The last lines that programs printed, for a repetition that failed.
 
 use super::context::Context;
-use crate::record::looks_like_error;
 use crate::runner::executor::{Output, Role};
+use pitot_record::looks_like_error;
 
 /// Last lines of the server's stdout.
 const SERVER_LINES: usize = 20;

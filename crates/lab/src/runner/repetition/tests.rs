@@ -3,11 +3,11 @@
 use std::cell::Cell as Counter;
 
 use super::*;
-use crate::plan::{HostLimits, Plan, TargetUse, expand};
 use crate::runner::executor::{Ending, LeftBehind};
 use crate::runner::fake::{Fake, Script};
 use crate::runner::tests::{catalog, parse, plan};
 use pitot_host::CpuSplit;
+use pitot_plan::{HostLimits, Plan, TargetUse, expand};
 
 const GOOD: &str = "server = [\"good\"]";
 

@@ -5,8 +5,6 @@ use pitot_results::VerdictKind;
 
 use super::figures::Sum;
 use super::neighbours::Neighbours;
-use crate::plan::Cell;
-use crate::record::{Repetition, Sample, Slice};
 use crate::runner::executor::{Executor, Extent, Role};
 use crate::runner::held::Held;
 use crate::runner::judge::judge_slices;
@@ -16,6 +14,8 @@ use crate::runner::repetition::{
 };
 use crate::runner::settling::{self, WarmUp};
 use crate::runner::under_way::Looks;
+use pitot_plan::Cell;
+use pitot_record::{Repetition, Sample, Slice};
 
 /// A server that uses more of a CPU than this between its slices is mentioned, for it disturbs those of the others.
 const IDLE_SHARE_TOLD: f64 = 0.02;

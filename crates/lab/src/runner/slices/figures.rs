@@ -5,7 +5,7 @@ use pitot_results::Latency;
 use pitot_results::hold::Slice as Answer;
 use pitot_results::load::{ErrorRow, LoadResult};
 
-use crate::record::{Lifetime, Resources, Sample, Slice, TreeSample};
+use pitot_record::{Lifetime, Resources, Sample, Slice, TreeSample};
 
 /// What the slices of one cell add up to.
 #[derive(Debug, Default)]

@@ -7,12 +7,12 @@ use pitot_results::rfc3339;
 use super::arm::{Arm, Left};
 use super::group::Group;
 use super::neighbours::Neighbours;
-use crate::plan::Cell;
-use crate::record::{Repetition, Slice};
 use crate::runner::executor::{Account, AddressChoice, Command, Executor, Machine, Role};
 use crate::runner::held::Held;
 use crate::runner::repetition::{Abort, Shared, left_behind};
-use crate::statistics::{Random, lead_in, round_order};
+use pitot_plan::Cell;
+use pitot_record::{Repetition, Slice};
+use pitot_stats::{Random, lead_in, round_order};
 
 /// The shortest slice that the pilot chooses, and the longest, seconds.
 pub(crate) const SLICE_S: (f64, f64) = (0.04, 0.4);

@@ -1,6 +1,6 @@
 //! Which cells are measured together.
 
-use crate::plan::{
+use pitot_plan::{
     Cell, FactorLevel, KERNEL_FACTOR, Levels, Measure, REPLICATE_FACTOR, SERVER_FACTOR, changes_host,
 };
 

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use pitot_results::VerdictKind;
 
-use crate::plan::Measure;
-use crate::record::{Repetition, Run, RunState};
 use crate::runner::executor::Ending;
 use crate::runner::fake::{Fake, Script};
 use crate::runner::tests::{on, ready};
 use crate::runner::{Event, Outcome, Prepared, run};
+use pitot_plan::Measure;
+use pitot_record::{Repetition, Run, RunState};
 
 const PLAN: &str = r#"
 generations = 3

@@ -10,9 +10,10 @@
 //! METRIC is a metric's name or title (`throughput`, `cpu-per-request`, `p99`, `memory` ...). A metric that is itself a
 //! percentage, such as `error-rate`, takes a sign for a change (`> +10%`) and none for a limit (`> 1%`).
 
-use pitot_lab::{METRICS, Metric, Unit, VerdictKind, metric};
 use pitot_meter::{Nanos, units};
+use pitot_record::{METRICS, Metric, Unit, metric};
 use pitot_results::Failure;
+use pitot_results::VerdictKind;
 use std::fmt;
 use std::str::FromStr;
 

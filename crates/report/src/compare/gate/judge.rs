@@ -8,10 +8,10 @@ use crate::compare::comparison::{CellPair, MetricRow, RunComparison, estimate};
 use crate::control::failed_controls;
 use crate::number::{figure_with_spread, percent};
 use crate::phrase::times;
-use pitot_lab::statistics::{
-    ALPHA, Comparison, Decision, Estimate, Interval, MEDIAN_REPETITIONS_MIN, Spread,
-};
-use pitot_lab::{CellRecord, Metric, Replies, Run, VerdictKind};
+use pitot_plan::Replies;
+use pitot_record::{CellRecord, Metric, Run};
+use pitot_results::VerdictKind;
+use pitot_stats::{ALPHA, Comparison, Decision, Estimate, Interval, MEDIAN_REPETITIONS_MIN, Spread};
 
 /// A limit that takes more repetitions than so many times those of the runs is too close to be decided by more of them.
 const MORE_REPETITIONS_MAX: f64 = 10.0;

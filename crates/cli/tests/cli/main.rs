@@ -1,0 +1,40 @@
+//! The command line with the real program, a module for each subject.
+#![forbid(unsafe_code)]
+
+mod advise;
+mod agents;
+mod browser;
+mod bus;
+mod comparison;
+mod daemons;
+mod disk;
+mod dns;
+mod fault_errors;
+mod faults;
+mod faults_taken_back;
+mod floor;
+mod hold;
+mod host;
+mod http2;
+mod kernels;
+mod load;
+mod load_http;
+mod load_tls;
+mod mail;
+mod million;
+mod module_circles;
+mod postgres;
+mod redis;
+mod report_and_compare;
+mod requests;
+mod run;
+mod secrets;
+mod serve;
+mod slices;
+mod smtp;
+mod soak;
+mod target_pages;
+mod targets;
+mod third_party;
+mod trade;
+mod users;

@@ -1,0 +1,33 @@
+//! What is known while a plan is read: the catalog, and what the keys before this one have declared.
+
+use std::ops::Range;
+
+use crate::catalog::{Catalog, ProgramWord};
+use crate::host::SettingSet;
+use crate::levels::Factor;
+use crate::options::Side;
+use crate::server::ServerSpec;
+
+/// What later keys are checked against.
+pub(crate) struct Known<'a> {
+    pub(crate) catalog: &'a Catalog,
+    /// What runs in place of `pitot load`.
+    pub(crate) program: Option<&'a ProgramWord>,
+    /// Servers that the plan describes.
+    pub(crate) servers: Vec<ServerSpec>,
+    /// Sets of settings of the host.
+    pub(crate) settings: Vec<SettingSet>,
+    /// Names of hosts that the plan describes.
+    pub(crate) hosts: Vec<String>,
+    pub(crate) factors: Vec<Factor>,
+    /// Where the names of the factors stand, in their order.
+    pub(crate) factor_spans: Vec<Range<usize>>,
+    /// The plan's metric.
+    pub(crate) metric: String,
+}
+
+impl<'a> Known<'a> {
+    pub(crate) fn load_side(&self) -> Side<'a> {
+        self.program.map_or(Side::Load, Side::Program)
+    }
+}

@@ -1,0 +1,78 @@
+//! Selections of levels in a plan.
+
+use crate::host::{is_here, setting_of};
+use crate::levels::Levels;
+use crate::nearest::nearest;
+use crate::source::{Item, PlanError, Section};
+use crate::value::Value;
+
+use super::known::Known;
+
+/// How far levels must be those of the plan.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Strict {
+    /// Every level.
+    All,
+    /// Words, but not numbers: others have measured with other numbers.
+    Words,
+}
+
+/// The levels in a table that also has the keys `others`.
+pub(super) fn levels(
+    section: &Section<'_>,
+    others: &[&str],
+    known: &Known<'_>,
+    strict: Strict,
+) -> Result<Levels, PlanError> {
+    let factors = &known.factors;
+    let mut result = Levels::default();
+    for item in section.flat_items() {
+        if others.iter().any(|o| item.key == *o || item.key.starts_with(&format!("{o}."))) {
+            continue;
+        }
+        let Some((factor, span)) = factors.iter().zip(&known.factor_spans).find(|(f, _)| f.name == item.key)
+        else {
+            return Err(unknown_factor(&item, others, known));
+        };
+        let wanted = item.list().unwrap_or_else(|_| vec![item.clone()]);
+        let known: Vec<String> = factor.levels.iter().map(Value::to_string).collect();
+        let mut names = Vec::new();
+        for level in &wanted {
+            let name = level.need_scalar()?.to_string();
+            let free = strict == Strict::Words && crate::number::number(&name).is_some();
+            if !free && !known.contains(&name) {
+                let known: Vec<&str> = known.iter().map(String::as_str).collect();
+                let mut error = level.unknown_value(&format!("a level of `{}`", item.key), &known);
+                let line = item.source.error(span, "", "").line;
+                error.cure += &format!(" (line {line} has the levels)");
+                return Err(error);
+            }
+            names.push(name);
+        }
+        result.0.push((item.key.clone(), names));
+    }
+    Ok(result)
+}
+
+/// What a selection names and no factor is called. Of two names that are alike, that of the factor can be the wrong one: no
+/// list says which settings of the host there are, but this machine does.
+fn unknown_factor(item: &Item<'_>, others: &[&str], known: &Known<'_>) -> PlanError {
+    let names: Vec<&str> = known.factors.iter().map(|f| f.name.as_str()).collect();
+    let near = nearest(&item.key, names.iter().copied())
+        .and_then(|name| names.iter().position(|other| *other == name));
+    if let Some(at) = near {
+        let (name, span) = (names[at], &known.factor_spans[at]);
+        if let (Some(of_factor), Some(selected)) = (setting_of(name), setting_of(&item.key))
+            && !is_here(of_factor)
+            && is_here(selected)
+        {
+            let what = format!("this machine has no setting `{of_factor}`, which a factor varies");
+            return item.source.error(span, what, format!("did you mean `{}`?", item.key));
+        }
+        let mut error = item.unknown("a factor of this plan", &names);
+        error.cure += &format!(" (line {} has the factor)", item.source.error(span, "", "").line);
+        return error;
+    }
+    let words: Vec<&str> = names.into_iter().chain(others.iter().copied()).collect();
+    item.unknown("a factor of this plan", &words)
+}

@@ -1,0 +1,64 @@
+//! Factors, their levels, and selections of levels.
+
+use serde::{Deserialize, Serialize};
+
+use super::value::Value;
+
+/// The word for the factor whose levels are whole servers rather than one option's settings.
+pub const SERVER_FACTOR: &str = "server";
+
+/// The factor that changes nothing: its levels are the same experiment again, as an A/A comparison wants. Replicates
+/// run one after the other, each with blocks of its own.
+pub const REPLICATE_FACTOR: &str = "replicate";
+
+/// The factor whose levels are kernels, of guests in which server and load are both.
+pub const KERNEL_FACTOR: &str = "kernel";
+
+/// What is varied.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Factor {
+    /// `server` for whole servers, else an option: `server.mechanism`, `load.connections`.
+    pub name: String,
+    /// Its levels, in the order of the plan.
+    pub levels: Vec<Value>,
+}
+
+/// Some levels of some factors; what it does not name may be anything.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Levels(pub Vec<(String, Vec<String>)>);
+
+impl Levels {
+    /// True if `factors` has one of the wanted levels for every factor that is named here.
+    pub fn matches(&self, factors: &[FactorLevel]) -> bool {
+        self.0
+            .iter()
+            .all(|(name, wanted)| factors.iter().any(|f| f.name == *name && wanted.contains(&f.level)))
+    }
+}
+
+/// A factor's level in one cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FactorLevel {
+    /// The factor: `server`, `load.connections`.
+    pub name: String,
+    /// The level as the plan spells it.
+    pub level: String,
+    /// The level as a number, for an axis: counts (`10k`), sizes (`4KiB`, bytes), durations (`2ms`, seconds). None
+    /// for words.
+    pub number: Option<f64>,
+}
+
+impl FactorLevel {
+    /// A level, with its number if it has one.
+    pub fn new(name: &str, level: &str) -> FactorLevel {
+        // Versions are no numbers: 6.12 is not less than 6.2.
+        let number = if name == KERNEL_FACTOR { None } else { crate::number::number(level) };
+        FactorLevel { name: name.into(), level: level.into(), number }
+    }
+}
+
+/// The levels joined.
+pub fn label(factors: &[FactorLevel]) -> String {
+    factors.iter().map(|f| f.level.as_str()).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,137 @@
+//! The figures of a cell in a metric, and those of two cells that are compared.
+
+use pitot_results::VerdictKind;
+
+use crate::metric::Metric;
+use crate::run::{CellRecord, Repetition, Slice};
+use pitot_plan::{Measure, Plan};
+use pitot_stats::{Samples, apart_log_ratio, generation_log_ratio};
+
+impl CellRecord {
+    /// The figures of a metric (see [`METRICS`](crate::METRICS)) with their blocks, from all repetitions that did
+    /// not fail and have one.
+    pub fn figures(&self, metric: &Metric) -> Vec<(u32, f64)> {
+        self.good().filter_map(|r| Some((r.block, metric.of(r)?))).collect()
+    }
+
+    /// What a comparison of this cell with `baseline` in a metric is drawn from: one log ratio for each generation that
+    /// both have, if both are measured in slices; their figures paired by block, if neither is; and if only one is, their
+    /// figures by themselves, since a generation and a block have nothing in common. `plan` says whether the run looked at
+    /// them while it went on.
+    pub fn samples_against(&self, baseline: &CellRecord, metric: &Metric, plan: &Plan) -> Samples {
+        let (a, b) = (self.figures(metric), baseline.figures(metric));
+        match (self.measure, baseline.measure) {
+            (Measure::Slices, Measure::Slices) => {}
+            (Measure::Fresh, Measure::Fresh) => return Samples::by_block(&a, &b),
+            _ => {
+                let values = |figures: Vec<(u32, f64)>| figures.into_iter().map(|(_, value)| value).collect();
+                return Samples::Independent(values(a), values(b));
+            }
+        }
+        let ratios = self.log_ratios(baseline, metric).into_iter().map(|(_, ratio)| ratio).collect();
+        match plan.until_decided_s {
+            Some(_) => Samples::UntilDecided(ratios),
+            None => Samples::Generations(ratios),
+        }
+    }
+
+    /// The log ratio of this cell to `baseline` in each generation that both have: of their slices, in a metric that slices
+    /// have; else of their figures. Slices are compared round by round if those of both were taken in turn, side by side;
+    /// else, as with settings of the host, all with all.
+    pub fn log_ratios(&self, baseline: &CellRecord, metric: &Metric) -> Vec<(u32, f64)> {
+        let ratio = |candidate: &Repetition| {
+            let other = baseline.good().find(|r| r.block == candidate.block)?;
+            let ratio = match metric.in_slice {
+                Some(read) => {
+                    let figures = |r: &Repetition| -> Vec<(u32, f64)> {
+                        r.slices.iter().filter_map(|s| Some((s.round, read(s)?))).collect()
+                    };
+                    let (ours, theirs) = (figures(candidate), figures(other));
+                    if are_side_by_side(&candidate.slices, &other.slices) {
+                        generation_log_ratio(&ours, &theirs)?
+                    } else {
+                        apart_log_ratio(&ours, &theirs)?
+                    }
+                }
+                None => {
+                    let ratio = (metric.of(candidate)? / metric.of(other)?).ln();
+                    ratio.is_finite().then_some(ratio)?
+                }
+            };
+            Some((candidate.block, ratio))
+        };
+        self.good().filter_map(ratio).collect()
+    }
+
+    fn good(&self) -> impl Iterator<Item = &Repetition> {
+        self.repetitions.iter().filter(|r| r.verdict.kind != VerdictKind::Failed)
+    }
+}
+
+/// Whether slices of two cells were taken in turn: the one's began before the other's were over, and the other way round.
+fn are_side_by_side(a: &[Slice], b: &[Slice]) -> bool {
+    let span = |slices: &[Slice]| {
+        let times = || slices.iter().map(|slice| slice.began_unix_ns);
+        times().min().zip(times().max())
+    };
+    match (span(a), span(b)) {
+        (Some(a), Some(b)) => a.0 <= b.1 && b.0 <= a.1,
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metric;
+
+    /// A cell with a repetition for each list of requests of its slices, one in a round.
+    fn cell(id: i64, measure: Measure, repetitions: &[&[u64]]) -> CellRecord {
+        let repetition = |(block, requests): (u32, &&[u64])| Repetition {
+            block,
+            load: Some(pitot_results::load::LoadResult {
+                throughput_rps: requests.iter().sum::<u64>() as f64 / requests.len() as f64,
+                ..pitot_results::load::LoadResult::default()
+            }),
+            slices: (0..)
+                .zip(*requests)
+                .map(|(round, &requests)| Slice {
+                    round,
+                    requests,
+                    duration_ns: 1_000_000_000,
+                    ..Slice::default()
+                })
+                .collect(),
+            ..Repetition::default()
+        };
+        CellRecord {
+            id,
+            factors: Vec::new(),
+            server_command: String::new(),
+            load_command: String::new(),
+            measure,
+            fresh_reason: String::new(),
+            control_of: None,
+            repetitions: (0..).zip(repetitions).map(repetition).collect(),
+        }
+    }
+
+    #[test]
+    fn cells_are_compared_by_what_they_have_in_common() {
+        let throughput = metric::find("throughput").unwrap();
+        // Each round has half as many requests again; a burst in the second generation met both.
+        let one = |measure| cell(1, measure, &[&[150, 300], &[15, 150]]);
+        let other = |measure| cell(2, measure, &[&[100, 200], &[10, 100]]);
+        let of = |a: Measure, b: Measure, plan: &Plan| one(a).samples_against(&other(b), throughput, plan);
+        let plan = Plan::default();
+        let Samples::Generations(ratios) = of(Measure::Slices, Measure::Slices, &plan) else { panic!() };
+        assert!(ratios.len() == 2 && ratios.iter().all(|r| (r - 1.5f64.ln()).abs() < 1e-12), "{ratios:?}");
+        let until = Plan { until_decided_s: Some(60.0), ..Plan::default() };
+        assert_eq!(of(Measure::Slices, Measure::Slices, &until), Samples::UntilDecided(ratios));
+        let paired = Samples::Paired(vec![(225.0, 150.0), (82.5, 55.0)]);
+        assert_eq!(of(Measure::Fresh, Measure::Fresh, &plan), paired);
+        let independent = Samples::Independent(vec![225.0, 82.5], vec![150.0, 55.0]);
+        assert_eq!(of(Measure::Slices, Measure::Fresh, &plan), independent);
+        assert_eq!(of(Measure::Fresh, Measure::Slices, &plan), independent);
+    }
+}

@@ -1,0 +1,10 @@
+//! Reports of runs that the tests write, a module for each subject.
+#![forbid(unsafe_code)]
+
+mod behaviour;
+mod hostile;
+mod parts;
+mod sliced;
+mod slices;
+mod snapshots;
+mod support;

@@ -1,0 +1,74 @@
+//! The control: the baseline's twin, which should be told apart from it by chance only.
+//!
+//! The twin is the same command as the baseline, in one more arm. Whatever sets the two apart is the measurement's
+//! own doing: the order, the start, the position, a neighbour. So the tolerance is zero, and the twin stands outside
+//! the family that Holm corrects: it is a question about the run, not about the servers.
+
+use crate::comparison::{Comparison, Decision, judge};
+use crate::samples::Samples;
+use crate::sequential::sequential_p_min;
+use crate::signed_rank::signed_rank_p_min;
+
+/// The share of sound runs in which the twin is told apart from the baseline, by construction.
+///
+/// At 5% one sound run of twenty would be discarded. The price of 1% is that the control needs 8 generations before it
+/// can say anything, and 9 in a run that goes on until it has decided.
+pub const CONTROL_ALPHA: f64 = 0.01;
+
+/// Judges the twin against the baseline: [`Decision::Higher`] or [`Decision::Lower`] means that the run cannot be
+/// trusted. `None` without any figures.
+///
+/// What the run can be trusted *for* stands in the interval: two equal servers may look as different as that.
+pub fn judge_control(twin: &Samples) -> Option<Comparison> {
+    let mut comparison = judge(std::slice::from_ref(twin), 0.0).remove(0)?;
+    let p_min = match twin {
+        Samples::UntilDecided(_) => sequential_p_min,
+        _ => signed_rank_p_min,
+    };
+    comparison.decision = match comparison.p_alone {
+        Some(p) if p <= CONTROL_ALPHA && comparison.ratio > 1.0 => Decision::Higher,
+        Some(p) if p <= CONTROL_ALPHA => Decision::Lower,
+        _ if p_min(comparison.repetitions) > CONTROL_ALPHA => Decision::TooFewRepetitions {
+            needed: (1..).find(|&count| p_min(count) <= CONTROL_ALPHA).unwrap_or(usize::MAX),
+        },
+        _ => Decision::NoDifferenceSeen,
+    };
+    Some(comparison)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn once(ratios: Vec<f64>) -> Decision {
+        judge_control(&Samples::Generations(ratios)).unwrap().decision
+    }
+
+    fn until_decided(ratios: Vec<f64>) -> Decision {
+        judge_control(&Samples::UntilDecided(ratios)).unwrap().decision
+    }
+
+    #[test]
+    fn a_twin_that_is_always_slower_is_told_apart_from_eight_generations_on() {
+        let slower = |count: usize| (0..count).map(|i| 0.2 + 0.01 * i as f64).collect::<Vec<_>>();
+        let faster = |count: usize| slower(count).into_iter().map(|x| -x).collect::<Vec<_>>();
+        assert_eq!(once(slower(7)), Decision::TooFewRepetitions { needed: 8 });
+        assert_eq!((once(slower(8)), once(faster(8))), (Decision::Higher, Decision::Lower));
+        assert_eq!(until_decided(slower(8)), Decision::TooFewRepetitions { needed: 9 });
+        assert_eq!(
+            (until_decided(slower(10)), until_decided(faster(10))),
+            (Decision::Higher, Decision::Lower)
+        );
+    }
+
+    #[test]
+    fn what_one_run_of_twenty_shows_is_no_alarm() {
+        // One of nine on the other side, and not the smallest: p = 0.03 to a single comparison.
+        let ratios = vec![0.05, 0.06, 0.04, 0.07, 0.08, -0.055, 0.05, 0.09, 0.06];
+        let p = judge_control(&Samples::Generations(ratios.clone())).unwrap().p_alone.unwrap();
+        assert!((0.01..0.05).contains(&p), "{p}");
+        assert_eq!(once(ratios.clone()), Decision::NoDifferenceSeen);
+        assert_eq!(until_decided(ratios), Decision::NoDifferenceSeen);
+        assert_eq!(judge_control(&Samples::Generations(Vec::new())), None);
+    }
+}
