@@ -18,6 +18,7 @@ mod hosts;
 mod kernels;
 mod keys;
 mod levels;
+mod nearest;
 pub mod number;
 mod options;
 mod place;

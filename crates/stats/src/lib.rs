@@ -41,6 +41,7 @@ mod control;
 pub mod drift;
 mod forecast;
 mod generation;
+mod holm;
 mod interval;
 mod location;
 mod mann_whitney;
@@ -58,6 +59,7 @@ pub use comparison::{
 pub use control::{CONTROL_ALPHA, judge_control};
 pub use forecast::{POWER, difference_shown, more_generations};
 pub use generation::{apart_log_ratio, generation_log_ratio, robust_deviation, round_log_ratios};
+pub use holm::holm;
 pub use interval::{
     Estimate, Interval, LEVEL, MEDIAN_REPETITIONS_MIN, bootstrap_interval, order_statistic_interval,
 };
