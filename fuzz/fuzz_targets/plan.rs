@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use pitot_record::{METRICS};
-use pitot_plan::{Catalog, HostLimits, ImpossiblePair, ModelWord, OptionWord, Plan, ProgramWord, ProtocolWord, TargetWord, expand};
+use pitot_plan::{Catalog, HostLimits, ImpossiblePair, ModelWord, OptionMeaning, OptionWord, Plan, ProgramWord, ProtocolWord, TargetWord, expand};
 use pitot_target::Registry;
 
 static CATALOG: LazyLock<Catalog> =
@@ -15,7 +15,15 @@ static CATALOG: LazyLock<Catalog> =
         let options = |names: &[&str]| -> Vec<OptionWord> {
             let option = |name: &&str| {
                 let (name, takes_value) = name.strip_suffix('!').map_or((*name, true), |name| (name, false));
-                OptionWord { name: name.into(), takes_value, values: Vec::new(), renamed_to: None }
+                let meaning = OptionMeaning {
+                    reserved: ["listen", "duration", "warmup", "cpus"]
+                        .contains(&name)
+                        .then(|| "the lab sets it".to_owned()),
+                    opens_connections: ["connections", "idle"].contains(&name),
+                    of_tls: name == "insecure",
+                    ..OptionMeaning::default()
+                };
+                OptionWord { name: name.into(), takes_value, values: Vec::new(), renamed_to: None, meaning }
             };
             names.iter().map(option).collect()
         };
@@ -33,6 +41,8 @@ static CATALOG: LazyLock<Catalog> =
                     name: name.into(),
                     load_url: format!("{name}://{{address}}/bytes/{{size}}"),
                     tls_scheme: tls.map(str::to_owned),
+                    tls_at_once: tls.is_some(),
+                    files: name == "http",
                 })
                 .into(),
             models: vec![

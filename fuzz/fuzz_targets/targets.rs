@@ -3,11 +3,11 @@
 
 use libfuzzer_sys::fuzz_target;
 use pitot_proto::http::options::DotFiles;
-use pitot_proto::http::target::{self, Named, Target};
+use pitot_proto::http::target::{self, Named, RequestTarget};
 
 fuzz_target!(|input: &[u8]| {
     target::is_authority(input);
-    let Ok(Target::Resource { path, query }) = target::parse(input) else { return };
+    let Ok(RequestTarget::Resource { path, query }) = target::parse(input) else { return };
     assert!(path.raw.starts_with(b"/"));
     let visible = |bytes: &[u8]| bytes.iter().all(|b| matches!(b, 0x21..=0x7e) && *b != b'#');
     assert!(visible(path.raw) && query.is_none_or(visible));
@@ -22,7 +22,7 @@ fuzz_target!(|input: &[u8]| {
     let (mut encoded, mut again) = (Vec::new(), Vec::new());
     target::encode(&file, &mut encoded);
     assert!(visible(&encoded) && encoded.starts_with(b"/") && !encoded.starts_with(b"//"));
-    let Ok(Target::Resource { path, query: None }) = target::parse(&encoded) else {
+    let Ok(RequestTarget::Resource { path, query: None }) = target::parse(&encoded) else {
         panic!("an encoded path is no target")
     };
     assert_eq!((path.decode(DotFiles::None, &mut again), &again), (Ok(named), &file));

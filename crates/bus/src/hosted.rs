@@ -9,7 +9,9 @@ use tokio::sync::mpsc::{Receiver, channel};
 
 use crate::agent::{Agent, Work};
 use crate::lease::Lease;
-use crate::session::{Answer, Opening, Order, PIECE_BYTES_MAX, Turn, down, numbered, openings, up, verified};
+use crate::session::{
+    Opening, OpeningReply, Order, PIECE_BYTES_MAX, Turn, down, numbered, openings, up, verified,
+};
 
 /// How often one looks whether the agent is to end.
 const POLL: Duration = Duration::from_millis(200);
@@ -60,7 +62,7 @@ impl Openings {
             None => (agent.tell)("a lab is served"),
             Some(why) => (agent.tell)(&format!("refused a lab: {why}")),
         }
-        let answer = serde_json::to_vec(&Answer { refused }).expect("plain data has a JSON form");
+        let answer = serde_json::to_vec(&OpeningReply { refused }).expect("plain data has a JSON form");
         // The subscription must be known to the server before the lab sends.
         agent.connection.flush().await;
         let _ = client.publish(reply, answer.into()).await;

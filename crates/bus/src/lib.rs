@@ -37,7 +37,7 @@ pub mod received {
     use crate::agent::Announcement;
     use crate::entry::{self, Entry};
     use crate::job::Job;
-    use crate::session::{self, Answer, Opening};
+    use crate::session::{self, Opening, OpeningReply};
     use crate::{SigningKey, TrustedKey};
 
     /// The entry of a job, and the sentences that a person is shown of it.
@@ -54,7 +54,7 @@ pub mod received {
 
     /// An agent's answer to an opening.
     pub fn answer(bytes: &[u8]) -> Option<Vec<u8>> {
-        serde_json::to_vec(&serde_json::from_slice::<Answer>(bytes).ok()?).ok()
+        serde_json::to_vec(&serde_json::from_slice::<OpeningReply>(bytes).ok()?).ok()
     }
 
     /// A job at a subject.

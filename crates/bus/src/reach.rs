@@ -12,7 +12,7 @@ use crate::connection::Connection;
 use crate::entry::sentence;
 use crate::keys::SigningKey;
 use crate::session::{
-    Answer, Opening, Order, PIECE_BYTES_MAX, Turn, down, drawn, openings, signed, unnumbered, up,
+    Opening, OpeningReply, Order, PIECE_BYTES_MAX, Turn, down, drawn, openings, signed, unnumbered, up,
 };
 
 /// How long an agent may take to be there and to answer. A lab waits for 30 s.
@@ -99,10 +99,10 @@ async fn open(
         let answers = connection.client.subscribe(up(&session)).await.map_err(|e| lost(&e))?;
         let opening = Opening { session: session.clone(), agent: agent.to_owned(), instance: found.instance };
         let ask = connection.client.request(openings(agent), opening.sealed(key).into()).await;
-        let told = ask.ok().and_then(|message| serde_json::from_slice::<Answer>(&message.payload).ok());
+        let told = ask.ok().and_then(|message| serde_json::from_slice::<OpeningReply>(&message.payload).ok());
         let why = match (told, found.running) {
-            (Some(Answer { refused: None }), _) => return Ok((session, answers)),
-            (Some(Answer { refused: Some(why) }), _) => why,
+            (Some(OpeningReply { refused: None }), _) => return Ok((session, answers)),
+            (Some(OpeningReply { refused: Some(why) }), _) => why,
             // One that is gone is announced for a while, and one that has come instead waits for that.
             _ if Instant::now() < until => {
                 tokio::time::sleep(RETRY).await;

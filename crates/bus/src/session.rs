@@ -32,7 +32,7 @@ pub(crate) struct Opening {
 /// What the agent answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(crate) struct Answer {
+pub(crate) struct OpeningReply {
     /// Why there is no stream: a sentence.
     pub(crate) refused: Option<String>,
 }

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use pitot_host::check::{Judgement, TOPICS, Use};
 use pitot_host::{Facts, Machine, offer};
 use pitot_lab::advise::{
-    Answer, Case, Choice, Contender, Probe, Wanted, choose, entrants, excluded, known, may_be_advised,
+    Case, Choice, Contender, LevelAnswer, Probe, Wanted, choose, entrants, excluded, known, may_be_advised,
     probes, topics, turns,
 };
 use pitot_results::Failure;
@@ -74,7 +74,7 @@ impl Advise {
         }
         let output = self.output.clone().unwrap_or_else(|| default_output("advice"));
         let measured = bench.run(prepared, (enough_s, within_s * OVERRUN), &output)?;
-        let answer = Answer::of(&measured.run, &case, None).ok_or_else(|| {
+        let answer = LevelAnswer::of(&measured.run, &case, None).ok_or_else(|| {
             Failure::run(
                 "no candidate could be measured",
                 format!("see why: pitot report {}", output.display()),
@@ -121,7 +121,7 @@ fn try_probe(
     bench: &mut Bench,
     case: &Case,
     probe: &Probe,
-    answer: &Answer,
+    answer: &LevelAnswer,
     store: Option<&FileStore>,
     times_s: [f64; 2],
     output: &Path,

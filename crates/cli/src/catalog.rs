@@ -2,9 +2,10 @@
 
 use clap::{Command, CommandFactory};
 use pitot_plan::{
-    Catalog, ImpossibleOption, ImpossiblePair, ModelWord, OptionWord, ProgramWord, ProtocolWord,
+    Catalog, ImpossibleOption, ImpossiblePair, ModelWord, OptionMeaning, OptionWord, ProgramWord,
+    ProtocolWord,
 };
-use pitot_proto::{PROTOCOLS, client};
+use pitot_proto::{PROTOCOLS, TlsBegins, client};
 use pitot_record::metric::{METRICS, RENAMED};
 use pitot_results::Failure;
 use pitot_serve::{MECHANISMS, MODELS, Model, pairs};
@@ -31,6 +32,81 @@ const PROGRAMS: &[Program] = &[
 /// load URLs.
 const OTHER_PROTOCOLS: &[(&str, &str)] = &[("dns", "dns://{address}")];
 
+/// Whose option has a meaning to the lab.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Of {
+    /// `pitot serve`.
+    Serve,
+    /// `pitot load`.
+    Load,
+    /// `pitot load`, and what may run in its place.
+    AnyLoad,
+}
+
+/// What it is.
+enum Means {
+    /// Only the lab sets it; this is what to write in its place.
+    Reserved(&'static str),
+    /// It opens as many connections as it says.
+    OpensConnections,
+    /// With it the load ends by itself, not after the plan's duration.
+    EndsByItself,
+    /// With it requests wait for something else than the reply before them, or there are none.
+    OpenLoop,
+    /// It matters to URLs of TLS only.
+    OfTls,
+}
+
+/// The options that mean something to the lab.
+const MEANINGS: &[(Of, &str, Means)] = &[
+    (Of::Serve, "listen", Means::Reserved("the lab chooses a free port for every repetition")),
+    (Of::Serve, "stats", Means::Reserved("the lab always asks for the counters")),
+    (Of::Serve, "cpus", Means::Reserved("write server-cpus = \"0-3\" at the top of the plan")),
+    (Of::AnyLoad, "duration", Means::Reserved("write duration = \"2s\" at the top of the plan")),
+    (Of::AnyLoad, "warmup", Means::Reserved("write warmup = \"500ms\" at the top of the plan")),
+    (Of::AnyLoad, "json", Means::Reserved("the lab always asks for the result")),
+    (Of::AnyLoad, "cpus", Means::Reserved("write load-cpus = \"4-7\" at the top of the plan")),
+    (Of::AnyLoad, "connections", Means::OpensConnections),
+    (Of::Load, "idle", Means::OpensConnections),
+    (Of::Load, "requests-total", Means::EndsByItself),
+    (Of::Load, "stages", Means::EndsByItself),
+    (Of::Load, "storm", Means::EndsByItself),
+    (Of::Load, "rate", Means::OpenLoop),
+    (Of::Load, "stages", Means::OpenLoop),
+    (Of::Load, "search", Means::OpenLoop),
+    (Of::Load, "replay", Means::OpenLoop),
+    (Of::Load, "think", Means::OpenLoop),
+    (Of::Load, "storm", Means::OpenLoop),
+    (Of::Load, "user-stages", Means::OpenLoop),
+    (Of::Load, "browser", Means::OpenLoop),
+    (Of::Load, "requests", Means::OpenLoop),
+    (Of::Load, "wsess", Means::OpenLoop),
+    (Of::Load, "wsesslog", Means::OpenLoop),
+    (Of::Load, "share", Means::OpenLoop),
+    (Of::Load, "insecure", Means::OfTls),
+    (Of::Load, "tls-ca", Means::OfTls),
+    (Of::Load, "tls-cert", Means::OfTls),
+    (Of::Load, "tls-crl", Means::OfTls),
+    (Of::Load, "tls-key", Means::OfTls),
+    (Of::Load, "tls-resume", Means::OfTls),
+    (Of::Load, "tls-version", Means::OfTls),
+];
+
+/// What an option of one of these means to the lab.
+fn meaning(of: &[Of], option: &str) -> OptionMeaning {
+    let mut meaning = OptionMeaning::default();
+    for (_, _, means) in MEANINGS.iter().filter(|(whose, name, _)| of.contains(whose) && *name == option) {
+        match means {
+            Means::Reserved(cure) => meaning.reserved = Some((*cure).to_owned()),
+            Means::OpensConnections => meaning.opens_connections = true,
+            Means::EndsByItself => meaning.ends_by_itself = true,
+            Means::OpenLoop => meaning.open_loop = true,
+            Means::OfTls => meaning.of_tls = true,
+        }
+    }
+    meaning
+}
+
 /// The words that a plan may use with this binary on this machine.
 ///
 /// # Errors
@@ -48,26 +124,35 @@ pub(crate) fn catalog() -> Result<Catalog, Failure> {
     Ok(Catalog {
         protocols: PROTOCOLS
             .iter()
-            .map(|p| (p.name, p.load_url))
-            .chain(OTHER_PROTOCOLS.iter().copied())
-            .map(|(name, url)| ProtocolWord {
-                name: name.to_owned(),
-                load_url: url.to_owned(),
-                tls_scheme: client::find(name).and_then(|c| c.tls.as_ref()).map(|tls| tls.scheme.to_owned()),
+            .map(|p| ProtocolWord {
+                name: p.name.to_owned(),
+                load_url: p.load_url.to_owned(),
+                tls_scheme: client::find(p.name)
+                    .and_then(|c| c.tls.as_ref())
+                    .map(|tls| tls.scheme.to_owned()),
+                tls_at_once: matches!(p.tls, TlsBegins::AtOnce { .. }),
+                files: p.files,
             })
+            .chain(OTHER_PROTOCOLS.iter().map(|(name, url)| ProtocolWord {
+                name: (*name).to_owned(),
+                load_url: (*url).to_owned(),
+                tls_scheme: None,
+                tls_at_once: false,
+                files: false,
+            }))
             .collect(),
         models: MODELS.iter().map(|model| model_word(model)).collect(),
         mechanisms: MECHANISMS.iter().map(|m| m.name.to_owned()).collect(),
         impossible: impossible.collect(),
         impossible_options: impossible_options(),
-        serve_options: options(&command, "serve"),
-        load_options: options(&command, "load"),
+        serve_options: options(&command, "serve", &[Of::Serve]),
+        load_options: options(&command, "load", &[Of::Load, Of::AnyLoad]),
         programs: PROGRAMS
             .iter()
             .filter_map(|program| {
                 Some(ProgramWord {
                     name: program.name.to_owned(),
-                    options: options_of(find(&command, program.name)?),
+                    options: options_of(find(&command, program.name)?, &[Of::AnyLoad]),
                     needs_server: program.needs_server,
                     writes_files: program.writes_files,
                 })
@@ -109,8 +194,8 @@ fn model_word(model: &Model) -> ModelWord {
 }
 
 /// The options of a subcommand by their long names.
-fn options(command: &Command, subcommand: &str) -> Vec<OptionWord> {
-    find(command, subcommand).map(options_of).unwrap_or_default()
+fn options(command: &Command, subcommand: &str, of: &[Of]) -> Vec<OptionWord> {
+    find(command, subcommand).map(|command| options_of(command, of)).unwrap_or_default()
 }
 
 /// A subcommand by its words: `disk read`.
@@ -118,13 +203,14 @@ fn find<'a>(command: &'a Command, words: &str) -> Option<&'a Command> {
     words.split(' ').try_fold(command, |command, word| command.find_subcommand(word))
 }
 
-fn options_of(command: &Command) -> Vec<OptionWord> {
+fn options_of(command: &Command, of: &[Of]) -> Vec<OptionWord> {
     let word = |arg: &clap::Arg| {
         Some(OptionWord {
             name: arg.get_long()?.to_owned(),
             takes_value: arg.get_action().takes_values(),
             values: arg.get_possible_values().iter().map(|v| v.get_name().to_owned()).collect(),
             renamed_to: crate::renamed::new_name(arg.get_long()?).map(str::to_owned),
+            meaning: meaning(of, arg.get_long()?),
         })
     };
     command.get_arguments().filter_map(word).filter(|o| o.takes_value || o.name != "help").collect()
@@ -149,6 +235,18 @@ mod tests {
         assert!(catalog.load_options.iter().any(|o| o.name == "connections"));
         let disk = catalog.program("disk read").unwrap();
         assert!(!disk.needs_server && disk.options.iter().any(|o| o.name == "engine" && o.takes_value));
+    }
+
+    #[test]
+    fn what_means_something_to_the_lab_is_an_option_of_its_command() {
+        let catalog = catalog().unwrap();
+        for (of, name, _) in MEANINGS {
+            let options = if *of == Of::Serve { &catalog.serve_options } else { &catalog.load_options };
+            let option = options.iter().find(|o| o.name == *name).unwrap_or_else(|| panic!("{name}"));
+            assert_ne!(option.meaning, OptionMeaning::default(), "{name}");
+        }
+        let floor = &catalog.program("floor").unwrap().options;
+        assert!(floor.iter().any(|o| o.name == "json" && o.meaning.reserved.is_some()));
     }
 
     #[test]

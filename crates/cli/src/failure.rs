@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use pitot_results::{Failure, stderr, word_distance};
+use pitot_plan::nearest;
+use pitot_results::{Failure, stderr};
 
 /// Prints a failure to standard error, what is wrong and how to mend it on a line each, and gives the exit code.
 pub(crate) fn print(failure: &Failure) -> ExitCode {
@@ -19,15 +20,9 @@ pub(crate) fn complaint(stderr: &[u8]) -> Option<String> {
     Some(found.trim().trim_start_matches("pitot: ").to_owned())
 }
 
-/// The name that was most likely meant, as a hint: ` (did you mean "epoll-et"?)`, or nothing.
-pub(crate) fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> String {
-    near(word, names).map(|name| format!(" (did you mean `{name}`?)")).unwrap_or_default()
-}
-
-/// The name that was most likely meant.
-pub(crate) fn near<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let (distance, name) = names.into_iter().map(|name| (word_distance(word, name), name)).min()?;
-    (distance <= 1 + word.len() / 3).then_some(name)
+/// The name that was most likely meant, as a hint: ` (did you mean `epoll-et`?)`, or nothing.
+pub(crate) fn hint<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(word, names).map(|name| format!(" (did you mean `{name}`?)")).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -46,9 +41,8 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_name_is_offered_only_if_it_is_near() {
-        let names = ["select", "poll", "epoll-lt", "epoll-et"];
-        assert_eq!(nearest("epoll-ed", names), " (did you mean `epoll-et`?)");
-        assert_eq!(nearest("kqueue", names), "");
+    fn a_near_name_is_offered_as_a_hint() {
+        assert_eq!(hint("epoll-ed", ["epoll-lt", "epoll-et"]), " (did you mean `epoll-et`?)");
+        assert_eq!(hint("kqueue", ["epoll-lt", "epoll-et"]), "");
     }
 }

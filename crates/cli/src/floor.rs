@@ -7,7 +7,9 @@ use std::time::SystemTime;
 
 use clap::Args;
 use pitot_floor::request::REQUESTS;
-use pitot_floor::{Crowd, Figure, PUBLISHED_CROWD, Place, Plan, Primitive, crowd, measure, primitives};
+use pitot_floor::{
+    Crowd, Figure, Measurement, PUBLISHED_CROWD, Place, Primitive, crowd, measure, primitives,
+};
 use pitot_host::Fingerprint;
 use pitot_meter::{Nanos, units};
 use pitot_results::floor::{
@@ -17,7 +19,7 @@ use pitot_results::{Drawn, Failure, rfc3339, stderr};
 use pitot_sys::{affinity, limits};
 pub(crate) use request::{RequestArg, floor_of_run};
 
-use crate::failure::nearest;
+use crate::failure::hint;
 use crate::list::Format;
 use crate::output::Sink;
 use crate::value::{self, Cpus};
@@ -101,7 +103,7 @@ impl Floor {
         Ok(if result.primitives.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 
-    fn plan(&self) -> Result<Plan, Failure> {
+    fn plan(&self) -> Result<Measurement, Failure> {
         let allowed = affinity::allowed().unwrap_or_default();
         let wanted = self.cpus.as_ref().map_or(&allowed[..], |cpus| &cpus.0[..]);
         let Some(&cpu) = wanted.first() else {
@@ -118,7 +120,7 @@ impl Floor {
         let others = wanted.iter().chain(&allowed);
         let place =
             Place { cpu, other_cpu: others.copied().find(|other| *other != cpu), dir: self.dir.clone() };
-        Ok(Plan {
+        Ok(Measurement {
             primitives: self.primitives()?,
             place,
             rounds: self.rounds,
@@ -133,7 +135,7 @@ impl Floor {
         }
         let find = |name: &String| {
             pitot_floor::find(name).ok_or_else(|| {
-                let near = nearest(name, primitives().map(|primitive| primitive.name));
+                let near = hint(name, primitives().map(|primitive| primitive.name));
                 let what = format!("no primitive is called `{name}`{near}");
                 Failure::misuse(what, "see `pitot list primitives`")
             })
@@ -151,7 +153,7 @@ fn threads(count: u64) -> Result<Crowd, Failure> {
     })
 }
 
-fn result(plan: &Plan, figures: &[Figure], threads: Option<Crowd>, started_at: String) -> FloorResult {
+fn result(plan: &Measurement, figures: &[Figure], threads: Option<Crowd>, started_at: String) -> FloorResult {
     let mut result = FloorResult {
         schema: SCHEMA.into(),
         version: env!("CARGO_PKG_VERSION").into(),

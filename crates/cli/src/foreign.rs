@@ -4,7 +4,8 @@ use std::ffi::OsString;
 
 use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use pitot_results::{Failure, word_distance};
+use pitot_results::Failure;
+use strsim::osa_distance;
 
 /// A subcommand, the options as they are typed, and the advice.
 type Advice = (&'static str, &'static [&'static str], &'static str);
@@ -258,7 +259,7 @@ const TYPO_LETTERS_MAX: usize = 2;
 /// Whether one word may be the other with letters left out, added, replaced or swapped.
 fn is_typo(typed: &str, meant: &str) -> bool {
     // Half of a short word is no typo.
-    word_distance(typed, meant) <= TYPO_LETTERS_MAX.min(meant.chars().count().saturating_sub(2) / 3)
+    osa_distance(typed, meant) <= TYPO_LETTERS_MAX.min(meant.chars().count().saturating_sub(2) / 3)
 }
 
 /// Whether the option of a command is one that users are not shown.

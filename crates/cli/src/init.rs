@@ -11,7 +11,7 @@ use pitot_results::Failure;
 
 use crate::catalog::catalog;
 use crate::comparison::{Comparison, Folder};
-use crate::failure::nearest;
+use crate::failure::hint;
 use crate::output::{print, print_line};
 use crate::plan_text::PlanText;
 
@@ -87,9 +87,9 @@ const SCHEMA: &str = "#:schema ./plan-schema.json";
 /// The plan of a suite, changed, as one who reads it first would write it.
 fn suite_text(name: &str, changes: &[String]) -> Result<String, Failure> {
     if pitot_plan::suite(name).is_none() {
-        let hint = nearest(name, pitot_plan::SUITES.iter().map(|suite| suite.name));
+        let near = hint(name, pitot_plan::SUITES.iter().map(|suite| suite.name));
         return Err(Failure::misuse(
-            format!("unknown suite `{name}`{hint}"),
+            format!("unknown suite `{name}`{near}"),
             "`pitot list suites` names them; a plan of your own is copied with cp",
         ));
     }

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
-use pitot_load::{Plan, Preparing, Progress, Report, Respawn, Watch, output};
+use pitot_load::{LoadPlan, Preparing, Progress, Report, Respawn, Watch, output};
 use pitot_meter::Nanos;
 use pitot_meter::hlog::LogWriter;
 use pitot_results::load::{ErrorRow, Step};
@@ -56,7 +56,7 @@ impl Load {
             print("the options are right; nothing was sent\n")?;
             return Ok(ExitCode::SUCCESS);
         }
-        let run = Plan::new(&self.options())?.prepare()?;
+        let run = LoadPlan::new(&self.options())?.prepare()?;
         if let Some(spec) = &self.worker {
             return match pitot_load::work(&run, spec) {
                 Ok(()) => Ok(ExitCode::SUCCESS),
@@ -131,7 +131,7 @@ impl Load {
 
     /// Checks the options as far as that is possible without running them.
     pub(crate) fn check(&self) -> Result<(), Failure> {
-        Plan::new(&self.options()).map(drop)
+        LoadPlan::new(&self.options()).map(drop)
     }
 
     /// The lines about the run for standard error, where they are wanted. A program that reads the result from standard

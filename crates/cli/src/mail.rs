@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use pitot_mail::address::BadAddress;
-use pitot_mail::{Observer, Options, Plan, Progress, TlsPolicy, output};
+use pitot_mail::{MailPlan, Observer, Options, Progress, TlsPolicy, output};
 use pitot_meter::{Nanos, units};
 use pitot_results::mail::MailResult;
 use pitot_results::{Drawn, Failure, stderr};
@@ -123,7 +123,7 @@ fn tls(word: &str) -> Result<TlsPolicy, String> {
 
 impl Mail {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
-        let plan = Plan::new(&self.options())?;
+        let plan = MailPlan::new(&self.options())?;
         let machine = |e: io::Error| {
             Failure::run(
                 format!("signals cannot be waited for: {e}"),
@@ -185,7 +185,7 @@ impl Mail {
     /// Prints what a dry run has found.
     fn preview(
         &self,
-        plan: &Plan,
+        plan: &MailPlan,
         report: &MailResult,
         json: Option<Box<dyn Write>>,
     ) -> Result<ExitCode, Failure> {

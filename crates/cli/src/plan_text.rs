@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use pitot_plan::{Catalog, Plan, SUITES, suite, with_change};
 use pitot_results::Failure;
 
-use crate::failure::nearest;
+use crate::failure::hint;
 
 /// The text of a plan, and where it comes from.
 pub(crate) struct PlanText {
@@ -52,10 +52,10 @@ impl PlanText {
 fn read_plan(name: &str) -> Result<String, Failure> {
     let path = Path::new(name);
     if !path.exists() && path.extension().is_none() {
-        let hint = nearest(name, SUITES.iter().map(|s| s.name));
+        let near = hint(name, SUITES.iter().map(|s| s.name));
         let all: Vec<&str> = SUITES.iter().map(|s| s.name).collect();
         return Err(Failure::misuse(
-            format!("unknown suite `{name}`{hint}"),
+            format!("unknown suite `{name}`{near}"),
             format!("suites are {}; a plan is a file whose name ends in .toml", all.join(", ")),
         ));
     }

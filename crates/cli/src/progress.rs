@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal};
 
 use pitot_lab::{Event, Step};
-use pitot_meter::units::minutes;
+use pitot_meter::units::span;
 use pitot_record::{Repetition, metric};
 use pitot_results::VerdictKind;
 use pitot_results::secrets::mask_option;
@@ -23,12 +23,12 @@ impl Display {
         match event {
             Event::Trying(step) if self.terminal => draw(format_args!("trying {}", shown(step))),
             Event::Begun(step) if self.terminal => {
-                draw(format_args!("{}  {} left", shown(step), minutes(step.left_s)));
+                draw(format_args!("{}  {} left", shown(step), span(step.left_s)));
             }
             Event::GivenUp { step, tried } => self.show_given_up(&label(step), tried),
             Event::Measured { step, repetitions } => {
                 let (outcome, failed) = outcome(repetitions);
-                let (line, left) = (format!("{}{outcome}", shown(step)), minutes(step.left_s));
+                let (line, left) = (format!("{}{outcome}", shown(step)), span(step.left_s));
                 match (self.terminal, failed) {
                     (true, true) => draw(format_args!("{line}\n")),
                     (true, false) => draw(format_args!("{line}  {left} left")),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use pitot_lab::{Caller, Event, Guardian, OtherRun, Outcome, Place, Prepared, Request, RunLock, Work};
-use pitot_meter::units::minutes;
+use pitot_meter::units::span;
 use pitot_record::{Run, RunState};
 use pitot_results::{Failure, stderr};
 use pitot_sys::signal::{Signal, SignalFd};
@@ -169,7 +169,7 @@ impl Runs {
             "{}: {}, about {}",
             prepared.plan.title,
             prepared.times(),
-            minutes(prepared.estimate_s())
+            span(prepared.estimate_s())
         ));
         let begin = Instant::now();
         let is_enough = Cell::new(false);

@@ -15,7 +15,7 @@ use pitot_results::{Failure, stderr};
 use pitot_serve::{Address, Count, Kind, Limits, MECHANISMS, MODELS, ServePlan, Summary, TlsPlan};
 use pitot_sys::user::User;
 
-use crate::failure::nearest;
+use crate::failure::hint;
 use crate::output::{print_line, write_json};
 use crate::serve_disk::DiskArgs;
 use crate::serve_dns::{self, DnsArgs};
@@ -380,8 +380,8 @@ fn connection_command() -> Result<Vec<OsString>, Failure> {
 }
 
 fn unknown<'a>(kind: &str, word: &str, list: &str, names: impl Iterator<Item = &'a str>) -> Failure {
-    let hint = nearest(word, names);
-    Failure::misuse(format!("unknown {kind} `{word}`{hint}"), format!("`pitot list {list}` shows all"))
+    let near = hint(word, names);
+    Failure::misuse(format!("unknown {kind} `{word}`{near}"), format!("`pitot list {list}` shows all"))
 }
 
 /// Counts with fields of their own in the result; all others are errors.

@@ -6,7 +6,7 @@ use pitot_meter::units;
 use pitot_results::Failure;
 use pitot_serve::{DiskPlan, Model};
 
-use crate::failure::nearest;
+use crate::failure::hint;
 use crate::renamed::refusal;
 
 /// Upper limit of `--disk-block`; the lower one is a page.
@@ -84,8 +84,8 @@ impl DiskArgs {
     pub(crate) fn plan(&self) -> Result<Option<DiskPlan>, Failure> {
         let Some(name) = &self.disk else { return Ok(None) };
         let engine = pitot_disk::find(name).ok_or_else(|| {
-            let hint = nearest(name, ENGINES.iter().map(|e| e.name));
-            Failure::misuse(format!("unknown engine `{name}`{hint}"), "`pitot list engines` shows all")
+            let near = hint(name, ENGINES.iter().map(|e| e.name));
+            Failure::misuse(format!("unknown engine `{name}`{near}"), "`pitot list engines` shows all")
         })?;
         let notify = match self.disk_notify {
             None | Some(NotifyArg::Eventfd) => NotifyBy::EventFd,

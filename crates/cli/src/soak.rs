@@ -27,7 +27,7 @@ use crate::runs;
 use crate::screen::Color;
 pub(crate) use options::Soak;
 use options::{Command, HangChoice, INTERVAL_S};
-use orders::Target;
+use orders::SoakTarget;
 
 impl Soak {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
@@ -150,7 +150,7 @@ impl Soak {
     }
 
     /// What is asked for, as it stands in the file.
-    fn info(&self, target: &Target) -> Result<Info, Failure> {
+    fn info(&self, target: &SoakTarget) -> Result<Info, Failure> {
         Ok(Info {
             title: mask(&target.title()).into_owned(),
             version: env!("CARGO_PKG_VERSION").into(),
@@ -168,7 +168,7 @@ impl Soak {
     /// How it goes on, by the command line and what the plan says of soaks.
     fn settings<'a>(
         &'a self,
-        target: &Target,
+        target: &SoakTarget,
         info: &'a Info,
         path: &'a Path,
         resumed: Option<&resume::Resumed>,
@@ -199,7 +199,7 @@ impl Soak {
     }
 
     /// Time under load that is asked for, seconds.
-    fn length_s(&self, target: &Target) -> Result<f64, Failure> {
+    fn length_s(&self, target: &SoakTarget) -> Result<f64, Failure> {
         let planned = || target.soak().and_then(|soak| soak.for_s);
         self.length
             .map(Nanos::as_secs_f64)
@@ -207,17 +207,17 @@ impl Soak {
             .ok_or_else(|| Failure::misuse("how long the soak is to take is not said", "add --for 24h"))
     }
 
-    fn cpus(&self, target: &Target) -> Result<CpuSplit, Failure> {
+    fn cpus(&self, target: &SoakTarget) -> Result<CpuSplit, Failure> {
         match target {
-            Target::Plan(prepared) => Ok(prepared.cpus.clone()),
-            Target::Running { .. } => split_cpus(None, None),
+            SoakTarget::Plan(prepared) => Ok(prepared.cpus.clone()),
+            SoakTarget::Running { .. } => split_cpus(None, None),
         }
     }
 }
 
 /// Changes the settings of the host that the plan asks for, which are the same for all its cells.
-fn set_host(target: &Target, ground: &Ground<'_>) -> Result<(), Failure> {
-    let Target::Plan(prepared) = target else { return Ok(()) };
+fn set_host(target: &SoakTarget, ground: &Ground<'_>) -> Result<(), Failure> {
+    let SoakTarget::Plan(prepared) = target else { return Ok(()) };
     let changes = prepared.cells.first().map_or(&[][..], |cell| &cell.host);
     ground.set_host(changes).map_err(|reason| {
         Failure::run(format!("the host cannot be set as the plan asks: {reason}"), "see pitot host status")

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use pitot_results::{Failure, stderr};
 use pitot_target::{Installation, Places};
 
-use crate::failure::nearest;
+use crate::failure::hint;
 use crate::output::print_line;
 use crate::targets;
 
@@ -55,8 +55,8 @@ impl Install {
         for name in &self.names {
             let Some(target) = registry.find(name) else {
                 let names = registry.targets.iter().map(|known| known.target.name.as_str());
-                let hint = nearest(name, names);
-                let what = format!("`{name}` is not a target{hint}");
+                let near = hint(name, names);
+                let what = format!("`{name}` is not a target{near}");
                 return Err(Failure::misuse(what, "`pitot list targets` names them all"));
             };
             if !self.again && places.has_all_of(target) {

@@ -28,4 +28,4 @@ pub use file::{Access, DiskFile, FileOptions, FileRef};
 pub use options::{EngineOption, EngineOptions, NotifyBy};
 pub use pitot_sys::Unavailable;
 pub use pitot_sys::disk::{Buffer, BufferPool, PAGE, Transfer, Wait};
-pub use registry::{Blocks, Completes, ENGINES, EngineEntry, Open, OptionsError, Route, Target, find};
+pub use registry::{Blocks, Completes, Destination, ENGINES, EngineEntry, Open, OptionsError, Route, find};

@@ -23,7 +23,7 @@ pub struct EngineEntry {
     /// A paragraph for help and docs.
     pub doc: &'static str,
     /// Where it can deliver a file's bytes, the better one first.
-    pub delivers: &'static [Target],
+    pub delivers: &'static [Destination],
     /// How a server uses it for the bodies of files.
     pub route: Route,
     /// True if the server's own io_uring makes these requests itself, so that the mechanism `uring` needs no engine for
@@ -50,19 +50,19 @@ pub struct EngineEntry {
 
 /// Where the bytes of a file can be put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum Destination {
     /// Into memory ([`Transfer::Read`](crate::Transfer::Read)).
     Buffer,
     /// To a socket ([`Transfer::Send`](crate::Transfer::Send)).
     Socket,
 }
 
-impl Target {
+impl Destination {
     /// The word in lists.
     pub const fn name(self) -> &'static str {
         match self {
-            Target::Buffer => "buffer",
-            Target::Socket => "socket",
+            Destination::Buffer => "buffer",
+            Destination::Socket => "socket",
         }
     }
 }
@@ -162,7 +162,7 @@ pub static ENGINES: &[EngineEntry] = &[
         doc: "The simplest way: the caller reads, and waits if the bytes are not in memory. Nothing is cheaper for a \
               file in the page cache; a file that is not there blocks the event loop until the disk answers. The \
               baseline for the others.",
-        delivers: &[Target::Buffer],
+        delivers: &[Destination::Buffer],
         route: Route::Read,
         native_to_ring: false,
         blocks: Blocks::OnCold,
@@ -182,7 +182,7 @@ pub static ENGINES: &[EngineEntry] = &[
               them if not, as the Flash server did (Pai, Druschel, Zwaenepoel 1999), at the price of a system call \
               per read. A file truncated under the mapping gives a short read, not a crash: the fault is caught, and \
               the size is checked whenever the last byte copied is zero, as bytes past the end are.",
-        delivers: &[Target::Buffer],
+        delivers: &[Destination::Buffer],
         route: Route::Read,
         native_to_ring: false,
         blocks: Blocks::UnlessMincore,
@@ -201,7 +201,7 @@ pub static ENGINES: &[EngineEntry] = &[
         doc: "The kernel moves the page cache's own pages to the socket: no buffer, no copy to user space. The caller \
               waits for the disk where pages are missing, whatever the socket's flags say; this is what nginx does \
               with sendfile on and aio off.",
-        delivers: &[Target::Socket],
+        delivers: &[Destination::Socket],
         route: Route::InPlace,
         native_to_ring: false,
         blocks: Blocks::OnCold,
@@ -220,7 +220,7 @@ pub static ENGINES: &[EngineEntry] = &[
               completions. The best of what was measured for the design note of about 2006, and what most event-driven \
               servers do today. It pays off when reads wait for the disk; when they do not, each request costs two \
               hand-overs between threads.",
-        delivers: &[Target::Buffer],
+        delivers: &[Destination::Buffer],
         route: Route::Read,
         native_to_ring: false,
         blocks: Blocks::Never,
@@ -238,7 +238,7 @@ pub static ENGINES: &[EngineEntry] = &[
         doc: "The unified data server of the design note: a helper thread sends the file to the socket itself, without \
               a buffer and without the loop, and a page that is not in memory blocks that thread only. When the socket \
               is full the request completes with a short count, and the loop queues the rest once it is writable.",
-        delivers: &[Target::Socket],
+        delivers: &[Destination::Socket],
         route: Route::Send,
         native_to_ring: false,
         blocks: Blocks::Never,
@@ -255,7 +255,7 @@ pub static ENGINES: &[EngineEntry] = &[
         summary: "preadv2(2) with RWF_NOWAIT in the caller; a thread pool for what is not in memory",
         doc: "Asks the page cache first: a read that it can answer costs as little as pread, one that it cannot fails \
               at once and goes to a pool. Suits a set of files most of which are in memory. Misses are counted.",
-        delivers: &[Target::Buffer],
+        delivers: &[Destination::Buffer],
         route: Route::Read,
         native_to_ring: false,
         blocks: Blocks::Never,
@@ -273,7 +273,7 @@ pub static ENGINES: &[EngineEntry] = &[
         doc: "POSIX AIO as the design note tried it first. In glibc it is a pool of threads in the library. Each \
               completion is a realtime signal, which interrupts whatever the process does: system calls return EINTR \
               or restart. The handler writes to a pipe that an event loop can wait on.",
-        delivers: &[Target::Buffer],
+        delivers: &[Destination::Buffer],
         route: Route::Read,
         native_to_ring: false,
         blocks: Blocks::Never,
@@ -296,7 +296,7 @@ pub static ENGINES: &[EngineEntry] = &[
         summary: "aio_read(3), completions reported by a new thread for each (SIGEV_THREAD)",
         doc: "POSIX AIO with the standard's other notification: glibc creates a thread for each completion, which \
               writes to a pipe that an event loop can wait on, and ends.",
-        delivers: &[Target::Buffer],
+        delivers: &[Destination::Buffer],
         route: Route::Read,
         native_to_ring: false,
         blocks: Blocks::Never,
@@ -320,7 +320,7 @@ pub static ENGINES: &[EngineEntry] = &[
         doc: "POSIX AIO without notification. The cheapest of the three for a caller that waits for nothing else \
               (aio_suspend(3)), but an event loop has nothing to wait on and must poll on a timer, as the design note \
               found.",
-        delivers: &[Target::Buffer],
+        delivers: &[Destination::Buffer],
         route: Route::Read,
         native_to_ring: false,
         blocks: Blocks::Never,
@@ -344,7 +344,7 @@ pub static ENGINES: &[EngineEntry] = &[
         doc: "The kernel's asynchronous interface of Linux 2.6. With --direct, requests go to the device and io_submit \
               returns; without it io_submit reads through the page cache itself, so that the interface is asynchronous \
               in name only. An eventfd notifies an event loop of completions.",
-        delivers: &[Target::Buffer],
+        delivers: &[Destination::Buffer],
         route: Route::Read,
         native_to_ring: false,
         blocks: Blocks::UnlessDirect,
@@ -363,7 +363,7 @@ pub static ENGINES: &[EngineEntry] = &[
               complete at once, others later. --fixed-buffers and --fixed-files register memory and files, which saves \
               pinning and look-ups per request. A send is two splices through a pipe, which the kernel executes on its \
               own worker threads, so reading into memory is better for small files.",
-        delivers: &[Target::Buffer, Target::Socket],
+        delivers: &[Destination::Buffer, Destination::Socket],
         route: Route::Read,
         native_to_ring: true,
         blocks: Blocks::Never,
@@ -431,7 +431,7 @@ impl EngineEntry {
     }
 
     /// True if it can deliver there.
-    pub fn delivers_to(&self, target: Target) -> bool {
+    pub fn delivers_to(&self, target: Destination) -> bool {
         self.delivers.contains(&target)
     }
 

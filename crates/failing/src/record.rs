@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
-use pitot_sys::trace::{Answer, Call, Handle, Watch, trace};
+use pitot_sys::trace::{Call, CallFate, Handle, Watch, trace};
 use rustix::io::Errno;
 
 use crate::disk::{Disk, Node, Unit};
@@ -152,28 +152,28 @@ struct Recorder {
 }
 
 impl Watch for Recorder {
-    fn begins(&mut self, call: &Call) -> Answer {
+    fn begins(&mut self, call: &Call) -> CallFate {
         if matches!(call, Call::Other(_)) {
             self.unknown.get_or_insert_with(|| format!("{call:?}"));
         }
-        let Some(name) = self.name(call) else { return Answer::Go };
+        let Some(name) = self.name(call) else { return CallFate::Go };
         let number = self.calls.len();
         self.calls.push((name, Kind::ALL.into_iter().filter(|kind| kind.can_meet(call)).collect()));
-        let no_space = Answer::Fail(Errno::NOSPC.raw_os_error());
+        let no_space = CallFate::Fail(Errno::NOSPC.raw_os_error());
         match self.fault {
             Some(fault) if fault.call == number && fault.kind.can_meet(call) => {
                 self.was_met = true;
                 let half = |call: &Call| match call {
-                    Call::Write { bytes, .. } => Answer::Shorten(bytes.len() as u64 / 2),
-                    _ => Answer::Go,
+                    Call::Write { bytes, .. } => CallFate::Shorten(bytes.len() as u64 / 2),
+                    _ => CallFate::Go,
                 };
                 match fault.kind {
-                    Kind::Kill => Answer::Kill,
+                    Kind::Kill => CallFate::Kill,
                     Kind::Torn => {
                         self.kills = true;
                         half(call)
                     }
-                    Kind::InputOutput => Answer::Fail(Errno::IO.raw_os_error()),
+                    Kind::InputOutput => CallFate::Fail(Errno::IO.raw_os_error()),
                     Kind::NoSpace => no_space,
                     Kind::Full => {
                         self.is_full = true;
@@ -186,11 +186,11 @@ impl Watch for Recorder {
                 }
             }
             _ if self.is_full && takes_space(call) && !matches!(call, Call::Sync { .. }) => no_space,
-            _ => Answer::Go,
+            _ => CallFate::Go,
         }
     }
 
-    fn ended(&mut self, call: &Call, result: i64, opened: Option<&Handle>) -> Answer {
+    fn ended(&mut self, call: &Call, result: i64, opened: Option<&Handle>) -> CallFate {
         if let Call::Write { file, bytes, .. } = call
             && file.descriptor == 1
         {
@@ -199,7 +199,7 @@ impl Watch for Recorder {
         } else if self.name(call).is_some() {
             self.done(call, result, opened);
         }
-        if self.kills { Answer::Kill } else { Answer::Go }
+        if self.kills { CallFate::Kill } else { CallFate::Go }
     }
 }
 

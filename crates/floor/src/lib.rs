@@ -14,7 +14,7 @@ mod stopwatch;
 mod threads;
 
 pub use contract::{Operation, Place, Primitive, Topic, Work};
-pub use measure::{Figure, Plan, Round, measure};
+pub use measure::{Figure, Measurement, Round, measure};
 pub use primitives::{TOPICS, find, primitives};
 pub use stopwatch::Stopwatch;
 pub use threads::{Crowd, PUBLISHED_CROWD, crowd};

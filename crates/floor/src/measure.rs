@@ -4,7 +4,7 @@
 //! median of short pieces, which a burst rarely reaches all of, and the figures of rounds, seconds apart and with fresh
 //! descriptors, threads and memory, are the sample.
 
-use pitot_meter::{Nanos, Random, now};
+use pitot_meter::{Nanos, Random, median, now};
 use pitot_sys::Unavailable;
 
 use crate::{Place, Primitive, Stopwatch};
@@ -17,7 +17,7 @@ const DOUBLINGS: u32 = 32;
 
 /// What is measured, and for how long.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct Measurement {
     /// The primitives.
     pub primitives: Vec<&'static Primitive>,
     /// Where.
@@ -51,7 +51,7 @@ pub struct Figure {
 }
 
 /// Measures all primitives of a plan. `begins` hears of each round before it begins, and ends the measurement by `false`.
-pub fn measure(plan: &Plan, mut begins: impl FnMut(u32) -> bool) -> Vec<Figure> {
+pub fn measure(plan: &Measurement, mut begins: impl FnMut(u32) -> bool) -> Vec<Figure> {
     let mut figures: Vec<Figure> =
         plan.primitives.iter().map(|primitive| Figure { primitive, rounds: Ok(Vec::new()) }).collect();
     let mut random = Random::new(plan.seed);
@@ -102,13 +102,8 @@ fn slice(primitive: &Primitive, place: &Place, length: Nanos) -> Result<Round, U
             cpu.push(of_cpu);
         }
     }
-    Ok(Round { wall: median(&mut wall), cpu: median(&mut cpu), operations })
-}
-
-/// The middle of an odd number of values.
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
+    let middle = |values: &mut [f64]| median(values).unwrap_or_default();
+    Ok(Round { wall: middle(&mut wall), cpu: middle(&mut cpu), operations })
 }
 
 #[cfg(test)]
@@ -136,8 +131,8 @@ mod tests {
         make: |_| Err(crate::contract::refused("it", &std::io::ErrorKind::Unsupported.into())),
     };
 
-    fn plan() -> Plan {
-        Plan {
+    fn plan() -> Measurement {
+        Measurement {
             primitives: vec![&COUNTED, &MISSING],
             place: Place { cpu: 0, other_cpu: None, dir: std::env::temp_dir() },
             rounds: 3,

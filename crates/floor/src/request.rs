@@ -13,20 +13,20 @@ pub struct Request {
     /// What it is.
     pub summary: &'static str,
     /// The primitives that it is made of, and how many of each.
-    pub parts: &'static [Part],
+    pub parts: &'static [PrimitiveUse],
 }
 
 /// A primitive of a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Part {
+pub struct PrimitiveUse {
     /// The primitive's name.
     pub primitive: &'static str,
     /// How many of it a request needs.
     pub times: f64,
 }
 
-const fn part(primitive: &'static str, times: f64) -> Part {
-    Part { primitive, times }
+const fn part(primitive: &'static str, times: f64) -> PrimitiveUse {
+    PrimitiveUse { primitive, times }
 }
 
 /// All kinds.

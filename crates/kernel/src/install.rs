@@ -48,7 +48,7 @@ impl Origin {
 
 /// What will be done for one kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct InstallPlan {
     /// The name that the kernel will have.
     pub name: String,
     package: String,
@@ -57,12 +57,12 @@ pub struct Plan {
     bytes: u64,
 }
 
-impl Plan {
+impl InstallPlan {
     /// Looks for the newest package of what is asked for in apt's lists.
     ///
     /// # Errors
     /// If there is none.
-    pub fn of(origin: &Origin, name: Option<&str>) -> Result<Plan, Failure> {
+    pub fn of(origin: &Origin, name: Option<&str>) -> Result<InstallPlan, Failure> {
         let Origin { version, flavour } = origin;
         let pattern = format!("^linux-image-{}[.0-9a-z+-]*{flavour}-amd64$", version.replace('.', "\\."));
         let listed = ask(&["apt-cache", "search", "--names-only", &pattern])?;
@@ -83,7 +83,7 @@ impl Plan {
             return Err(Failure::run(format!("apt does not say enough of {package}"), "run apt-get update"));
         };
         let name = name.map_or_else(|| origin.version.clone(), str::to_owned);
-        Ok(Plan { name, package, version, sha256, bytes })
+        Ok(InstallPlan { name, package, version, sha256, bytes })
     }
 
     /// What will be done, a line for each step.

@@ -30,7 +30,7 @@ pub use direct::Direct;
 pub use guest::{Boot, Clock, QEMU, TRIAL, clock_of_this_machine, qemu};
 pub use image::Image;
 pub use init::{first_process, first_process_of_sandbox};
-pub use install::{Origin, Plan as InstallPlan};
+pub use install::{InstallPlan, Origin};
 pub use job::{FOLDER, Job, JobOutcome};
 pub use name::{GVISOR, is_name};
 pub use running::Ended;

@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use percent_encoding::percent_decode_str;
 use pitot_proto::client::{ClientEntry, Url};
 use pitot_results::Failure;
 
@@ -42,7 +43,7 @@ pub(crate) fn headers(
         }
         (Some(text), None) => Some(text.as_bytes().to_vec()),
         (None, Some(text)) => {
-            let mut decoded = percent_decoded(text);
+            let mut decoded: Vec<u8> = percent_decode_str(text).collect();
             // The first colon divides, and one is needed (RFC 7617 section 2).
             if !text.contains(':') {
                 decoded.push(b':');
@@ -65,26 +66,6 @@ fn parse(text: &str) -> Result<(String, String), Failure> {
         Failure::misuse(format!("`{text}` is not a header"), "write it as -H 'Name: value'")
     })?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
-}
-
-/// The bytes that `%41` and the like stand for.
-fn percent_decoded(text: &str) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let hex = tail.get(..2).filter(|_| *first == b'%').and_then(|two| std::str::from_utf8(two).ok());
-        match hex.and_then(|two| u8::from_str_radix(two, 16).ok()) {
-            Some(b) => {
-                bytes.push(b);
-                rest = &tail[2..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = tail;
-            }
-        }
-    }
-    bytes
 }
 
 #[cfg(test)]

@@ -10,10 +10,7 @@ pub(crate) fn check(options: &Options, url: &Url, client: &ClientEntry) -> Resul
     let given = [
         ("--method", options.method.is_some()),
         ("-H", !options.headers.is_empty()),
-        (
-            "--body-file",
-            options.content.body_file.is_some() && !(client.has_commands || client.scheme == "smtp"),
-        ),
+        ("--body-file", options.content.body_file.is_some() && !client.takes_body_files),
         ("--form", !options.content.form.is_empty()),
         ("--basic-auth", options.content.basic_auth.is_some()),
         ("--user-agent", options.content.user_agent.is_some()),

@@ -83,14 +83,14 @@ pub(crate) fn flag(options: &Options) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Plan;
+    use crate::plan::LoadPlan;
 
     #[test]
     fn contradictions_are_refused_with_a_cure() {
         let refused = |url: &str, change: fn(&mut Options)| {
             let mut options = Options::new(url);
             change(&mut options);
-            let failure = Plan::new(&options).unwrap_err();
+            let failure = LoadPlan::new(&options).unwrap_err();
             assert!(!failure.cure.is_empty());
             failure.to_string()
         };
@@ -114,20 +114,20 @@ mod tests {
     fn a_browser_has_one_connection_and_many_streams() {
         let mut options = Options::new("http://127.0.0.1:1/");
         (options.http, options.workload.browser) = (Some("2".into()), Some(6));
-        let plan = Plan::new(&options).unwrap();
+        let plan = LoadPlan::new(&options).unwrap();
         assert_eq!((plan.connections(), plan.pipeline), (options.workload.connections, BROWSER_STREAMS));
         options.workload.requests_per_connection = Some(7);
-        assert_eq!(Plan::new(&options).unwrap().pipeline, 7);
+        assert_eq!(LoadPlan::new(&options).unwrap().pipeline, 7);
         options.streams = Some(4);
-        assert_eq!(Plan::new(&options).unwrap().pipeline, 4);
+        assert_eq!(LoadPlan::new(&options).unwrap().pipeline, 4);
         options.workload.browser = Some(3);
-        assert!(Plan::new(&options).unwrap_err().cure.contains("--streams 3"));
+        assert!(LoadPlan::new(&options).unwrap_err().cure.contains("--streams 3"));
     }
 
     #[test]
     fn streams_are_requests_under_way() {
         let mut options = Options::new("http://127.0.0.1:1/");
         (options.http, options.streams) = (Some("2".into()), Some(7));
-        assert_eq!(Plan::new(&options).unwrap().pipeline, 7);
+        assert_eq!(LoadPlan::new(&options).unwrap().pipeline, 7);
     }
 }

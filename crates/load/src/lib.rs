@@ -5,7 +5,7 @@
 //! end. A request has an intended time, whether or not the server or the generator was late for it; response time
 //! counts from there, service time from the actual send, and both are kept.
 //!
-//! [`Options`] are what the user wrote, [`Plan::new`] checks them, [`Plan::prepare`] resolves the name and
+//! [`Options`] are what the user wrote, [`LoadPlan::new`] checks them, [`LoadPlan::prepare`] resolves the name and
 //! checks the machine, [`run`] does it, and [`Report`] is the result.
 #![forbid(unsafe_code)]
 
@@ -64,7 +64,7 @@ pub use hold::Session;
 pub use options::{ContentOptions, Options, ReachOptions, SessionOptions};
 pub use pace::{PACES, PaceEntry, PaceOptions, Recorded};
 pub use pitot_tls::client::{TlsOptions, TlsVersion, explain};
-pub use plan::Plan;
+pub use plan::LoadPlan;
 pub use prepared::{PreparedRun, check_cpus};
 pub use processes::{Respawn, WorkerSpec, work};
 pub use protocol::host_and_port;

@@ -33,7 +33,7 @@ pub(crate) struct Lookup {
 
 /// What an answer says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub(crate) struct NameReply {
     /// Of the question.
     pub(crate) id: u16,
     /// The first address, or why there is none.
@@ -85,7 +85,7 @@ impl Lookup {
     }
 
     /// Reads an answer to this question. `None` for anything else.
-    pub(crate) fn answer(&self, bytes: &[u8]) -> Option<Answer> {
+    pub(crate) fn answer(&self, bytes: &[u8]) -> Option<NameReply> {
         let head = bytes.get(..HEAD_BYTES)?;
         let end = self.question.len();
         let is_ours = bytes.get(HEAD_BYTES..end)?.eq_ignore_ascii_case(&self.question[HEAD_BYTES..]);
@@ -101,7 +101,10 @@ impl Lookup {
             5 => Err("REFUSED"),
             _ => Err("RCODE"),
         };
-        Some(Answer { id: u16::from_be_bytes([head[0], head[1]]), address: address.map_err(ErrorKind::Word) })
+        Some(NameReply {
+            id: u16::from_be_bytes([head[0], head[1]]),
+            address: address.map_err(ErrorKind::Word),
+        })
     }
 
     /// Asks and waits, for `timeout` at most.
@@ -125,8 +128,8 @@ impl Lookup {
             socket.send(&self.question(id)).map_err(io)?;
             match socket.recv(&mut buffer) {
                 Ok(length) => match self.answer(&buffer[..length]) {
-                    Some(Answer { address: Ok(address), .. }) => return Ok((address, self.port).into()),
-                    Some(Answer { address: Err(why), .. }) => return Err(failed(why.name())),
+                    Some(NameReply { address: Ok(address), .. }) => return Ok((address, self.port).into()),
+                    Some(NameReply { address: Err(why), .. }) => return Err(failed(why.name())),
                     None => {}
                 },
                 Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {}

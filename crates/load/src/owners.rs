@@ -4,10 +4,10 @@ use pitot_meter::units;
 use pitot_results::Failure;
 
 use crate::engine::Owners;
-use crate::plan::Plan;
+use crate::plan::LoadPlan;
 use crate::share::Share;
 
-impl Plan {
+impl LoadPlan {
     /// Which users the slots of one thread belong to: active ones first, then idle ones.
     pub(crate) fn owners(&self, share: Share) -> Owners {
         let (mut owners, mut users) = (Owners { active: 0, unit: 1, slots: 0, idle: 0 }, 0);
@@ -65,13 +65,13 @@ mod tests {
         options.workload.idle = 5;
         options.source_per_user = true;
         options.source = Some("127.0.0.0/28".into());
-        let plan = Plan::new(&options).unwrap();
+        let plan = LoadPlan::new(&options).unwrap();
         let parts: Vec<Owners> = (0..3).map(|index| plan.owners(Share { index, count: 3 })).collect();
         let seen: Vec<(u32, u32, u32)> = parts.iter().map(|o| (o.active, o.slots, o.idle)).collect();
         assert_eq!(seen, [(0, 12, 7), (3, 8, 9), (5, 8, 11)]);
         assert!(plan.check_owners().is_ok());
         options.workload.idle = 8;
-        let failure = Plan::new(&options).unwrap().check_owners().unwrap_err();
+        let failure = LoadPlan::new(&options).unwrap().check_owners().unwrap_err();
         assert!(failure.cure.ends_with("/27"), "{failure}");
     }
 }

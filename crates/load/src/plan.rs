@@ -1,5 +1,5 @@
 //! What will be done, checked as far as the options alone allow: no name is resolved, no limit of the machine is read
-//! or changed, and only the files that the options name are read. [`Plan::prepare`] does the rest.
+//! or changed, and only the files that the options name are read. [`LoadPlan::prepare`] does the rest.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub(crate) const PROCESSES_MAX: u64 = 256;
 const SEE_HELP: &str = "see pitot load --help";
 
 /// A checked run.
-pub struct Plan {
+pub struct LoadPlan {
     /// The target as it was given.
     pub(crate) target: String,
     pub(crate) url: Url,
@@ -89,12 +89,12 @@ pub struct Plan {
     pub(crate) share: Share,
 }
 
-impl Plan {
+impl LoadPlan {
     /// Checks the options.
     ///
     /// # Errors
     /// [`Failure`], with what is wrong and how to mend it.
-    pub fn new(options: &Options) -> Result<Plan, Failure> {
+    pub fn new(options: &Options) -> Result<LoadPlan, Failure> {
         let target = protocol::target(&options.url)?;
         let client = target.client;
         let engine = named_engine(options)?;
@@ -125,7 +125,7 @@ impl Plan {
             ));
         }
         let conditions = Conditions::new(options, &pace, is_tls, client.has_statuses)?;
-        Ok(Plan {
+        Ok(LoadPlan {
             asked,
             receipts,
             reach: Reach::new(&options.reach, &target.url, target.port)?,
@@ -431,9 +431,9 @@ fn sources(text: &str) -> Result<Sources, Failure> {
     })
 }
 
-impl std::fmt::Debug for Plan {
+impl std::fmt::Debug for LoadPlan {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Plan({})", self.target)
+        write!(f, "LoadPlan({})", self.target)
     }
 }
 
@@ -444,7 +444,7 @@ mod tests {
     fn refused(change: impl FnOnce(&mut Options)) -> String {
         let mut options = Options::new("http://host.invalid/");
         change(&mut options);
-        let misuse = Plan::new(&options).unwrap_err();
+        let misuse = LoadPlan::new(&options).unwrap_err();
         assert!(!misuse.cure.is_empty());
         let text = misuse.to_string();
         assert!(!text.contains('\n'), "{text}");
@@ -489,28 +489,28 @@ mod tests {
         let mut options = Options::new("http://host.invalid/");
         options.workload.connections = 4_000_000;
         options.cpus = vec![9999];
-        let plan = Plan::new(&options).unwrap();
+        let plan = LoadPlan::new(&options).unwrap();
         assert_eq!((plan.port, plan.connections(), plan.processes), (80, 4_000_000, None));
     }
 
     #[test]
     fn a_protocol_of_one_request_per_connection_sets_the_limit() {
         let mut options = Options::new("busy://127.0.0.1:1");
-        assert_eq!(Plan::new(&options).unwrap().groups[0].1.lifecycle.requests_max, 1);
+        assert_eq!(LoadPlan::new(&options).unwrap().groups[0].1.lifecycle.requests_max, 1);
         options.workload.requests_per_connection = Some(2);
-        assert!(Plan::new(&options).unwrap_err().to_string().contains("at most 1"));
+        assert!(LoadPlan::new(&options).unwrap_err().to_string().contains("at most 1"));
     }
 
     #[test]
     fn a_run_without_an_end_gets_one() {
         let mut options = Options::new("http://host.invalid/");
-        assert_eq!(Plan::new(&options).unwrap().duration, Some(DURATION));
+        assert_eq!(LoadPlan::new(&options).unwrap().duration, Some(DURATION));
         options.requests = Some(5);
-        assert_eq!(Plan::new(&options).unwrap().duration, None);
+        assert_eq!(LoadPlan::new(&options).unwrap().duration, None);
         options.pacing.stages = Some("0:10:3s".into());
         options.warmup = Nanos::from_secs(1);
-        assert_eq!(Plan::new(&options).unwrap().duration, Some(Nanos::from_secs(2)));
+        assert_eq!(LoadPlan::new(&options).unwrap().duration, Some(Nanos::from_secs(2)));
         options.warmup = Nanos::from_secs(3);
-        assert!(Plan::new(&options).unwrap_err().to_string().contains("warm-up"));
+        assert!(LoadPlan::new(&options).unwrap_err().to_string().contains("warm-up"));
     }
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::engine::{Route, Sources};
 use crate::pace::{Pace, STEPS_MAX};
 use crate::parts;
-use crate::plan::{PROCESSES_MAX, Plan};
+use crate::plan::{LoadPlan, PROCESSES_MAX};
 use crate::share::Share;
 use crate::workload::Usage;
 use pitot_results::Failure;
@@ -23,14 +23,14 @@ pub(crate) const DESCRIPTORS_RESERVED: u64 = 64;
 /// A run that can start.
 #[derive(Debug)]
 pub struct PreparedRun {
-    pub(crate) plan: Plan,
+    pub(crate) plan: LoadPlan,
     pub(crate) address: Peer,
     pub(crate) processes: u64,
     /// Threads of each process.
     pub(crate) threads: u64,
 }
 
-impl Plan {
+impl LoadPlan {
     /// Prepares the run on this machine. The target's name is resolved; if it has one address only, nothing is sent to
     /// it.
     ///
@@ -129,7 +129,7 @@ impl PreparedRun {
             "searching from {:.0} rps: at most {STEPS_MAX} runs of {each:.1} s, {}; usually less than half of that. \
              Ctrl-C ends it with what is found by then",
             search.first_rate(),
-            minutes(each * runs)
+            units::span(each * runs)
         ))
     }
 
@@ -162,16 +162,6 @@ impl PreparedRun {
             "requests_from": plan.requests_from,
             "asked": plan.asked,
         })
-    }
-}
-
-/// Seconds as `6 min 40 s`.
-fn minutes(seconds: f64) -> String {
-    let whole = seconds.ceil() as u64;
-    match (whole / 60, whole % 60) {
-        (0, _) => format!("{seconds:.1} s"),
-        (minutes, 0) => format!("{minutes} min"),
-        (minutes, seconds) => format!("{minutes} min {seconds} s"),
     }
 }
 
@@ -247,7 +237,7 @@ mod tests {
     fn prepared(change: impl FnOnce(&mut Options)) -> Result<PreparedRun, Failure> {
         let mut options = Options::new("http://127.0.0.1:1/");
         change(&mut options);
-        Plan::new(&options).unwrap().prepare()
+        LoadPlan::new(&options).unwrap().prepare()
     }
 
     #[test]
@@ -316,7 +306,6 @@ mod tests {
         let notice = run.search_notice().unwrap();
         assert!(notice.contains("at most 40 runs of 10.0 s, 6 min 40 s"), "{notice}");
         assert_eq!(prepared(|_| ()).unwrap().search_notice(), None);
-        assert_eq!((minutes(12.25), minutes(120.0)), ("12.2 s".into(), "2 min".into()));
     }
 
     #[test]

@@ -23,7 +23,7 @@ use pitot_tls::client::{TlsOptions, TlsProtocol};
 use serde_json::Value;
 
 /// The target of a run.
-pub(crate) struct Target {
+pub(crate) struct LoadTarget {
     pub(crate) url: Url,
     /// The protocol that the scheme names.
     pub(crate) client: &'static ClientEntry,
@@ -34,7 +34,7 @@ pub(crate) struct Target {
 }
 
 /// Takes a target apart.
-pub(crate) fn target(text: &str) -> Result<Target, Failure> {
+pub(crate) fn target(text: &str) -> Result<LoadTarget, Failure> {
     let url = Url::parse(text).map_err(|e| {
         Failure::misuse(format!("`{}` is not a target: {e}", mask(text)), e.cure(&mask(text)))
     })?;
@@ -44,7 +44,7 @@ pub(crate) fn target(text: &str) -> Result<Target, Failure> {
         .or_else(over_tls)
         .ok_or_else(|| unsupported(&url.scheme))?;
     match url.port.or(tls.map_or(client.port, |tls| tls.port)) {
-        Some(port) => Ok(Target { url, client, tls, port }),
+        Some(port) => Ok(LoadTarget { url, client, tls, port }),
         None => Err(Failure::misuse(
             format!("`{}` names no port, and {} has no default port", mask(text), client.scheme),
             format!("write it like {}", client.example),
@@ -61,7 +61,7 @@ pub fn host_and_port(text: &str) -> Result<(String, u16), Failure> {
 }
 
 /// The URL as the server is to see it: with the host of `--host`, if that is given.
-fn asked_for(options: &Options, target: &Target) -> Result<Url, Failure> {
+fn asked_for(options: &Options, target: &LoadTarget) -> Result<Url, Failure> {
     let Some(host) = &options.reach.host else { return Ok(target.url.clone()) };
     if !target.client.has_methods && target.tls.is_none() {
         return Err(Failure::misuse(
@@ -85,7 +85,7 @@ fn asked_for(options: &Options, target: &Target) -> Result<Url, Failure> {
 }
 
 /// An option of TLS for a target without it.
-fn tls_without_tls(target: &Target, option: &str) -> Failure {
+fn tls_without_tls(target: &LoadTarget, option: &str) -> Failure {
     let scheme = target.client.scheme;
     let has_sslmode = target.client.url_options.iter().any(|option| option.name == "sslmode");
     let cure = match target.client.tls {
@@ -132,7 +132,7 @@ pub(crate) struct Built {
 }
 
 /// Builds the protocol with all its requests. Files that the options name are read.
-pub(crate) fn build(options: &Options, target: &Target) -> Result<Built, Failure> {
+pub(crate) fn build(options: &Options, target: &LoadTarget) -> Result<Built, Failure> {
     let url = &asked_for(options, target)?;
     http_only::check(options, url, target.client)?;
     let Requests { mut specs, sessions, count, in_turn, order, recorded, positions, from } =

@@ -16,7 +16,7 @@ use crate::condition::{Condition, Figures};
 use crate::gate::Gate;
 use crate::message::Message;
 use crate::pace::{Pace, Search, constant_at};
-use crate::plan::Plan;
+use crate::plan::LoadPlan;
 use crate::preload::preload;
 use crate::prepared::PreparedRun;
 use crate::processes::{Processes, Respawn};
@@ -431,7 +431,7 @@ impl Measured {
     }
 
     /// The rate that an open loop asked for in the measured part.
-    fn asked(&self, plan: &Plan, pace: &Pace) -> Option<f64> {
+    fn asked(&self, plan: &LoadPlan, pace: &Pace) -> Option<f64> {
         match pace {
             Pace::Open(open) if self.length() > Nanos::ZERO => {
                 let due = open.expected(plan.warmup + self.length()) - open.expected(plan.warmup);

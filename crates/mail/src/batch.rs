@@ -18,7 +18,7 @@ pub(crate) struct Recipient {
 
 /// What a host answered for a recipient.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum RecipientState {
     /// No answer yet.
     Open,
     /// Accepted, if the message is accepted too.
@@ -69,7 +69,7 @@ pub(crate) enum Reached {
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) recipients: Vec<Recipient>,
-    pub(crate) answers: Vec<Answer>,
+    pub(crate) answers: Vec<RecipientState>,
     /// The reply to MAIL, if it was refused, or to the message: it decides for all that are open or taken.
     pub(crate) closing: Option<Reply>,
     /// How many are taken.
@@ -83,7 +83,7 @@ pub(crate) struct Batch {
 
 impl Batch {
     pub(crate) fn new(recipients: Vec<Recipient>) -> Batch {
-        let answers = vec![Answer::Open; recipients.len()];
+        let answers = vec![RecipientState::Open; recipients.len()];
         Batch { recipients, answers, ..Batch::default() }
     }
 

@@ -7,7 +7,7 @@
 use pitot_proto::client::Fault;
 use pitot_proto::client::smtp::{EnhancedCode, Extensions, Line, ReplyReader};
 
-use crate::batch::{Answer, Batch, Reached, Reply};
+use crate::batch::{Batch, Reached, RecipientState, Reply};
 use crate::message::{Message, NO_SMTPUTF8, TlsPolicy};
 use crate::timeouts::Phase;
 
@@ -181,7 +181,7 @@ impl Dialogue {
                 utf8 = true;
                 if !self.extensions.smtputf8 {
                     let (code, text) = NO_SMTPUTF8;
-                    *answer = Answer::No(Reply { code, text: text.as_bytes().into() });
+                    *answer = RecipientState::No(Reply { code, text: text.as_bytes().into() });
                 }
             }
         }
@@ -208,7 +208,8 @@ impl Dialogue {
 
     /// The index of the next recipient without an answer.
     fn next_open(&self, from: usize) -> Option<usize> {
-        let open = self.batch.answers.get(from..)?.iter().position(|answer| *answer == Answer::Open)?;
+        let open =
+            self.batch.answers.get(from..)?.iter().position(|answer| *answer == RecipientState::Open)?;
         Some(from + open)
     }
 
@@ -451,11 +452,11 @@ impl Dialogue {
         };
         self.batch.answers[n] = if line.code / 100 == 2 {
             self.batch.taken += 1;
-            Answer::Taken
+            RecipientState::Taken
         } else if self.batch.taken > 0 && full() {
-            Answer::Overflow
+            RecipientState::Overflow
         } else {
-            Answer::No(self.refusal(line.code)?)
+            RecipientState::No(self.refusal(line.code)?)
         };
         Ok(())
     }

@@ -8,7 +8,7 @@ use pitot_results::mail::{DomainRow, JournalCounts, MailResult, SCHEMA};
 use crate::engine::{Observer, RunError};
 use crate::journal::{self, JournalError};
 use crate::list;
-use crate::plan::Plan;
+use crate::plan::MailPlan;
 use crate::seen::{Occurrence, Seen};
 
 /// Lines between two looks at whether the run is to be stopped.
@@ -18,7 +18,7 @@ const LINES_PER_TURN: u64 = 4096;
 ///
 /// # Errors
 /// The list is empty or cannot be read; the journal is another run's, or in use.
-pub fn dry_run(plan: &Plan, observer: &mut dyn Observer) -> Result<MailResult, RunError> {
+pub fn dry_run(plan: &MailPlan, observer: &mut dyn Observer) -> Result<MailResult, RunError> {
     let mut report = MailResult {
         schema: SCHEMA.into(),
         version: env!("CARGO_PKG_VERSION").into(),
@@ -81,7 +81,7 @@ pub fn dry_run(plan: &Plan, observer: &mut dyn Observer) -> Result<MailResult, R
 }
 
 /// Notes who has an outcome in the journal. Where no mode was chosen it may be one of either mode.
-fn settled_in(path: &Path, plan: &Plan, seen: &mut Seen) -> Result<JournalCounts, JournalError> {
+fn settled_in(path: &Path, plan: &MailPlan, seen: &mut Seen) -> Result<JournalCounts, JournalError> {
     let mut read =
         |header| journal::inspect(path, header, |address, outcome| seen.add_settled(address, outcome));
     let found = match read(&plan.header) {

@@ -1,6 +1,6 @@
 //! The mail engine: one message to many recipients, each of them exactly one outcome.
 //!
-//! [`Plan::new`] checks [`Options`], [`run`] carries the plan out and returns a [`pitot_results::mail::MailResult`].
+//! [`MailPlan::new`] checks [`Options`], [`run`] carries the plan out and returns a [`pitot_results::mail::MailResult`].
 //! Recipients are grouped by domain, and domains whose mail goes to the same address share its connections. A
 //! transaction carries recipients of one domain only, as large receivers require (several if there is a relay).
 //! With a journal a run that was killed continues where it stopped ([`journal`] states the guarantee).
@@ -38,4 +38,4 @@ pub use dry_run::dry_run;
 pub use engine::{Finished, Observer, Progress, RunError, run};
 pub use message::TlsPolicy;
 pub use outcome::Settled;
-pub use plan::{Options, Plan};
+pub use plan::{MailPlan, Options};

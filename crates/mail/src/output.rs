@@ -7,7 +7,7 @@ use pitot_meter::units::{counted, grouped};
 use pitot_results::mail::{DomainRow, HostRow, MailResult, Outcome, OutcomeRow, RecipientCounts};
 
 use crate::engine::Progress;
-use crate::plan::Plan;
+use crate::plan::MailPlan;
 
 /// Reasons, domains and hosts that a summary shows.
 const ROWS_SHOWN: usize = 10;
@@ -126,7 +126,7 @@ fn settled_before(r: &RecipientCounts) -> String {
 }
 
 /// What a run of the plan would do, by the report of its dry run.
-pub fn dry_run(plan: &Plan, report: &MailResult) -> String {
+pub fn dry_run(plan: &MailPlan, report: &MailResult) -> String {
     let r = &report.recipients;
     let mut text = String::from("dry run: no connection was opened and nothing was sent\n\n");
     let message = &plan.message;

@@ -75,7 +75,7 @@ pub struct Options {
 
 /// A run that can start.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct MailPlan {
     pub(crate) list: PathBuf,
     pub(crate) message: Message,
     pub(crate) dns: Vec<SocketAddr>,
@@ -99,12 +99,12 @@ pub struct Plan {
     pub(crate) any_mode: bool,
 }
 
-impl Plan {
+impl MailPlan {
     /// Checks everything that can be checked before the first connection.
     ///
     /// # Errors
     /// The first thing that is wrong.
-    pub fn new(options: &Options) -> Result<Plan, Failure> {
+    pub fn new(options: &Options) -> Result<MailPlan, Failure> {
         match (options.test_mode, options.really_send) {
             (false, false) if !options.dry_run => {
                 return Err(Failure::misuse(
@@ -186,7 +186,7 @@ impl Plan {
             from: from.to_owned(),
             message: (crc32fast::hash(&message), message.len() as u64),
         };
-        Ok(Plan {
+        Ok(MailPlan {
             list: options.list.clone(),
             message: Message {
                 utf8_header: well_formed.utf8_header,

@@ -21,7 +21,7 @@ const TTL_S_MAX: u32 = 86_400;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
     /// Its hosts, best first.
-    Hosts(Vec<Target>),
+    Hosts(Vec<HostAddress>),
     /// It takes no mail: a permanent failure.
     Refused(u16, &'static str),
     /// Unknown for now: a temporary failure.
@@ -30,7 +30,7 @@ pub(crate) enum Route {
 
 /// One address of one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Target {
+pub(crate) struct HostAddress {
     pub(crate) ip: IpAddr,
     /// The host's name, for TLS and messages.
     pub(crate) name: Arc<str>,
@@ -90,7 +90,7 @@ impl Router {
     pub(crate) fn find(&mut self, id: u32, domain: &str, now: Nanos) {
         if let Some(literal) = literal_of(domain.as_bytes()) {
             let route = match literal {
-                Some(ip) => Route::Hosts(vec![Target { ip, name: domain.into() }]),
+                Some(ip) => Route::Hosts(vec![HostAddress { ip, name: domain.into() }]),
                 None => Route::Refused(550, "5.1.2 the domain is not a valid address literal"),
             };
             return self.routed.push((id, route, Nanos::MAX));
@@ -236,7 +236,7 @@ impl Router {
         let (mut targets, mut failed) = (Vec::new(), None);
         for exchange in &asking.exchanges {
             let Some(host) = self.hosts.get(exchange) else { continue };
-            targets.extend(host.addresses.iter().map(|&ip| Target { ip, name: Arc::clone(exchange) }));
+            targets.extend(host.addresses.iter().map(|&ip| HostAddress { ip, name: Arc::clone(exchange) }));
             failed = failed.or_else(|| host.failed.clone());
         }
         let expires = asking.expires;

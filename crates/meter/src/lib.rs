@@ -5,10 +5,12 @@
 
 mod histogram;
 pub mod hlog;
+mod median;
 mod nanos;
 mod random;
 pub mod units;
 
 pub use histogram::{DecodeError, Histogram};
+pub use median::median;
 pub use nanos::{Nanos, burn, now};
 pub use random::Random;

@@ -141,14 +141,19 @@ pub fn counted(n: u64, one: &str, many: &str) -> String {
     format!("{} {}", grouped(n), if n == 1 { one } else { many })
 }
 
-/// A time in seconds, for people: `1 min 20 s`.
-pub fn minutes(seconds: f64) -> String {
-    let whole = seconds.round() as u64;
-    match (whole / 3600, whole / 60 % 60, whole % 60) {
-        (0, 0, s) => format!("{s} s"),
-        (0, m, s) => format!("{m} min {s} s"),
-        (h, m, _) => format!("{h} h {m} min"),
-    }
+/// Bytes with the binary unit that suits, in three digits: `512 B`, `4 KiB`, `1.25 GiB`.
+pub fn bytes(n: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let power = (n.max(1).ilog2() as usize / 10).min(UNITS.len() - 1);
+    let value = n as f64 / 1024f64.powi(power as i32);
+    let decimals = match value {
+        v if v.fract() == 0.0 || v >= 100.0 => 0,
+        v if v >= 10.0 => 1,
+        _ => 2,
+    };
+    let digits = format!("{value:.decimals$}");
+    let digits = if decimals == 0 { &*digits } else { digits.trim_end_matches('0').trim_end_matches('.') };
+    format!("{digits} {}", UNITS[power])
 }
 
 #[cfg(test)]
@@ -222,8 +227,31 @@ mod tests {
 
     #[test]
     fn long_times_are_shown_in_words() {
-        for (seconds, text) in [(7.4, "7 s"), (80.0, "1 min 20 s"), (3_700.0, "1 h 1 min")] {
-            assert_eq!(minutes(seconds), text);
+        for (seconds, text) in [
+            (0.2, "0 s"),
+            (7.4, "7 s"),
+            (80.0, "1 min 20 s"),
+            (120.0, "2 min"),
+            (3_700.0, "1 h 1 min"),
+            (273_700.0, "3 d 4 h"),
+        ] {
+            assert_eq!(span(seconds), text);
+        }
+    }
+
+    #[test]
+    fn sizes_are_shown_in_three_digits() {
+        for (n, text) in [
+            (0, "0 B"),
+            (1000, "1000 B"),
+            (1536, "1.5 KiB"),
+            (4096, "4 KiB"),
+            (10_342, "10.1 KiB"),
+            (1_342_177_280, "1.25 GiB"),
+            (1 << 40, "1 TiB"),
+            (300 << 40, "300 TiB"),
+        ] {
+            assert_eq!(bytes(n), text);
         }
     }
 }

@@ -44,6 +44,10 @@ pub struct ProtocolWord {
     pub load_url: String,
     /// The scheme of URLs that load it over TLS, if `pitot load` has one.
     pub tls_scheme: Option<String>,
+    /// A server with a certificate speaks TLS from the first byte, not when it is asked to.
+    pub tls_at_once: bool,
+    /// Its servers serve files.
+    pub files: bool,
 }
 
 /// A server of others.
@@ -117,6 +121,24 @@ pub struct OptionWord {
     /// Its new name, if this one is refused.
     #[serde(default)]
     pub renamed_to: Option<String>,
+    /// What it means to the lab.
+    #[serde(default)]
+    pub meaning: OptionMeaning,
+}
+
+/// What an option means to the lab, besides what its command makes of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OptionMeaning {
+    /// Only the lab sets it; this is what to write in its place.
+    pub reserved: Option<String>,
+    /// It opens as many connections as it says.
+    pub opens_connections: bool,
+    /// With it the load ends by itself, not after the plan's duration.
+    pub ends_by_itself: bool,
+    /// With it requests wait for something else than the reply before them, or there are none.
+    pub open_loop: bool,
+    /// It matters to URLs of TLS only, and is left out of the other loads.
+    pub of_tls: bool,
 }
 
 impl Catalog {
@@ -133,6 +155,11 @@ impl Catalog {
     /// The target of that name.
     pub fn target(&self, name: &str) -> Option<&TargetWord> {
         self.targets.iter().find(|t| t.target.name == name)
+    }
+
+    /// The option of `pitot load` of that name.
+    pub fn load_option(&self, name: &str) -> Option<&OptionWord> {
+        self.load_options.iter().find(|o| o.name == name)
     }
 
     /// The program of that name.

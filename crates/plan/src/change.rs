@@ -3,6 +3,8 @@
 use pitot_results::Failure;
 use toml::de::{DeTable, DeValue};
 
+use crate::written::toml_string;
+
 /// The plan `text` with another value for a key that is named with dots, such as `duration` or `load.connections`. `change`
 /// is `KEY=VALUE`. Where the key is a factor the value gives its levels: `64,256`.
 ///
@@ -79,8 +81,7 @@ fn inserted(text: &str, path: &[&str], value: &str) -> String {
 fn spelled(value: &str) -> String {
     match DeTable::parse(&format!("v = {value}")) {
         Ok(table) if table.get_ref().len() == 1 => value.to_owned(),
-        // A string of JSON is one of TOML.
-        _ => serde_json::Value::from(value).to_string(),
+        _ => toml_string(value),
     }
 }
 

@@ -5,10 +5,10 @@ use pitot_fault::{Aim, STEP_NS, find};
 use super::definition::Plan;
 use super::expand::{Cell, CellServer};
 use super::foreign::Foreign;
-use super::options::ending_options;
 use super::server::{FileContent, Helper, PlanFile};
-use super::template::{Part, line_template};
+use super::template::{LinePiece, line_template};
 use super::value::{Settings, Value};
+use crate::written::{shell_line, shell_word};
 
 /// As the first word of a command, this very program, wherever it is.
 pub const OWN: &str = "pitot";
@@ -183,12 +183,6 @@ impl Cell {
         argv
     }
 
-    /// True if the load lasts for the plan's duration, and not until a number of requests or connections is done.
-    pub fn is_timed(&self) -> bool {
-        let given = |option: &str| self.load.get(option).is_some_and(|v| *v != Value::Flag(false));
-        self.takes.duration && !ending_options().any(given)
-    }
-
     /// The server's command as a user could paste it, settings of the host, files and CPU binding included. (`pitot host undo`
     /// sets the host back.)
     pub fn server_line(&self, at: &Placement) -> String {
@@ -269,9 +263,11 @@ fn file_line(file: &PlanFile, at: &Placement) -> String {
             let line = line_template(line)
                 .into_iter()
                 .map(|part| match part {
-                    Part::Text(text) => format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")),
-                    Part::Number(None) => "i".to_owned(),
-                    Part::Number(Some(n)) => format!("i % {n}"),
+                    LinePiece::Text(text) => {
+                        format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+                    }
+                    LinePiece::Number(None) => "i".to_owned(),
+                    LinePiece::Number(Some(n)) => format!("i % {n}"),
                 })
                 .collect::<Vec<_>>()
                 .join(" ");
@@ -301,20 +297,6 @@ fn push_options(argv: &mut Vec<String>, options: &Settings, at: &Placement) {
     }
 }
 
-/// Arguments as a line for a shell.
-fn shell_line(argv: &[String]) -> String {
-    argv.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
-}
-
-fn shell_word(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
-}
-
 /// A duration for a command line: `500ms`, `2s`.
 fn show_duration(seconds: f64) -> String {
     if seconds.fract() == 0.0 { format!("{seconds}s") } else { format!("{}ms", (seconds * 1e3).round()) }
@@ -323,16 +305,6 @@ fn show_duration(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_shell_gets_every_word_as_it_was() {
-        let argv = ["a b", "it's", "", "--plain=1", "$HOME;{x}"].map(str::to_owned);
-        let out = std::process::Command::new("sh")
-            .args(["-c", &format!("printf '[%s]' {}", shell_line(&argv))])
-            .output()
-            .unwrap();
-        assert_eq!(String::from_utf8(out.stdout).unwrap(), "[a b][it's][][--plain=1][$HOME;{x}]");
-    }
 
     #[test]
     fn durations_keep_their_milliseconds() {

@@ -3,12 +3,11 @@
 use super::definition::Plan;
 use super::host::{self, changes_host};
 use super::levels::{FactorLevel, KERNEL_FACTOR, REPLICATE_FACTOR, SERVER_FACTOR, label};
-use super::options::{is_of_tls, opens_connections};
 use super::server::{External, FileContent, Helper, PlanFile, Program, TargetUse};
 use super::skip::{NoCell, SkipRecord};
 use super::target;
 use super::value::{Settings, Value};
-use crate::catalog::{Catalog, ProgramWord, ProtocolWord};
+use crate::catalog::{Catalog, OptionMeaning, OptionWord, ProgramWord, ProtocolWord};
 use pitot_host::setting::Change;
 
 /// What of the machine decides whether a cell can be run.
@@ -31,6 +30,8 @@ pub struct Cell {
     pub files: Vec<PlanFile>,
     /// Options of the load generator, without URL and durations.
     pub load: Settings,
+    /// What is known of these options.
+    pub options: Vec<OptionWord>,
     /// What is called, with placeholders.
     pub url: String,
     /// The subcommand that runs in place of `pitot load`.
@@ -118,9 +119,8 @@ impl Cell {
     /// The connections of its load on which each request waits for nothing but the reply before it; none if the plan asks for a
     /// rate or for users who think, or for something else than `pitot load`.
     pub fn closed_connections(&self) -> Option<u64> {
-        let is_given = |option: &str| self.load.get(option).is_some_and(|value| *value != Value::Flag(false));
         let is_closed = self.load.get("pace").is_none_or(|pace| pace.to_string() == "closed");
-        if self.program.is_some() || !is_closed || NOT_CLOSED.into_iter().any(is_given) {
+        if self.program.is_some() || !is_closed || self.load_options(|of| of.open_loop).next().is_some() {
             return None;
         }
         match self.load.get("connections") {
@@ -131,26 +131,23 @@ impl Cell {
 
     /// The connections that its load opens, as far as its options say.
     pub fn connections(&self) -> u64 {
-        let opened = self.load.0.iter().filter(|(name, _)| opens_connections(name));
-        opened.filter_map(|(_, value)| pitot_meter::units::count(&value.to_string()).ok()).sum()
+        let opened = self.load_options(|of| of.opens_connections);
+        opened.filter_map(|value| pitot_meter::units::count(&value.to_string()).ok()).sum()
+    }
+
+    /// True if the load lasts for the plan's duration, and not until a number of requests or connections is done.
+    pub fn is_timed(&self) -> bool {
+        self.takes.duration && self.load_options(|of| of.ends_by_itself).next().is_none()
+    }
+
+    /// The values of those options of its load that mean this.
+    fn load_options(&self, means: fn(&OptionMeaning) -> bool) -> impl Iterator<Item = &Value> {
+        let is_such = move |name: &str| self.options.iter().any(|o| o.name == name && means(&o.meaning));
+        let given = self.load.0.iter().filter(|(_, value)| *value != Value::Flag(false));
+        given.filter(move |(name, _)| is_such(name)).map(|(_, value)| value)
     }
 }
 
-/// Options of `pitot load` by which requests wait for something else than the reply before them, or there are none.
-const NOT_CLOSED: [&str; 12] = [
-    "rate",
-    "stages",
-    "search",
-    "replay",
-    "think",
-    "storm",
-    "user-stages",
-    "browser",
-    "requests",
-    "wsess",
-    "wsesslog",
-    "share",
-];
 /// What `pitot load` opens if it is not told.
 const CONNECTIONS: u64 = 10;
 
@@ -342,14 +339,17 @@ fn build(
         && url.split_once("://").is_some_and(|(name, _)| catalog.protocol(name).is_some())
     {
         // A protocol by its own name is without TLS. So servers with and without it can stand in one plan.
-        load.0.retain(|(option, _)| !is_of_tls(option));
+        load.0.retain(|(name, _)| !catalog.load_option(name).is_some_and(|option| option.meaning.of_tls));
     }
     let files = files.into_iter().flat_map(|file| file_set(file, size)).collect();
+    let options = program.map_or(&catalog.load_options, |program| &program.options);
+    let options = options.iter().filter(|option| load.get(&option.name).is_some()).cloned().collect();
     Ok(Cell {
         factors: factors.to_vec(),
         server,
         files,
         load,
+        options,
         url,
         program: plan.program.clone(),
         takes: program.map_or(Takes::ALL, Takes::of),
@@ -361,10 +361,10 @@ fn build(
     })
 }
 
-/// What is requested of a built-in server where the plan names no URL. STARTTLS has no scheme of its own.
+/// What is requested of a built-in server where the plan names no URL.
 fn default_url(protocol: &ProtocolWord, server: &Settings) -> String {
     match &protocol.tls_scheme {
-        Some(scheme) if server.get("tls").is_some() && protocol.name != "smtp" => {
+        Some(scheme) if server.get("tls").is_some() && protocol.tls_at_once => {
             protocol.load_url.replacen(&protocol.name, scheme, 1)
         }
         _ => protocol.load_url.clone(),
@@ -410,9 +410,10 @@ fn check_descriptors(
 ) -> Result<(), String> {
     let one_process =
         server.get("model").and_then(|m| catalog.model(&m.to_string())).is_some_and(|word| word.one_process);
+    let opens = |name| catalog.load_option(name).is_some_and(|option| option.meaning.opens_connections);
     let connections: f64 = factors
         .iter()
-        .filter(|f| f.name.strip_prefix("load.").is_some_and(opens_connections))
+        .filter(|f| f.name.strip_prefix("load.").is_some_and(opens))
         .filter_map(|f| f.number)
         .sum();
     let needed = connections as u64 + DESCRIPTORS_SPARE;

@@ -18,6 +18,7 @@ mod hosts;
 mod kernels;
 mod keys;
 mod levels;
+mod nearest;
 pub mod number;
 mod options;
 mod place;
@@ -37,10 +38,11 @@ mod template;
 mod tests;
 mod under;
 mod value;
-mod words;
+mod written;
 
 pub use catalog::{
-    Catalog, ImpossibleOption, ImpossiblePair, ModelWord, OptionWord, ProgramWord, ProtocolWord, TargetWord,
+    Catalog, ImpossibleOption, ImpossiblePair, ModelWord, OptionMeaning, OptionWord, ProgramWord,
+    ProtocolWord, TargetWord,
 };
 pub use change::with_change;
 pub use command::OWN;
@@ -56,6 +58,7 @@ pub use hosts::Host;
 pub use kernels::{GVISOR_KERNEL, HOST_KERNEL, KernelUse};
 pub use levels::label;
 pub use levels::{Factor, FactorLevel, KERNEL_FACTOR, Levels, REPLICATE_FACTOR, SERVER_FACTOR};
+pub use nearest::nearest;
 pub use placeholders::RESOLVER;
 pub use published::{Exclusion, Published, PublishedValue};
 pub use schema::plan_schema;
@@ -65,5 +68,6 @@ pub use skip::{SkipKind, SkipRecord, shortened, skips_by_reason};
 pub use soak::SoakPlan;
 pub use source::PlanError;
 pub use suites::{SUITES, Suite, suite};
-pub use template::{Part, line_template};
+pub use template::{LinePiece, line_template};
 pub use value::{Settings, Value};
+pub use written::{shell_line, toml_key, toml_string};

@@ -1,4 +1,4 @@
-//! Options of `pitot serve` and of the load in plans: which there are, and what they mean to the lab.
+//! Options of `pitot serve` and of the load in plans: which there are, and which values each takes.
 
 use super::source::{Item, PlanError, did_you_mean};
 use super::value::Value;
@@ -37,88 +37,14 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// What the lab knows of this side's options by itself.
-    fn entries(self) -> impl Iterator<Item = &'static Entry> {
-        let (server, load, program) = match self {
-            Side::Server => (true, false, false),
-            Side::Load => (false, true, false),
-            Side::Program(_) => (false, false, true),
-        };
-        ENTRIES.iter().filter(move |e| (e.server && server) || (e.load && load) || (e.program && program))
+    /// Words of plans among its options, which are none of its command.
+    fn words(self) -> &'static [&'static str] {
+        match self {
+            Side::Server => &["protocol"],
+            Side::Load => &["url", "size", "program"],
+            Side::Program(_) => &["program"],
+        }
     }
-}
-
-/// An option, or a word in its place, that means something to the lab.
-struct Entry {
-    name: &'static str,
-    /// Among options of the server, of `pitot load`, of what runs in its place.
-    server: bool,
-    load: bool,
-    program: bool,
-    role: Role,
-}
-
-/// What an option means to the lab.
-#[derive(Clone, Copy)]
-enum Role {
-    /// Only the lab sets it; this is what to write instead.
-    Reserved(&'static str),
-    /// It is no option of the command, but a word of plans.
-    Word,
-    /// It opens as many connections as it says.
-    Connections,
-    /// With it the load ends by itself, not after the plan's duration.
-    EndsByItself,
-    /// It matters to URLs of TLS only, and is left out of the other loads.
-    OfTls,
-}
-
-const fn of_server(name: &'static str, role: Role) -> Entry {
-    Entry { name, server: true, load: false, program: false, role }
-}
-
-const fn of_load(name: &'static str, role: Role) -> Entry {
-    Entry { name, server: false, load: true, program: false, role }
-}
-
-const fn of_both_loads(name: &'static str, role: Role) -> Entry {
-    Entry { name, server: false, load: true, program: true, role }
-}
-
-const ENTRIES: &[Entry] = &[
-    of_server("protocol", Role::Word),
-    of_server("listen", Role::Reserved("the lab chooses a free port for every repetition")),
-    of_server("stats", Role::Reserved("the lab always asks for the counters")),
-    of_server("cpus", Role::Reserved("write server-cpus = \"0-3\" at the top of the plan")),
-    of_load("url", Role::Word),
-    of_load("size", Role::Word),
-    of_both_loads("program", Role::Word),
-    of_both_loads("duration", Role::Reserved("write duration = \"2s\" at the top of the plan")),
-    of_both_loads("warmup", Role::Reserved("write warmup = \"500ms\" at the top of the plan")),
-    of_both_loads("json", Role::Reserved("the lab always asks for the result")),
-    of_both_loads("cpus", Role::Reserved("write load-cpus = \"4-7\" at the top of the plan")),
-    of_both_loads("connections", Role::Connections),
-    of_load("idle", Role::Connections),
-    of_load("requests-total", Role::EndsByItself),
-    of_load("stages", Role::EndsByItself),
-    of_load("storm", Role::EndsByItself),
-    of_load("insecure", Role::OfTls),
-    of_load("tls-ca", Role::OfTls),
-    of_load("tls-cert", Role::OfTls),
-    of_load("tls-crl", Role::OfTls),
-    of_load("tls-key", Role::OfTls),
-    of_load("tls-resume", Role::OfTls),
-    of_load("tls-version", Role::OfTls),
-];
-
-/// Whether the option `load.NAME` is about TLS.
-pub(super) fn is_of_tls(name: &str) -> bool {
-    ENTRIES.iter().any(|e| e.name == name && matches!(e.role, Role::OfTls))
-}
-
-/// Whether the option `load.NAME` opens connections to the server.
-pub(super) fn opens_connections(name: &str) -> bool {
-    ENTRIES.iter().any(|e| e.name == name && e.load && matches!(e.role, Role::Connections))
 }
 
 /// The options that a plan may set for a side, and how it may spell each: none for a word that is no option of its command.
@@ -126,17 +52,9 @@ pub(super) fn known<'a>(
     catalog: &'a Catalog,
     side: Side<'a>,
 ) -> impl Iterator<Item = (&'a str, Option<&'a OptionWord>)> {
-    let is_reserved =
-        move |name: &str| side.entries().any(|e| e.name == name && matches!(e.role, Role::Reserved(_)));
-    let options = side.options(catalog).iter();
-    let words = side.entries().filter(|e| matches!(e.role, Role::Word)).map(|e| (e.name, None));
-    let settable = options.filter(move |o| o.renamed_to.is_none() && !is_reserved(&o.name));
-    settable.map(|o| (o.name.as_str(), Some(o))).chain(words)
-}
-
-/// Options of the load with which it ends by itself.
-pub(super) fn ending_options() -> impl Iterator<Item = &'static str> {
-    ENTRIES.iter().filter(|e| matches!(e.role, Role::EndsByItself)).map(|e| e.name)
+    let settable =
+        side.options(catalog).iter().filter(|o| o.renamed_to.is_none() && o.meaning.reserved.is_none());
+    settable.map(|o| (o.name.as_str(), Some(o))).chain(side.words().iter().map(|word| (*word, None)))
 }
 
 /// Checks that `option` exists and may be set to `value`, which stands at `item`.
@@ -147,7 +65,8 @@ pub(super) fn check_option(
     option: &str,
     value: &Value,
 ) -> Result<(), PlanError> {
-    if let Some(Role::Reserved(cure)) = side.entries().find(|e| e.name == option).map(|e| e.role) {
+    let word = side.options(catalog).iter().find(|o| o.name == option);
+    if let Some(cure) = word.and_then(|word| word.meaning.reserved.as_ref()) {
         let what = format!("`{}.{option}` is set by the lab", side.table());
         return Err(item.source.error(&item.key_span, what, cure));
     }
@@ -185,7 +104,7 @@ pub(super) fn check_option(
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
         return if known.contains(&value.to_string().as_str()) { Ok(()) } else { refuse(kind, &known) };
     }
-    let Some(word) = side.options(catalog).iter().find(|o| o.name == option) else {
+    let Some(word) = word else {
         let known: Vec<&str> = known(catalog, side).map(|(name, _)| name).collect();
         let what = format!("`{option}` is not an option of `{}`", side.command());
         return Err(item.source.error(&item.key_span, what, did_you_mean(option, &known)));

@@ -6,7 +6,7 @@
 use toml::de::DeTable;
 
 use super::source::{Item, PlanError, Section, Source};
-use super::words::nearest;
+use crate::nearest::nearest;
 
 /// What is known in commands, options and variables.
 const COMMON: &[&str] = &["address", "port", "dir", "cpus", "plan", RESOLVER];
@@ -66,7 +66,7 @@ fn check_item(item: &Item<'_>, key: &str, helpers: &[&str]) -> Result<(), PlanEr
             known.extend(OF_URLS);
         }
         for word in words(&text) {
-            let near = nearest(word, &known);
+            let near = nearest(word, known.iter().copied());
             if known.contains(&word) || (near.is_none() && !is_url) {
                 continue;
             }

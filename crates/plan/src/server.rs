@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use super::foreign::Foreign;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use pitot_target::{OnDemand, Setting};
+use pitot_target::{OnDemand, TargetSetting};
 
 use super::value::Settings;
 
@@ -96,7 +96,7 @@ pub struct TargetUse {
     /// The protocol that it speaks, as a scheme of URLs.
     pub protocol: String,
     /// Its settings. They are put in when a plan is expanded.
-    pub settings: Vec<Setting>,
+    pub settings: Vec<TargetSetting>,
     /// What it cannot serve: names of pages, and why.
     pub cannot: Vec<(String, String)>,
     /// What its configuration has for a page only where that is asked for. It is put in when a plan is expanded.

@@ -8,7 +8,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::value::Value;
-use super::words::nearest;
+use crate::nearest::nearest;
 
 /// What is wrong with a plan, where, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -292,7 +292,7 @@ impl<'a> Item<'a> {
 
 /// "did you mean ...?", or all there is to choose from.
 pub(super) fn did_you_mean(word: &str, known: &[&str]) -> String {
-    match nearest(word, known) {
+    match nearest(word, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
         None if known.is_empty() => "take it out".into(),
         None => format!("known: {}", known.join(", ")),

@@ -1,6 +1,6 @@
 //! From a target to what a table `[servers.NAME]` of a plan would say.
 
-use pitot_target::{FILES, OnDemand, PAGES, Setting, Stop, TargetFile};
+use pitot_target::{FILES, OnDemand, PAGES, Stop, TargetFile, TargetSetting};
 
 use super::server::{External, FileContent, PlanFile, Program, Ready, ServerSpec, TargetUse};
 use super::skip::NoCell;
@@ -14,7 +14,7 @@ const TLS: &str = "tls";
 const ROOT: &str = "{dir}/html";
 
 /// A target as a server of a plan, with these settings in place of the defaults.
-pub(super) fn server(name: &str, word: &TargetWord, settings: &Settings) -> ServerSpec {
+pub(super) fn server(name: &str, word: &TargetWord, settings: &Settings, catalog: &Catalog) -> ServerSpec {
     let target = &word.target;
     // What was found on this machine is put in at once, so that the plan says what was run.
     let found = |text: &String| {
@@ -26,9 +26,9 @@ pub(super) fn server(name: &str, word: &TargetWord, settings: &Settings) -> Serv
         Stop::Signal(signal) => (signal.clone(), Vec::new()),
         Stop::Command(command) => ("TERM".to_owned(), all(command)),
     };
-    let with = |setting: &Setting| {
+    let with = |setting: &TargetSetting| {
         let default = settings.get(&setting.name).map_or_else(|| setting.default.clone(), spelled);
-        Setting { default, ..setting.clone() }
+        TargetSetting { default, ..setting.clone() }
     };
     let external = External {
         command: all(&target.command),
@@ -63,7 +63,8 @@ pub(super) fn server(name: &str, word: &TargetWord, settings: &Settings) -> Serv
         path: file.path.clone(),
         content: FileContent::Text(found(&file.text)),
     };
-    let pages = PAGES.iter().filter(|_| target.protocol == "http").filter_map(|page| {
+    let serves_files = catalog.protocol(&target.protocol).is_some_and(|protocol| protocol.files);
+    let pages = PAGES.iter().filter(|_| serves_files).filter_map(|page| {
         let content = FileContent::Size(page.file_bytes?);
         Some(PlanFile { path: format!("{FILES}/{}", page.name), content })
     });

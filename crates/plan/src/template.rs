@@ -2,7 +2,7 @@
 
 /// A part of a line that has numbers in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part<'a> {
+pub enum LinePiece<'a> {
     /// As it stands.
     Text(&'a str),
     /// The line's number, or what is left of it after a division.
@@ -10,7 +10,7 @@ pub enum Part<'a> {
 }
 
 /// Takes a line such as `u{i}@d{i%10}.test` apart. Other braces are text.
-pub fn line_template(line: &str) -> Vec<Part<'_>> {
+pub fn line_template(line: &str) -> Vec<LinePiece<'_>> {
     let mut parts = Vec::new();
     let mut rest = line;
     let mut from = 0;
@@ -25,14 +25,14 @@ pub fn line_template(line: &str) -> Vec<Part<'_>> {
             continue;
         };
         if open > 0 {
-            parts.push(Part::Text(&rest[..open]));
+            parts.push(LinePiece::Text(&rest[..open]));
         }
-        parts.push(Part::Number(number));
+        parts.push(LinePiece::Number(number));
         rest = &rest[close + 1..];
         from = 0;
     }
     if !rest.is_empty() {
-        parts.push(Part::Text(rest));
+        parts.push(LinePiece::Text(rest));
     }
     parts
 }
@@ -45,14 +45,14 @@ mod tests {
     fn lines_of_a_file_carry_their_numbers() {
         let parts = line_template("u{i}@d{i%9113}.{x}{i%0}");
         let wanted = [
-            Part::Text("u"),
-            Part::Number(None),
-            Part::Text("@d"),
-            Part::Number(Some(9113)),
-            Part::Text(".{x}{i%0}"),
+            LinePiece::Text("u"),
+            LinePiece::Number(None),
+            LinePiece::Text("@d"),
+            LinePiece::Number(Some(9113)),
+            LinePiece::Text(".{x}{i%0}"),
         ];
         assert_eq!(parts, wanted);
-        assert_eq!(line_template("{i}"), [Part::Number(None)]);
-        assert_eq!(line_template("{i"), [Part::Text("{i")]);
+        assert_eq!(line_template("{i}"), [LinePiece::Number(None)]);
+        assert_eq!(line_template("{i"), [LinePiece::Text("{i")]);
     }
 }

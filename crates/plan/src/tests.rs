@@ -1,5 +1,8 @@
 use super::*;
-use crate::{Catalog, ImpossibleOption, ImpossiblePair, ModelWord, OptionWord, ProgramWord, ProtocolWord};
+use crate::{
+    Catalog, ImpossibleOption, ImpossiblePair, ModelWord, OptionMeaning, OptionWord, ProgramWord,
+    ProtocolWord,
+};
 use pitot_stats::Statistic;
 
 pub(crate) fn catalog() -> Catalog {
@@ -9,6 +12,18 @@ pub(crate) fn catalog() -> Catalog {
         takes_value,
         values: words(values),
         renamed_to: (name == "disk-told").then(|| "disk-notify".to_owned()),
+        meaning: OptionMeaning {
+            reserved: match name {
+                "listen" => Some("the lab chooses a free port".into()),
+                "duration" => Some("write duration at the top of the plan".into()),
+                "json" => Some("the lab always asks for the result".into()),
+                _ => None,
+            },
+            opens_connections: ["connections", "idle"].contains(&name),
+            ends_by_itself: name == "requests-total",
+            open_loop: name == "requests",
+            of_tls: name == "insecure",
+        },
     };
     let model = |name: &str, default_mechanism: &str, one_process: bool| ModelWord {
         name: name.into(),
@@ -21,6 +36,8 @@ pub(crate) fn catalog() -> Catalog {
                 name: name.into(),
                 load_url: url.into(),
                 tls_scheme: (name == "http").then(|| "https".into()),
+                tls_at_once: true,
+                files: name == "http",
             })
             .into(),
         models: vec![

@@ -19,6 +19,7 @@ mod layer;
 mod log;
 pub mod memcache;
 mod outbox;
+mod percent;
 mod registry;
 mod server;
 pub mod smtp;

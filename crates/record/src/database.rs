@@ -13,11 +13,13 @@
 use std::collections::BTreeSet;
 use std::fs::{File, Metadata, Permissions, TryLockError};
 use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
 use pitot_results::Failure;
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
@@ -27,6 +29,9 @@ use rustix::io::Errno;
 
 /// Nobody but the owner reads a file: commands and outputs stand in it.
 pub(crate) const MODE: u32 = 0o600;
+
+/// What means something else in the URI of a file (<https://www.sqlite.org/uri.html>).
+const NOT_OF_URIS: &AsciiSet = &CONTROLS.add(b'%').add(b'?').add(b'#');
 
 /// The largest text or row. Results with histograms have some hundred kilobytes, plans as much as the files in them.
 const VALUE_BYTES_MAX: i32 = 64 << 20;
@@ -448,16 +453,7 @@ pub fn open_to_read(path: &Path) -> Result<Connection, DatabaseError> {
         return connection;
     }
     let full = std::path::absolute(path).map_err(DatabaseError::Open)?;
-    let escaped: String = full
-        .to_string_lossy()
-        .chars()
-        .map(|c| match c {
-            '%' => "%25".to_owned(),
-            '?' => "%3f".to_owned(),
-            '#' => "%23".to_owned(),
-            c => c.to_string(),
-        })
-        .collect();
+    let escaped = percent_encode(full.as_os_str().as_bytes(), NOT_OF_URIS);
     guarded(Connection::open_with_flags(format!("file:{escaped}?immutable=1"), flags)?)
 }
 

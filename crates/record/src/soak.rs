@@ -3,6 +3,7 @@
 use pitot_durability::Stored;
 use pitot_fault::Effect;
 use pitot_host::Fingerprint;
+use pitot_plan::shell_line;
 use pitot_results::secrets::Secrets;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -72,12 +73,7 @@ impl Info {
 
     /// The command line as a shell reads it.
     pub fn command_line(&self) -> String {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%{}".contains(c);
-        let typed = self.arguments.iter().map(|word| match word.is_empty() || !word.chars().all(plain) {
-            true => format!("'{}'", word.replace('\'', "'\\''")),
-            false => word.clone(),
-        });
-        typed.fold("pitot soak".to_owned(), |line, word| line + " " + &word)
+        format!("pitot soak {}", shell_line(&self.arguments))
     }
 
     /// The secrets of the command line.
@@ -424,18 +420,5 @@ impl Soak {
     /// The loads of a server.
     pub fn loads_of(&self, subject: i64) -> impl Iterator<Item = &Load> {
         self.loads.iter().filter(move |load| load.subject == subject)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_command_line_is_one_that_a_shell_reads_as_it_was() {
-        let arguments =
-            ["--server", "loop", "--fault", "kill --every 1h", "it's", ""].map(str::to_owned).into();
-        let info = Info { arguments, ..Info::default() };
-        assert_eq!(info.command_line(), r"pitot soak --server loop --fault 'kill --every 1h' 'it'\''s' ''");
     }
 }

@@ -2,6 +2,7 @@
 
 use pitot_fault::{Effect, FaultRecord, Service, service_around};
 use pitot_record::{CellRecord, Repetition, Run, Sample};
+use pitot_stats::median;
 
 use crate::number::{count, span};
 
@@ -65,8 +66,8 @@ fn row(cell: &CellRecord, number: u32) -> Option<Row<'_>> {
         kind: &shown.kind,
         what: &shown.what,
         command: &shown.command,
-        at_s: median(began.collect()),
-        lasted_s: median(lasted.collect()),
+        at_s: median(&began.collect::<Vec<_>>()),
+        lasted_s: median(&lasted.collect::<Vec<_>>()),
         made: (made.len(), all.len()),
         times: "repetitions",
         died: made.iter().filter(|fault| fault.server_died).count(),
@@ -237,7 +238,7 @@ impl Row<'_> {
             let (part, whole) = of(effect.service.as_ref()?)?;
             (whole > 0.0).then(|| part / whole * 100.0)
         });
-        median(shares.collect()).map_or_else(|| "–".to_owned(), |percent| format!("{percent:.0}%"))
+        median(&shares.collect::<Vec<_>>()).map_or_else(|| "–".to_owned(), |percent| format!("{percent:.0}%"))
     }
 }
 
@@ -249,11 +250,6 @@ pub(crate) const COLUMNS: [&str; 5] =
 pub(crate) const LEGEND: &str = "Times count from the begin of the fault, those of the first right reply after an outage and of the \
      moment from which the rate was at 95% of what it was before; replies are in percent of those before. Medians of the \
      repetitions, and their range.";
-
-pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
-}
 
 #[cfg(test)]
 mod tests {

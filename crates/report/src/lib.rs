@@ -42,7 +42,7 @@ mod tried;
 mod trust;
 mod warm_up;
 
-pub use analysis::{Analysis, Cell, LoadAxis, Part, Series, Standing, parts};
+pub use analysis::{Analysis, Cell, LoadAxis, Series, Standing, SubRun, parts};
 pub use axis::{Axis, Scale};
 pub use compare::{
     Gate, GateOutcome, LoadComparison, LoadSide, RunComparison, compare, compare_within, draw_comparison,

@@ -1,5 +1,6 @@
 //! Figures as people read them: three significant digits, one unit for a figure and its interval.
 
+use pitot_meter::units;
 /// A count as people read it: `12,345`.
 pub(crate) use pitot_meter::units::grouped as count;
 use pitot_record::{Metric, Unit};
@@ -135,16 +136,9 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{value:.decimals$}%")
 }
 
-/// A span of seconds in words: `250 ms`, `48 s`, `1 min 32 s`, `2 h 5 min`.
+/// A span of seconds in words, in three digits where it is short: `250 ms`, `1 min 32 s`, `2 h 5 min`.
 pub(crate) fn span(seconds: f64) -> String {
-    let whole = seconds.round() as u64;
-    match whole {
-        0..10 => crate::axis::trim(&figure(seconds, Unit::Seconds)),
-        10..100 => format!("{whole} s"),
-        100..6_000 if whole.is_multiple_of(60) => format!("{} min", whole / 60),
-        100..6_000 => format!("{} min {} s", whole / 60, whole % 60),
-        _ => format!("{} h {} min", whole / 3600, whole % 3600 / 60),
-    }
+    if seconds < 9.5 { crate::axis::trim(&figure(seconds, Unit::Seconds)) } else { units::span(seconds) }
 }
 
 #[cfg(test)]
@@ -197,7 +191,7 @@ mod tests {
         assert_eq!([0, 999, 1_000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!(
             [0.5, 48.2, 92.0, 120.0, 132.0, 7_500.0].map(span),
-            ["500 ms", "48 s", "92 s", "2 min", "2 min 12 s", "2 h 5 min"]
+            ["500 ms", "48 s", "1 min 32 s", "2 min", "2 min 12 s", "2 h 5 min"]
         );
         assert_eq!([0.02, 0.005, 0.125].map(percent), ["2%", "0.5%", "12%"]);
     }

@@ -95,7 +95,7 @@ pub enum Call {
 
 /// What becomes of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum CallFate {
     /// It is made, or was made.
     Go,
     /// It is not made, and returns this error.
@@ -109,11 +109,11 @@ pub enum Answer {
 /// Looks at calls.
 pub trait Watch {
     /// A call is about to be made.
-    fn begins(&mut self, call: &Call) -> Answer;
+    fn begins(&mut self, call: &Call) -> CallFate;
 
     /// A call has returned this, the negative number of an error or a result; `opened` is what it has opened. One that was
-    /// let fail has not been made. [`Answer::Kill`] ends the program, all else lets it go on.
-    fn ended(&mut self, call: &Call, result: i64, opened: Option<&Handle>) -> Answer;
+    /// let fail has not been made. [`CallFate::Kill`] ends the program, all else lets it go on.
+    fn ended(&mut self, call: &Call, result: i64, opened: Option<&Handle>) -> CallFate;
 }
 
 /// Calls that are looked at. Those of [`Call::Other`] are among them, so that nothing is missed.
@@ -165,12 +165,12 @@ const BYTES_MAX: u64 = 64 << 20;
 pub fn is_possible() -> bool {
     struct Seen(bool);
     impl Watch for Seen {
-        fn begins(&mut self, _: &Call) -> Answer {
-            Answer::Go
+        fn begins(&mut self, _: &Call) -> CallFate {
+            CallFate::Go
         }
-        fn ended(&mut self, call: &Call, result: i64, _: Option<&Handle>) -> Answer {
+        fn ended(&mut self, call: &Call, result: i64, _: Option<&Handle>) -> CallFate {
             self.0 |= matches!(call, Call::Write { bytes, .. } if bytes == b"x\n" && result == 2);
-            Answer::Go
+            CallFate::Go
         }
     }
     let mut seen = Seen(false);
@@ -268,17 +268,17 @@ fn begins(
     let info = info(thread)?;
     let call = Program { thread }.call(info[3] as i64, &info[4..10])?;
     match watch.begins(&call) {
-        Answer::Go => {}
-        Answer::Shorten(bytes) => request(libc::PTRACE_POKEUSER, thread, RDX, bytes as usize)?,
-        Answer::Fail(error) => {
+        CallFate::Go => {}
+        CallFate::Shorten(bytes) => request(libc::PTRACE_POKEUSER, thread, RDX, bytes as usize)?,
+        CallFate::Fail(error) => {
             request(libc::PTRACE_POKEUSER, thread, ORIG_RAX, usize::MAX)?;
             request(libc::PTRACE_POKEUSER, thread, RAX, -error as isize as usize)?;
-            if watch.ended(&call, -i64::from(error), None) == Answer::Kill {
+            if watch.ended(&call, -i64::from(error), None) == CallFate::Kill {
                 kill(pid);
             }
             return request(libc::PTRACE_CONT, thread, 0, 0);
         }
-        Answer::Kill => kill(pid),
+        CallFate::Kill => kill(pid),
     }
     under_way.insert(thread, call);
     request(libc::PTRACE_SYSCALL, thread, 0, 0)
@@ -296,7 +296,7 @@ fn ended(
             Call::Open { .. } if result >= 0 => Some(Program { thread }.handle(result as u64)?),
             _ => None,
         };
-        if watch.ended(&call, result, opened.as_ref()) == Answer::Kill {
+        if watch.ended(&call, result, opened.as_ref()) == CallFate::Kill {
             kill(pid);
         }
     }
@@ -469,30 +469,32 @@ mod tests {
 
     struct Script {
         at: PathBuf,
-        answers: Vec<Answer>,
+        answers: Vec<CallFate>,
         ended: Vec<(Call, i64)>,
     }
 
     impl Watch for Script {
-        fn begins(&mut self, call: &Call) -> Answer {
+        fn begins(&mut self, call: &Call) -> CallFate {
             match call {
-                Call::Write { file, .. } if file.path == self.at => self.answers.pop().unwrap_or(Answer::Go),
-                _ => Answer::Go,
+                Call::Write { file, .. } if file.path == self.at => {
+                    self.answers.pop().unwrap_or(CallFate::Go)
+                }
+                _ => CallFate::Go,
             }
         }
 
-        fn ended(&mut self, call: &Call, result: i64, opened: Option<&Handle>) -> Answer {
+        fn ended(&mut self, call: &Call, result: i64, opened: Option<&Handle>) -> CallFate {
             match call {
                 Call::Write { file, .. } if file.path == self.at => self.ended.push((call.clone(), result)),
                 Call::Open { path, .. } if *path == self.at => assert_eq!(opened.unwrap().path, self.at),
                 _ => {}
             }
-            Answer::Go
+            CallFate::Go
         }
     }
 
     /// What a shell that prints two lines to a file makes of these answers: what is in the file, how the writes ended, and how it did.
-    fn printing(answers: &[Answer]) -> (String, Vec<i64>, ExitStatus) {
+    fn printing(answers: &[CallFate]) -> (String, Vec<i64>, ExitStatus) {
         let folder = tempfile::tempdir().unwrap();
         let at = folder.path().canonicalize().unwrap().join("file");
         let mut watch =
@@ -512,12 +514,12 @@ mod tests {
         }
         let (text, results, status) = printing(&[]);
         assert_eq!((&*text, results, status.code()), ("one\ntwo\n", vec![4, 4], Some(0)));
-        let (text, results, status) = printing(&[Answer::Go, Answer::Fail(libc::ENOSPC)]);
+        let (text, results, status) = printing(&[CallFate::Go, CallFate::Fail(libc::ENOSPC)]);
         assert_eq!((&*text, &results[..2]), ("one\n", &[4, i64::from(-libc::ENOSPC)][..]));
         assert_ne!(status.code(), Some(0));
-        let (text, results, _) = printing(&[Answer::Shorten(1), Answer::Go, Answer::Go]);
+        let (text, results, _) = printing(&[CallFate::Shorten(1), CallFate::Go, CallFate::Go]);
         assert_eq!((&*text, results), ("one\ntwo\n", vec![1, 3, 4]));
-        let (text, results, status) = printing(&[Answer::Go, Answer::Kill]);
+        let (text, results, status) = printing(&[CallFate::Go, CallFate::Kill]);
         assert_eq!((&*text, results, status.signal()), ("one\n", vec![4], Some(libc::SIGKILL)));
     }
 }

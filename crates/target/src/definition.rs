@@ -51,7 +51,7 @@ pub struct Target {
     /// What its configuration has for a page only where that is asked for.
     pub on_demand: Vec<OnDemand>,
     /// What can be set.
-    pub settings: Vec<Setting>,
+    pub settings: Vec<TargetSetting>,
     /// Files written to its private directory before it starts.
     pub files: Vec<TargetFile>,
     /// How it is installed.
@@ -127,7 +127,7 @@ pub enum Stop {
 
 /// Something that can be set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Setting {
+pub struct TargetSetting {
     /// Its name, in plans `target.NAME`.
     pub name: String,
     /// Its value where a plan says nothing.
@@ -139,7 +139,7 @@ pub struct Setting {
     pub values: Vec<(String, String)>,
 }
 
-impl Setting {
+impl TargetSetting {
     /// The text that stands for a value in the configuration; none if it is not a value of this setting.
     pub fn text<'a>(&'a self, value: &'a str) -> Option<&'a str> {
         match &self.values[..] {

@@ -18,7 +18,7 @@ mod placeholders;
 mod read;
 mod registry;
 
-pub use definition::{OnDemand, Ready, Recipe, Setting, Stop, Target, TargetFile};
+pub use definition::{OnDemand, Ready, Recipe, Stop, Target, TargetFile, TargetSetting};
 pub use error::TargetError;
 pub use find::{Found, Missing, Places, versions};
 pub use install::{Installation, Step};

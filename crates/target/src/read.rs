@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::definition::{OnDemand, Ready, Recipe, Setting, Stop, Target, TargetFile};
+use crate::definition::{OnDemand, Ready, Recipe, Stop, Target, TargetFile, TargetSetting};
 use crate::error::TargetError;
 use crate::pages::PAGES;
 use crate::placeholders;
@@ -202,12 +202,12 @@ impl OneOrMore {
     }
 }
 
-fn setting((name, raw): (String, RawSetting)) -> Setting {
+fn setting((name, raw): (String, RawSetting)) -> TargetSetting {
     let default = match raw.default {
         Scalar::Number(n) => n.to_string(),
         Scalar::Text(text) => text,
     };
-    Setting { name, default, doc: raw.doc, values: raw.values.into_iter().collect() }
+    TargetSetting { name, default, doc: raw.doc, values: raw.values.into_iter().collect() }
 }
 
 fn recipes(raw: RawInstall) -> Vec<Recipe> {

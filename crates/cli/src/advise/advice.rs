@@ -1,5 +1,5 @@
 use pitot_host::check::Judgement;
-use pitot_lab::advise::{Answer, Case, Choice, Contender, Known, Probe, Turns};
+use pitot_lab::advise::{Case, Choice, Contender, Known, LevelAnswer, Probe, Turns};
 
 use super::measure::Measured;
 
@@ -15,7 +15,7 @@ pub(super) struct Advice<'a> {
     pub(super) estimate_s: f64,
     /// Other loads and, after the run, what they have shown.
     pub(super) probes: Vec<(Probe, Tried)>,
-    pub(super) measured: Option<(Measured, Answer)>,
+    pub(super) measured: Option<(Measured, LevelAnswer)>,
     /// Rules of the host that matter: those that stand in the way, then those to consider.
     pub(super) host: Vec<Judgement>,
     /// How many more stand in the way.

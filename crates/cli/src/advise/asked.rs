@@ -5,7 +5,7 @@ use pitot_results::Failure;
 
 use super::measure::Bench;
 use super::options::Advise;
-use crate::failure::nearest;
+use crate::failure::hint;
 
 /// Larger replies are not tried.
 const SIZE_MAX: u64 = 1 << 30;
@@ -16,10 +16,10 @@ impl Advise {
     /// The case that the options describe.
     pub(super) fn case(&self, bench: &Bench) -> Result<Case, Failure> {
         let Some(service) = SERVICES.iter().find(|service| service.name == self.protocol) else {
-            let hint = nearest(&self.protocol, SERVICES.iter().map(|service| service.name));
+            let near = hint(&self.protocol, SERVICES.iter().map(|service| service.name));
             let names: Vec<&str> = SERVICES.iter().map(|service| service.name).collect();
             return Err(Failure::misuse(
-                format!("there is no advice for protocol `{}`{hint}", self.protocol),
+                format!("there is no advice for protocol `{}`{near}", self.protocol),
                 format!("choose one of {}; for mail there is `pitot run mail`", names.join(", ")),
             ));
         };

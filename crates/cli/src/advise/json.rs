@@ -1,6 +1,6 @@
 //! An answer for programs: `pitot-advice/1`.
 
-use pitot_lab::advise::{Against, Answer, Case, Choice, Contender, Standing};
+use pitot_lab::advise::{Against, Case, Choice, Contender, LevelAnswer, Standing};
 use serde_json::{Value, json};
 
 use super::advice::{Advice, Tried};
@@ -85,14 +85,14 @@ fn workers(contender: &Contender, case: &Case) -> Option<u64> {
     contender.workers.map(|of| of(case))
 }
 
-fn whole(measured: &Measured, answer: &Answer, case: &Case) -> Value {
+fn whole(measured: &Measured, answer: &LevelAnswer, case: &Case) -> Value {
     let mut value = one(answer);
     value["workers"] = json!(workers(answer.build, case));
     value["run"] = run(measured);
     value
 }
 
-fn one(answer: &Answer) -> Value {
+fn one(answer: &LevelAnswer) -> Value {
     json!({
         "build": answer.build.name,
         "metric": answer.metric.name,

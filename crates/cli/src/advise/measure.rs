@@ -16,7 +16,7 @@ use super::files::FileStore;
 use crate::catalog::catalog;
 use crate::run::check;
 use crate::runs::{Limits, Ran, Runs, guardian};
-use pitot_meter::units::minutes;
+use pitot_meter::units::span;
 
 /// Runs of one answer at most: the description, and the probes.
 const RUNS_MAX: usize = 3;
@@ -89,13 +89,11 @@ impl Bench {
         self.begin.elapsed().as_secs_f64()
     }
 
-    /// Why a contender cannot be run here, if it cannot.
-    pub(super) fn why_impossible(&self, name: &str) -> Option<String> {
-        // The engine needs what the mechanism needs.
-        let name = if name == "uring-engine" { "loop+uring" } else { name };
-        let (model, mechanism) = match name.split_once('+') {
+    /// Why what a contender needs cannot be run here, if it cannot: a model, or a model and a mechanism.
+    pub(super) fn why_impossible(&self, needs: &str) -> Option<String> {
+        let (model, mechanism) = match needs.split_once('+') {
             Some(pair) => pair,
-            None => (name, self.catalog.model(name)?.default_mechanism.as_str()),
+            None => (needs, self.catalog.model(needs)?.default_mechanism.as_str()),
         };
         self.catalog.why_impossible(model, mechanism).map(str::to_owned)
     }
@@ -137,7 +135,7 @@ impl Bench {
         let enough = |seconds: &f64| make().is_ok_and(|mut prepared| fit(&mut prepared, *seconds));
         let needed = (1..=40).map(|step| within_s * 1.2f64.powi(step)).find(enough);
         let what = format!("{all_s:.0} s are too short for {count} candidates");
-        Err(match needed.map(|needed| minutes(needed * wanted.overrun())) {
+        Err(match needed.map(|needed| span(needed * wanted.overrun())) {
             Some(needed) => Failure::misuse(
                 format!("{what}, which take about {needed} at least"),
                 "allow more time with --within",

@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 
 use pitot_host::check::{Judgement, Verdict};
-use pitot_lab::advise::{Against, Answer, Case, Choice, Isolation, Probe, Standing, Turn, Turns};
+use pitot_lab::advise::{Against, Case, Choice, Isolation, LevelAnswer, Probe, Standing, Turn, Turns};
 use pitot_meter::Nanos;
 use pitot_meter::units::{self, grouped};
 
 use super::advice::{Advice, Tried};
 use crate::screen::wrapped;
-use pitot_meter::units::minutes;
+use pitot_meter::units::span;
 
 /// Rules of the host that are shown in full.
 const RULES_MAX: usize = 6;
@@ -33,7 +33,7 @@ pub(super) fn text(advice: &Advice<'_>, width: usize) -> String {
             page.title("Run");
             page.line(
                 "  ",
-                &format!("{} in {}: {}", measured.times, minutes(measured.seconds), measured.path.display()),
+                &format!("{} in {}: {}", measured.times, span(measured.seconds), measured.path.display()),
             );
             page.text += &table(answer);
             for (cell, reason) in &answer.failed {
@@ -82,7 +82,7 @@ fn planned(page: &mut Page, advice: &Advice<'_>) {
         }
     }
     left_out(page, advice);
-    page.title(&format!("Would be run, in about {}", minutes(advice.estimate_s)));
+    page.title(&format!("Would be run, in about {}", span(advice.estimate_s)));
     for line in advice.plan.lines() {
         page.text += &format!("  {line}\n").replace("  \n", "\n");
     }
@@ -115,7 +115,7 @@ fn left_out(page: &mut Page, advice: &Advice<'_>) {
 }
 
 /// The figures of the run.
-fn table(answer: &Answer) -> String {
+fn table(answer: &LevelAnswer) -> String {
     let header = ["", "candidate", "requests/s", "behind by", "CPU/request", "p99", "memory/conn"];
     let figure = |value: Option<f64>, show: fn(f64) -> String| value.map_or_else(|| "-".into(), show);
     let mut rows: Vec<Vec<String>> = vec![header.map(str::to_owned).to_vec()];
@@ -194,14 +194,14 @@ fn times(against: Against) -> String {
 }
 
 /// What is better about it, after a number of times.
-fn more(answer: &Answer) -> &'static str {
+fn more(answer: &LevelAnswer) -> &'static str {
     match answer.metric.name {
         "throughput" => "as many requests per second as",
         _ => "less CPU time for each request than",
     }
 }
 
-fn answered(page: &mut Page, answer: &Answer, case: &Case) {
+fn answered(page: &mut Page, answer: &LevelAnswer, case: &Case) {
     let (build, cpus) = (answer.build, case.cpus);
     page.line("  ", &format!("Build {}: {}.", build.name, build.build));
     if let Some(most) = answer.hardly_loaded() {
@@ -292,7 +292,7 @@ fn answered(page: &mut Page, answer: &Answer, case: &Case) {
     }
 }
 
-fn probed(page: &mut Page, probe: &Probe, tried: &Tried, advice: &Advice<'_>, main: &Answer) {
+fn probed(page: &mut Page, probe: &Probe, tried: &Tried, advice: &Advice<'_>, main: &LevelAnswer) {
     let axis = probe.axis;
     let head = format!("{} (now {})", axis.noun(), axis.shown(axis.level(advice.case)));
     let (measured, turns): (_, &Turns) = match tried {
@@ -315,7 +315,7 @@ fn probed(page: &mut Page, probe: &Probe, tried: &Tried, advice: &Advice<'_>, ma
 }
 
 /// One level in words.
-fn shown(turn: &Turn, turns: &Turns, main: &Answer) -> String {
+fn shown(turn: &Turn, turns: &Turns, main: &LevelAnswer) -> String {
     let level = turns.axis.shown(turn.level);
     let advised = main.build.name;
     let best = turn.best.name;

@@ -1,10 +1,10 @@
 //! What an option `--server` means.
 
-use pitot_plan::Catalog;
+use pitot_plan::{Catalog, nearest};
 use pitot_results::Failure;
 use pitot_target::Target;
 
-use crate::failure::{near, nearest};
+use crate::failure::hint;
 use crate::words::{self, Flaw};
 
 /// A server of a comparison.
@@ -151,10 +151,7 @@ fn kind(text: &str, catalog: &Catalog) -> Result<ServerKind, Failure> {
         names.extend(catalog.mechanisms.iter().map(|mechanism| format!("{model}+{mechanism}")));
     }
     Err(Failure::misuse(
-        format!(
-            "`{text}` is no server that Pitot can start{}",
-            nearest(text, names.iter().map(String::as_str))
-        ),
+        format!("`{text}` is no server that Pitot can start{}", hint(text, names.iter().map(String::as_str))),
         "name a command with {address} in it, a target (`pitot list targets`), or an architecture (`pitot list pairs`)",
     ))
 }
@@ -163,7 +160,7 @@ fn kind(text: &str, catalog: &Catalog) -> Result<ServerKind, Failure> {
 fn misspelt(word: &str) -> Option<(String, &'static str)> {
     let (_, rest) = word.split_once('{')?;
     let (name, _) = rest.split_once('}')?;
-    let place = near(&name.to_ascii_lowercase(), ["address", "port"])?;
+    let place = nearest(&name.to_ascii_lowercase(), ["address", "port"])?;
     Some((format!("{{{name}}}"), if place == "port" { "{port}" } else { "{address}" }))
 }
 

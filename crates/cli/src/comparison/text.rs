@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use pitot_plan::Catalog;
+use pitot_plan::{Catalog, toml_key, toml_string};
 use pitot_record::METRICS;
 use pitot_results::Failure;
 use pitot_target::PAGES;
@@ -52,35 +52,35 @@ pub(super) fn plan(
         "# A plan of Pitot: `pitot run FILE` runs it, `pitot run FILE --dry-run` shows its commands. The keys are\n\
          # described in docs/plans.md, and in the schema that `pitot list plan-schema` prints.\n\
          title = {}\nquestion = {}\n",
-        quoted(&format!("{names}{}", if servers.len() == 1 { "" } else { ", compared" })),
-        quoted(&question(&names, servers.len(), &url, metric)),
+        toml_string(&format!("{names}{}", if servers.len() == 1 { "" } else { ", compared" })),
+        toml_string(&question(&names, servers.len(), &url, metric)),
     );
     let _ = write!(
         text,
         "\n# What decides: `pitot list metrics` names them all.\nmetric = {}\n{}\
          # Smaller differences do not count, however certain they are.\ntolerance = {}\n",
-        quoted(metric),
+        toml_string(metric),
         amount(of, repetitions, servers.len() * levels.len()),
-        quoted(of.tolerance.as_deref().unwrap_or("5%")),
+        toml_string(of.tolerance.as_deref().unwrap_or("5%")),
     );
     if let Some(rule) = &of.replies {
-        let _ = writeln!(text, "replies = {}", quoted(rule));
+        let _ = writeln!(text, "replies = {}", toml_string(rule));
     }
     if servers.len() > 1 {
-        let _ = writeln!(text, "baseline = {{ server = {} }}", quoted(&baseline(of, servers)?));
+        let _ = writeln!(text, "baseline = {{ server = {} }}", toml_string(&baseline(of, servers)?));
     }
     let files = Files::of(of, servers, &url)?;
     text.push_str("\n# What the servers of Pitot have in common: options of `pitot serve`.\n[server]\n");
-    let _ = writeln!(text, "protocol = {}", quoted(&protocol));
+    let _ = writeln!(text, "protocol = {}", toml_string(&protocol));
     if let Some(root) = files.pitot_root() {
-        let _ = writeln!(text, "root = {}", quoted(root));
+        let _ = writeln!(text, "root = {}", toml_string(root));
     }
     if with_certificate && servers.iter().any(|s| matches!(s.kind, ServerKind::Architecture { .. })) {
         text.push_str(tls::OPTIONS);
     }
     text.push_str(&load(of, &url, &levels, with_certificate)?);
     text.push_str("\n# What is varied; every combination is measured.\n[factors]\nserver = [");
-    text.push_str(&servers.iter().map(|s| quoted(&s.name)).collect::<Vec<_>>().join(", "));
+    text.push_str(&servers.iter().map(|s| toml_string(&s.name)).collect::<Vec<_>>().join(", "));
     text.push_str("]\n");
     if levels.len() > 1 {
         let _ = writeln!(text, "load.connections = [{}]", levels.join(", "));
@@ -91,7 +91,12 @@ pub(super) fn plan(
         );
     }
     if let Some(path) = &files.path {
-        let _ = writeln!(text, "{} = {{ size = {} }}", quoted(&format!("html/{path}")), quoted(&files.size),);
+        let _ = writeln!(
+            text,
+            "{} = {{ size = {} }}",
+            toml_string(&format!("html/{path}")),
+            toml_string(&files.size),
+        );
     }
     if with_certificate {
         let _ = writeln!(
@@ -201,16 +206,16 @@ fn connections(of: &Comparison) -> Result<Vec<String>, Failure> {
 /// The keys that say how much is measured: slices that all together take less than a minute, or, if a duration is given,
 /// fresh runs.
 fn amount(of: &Comparison, repetitions: Option<u32>, cells: usize) -> String {
-    let ready = of.ready_timeout.as_ref().map(|time| format!("ready-timeout = {}\n", quoted(time)));
+    let ready = of.ready_timeout.as_ref().map(|time| format!("ready-timeout = {}\n", toml_string(time)));
     let ready = ready.unwrap_or_default();
-    let warmup = |usual: &str| quoted(of.warmup.as_deref().unwrap_or(usual));
+    let warmup = |usual: &str| toml_string(of.warmup.as_deref().unwrap_or(usual));
     if let Some(duration) = &of.duration {
         let repetitions = repetitions.unwrap_or(REPETITIONS);
         return format!(
             "# Each repetition starts a fresh server. Fewer than 6 give no 95% interval.\nrepetitions = {repetitions}\n\
              warmup = {}\nduration = {}\n{ready}",
             warmup("200ms"),
-            quoted(duration)
+            toml_string(duration)
         );
     }
     // The baseline has a twin, which is measured like any cell.
@@ -239,12 +244,12 @@ fn baseline(of: &Comparison, servers: &[Server]) -> Result<String, Failure> {
 
 /// The options of the load. Where a server has a certificate that Pitot brought along, no authority has issued it.
 fn load(of: &Comparison, url: &str, levels: &[String], own_certificate: bool) -> Result<String, Failure> {
-    let mut options: Vec<(String, Vec<String>)> = vec![("url".into(), vec![quoted(url)])];
+    let mut options: Vec<(String, Vec<String>)> = vec![("url".into(), vec![toml_string(url)])];
     if let [one] = levels {
         options.push(("connections".into(), vec![one.clone()]));
     }
     options.extend(of.rate.iter().map(|rate| ("rate".into(), vec![toml_value(rate)])));
-    options.extend(of.expect_status.iter().map(|list| ("expect-status".into(), vec![quoted(list)])));
+    options.extend(of.expect_status.iter().map(|list| ("expect-status".into(), vec![toml_string(list)])));
     options.extend(of.threads.iter().map(|n| ("threads".into(), vec![n.to_string()])));
     if own_certificate && !of.load_options.iter().any(|option| tls::is_named(option, "insecure")) {
         options.push(("insecure".into(), vec!["true".into()]));
@@ -334,7 +339,7 @@ impl Files {
 
 /// The table of a server that the plan must define.
 fn section(server: &Server, folder: Folder<'_>) -> String {
-    let head = format!("\n[servers.{}]\n", quoted_key(&server.name));
+    let head = format!("\n[servers.{}]\n", toml_key(&server.name));
     match &server.kind {
         ServerKind::Architecture { model, mechanism } => {
             let level = mechanism.as_ref().map_or_else(|| model.clone(), |m| format!("{model}+{m}"));
@@ -342,11 +347,11 @@ fn section(server: &Server, folder: Folder<'_>) -> String {
                 return String::new();
             }
             let mechanism =
-                mechanism.as_ref().map_or_else(String::new, |m| format!("mechanism = {}\n", quoted(m)));
-            format!("{head}model = {}\n{mechanism}", quoted(model))
+                mechanism.as_ref().map_or_else(String::new, |m| format!("mechanism = {}\n", toml_string(m)));
+            format!("{head}model = {}\n{mechanism}", toml_string(model))
         }
         ServerKind::Target(target) if target.name == server.name => String::new(),
-        ServerKind::Target(target) => format!("{head}target = {}\n", quoted(&target.name)),
+        ServerKind::Target(target) => format!("{head}target = {}\n", toml_string(&target.name)),
         ServerKind::Command(words) => {
             let mut words = words.clone();
             let cwd = match folder {
@@ -361,32 +366,21 @@ fn section(server: &Server, folder: Folder<'_>) -> String {
                     path
                 }
             };
-            let command: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+            let command: Vec<String> = words.iter().map(|word| toml_string(word)).collect();
             format!(
                 "{head}command = [{}]\ncwd = {}\n# Or {{ line = \"...\" }}: ready when it prints a line with that text.\n\
                  ready = \"port\"\n",
                 command.join(", "),
-                quoted(cwd)
+                toml_string(cwd)
             )
         }
     }
 }
 
-/// A key, in quotes where it must be.
-fn quoted_key(name: &str) -> String {
-    let bare = name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
-    if bare { name.to_owned() } else { quoted(name) }
-}
-
 /// The option's value as a plan spells it.
 fn toml_value(text: &str) -> String {
     let plain = text.parse::<i64>().is_ok() || ["true", "false"].contains(&text);
-    if plain { text.to_owned() } else { quoted(text) }
-}
-
-/// A text in quotes. A string of JSON is one of TOML.
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    if plain { text.to_owned() } else { toml_string(text) }
 }
 
 /// The names of servers in a sentence: `a, b and c`.

@@ -10,9 +10,9 @@ pub(super) const OPTIONS: &str = "tls = \"{dir}/cert.pem\"\nkey = \"{dir}/key.pe
 
 /// The protocol of the catalog that a URL of TLS asks for: `http` of `https`.
 pub(super) fn protocol<'a>(scheme: &str, catalog: &'a Catalog) -> Option<&'a str> {
-    let of_scheme = catalog.protocols.iter().find(|p| p.tls_scheme.as_deref() == Some(scheme));
-    // A server of mail has STARTTLS only.
-    of_scheme.map(|p| p.name.as_str()).filter(|name| *name != "smtp")
+    let of_scheme =
+        catalog.protocols.iter().find(|p| p.tls_at_once && p.tls_scheme.as_deref() == Some(scheme));
+    of_scheme.map(|p| p.name.as_str())
 }
 
 /// Whether one of the servers shows the certificate of [`files`].

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use pitot_disk::bench::{self, BenchError, CacheState, Check, Pattern, ReadPlan, ReadReport, Until};
 use pitot_disk::cache::Residency;
 use pitot_disk::set::{FileSet, SetError, SetPlan};
-use pitot_disk::{ENGINES, EngineEntry, EngineOptions, NotifyBy, Target, file_system};
+use pitot_disk::{Destination, ENGINES, EngineEntry, EngineOptions, NotifyBy, file_system};
 use pitot_meter::{Nanos, units};
 use pitot_results::disk::{
     DiskRead, READ, ReadCache, ReadCpu, ReadErrors, ReadOptions, ReadRun, ReadSet, SCHEMA, SkippedEngine,
@@ -18,7 +18,7 @@ use pitot_results::{Failure, Latency, rfc3339, stderr};
 
 use super::output::{residency, size};
 use super::signals::stop_on_signals;
-use crate::failure::nearest;
+use crate::failure::hint;
 use crate::output::{Sink, table};
 use crate::renamed::refusal;
 
@@ -198,7 +198,7 @@ impl Read {
         }
         let find = |name: &String| {
             pitot_disk::find(name).ok_or_else(|| {
-                let near = nearest(name, ENGINES.iter().map(|e| e.name));
+                let near = hint(name, ENGINES.iter().map(|e| e.name));
                 Failure::misuse(
                     format!("unknown engine `{name}`{near}"),
                     "see `pitot list engines`, or take all of them: --engine all",
@@ -227,8 +227,8 @@ impl Read {
             engine,
             options,
             target: self.target.map(|target| match target {
-                TargetArg::Buffer => Target::Buffer,
-                TargetArg::Socket => Target::Socket,
+                TargetArg::Buffer => Destination::Buffer,
+                TargetArg::Socket => Destination::Socket,
             }),
             pattern: match self.pattern {
                 PatternArg::Random => Pattern::Random,

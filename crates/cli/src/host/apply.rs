@@ -16,7 +16,7 @@ use serde_json::json;
 use super::changes::{of_profile, of_rule, of_setting, profile};
 use crate::list::Format;
 use crate::output::print;
-use pitot_meter::units::minutes;
+use pitot_meter::units::span;
 
 /// Change settings of this machine so that they can be undone.
 ///
@@ -150,7 +150,7 @@ impl Apply {
             (false, None) => format!("{settings} changed; `pitot host undo` sets back what was found\n"),
             (false, Some(after)) => format!(
                 "{settings} changed; undone by itself in {}, or by `pitot host undo`\n",
-                minutes(after.0.div_ceil(1_000_000_000) as f64)
+                span(after.0.div_ceil(1_000_000_000) as f64)
             ),
         };
         text

@@ -6,14 +6,14 @@ use pitot_host::profile::{PROFILES, Profile};
 use pitot_host::{Facts, Machine, offer, setting};
 use pitot_results::Failure;
 
-use crate::failure::nearest;
+use crate::failure::hint;
 
 /// A profile by its name.
 pub(super) fn profile(name: &str) -> Result<&'static Profile, Failure> {
     pitot_host::profile::profile(name).ok_or_else(|| {
         let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
         Failure::misuse(
-            format!("no profile is called {name}{}", nearest(name, names.iter().copied())),
+            format!("no profile is called {name}{}", hint(name, names.iter().copied())),
             format!("there are {}", names.join(", ")),
         )
     })
@@ -53,7 +53,7 @@ pub(super) fn of_rule(
                 format!("pitot host apply --profile {}", profile.name),
             );
         }
-        let near = nearest(name, check::rules().map(|rule| rule.name));
+        let near = hint(name, check::rules().map(|rule| rule.name));
         Failure::misuse(
             format!("{name} is neither a rule nor KEY=VALUE{near}"),
             "`pitot host check --all` shows the rules; settings are written as net.core.somaxconn=4096",

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::apply::{named, shown};
 use crate::list::Format;
 use crate::output::print;
-use pitot_meter::units::minutes;
+use pitot_meter::units::span;
 
 /// Show what `pitot host apply` has changed, and whether it still is so; and the faults that are made.
 ///
@@ -88,7 +88,7 @@ fn text(status: &Status) -> String {
     for timer in &status.timers {
         let count = status.changes.iter().filter(|change| change.batch == timer.batch).count();
         text += &if timer.is_alive {
-            let after = minutes(timer.remaining_s as f64);
+            let after = span(timer.remaining_s as f64);
             format!("{count} of them will be undone in {after} by process {}\n", timer.pid)
         } else {
             format!(

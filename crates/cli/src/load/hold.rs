@@ -20,7 +20,7 @@ const WORDS_WITHOUT_URL: usize = 3;
 /// The words of `open` after the name, read as those of a command line are.
 #[derive(Debug, Parser)]
 #[command(name = "open NAME", disable_help_flag = true)]
-struct Target {
+struct OpenCommand {
     #[command(flatten)]
     load: Load,
     /// It would print to standard output, where only answers are expected.
@@ -95,7 +95,7 @@ fn obey(session: &mut Session, line: &str, read_at: Nanos) -> Option<Answer> {
 fn target(words: &[String]) -> Result<Load, Failure> {
     let cure = "write it as for pitot load: open NAME URL [OPTIONS]";
     let words = std::iter::once("open").chain(words.iter().map(String::as_str));
-    let target = Target::try_parse_from(words).map_err(|e| {
+    let target = OpenCommand::try_parse_from(words).map_err(|e| {
         let text = e.to_string();
         let what = text.lines().next().unwrap_or_default();
         Failure::misuse(what.strip_prefix("error: ").unwrap_or(what), cure)

@@ -1,7 +1,7 @@
 //! What a run will be, in words, before it begins.
 
 use pitot_lab::Prepared;
-use pitot_meter::units::{counted, minutes};
+use pitot_meter::units::{counted, span};
 use pitot_plan::{Measure, shortened, skips_by_reason};
 use pitot_results::stderr;
 use pitot_stats::MEDIAN_REPETITIONS_MIN;
@@ -10,7 +10,7 @@ use pitot_stats::MEDIAN_REPETITIONS_MIN;
 pub(super) fn extent(prepared: &Prepared) -> String {
     let cells = counted(prepared.cells.len() as u64, "cell", "cells");
     let each = if prepared.cells.len() == 1 { "" } else { " each" };
-    let (times, time) = (prepared.times(), minutes(prepared.estimate_s()));
+    let (times, time) = (prepared.times(), span(prepared.estimate_s()));
     if prepared.plan.is_in_guests() {
         return format!(
             "{cells}, {times}{each}, kernel by kernel: at least {time}, and the starts of guests; far longer on an emulated processor"

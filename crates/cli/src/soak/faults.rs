@@ -6,7 +6,7 @@ use std::path::Path;
 use pitot_fault::{Aim, Fault, FaultPlan, Moment, can_be_filled, find, schedule_of_soak};
 use pitot_lab::{Prepared, Where, prepare};
 use pitot_meter::units;
-use pitot_plan::{Catalog, Plan};
+use pitot_plan::{Catalog, Plan, toml_string};
 use pitot_results::Failure;
 use pitot_soak::run::{SubjectOrder, Watch};
 use pitot_sys::processes::ProcessTable;
@@ -245,7 +245,7 @@ impl Running<'_> {
 /// A table of `faults` with the words of a command line. The error is the word that is none of an option.
 fn table(words: &[String]) -> Result<String, String> {
     let (kind, mut rest) = words.split_first().ok_or("")?;
-    let mut table = format!("[[faults]]\nkind = {}\n", quoted(kind));
+    let mut table = format!("[[faults]]\nkind = {}\n", toml_string(kind));
     let mut has_time = false;
     while let [word, following @ ..] = rest {
         let option =
@@ -266,12 +266,7 @@ fn table(words: &[String]) -> Result<String, String> {
 }
 
 fn line(name: &str, value: &str) -> String {
-    format!("{} = {}\n", quoted(name), quoted(value))
-}
-
-/// A string of TOML, whose escapes are those of JSON.
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    format!("{} = {}\n", toml_string(name), toml_string(value))
 }
 
 #[cfg(test)]

@@ -35,57 +35,57 @@ const SHOWN_MAX: usize = 3;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What is run.
-pub(super) enum Target {
+pub(super) enum SoakTarget {
     /// The cells of a plan.
     Plan(Box<Prepared>),
     /// A server that is running, at this URL, and the plan of the faults that are made to it.
     Running { url: String, faulted: Option<Box<Prepared>> },
 }
 
-impl Target {
+impl SoakTarget {
     /// The plan, also that of the faults of a server that is running.
     pub(super) fn prepared(&self) -> Option<&Prepared> {
         match self {
-            Target::Plan(prepared) => Some(prepared),
-            Target::Running { faulted, .. } => faulted.as_deref(),
+            SoakTarget::Plan(prepared) => Some(prepared),
+            SoakTarget::Running { faulted, .. } => faulted.as_deref(),
         }
     }
 
     /// What a plan says of soaks.
     pub(super) fn soak(&self) -> Option<&SoakPlan> {
         match self {
-            Target::Plan(prepared) => Some(&prepared.plan.soak),
-            Target::Running { .. } => None,
+            SoakTarget::Plan(prepared) => Some(&prepared.plan.soak),
+            SoakTarget::Running { .. } => None,
         }
     }
 
     /// What a reader should know of its method.
     pub(super) fn notes(&self) -> Vec<String> {
         match self {
-            Target::Plan(prepared) => prepared.plan.notes.clone(),
-            Target::Running { .. } => Vec::new(),
+            SoakTarget::Plan(prepared) => prepared.plan.notes.clone(),
+            SoakTarget::Running { .. } => Vec::new(),
         }
     }
 
     /// Figures that others published, in a line each.
     pub(super) fn published(&self) -> Vec<String> {
         match self {
-            Target::Plan(prepared) => pitot_report::soak::published(&prepared.plan.published),
-            Target::Running { .. } => Vec::new(),
+            SoakTarget::Plan(prepared) => pitot_report::soak::published(&prepared.plan.published),
+            SoakTarget::Running { .. } => Vec::new(),
         }
     }
 
     /// A line about it.
     pub(super) fn title(&self) -> String {
         match self {
-            Target::Plan(prepared) => prepared.plan.title.clone(),
-            Target::Running { url, .. } => url.clone(),
+            SoakTarget::Plan(prepared) => prepared.plan.title.clone(),
+            SoakTarget::Running { url, .. } => url.clone(),
         }
     }
 }
 
 impl Soak {
-    pub(super) fn target(&self) -> Result<Target, Failure> {
+    pub(super) fn target(&self) -> Result<SoakTarget, Failure> {
         let url = self.target.as_ref().filter(|target| target.contains("://"));
         if let Some(url) = url {
             if self.url.is_some() {
@@ -101,7 +101,7 @@ impl Soak {
                 [] => None,
                 _ => Some(Box::new(faults::of_running(&self.faults, self.seed, url, &catalog()?)?)),
             };
-            return Ok(Target::Running { url: url.clone(), faulted });
+            return Ok(SoakTarget::Running { url: url.clone(), faulted });
         }
         let mut prepared = self.prepared()?;
         if prepared.plan.soak.first {
@@ -140,7 +140,7 @@ impl Soak {
                 format!("leave {option} out, or give the URL of the server instead of a plan"),
             ));
         }
-        Ok(Target::Plan(Box::new(prepared)))
+        Ok(SoakTarget::Plan(Box::new(prepared)))
     }
 
     fn prepared(&self) -> Result<Prepared, Failure> {
@@ -240,14 +240,14 @@ impl Soak {
     /// The servers and loads.
     pub(super) fn orders<'g>(
         &self,
-        target: &'g Target,
+        target: &'g SoakTarget,
         ground: &'g Ground<'g>,
         pitot: &str,
         cpus: &CpuSplit,
     ) -> Result<Vec<SubjectOrder<'g>>, Failure> {
         let as_it_is = |word: &str| word.to_owned();
         match target {
-            Target::Running { url, faulted } => {
+            SoakTarget::Running { url, faulted } => {
                 let process = self.pid.map(|pid| watched(pid).map(Watch::Process));
                 let watch = process.or_else(|| self.unit.as_deref().map(unit)).transpose()?;
                 let mut loads = Vec::new();
@@ -277,7 +277,7 @@ impl Soak {
                 let server = Server::Running { watch, port, faulted };
                 Ok(vec![SubjectOrder { name: url.clone(), server, loads, faults: Vec::new() }])
             }
-            Target::Plan(prepared) => {
+            SoakTarget::Plan(prepared) => {
                 let folder = prepared.plan.folder.as_deref();
                 let order = |(number, cell): (usize, &'g Cell)| {
                     let mut loads = vec![("the plan's load".to_owned(), LoadOrder::OfCell)];

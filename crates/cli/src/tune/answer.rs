@@ -13,10 +13,10 @@ use serde_json::{Value, json as object};
 
 use super::candidates::{Candidate, LeftOut};
 use crate::output::table_with_words;
-use pitot_meter::units::minutes;
+use pitot_meter::units::span;
 
 /// What an answer is made of.
-pub(super) struct Answer<'a> {
+pub(super) struct SearchAnswer<'a> {
     pub(super) search: &'a Search,
     pub(super) candidates: &'a [Candidate],
     pub(super) left_out: &'a [LeftOut],
@@ -35,7 +35,7 @@ struct Change {
     interval: Option<(f64, f64)>,
 }
 
-impl Answer<'_> {
+impl SearchAnswer<'_> {
     /// The change of the metric that belongs to a logarithm of better.
     fn change(&self, log: f64, interval: Option<(f64, f64)>) -> Change {
         let of = |log: f64| match self.metric.better {
@@ -152,7 +152,7 @@ fn fate(fate: Fate) -> &'static str {
     }
 }
 
-pub(super) fn text(answer: &Answer<'_>) -> String {
+pub(super) fn text(answer: &SearchAnswer<'_>) -> String {
     let mut text = answer.headline();
     if let Some(first) = text.get(..1) {
         text = first.to_uppercase() + &text[1..];
@@ -201,7 +201,7 @@ pub(super) fn text(answer: &Answer<'_>) -> String {
 }
 
 /// What was run in each stage, and what two settings do together.
-fn stages(answer: &Answer<'_>) -> String {
+fn stages(answer: &SearchAnswer<'_>) -> String {
     let mut text = String::new();
     let mut stage = |what: String, extent: &Extent, file: &str| {
         let lost = match extent.lost {
@@ -247,7 +247,7 @@ fn stages(answer: &Answer<'_>) -> String {
             in_brackets(&change)
         );
     }
-    let took = minutes(answer.took_s);
+    let took = span(answer.took_s);
     if answer.not_as_found.is_empty() {
         let _ = writeln!(text, "Took {took}; all settings are as they were found.");
     } else {
@@ -261,7 +261,7 @@ fn stages(answer: &Answer<'_>) -> String {
     text
 }
 
-pub(super) fn json(answer: &Answer<'_>) -> Value {
+pub(super) fn json(answer: &SearchAnswer<'_>) -> Value {
     let change = |change: &Change| object!({ "change": change.value, "low": change.interval.map(|i| i.0), "high": change.interval.map(|i| i.1) });
     let settings: Vec<Value> = (0..answer.candidates.len())
         .map(|at| {

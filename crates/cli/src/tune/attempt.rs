@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::setting::{checked, plan_with, ready};
 use super::tolerance::tolerance;
 use crate::catalog::catalog;
-use crate::failure::nearest;
+use crate::failure::hint;
 use crate::list::Format;
 use crate::output::default_output;
 use crate::runs::{Ran, Runs};
@@ -125,7 +125,7 @@ impl Attempt {
         if let Some(name) = &self.metric {
             let all = || pitot_record::METRICS.iter().map(|metric| metric.name);
             plan.metric = metric::find(name).map(|metric| metric.name.to_owned()).ok_or_else(|| {
-                let what = format!("no metric is called `{name}`{}", nearest(name, all()));
+                let what = format!("no metric is called `{name}`{}", hint(name, all()));
                 Failure::misuse(what, "see `pitot list metrics`")
             })?;
         }

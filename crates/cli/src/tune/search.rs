@@ -13,17 +13,17 @@ use pitot_plan::Plan;
 use pitot_record::metric;
 use pitot_results::{Failure, stderr};
 
-use super::answer::{Answer, json, text};
+use super::answer::{SearchAnswer, json, text};
 use super::candidates::{candidates, not_as_found};
 use super::experiment::{OnThisMachine, RUNS};
 use super::tolerance::tolerance;
 use crate::catalog::catalog;
-use crate::failure::nearest;
+use crate::failure::hint;
 use crate::list::Format;
 use crate::output::{self, default_output};
 use crate::plan_text::PlanText;
 use crate::runs::Runs;
-use pitot_meter::units::minutes;
+use pitot_meter::units::span;
 
 /// Search among many settings for those that help, and leave out those that do nothing.
 ///
@@ -96,7 +96,7 @@ impl Search {
         stderr::line(format_args!(
             "{} and their combinations, within {}; run files go to {}",
             units::counted(count as u64, "setting", "settings"),
-            minutes(within_s),
+            span(within_s),
             folder.display()
         ));
         let mut experiment = OnThisMachine {
@@ -121,7 +121,7 @@ impl Search {
         }
         let bounds = Bounds { within_s: within_s - begin.elapsed().as_secs_f64(), tolerance };
         let found = search(experiment.candidates.len(), bounds, &mut experiment);
-        let answer = Answer {
+        let answer = SearchAnswer {
             search: &found?,
             candidates: &experiment.candidates,
             left_out: &left_out,
@@ -166,7 +166,7 @@ impl Search {
         let profile = pitot_host::profile::profile(name).ok_or_else(|| {
             let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
             Failure::misuse(
-                format!("no profile is called {name}{}", nearest(name, names.iter().copied())),
+                format!("no profile is called {name}{}", hint(name, names.iter().copied())),
                 format!("there are {}", names.join(", ")),
             )
         })?;

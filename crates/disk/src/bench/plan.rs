@@ -10,7 +10,7 @@ use pitot_sys::disk::PAGE;
 use super::order::Pattern;
 use crate::cache::Residency;
 use crate::set::SetError;
-use crate::{EngineEntry, EngineOptions, OptionsError, Target, Unavailable};
+use crate::{Destination, EngineEntry, EngineOptions, OptionsError, Unavailable};
 
 /// The reads to measure.
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ pub struct ReadPlan {
     /// The options of the engine.
     pub options: EngineOptions,
     /// Where the bytes go; `None` for the engine's preference.
-    pub target: Option<Target>,
+    pub target: Option<Destination>,
     /// The order of reads.
     pub pattern: Pattern,
     /// The state of the page cache.
@@ -119,7 +119,7 @@ pub struct ReadReport {
     /// Failures by what they were, with their number.
     pub errors: BTreeMap<String, u64>,
     /// Where the bytes went.
-    pub target: Target,
+    pub target: Destination,
 }
 
 impl ReadReport {
@@ -198,7 +198,7 @@ impl ReadPlan {
     ///
     /// # Errors
     /// The first thing that cannot be.
-    pub fn check(&self, set_bytes: u64) -> Result<Target, BenchError> {
+    pub fn check(&self, set_bytes: u64) -> Result<Destination, BenchError> {
         self.engine.check(&self.options)?;
         let target = self.target.unwrap_or(self.engine.delivers[0]);
         if !self.engine.delivers_to(target) {
@@ -206,7 +206,7 @@ impl ReadPlan {
             return Err(BenchError::Plan(format!("the engine {engine} does not deliver to a {target}")));
         }
         let direct = self.options.direct;
-        if direct && target == Target::Socket {
+        if direct && target == Destination::Socket {
             return Err(BenchError::Plan("--direct reads into memory, not to a socket".into()));
         }
         if self.block == 0 || direct && !self.block.is_multiple_of(PAGE) {

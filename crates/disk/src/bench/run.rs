@@ -16,7 +16,7 @@ use super::plan::{BenchError, CacheState, ReadPlan, ReadReport, Until, failed};
 use super::reads::{Ended, Reads};
 use crate::cache::Residency;
 use crate::set::{FileSet, SetError};
-use crate::{DiskFile, FileOptions, Target};
+use crate::{Destination, DiskFile, FileOptions};
 
 /// Measures. The set must have been made before; `stop` ends the run early with [`BenchError::Interrupted`].
 ///
@@ -33,8 +33,8 @@ pub fn run(plan: &ReadPlan, set: &FileSet, stop: &AtomicBool) -> Result<ReadRepo
         engine.admit(file)?;
     }
     let drain = match target {
-        Target::Socket => Some(Drain::new(depth).map_err(failed("connecting over loopback"))?),
-        Target::Buffer => None,
+        Destination::Socket => Some(Drain::new(depth).map_err(failed("connecting over loopback"))?),
+        Destination::Buffer => None,
     };
     let reads = Reads::new(plan, set, &files, &pool, engine, drain.as_ref(), stop);
     let mut run = Run { plan, files: &files, reads, drain };
@@ -116,7 +116,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn report(self, target: Target, before: Residency, after: Residency, misses: u64) -> ReadReport {
+    fn report(self, target: Destination, before: Residency, after: Residency, misses: u64) -> ReadReport {
         // This drops the engine and its requests: a drain's sockets end when their last reference is gone.
         let (mut counts, sent) = self.reads.finish();
         let lost = self.drain.map_or(0, |drain| sent.abs_diff(drain.finish()));

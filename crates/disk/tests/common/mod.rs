@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use pitot_disk::{
-    BufferPool, Completion, DiskFile, DiskOp, ENGINES, Engine, EngineEntry, EngineOption, EngineOptions,
-    FileOptions, NotifyBy, Queued, Target, Transfer, Wait, content,
+    BufferPool, Completion, Destination, DiskFile, DiskOp, ENGINES, Engine, EngineEntry, EngineOption,
+    EngineOptions, FileOptions, NotifyBy, Queued, Transfer, Wait, content,
 };
 
 /// The depth in tests: small, so that more requests than that are easily made.
@@ -75,12 +75,12 @@ impl Variant {
     }
 
     pub(crate) fn reads(&self) -> bool {
-        self.entry.delivers_to(Target::Buffer)
+        self.entry.delivers_to(Destination::Buffer)
     }
 
     /// A splice or sendfile around the page cache would need aligned ranges, and nobody wants that.
     pub(crate) fn sends(&self) -> bool {
-        self.entry.delivers_to(Target::Socket) && !self.options.direct
+        self.entry.delivers_to(Destination::Socket) && !self.options.direct
     }
 }
 

@@ -17,7 +17,7 @@ const MEMORY: &Metric = named("memory-per-connection");
 
 /// What a run says at one level.
 #[derive(Debug)]
-pub struct Answer {
+pub struct LevelAnswer {
     /// What decides: throughput, or CPU time where the load generator was at its limit.
     pub metric: &'static Metric,
     /// What was measured, the best first. What may not be advised, such as the measure of what isolation costs, is in it.
@@ -88,9 +88,9 @@ impl Against {
     }
 }
 
-impl Answer {
+impl LevelAnswer {
     /// What a run says; at a level of a factor, if one is varied. None if nothing that may be advised has a figure.
-    pub fn of(run: &Run, case: &Case, level: Option<(&str, &str)>) -> Option<Answer> {
+    pub fn of(run: &Run, case: &Case, level: Option<(&str, &str)>) -> Option<LevelAnswer> {
         let at_level = |cell: &&CellRecord| {
             level.is_none_or(|(factor, word)| cell.level(factor).is_some_and(|l| l.level == word))
         };
@@ -129,7 +129,7 @@ impl Answer {
             Decision::TooFewRepetitions { needed } => Some(needed),
             _ => None,
         });
-        Some(Answer {
+        Some(LevelAnswer {
             metric,
             standings: order.iter().map(standing).collect(),
             build,
@@ -347,7 +347,7 @@ pub(super) mod tests {
     #[test]
     fn the_best_is_declared_with_its_factor() {
         let run = run(&[("loop+epoll-et", None, 100.0, 1.0), ("loop+uring", None, 150.0, 1.0)]);
-        let answer = Answer::of(&run, &plain(10_000, 500), None).unwrap();
+        let answer = LevelAnswer::of(&run, &plain(10_000, 500), None).unwrap();
         assert_eq!((answer.build.name, answer.best().contender.name), ("loop+uring", "loop+uring"));
         let behind = answer.standing("loop+epoll-et").unwrap().behind.unwrap();
         assert!(behind.is_declared && (behind.factor - 1.5).abs() < 0.02, "{behind:?}");
@@ -359,7 +359,7 @@ pub(super) mod tests {
     fn servers_that_were_hardly_loaded_are_known_by_that_and_no_memory_is_none() {
         let hardly = |cpu_us: f64| {
             let run = run(&[("loop+epoll-et", None, 1000.0, cpu_us), ("loop+uring", None, 1500.0, 90.0)]);
-            let answer = Answer::of(&run, &plain(50, 50), None).unwrap();
+            let answer = LevelAnswer::of(&run, &plain(50, 50), None).unwrap();
             assert!(answer.standings.iter().all(|standing| standing.memory_bytes.is_none()));
             answer.hardly_loaded()
         };
@@ -375,7 +375,7 @@ pub(super) mod tests {
             ("tokio", None, 201.0, 1.0),
             ("thread", None, 200.0, 1.0),
         ]);
-        let answer = Answer::of(&run, &plain(50, 50), None).unwrap();
+        let answer = LevelAnswer::of(&run, &plain(50, 50), None).unwrap();
         assert_eq!(answer.build.name, "thread");
         assert!(answer.is_level("tokio") && !answer.is_level("loop+epoll-et"));
     }
@@ -383,9 +383,9 @@ pub(super) mod tests {
     #[test]
     fn too_few_repetitions_decide_nothing_and_it_is_said() {
         let mut run = run(&[("loop+epoll-et", None, 100.0, 1.0), ("loop+uring", None, 150.0, 1.0)]);
-        assert_eq!(Answer::of(&run, &plain(50, 50), None).unwrap().needed, None);
+        assert_eq!(LevelAnswer::of(&run, &plain(50, 50), None).unwrap().needed, None);
         run.cells.iter_mut().for_each(|cell| cell.repetitions.truncate(3));
-        let answer = Answer::of(&run, &plain(50, 50), None).unwrap();
+        let answer = LevelAnswer::of(&run, &plain(50, 50), None).unwrap();
         assert_eq!(answer.needed, Some(4));
         assert!(answer.is_level("loop+epoll-et"), "nothing is proved");
     }
@@ -394,7 +394,7 @@ pub(super) mod tests {
     fn kept_apart_the_loop_is_a_measure_and_no_advice() {
         let run = run(&[("loop+epoll-et", None, 200.0, 1.0), ("prefork", None, 100.0, 1.0)]);
         let case = Case { isolation: true, ..plain(50, 50) };
-        let answer = Answer::of(&run, &case, None).unwrap();
+        let answer = LevelAnswer::of(&run, &case, None).unwrap();
         assert_eq!(answer.build.name, "prefork");
         let cost = answer.isolation_cost().unwrap();
         assert!((cost.factor - 2.0).abs() < 0.05 && cost.is_declared, "{cost:?}");
@@ -407,9 +407,9 @@ pub(super) mod tests {
             repetition.verdict =
                 Verdict { kind: VerdictKind::Failed, reason: "it crashed".into(), figures: Vec::new() };
         }
-        let answer = Answer::of(&failed, &plain(50, 50), None).unwrap();
+        let answer = LevelAnswer::of(&failed, &plain(50, 50), None).unwrap();
         assert_eq!(answer.failed.len(), 1);
         assert_eq!(answer.standings.len(), 1);
-        assert!(Answer::of(&run(&[]), &plain(50, 50), None).is_none());
+        assert!(LevelAnswer::of(&run(&[]), &plain(50, 50), None).is_none());
     }
 }

@@ -1,6 +1,7 @@
 //! What is to be served, in figures.
 
 use pitot_meter::Nanos;
+use pitot_meter::units::bytes;
 
 use super::service::Service;
 
@@ -91,15 +92,6 @@ impl Case {
     }
 }
 
-/// `4 KiB`, in the largest unit that leaves no fraction, or else with one digit.
-pub(super) fn bytes(bytes: u64) -> String {
-    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let power = (bytes.max(1).ilog2() / 10).min(4) as usize;
-    let value = bytes as f64 / f64::from(1u32 << 10).powi(power as i32);
-    let digits = usize::from(value.fract() != 0.0);
-    format!("{value:.digits$} {}", units[power])
-}
-
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
@@ -142,6 +134,5 @@ pub(super) mod tests {
         let words = "http, 10,000 connections, 500 active, 4 KiB each, 50.0 us of CPU work for each request, 20 requests for each \
                      connection, 20 GiB of files, in memory, faults kept apart";
         assert_eq!(case.in_words(), words);
-        assert_eq!([bytes(1), bytes(1536), bytes(1 << 40)], ["1 B", "1.5 KiB", "1 TiB"]);
     }
 }

@@ -13,6 +13,8 @@ use super::known::{FEW, MARGIN, THREADS_GOOD};
 pub struct Contender {
     /// Its name in plans: a model, a model with a mechanism, or a name of its own.
     pub name: &'static str,
+    /// The model, or the model and the mechanism, without which it cannot be run.
+    pub needs: &'static str,
     /// What one would build.
     pub build: &'static str,
     /// What it is of.
@@ -121,6 +123,7 @@ const BY_ENGINE: &str = "files are what matters: the single loop with each way t
 pub static CONTENDERS: &[Contender] = &[
     Contender {
         name: "thread",
+        needs: "thread",
         build: "a thread for each connection, with blocking calls",
         family: Family::Threads,
         isolates: Isolation::None,
@@ -139,6 +142,7 @@ pub static CONTENDERS: &[Contender] = &[
     },
     Contender {
         name: "prefork",
+        needs: "prefork",
         build: "a pool of processes, each with one connection at a time",
         family: Family::Processes,
         isolates: Isolation::All,
@@ -157,6 +161,7 @@ pub static CONTENDERS: &[Contender] = &[
     },
     Contender {
         name: "fork",
+        needs: "fork",
         build: "a process for each connection",
         family: Family::Processes,
         isolates: Isolation::All,
@@ -174,6 +179,7 @@ pub static CONTENDERS: &[Contender] = &[
     },
     Contender {
         name: "pool",
+        needs: "pool",
         build: "a pool of threads, each with one connection at a time",
         family: Family::Threads,
         isolates: Isolation::None,
@@ -187,6 +193,7 @@ pub static CONTENDERS: &[Contender] = &[
     },
     Contender {
         name: "pool-16",
+        needs: "pool",
         build: "a pool of sixteen threads for each CPU, each with one connection at a time",
         family: Family::Threads,
         isolates: Isolation::None,
@@ -203,6 +210,7 @@ pub static CONTENDERS: &[Contender] = &[
     },
     Contender {
         name: "loop+poll",
+        needs: "loop+poll",
         build: "one event loop with poll(2)",
         family: Family::Events,
         isolates: Isolation::None,
@@ -218,6 +226,7 @@ pub static CONTENDERS: &[Contender] = &[
     },
     Contender {
         name: "loop+epoll-lt",
+        needs: "loop+epoll-lt",
         build: "one event loop with epoll, level triggered",
         family: Family::Events,
         isolates: Isolation::None,
@@ -232,6 +241,7 @@ pub static CONTENDERS: &[Contender] = &[
     },
     Contender {
         name: "loop+epoll-et",
+        needs: "loop+epoll-et",
         build: "one event loop with epoll, edge triggered",
         family: Family::Events,
         isolates: Isolation::None,
@@ -248,6 +258,7 @@ pub static CONTENDERS: &[Contender] = &[
     },
     Contender {
         name: "loop+uring",
+        needs: "loop+uring",
         build: "one event loop with io_uring",
         family: Family::Events,
         isolates: Isolation::None,
@@ -262,6 +273,7 @@ pub static CONTENDERS: &[Contender] = &[
     },
     Contender {
         name: "loops+epoll-et",
+        needs: "loops+epoll-et",
         build: "an event loop for each CPU with epoll, each with a listener of its own",
         family: Family::Events,
         isolates: Isolation::None,
@@ -276,6 +288,7 @@ pub static CONTENDERS: &[Contender] = &[
     },
     Contender {
         name: "loops+uring",
+        needs: "loops+uring",
         build: "an event loop for each CPU with io_uring, each with a listener of its own",
         family: Family::Events,
         isolates: Isolation::None,
@@ -291,6 +304,7 @@ pub static CONTENDERS: &[Contender] = &[
     },
     Contender {
         name: "handoff+epoll-et",
+        needs: "handoff+epoll-et",
         build: "an acceptor that deals connections to an event loop for each CPU",
         family: Family::Events,
         isolates: Isolation::None,
@@ -309,6 +323,7 @@ pub static CONTENDERS: &[Contender] = &[
     },
     Contender {
         name: "preloop",
+        needs: "preloop",
         build: "a process with an event loop for each CPU, and two at least",
         family: Family::Events,
         isolates: Isolation::Share,
@@ -325,6 +340,7 @@ pub static CONTENDERS: &[Contender] = &[
     },
     Contender {
         name: "preloop-8",
+        needs: "preloop",
         build: "eight processes with an event loop for each CPU",
         family: Family::Events,
         isolates: Isolation::Share,
@@ -344,6 +360,7 @@ pub static CONTENDERS: &[Contender] = &[
     },
     Contender {
         name: "hybrid+epoll-et",
+        needs: "hybrid+epoll-et",
         build: "an event loop that waits, and a pool of threads that work",
         family: Family::Both,
         isolates: Isolation::None,
@@ -360,6 +377,7 @@ pub static CONTENDERS: &[Contender] = &[
     },
     Contender {
         name: "tokio",
+        needs: "tokio",
         build: "a task for each connection on an async runtime that steals work",
         family: Family::Both,
         isolates: Isolation::None,
@@ -377,6 +395,7 @@ pub static CONTENDERS: &[Contender] = &[
     },
     Contender {
         name: "pool-sendfile",
+        needs: "loop+epoll-et",
         build: "an event loop, and a pool of threads that send files straight to the sockets",
         family: Family::Both,
         isolates: Isolation::None,
@@ -387,6 +406,7 @@ pub static CONTENDERS: &[Contender] = &[
     },
     Contender {
         name: "nowait",
+        needs: "loop+epoll-et",
         build: "an event loop that sends what is in memory, and a pool of threads for the rest",
         family: Family::Both,
         isolates: Isolation::None,
@@ -397,6 +417,8 @@ pub static CONTENDERS: &[Contender] = &[
     },
     Contender {
         name: "uring-engine",
+        // Its engine needs what the mechanism needs.
+        needs: "loop+uring",
         build: "an event loop with epoll that reads files through an io_uring",
         family: Family::Both,
         isolates: Isolation::None,
@@ -407,6 +429,7 @@ pub static CONTENDERS: &[Contender] = &[
     },
     Contender {
         name: "pool-direct",
+        needs: "loop+epoll-et",
         build: "an event loop, and a pool of threads that read past the page cache (O_DIRECT)",
         family: Family::Both,
         isolates: Isolation::None,
@@ -420,6 +443,7 @@ pub static CONTENDERS: &[Contender] = &[
     },
     Contender {
         name: "linux-aio-direct",
+        needs: "loop+epoll-et",
         build: "an event loop with Linux AIO past the page cache (O_DIRECT)",
         family: Family::Both,
         isolates: Isolation::None,
@@ -433,6 +457,7 @@ pub static CONTENDERS: &[Contender] = &[
     },
     Contender {
         name: "split",
+        needs: "relay",
         build: "a network process and a data process, joined by a TCP connection",
         family: Family::Both,
         isolates: Isolation::None,
@@ -448,10 +473,10 @@ fn engine(name: &str, is_direct: bool) -> String {
     format!("model = \"loop\"\nmechanism = \"epoll-et\"\ndisk = \"{name}\"\n{direct}")
 }
 
-/// What is decided of all contenders, in their order. `impossible` says why a name cannot be run here.
+/// What is decided of all contenders, in their order. `impossible` says why a model with a mechanism cannot be run here.
 pub fn choose(case: &Case, impossible: &dyn Fn(&str) -> Option<String>) -> Vec<(&'static Contender, Choice)> {
     let decide = |contender: &'static Contender| {
-        let choice = match impossible(contender.name) {
+        let choice = match impossible(contender.needs) {
             _ if contender.reads_files && case.files.is_none() => no("there are no files to read"),
             Some(why) => no(why),
             None if case.service.shares_data && contender.isolates != Isolation::None => {
@@ -560,8 +585,12 @@ mod tests {
 
     #[test]
     fn what_cannot_be_run_here_is_out_with_its_reason() {
-        let all = choose(&plain(50, 50), &|name| (name == "loop+uring").then(|| "no io_uring".to_owned()));
-        let (_, choice) = all.iter().find(|(c, _)| c.name == "loop+uring").unwrap();
-        assert_eq!(*choice, Choice::Out("no io_uring".into()));
+        let files = Some(FileSet { bytes: 1 << 40, is_cold: true });
+        let case = Case { files, ..plain(50, 50) };
+        let all = choose(&case, &|name| (name == "loop+uring").then(|| "no io_uring".to_owned()));
+        for name in ["loop+uring", "uring-engine"] {
+            let (_, choice) = all.iter().find(|(c, _)| c.name == name).unwrap();
+            assert_eq!(*choice, Choice::Out("no io_uring".into()), "{name}");
+        }
     }
 }

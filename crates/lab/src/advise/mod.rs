@@ -2,7 +2,7 @@
 //!
 //! Nothing here runs anything. [`KNOWN`] is what others have published, [`CONTENDERS`] is what could be built, and each
 //! contender says itself why it could be best for a [`Case`] or why not. [`plan_text`] makes a plan of those that could, which
-//! is run like any other; [`Answer`] reads the run file, and [`probes`] says which other loads show what would change the
+//! is run like any other; [`LevelAnswer`] reads the run file, and [`probes`] says which other loads show what would change the
 //! answer.
 
 mod answer;
@@ -15,7 +15,7 @@ mod probe;
 mod service;
 mod turn;
 
-pub use answer::{Against, Answer, Standing};
+pub use answer::{Against, LevelAnswer, Standing};
 pub use case::{Case, FileSet};
 pub use contenders::{CONTENDERS, Choice, Contender, Family, Isolation, choose, may_be_advised};
 pub use hosts::topics;

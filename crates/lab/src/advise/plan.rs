@@ -6,6 +6,7 @@ use pitot_meter::Nanos;
 
 use super::case::Case;
 use super::contenders::{Contender, REFERENCE};
+use pitot_plan::toml_string;
 
 /// Smaller differences do not decide what to build.
 const TOLERANCE: &str = "5%";
@@ -136,8 +137,8 @@ pub fn plan_text(wanted: &Wanted<'_>) -> String {
     let varied = wanted.axis.as_ref();
     let is_varied = |axis: Axis| varied.is_some_and(|(of, _)| *of == axis);
     let mut text = String::new();
-    let _ = writeln!(text, "title = {}", quoted(&title(wanted)));
-    let _ = writeln!(text, "question = {}", quoted(&question(wanted)));
+    let _ = writeln!(text, "title = {}", toml_string(&title(wanted)));
+    let _ = writeln!(text, "question = {}", toml_string(&question(wanted)));
     text.push_str("metric = \"throughput\"\nmeasure = \"slices\"\nrepetitions = 8\nduration = \"1s\"\n");
     let _ = writeln!(text, "tolerance = \"{TOLERANCE}\"");
     let levels: Vec<Case> = match varied {
@@ -162,7 +163,7 @@ pub fn plan_text(wanted: &Wanted<'_>) -> String {
 
     let _ = writeln!(text, "\n[server]\nprotocol = \"{}\"", case.service.name);
     if let Some((directory, _)) = &wanted.files {
-        let _ = writeln!(text, "root = {}", quoted(directory));
+        let _ = writeln!(text, "root = {}", toml_string(directory));
         if case.is_cold() && !is_varied(Axis::Cold) {
             text.push_str("cold-files = true\n");
         }
@@ -194,17 +195,17 @@ pub fn plan_text(wanted: &Wanted<'_>) -> String {
         let _ = writeln!(text, "requests-per-connection = {requests}");
     }
 
-    let names: Vec<String> = wanted.contenders.iter().map(|c| quoted(c.name)).collect();
+    let names: Vec<String> = wanted.contenders.iter().map(|c| toml_string(c.name)).collect();
     let _ = writeln!(text, "\n[factors]\nserver = [{}]", names.join(", "));
     if let Some((axis, levels)) = varied {
         let words: Vec<String> = levels
             .iter()
             .map(|&level| match axis {
-                Axis::Work => quoted(&axis.spelled(level)),
+                Axis::Work => toml_string(&axis.spelled(level)),
                 _ => axis.spelled(level),
             })
             .collect();
-        let _ = writeln!(text, "{} = [{}]", quoted_key(axis.factor()), words.join(", "));
+        let _ = writeln!(text, "{} = [{}]", factor_key(axis.factor()), words.join(", "));
     }
     let largest = levels.iter().max_by_key(|case| case.connections).unwrap_or(case);
     for contender in &wanted.contenders {
@@ -212,8 +213,8 @@ pub fn plan_text(wanted: &Wanted<'_>) -> String {
         let _ = write!(
             text,
             "\n[servers.{}]\nsummary = {}\n{}",
-            quoted(contender.name),
-            quoted(contender.build),
+            toml_string(contender.name),
+            toml_string(contender.build),
             options(largest)
         );
         if let Some(workers) = contender.workers.map(|of| of(largest)).filter(|&workers| workers > 1) {
@@ -223,15 +224,15 @@ pub fn plan_text(wanted: &Wanted<'_>) -> String {
     for (contender, level, why) in &wanted.excluded {
         let Some((axis, _)) = varied else { continue };
         let word = match axis {
-            Axis::Work => quoted(&axis.spelled(*level)),
+            Axis::Work => toml_string(&axis.spelled(*level)),
             _ => axis.spelled(*level),
         };
         let _ = write!(
             text,
             "\n[[exclude]]\nserver = {}\n{} = {word}\nreason = {}\n",
-            quoted(contender.name),
-            quoted_key(axis.factor()),
-            quoted(why)
+            toml_string(contender.name),
+            factor_key(axis.factor()),
+            toml_string(why)
         );
     }
     text
@@ -280,12 +281,7 @@ fn question(wanted: &Wanted<'_>) -> String {
     }
 }
 
-/// A string of JSON is one of TOML.
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
-}
-
 /// `server.cold-files` is one key where `server` is a factor as well.
-fn quoted_key(name: &str) -> String {
-    if name.starts_with("server.") { quoted(name) } else { name.to_owned() }
+fn factor_key(name: &str) -> String {
+    if name.starts_with("server.") { toml_string(name) } else { name.to_owned() }
 }

@@ -1,6 +1,6 @@
 //! Where the answer turns: the same contenders at other levels of one thing.
 
-use super::answer::{Against, Answer};
+use super::answer::{Against, LevelAnswer};
 use super::case::Case;
 use super::contenders::Contender;
 use super::plan::Axis;
@@ -31,15 +31,15 @@ pub struct Turn {
     /// measured at both.
     pub near: Option<u64>,
     /// The whole answer at this level.
-    pub answer: Answer,
+    pub answer: LevelAnswer,
 }
 
 /// What a probe's run says about the advice.
-pub fn turns(run: &Run, case: &Case, probe: &Probe, main: &Answer) -> Turns {
+pub fn turns(run: &Run, case: &Case, probe: &Probe, main: &LevelAnswer) -> Turns {
     let axis = probe.axis;
     let at = |&level: &u64| {
         let there = axis.at(level, case);
-        let answer = Answer::of(run, &there, Some((axis.factor(), &axis.spelled(level))))?;
+        let answer = LevelAnswer::of(run, &there, Some((axis.factor(), &axis.spelled(level))))?;
         let best = answer.best().contender;
         let advised = answer.standing(main.build.name);
         let holds = advised.map(|_| answer.is_level(main.build.name));
@@ -56,7 +56,7 @@ pub fn turns(run: &Run, case: &Case, probe: &Probe, main: &Answer) -> Turns {
 }
 
 /// By which factor a rival was better than the advice in the main run.
-fn here(main: &Answer, rival: &Contender) -> Option<f64> {
+fn here(main: &LevelAnswer, rival: &Contender) -> Option<f64> {
     let behind = |name: &str| Some(main.standing(name)?.behind.map_or(1.0, |behind| behind.factor));
     Some(behind(main.build.name)? / behind(rival.name)?)
 }
@@ -96,7 +96,7 @@ mod tests {
     fn the_order_turns_where_another_is_declared_better() {
         let case = plain(100, 100);
         let main = run(&[("thread", None, 120.0, 1.0), ("loop+epoll-et", None, 100.0, 1.0)]);
-        let main = Answer::of(&main, &case, None).unwrap();
+        let main = LevelAnswer::of(&main, &case, None).unwrap();
         assert_eq!(main.build.name, "thread");
         let at = |level| Some(("load.connections", level));
         let probed = run(&[

@@ -47,13 +47,13 @@ pub fn run(request: Request<'_, '_>, watch: &mut dyn FnMut(&Event<'_>)) -> Resul
 }
 
 /// The file that a run writes.
-enum Target<'a> {
+enum OutputFile<'a> {
     New(&'a Path),
     Begun(Box<Run>),
 }
 
 /// The plan of a request, once it is known that its place can carry it out.
-fn open<'a>(work: Work<'a>, place: &Place<'_>) -> Result<(Prepared, Target<'a>), Failure> {
+fn open<'a>(work: Work<'a>, place: &Place<'_>) -> Result<(Prepared, OutputFile<'a>), Failure> {
     match work {
         Work::New { mut prepared, output } => {
             match place {
@@ -73,7 +73,7 @@ fn open<'a>(work: Work<'a>, place: &Place<'_>) -> Result<(Prepared, Target<'a>),
             }
             // Before anything that takes its time.
             RunWriter::check(output)?;
-            Ok((*prepared, Target::New(output)))
+            Ok((*prepared, OutputFile::New(output)))
         }
         Work::Resume { path, catalog } => {
             let run = Run::open_to_resume(path)?;
@@ -97,7 +97,7 @@ fn open<'a>(work: Work<'a>, place: &Place<'_>) -> Result<(Prepared, Target<'a>),
             let mut prepared = prepare(run.plan.clone(), run.info.plan_source.clone(), catalog, at_place)?;
             prepared.check_needs()?;
             prepared.narrow_to(&run)?;
-            Ok((prepared, Target::Begun(Box::new(run))))
+            Ok((prepared, OutputFile::Begun(Box::new(run))))
         }
     }
 }
@@ -105,7 +105,7 @@ fn open<'a>(work: Work<'a>, place: &Place<'_>) -> Result<(Prepared, Target<'a>),
 /// Measures on a machine what the file lacks.
 fn measure(
     mut prepared: Prepared,
-    target: Target<'_>,
+    target: OutputFile<'_>,
     machine: &dyn Machine,
     trial: bool,
     caller: Caller<'_>,
@@ -115,7 +115,7 @@ fn measure(
     // Before the trial, which changes settings and leaves them as its last cell wants them.
     let found = Fingerprint::collect();
     let (writer, given_up) = match target {
-        Target::New(output) => {
+        OutputFile::New(output) => {
             let tried = prepared.try_cells(machine, trial, &|_| true, caller, watch);
             if let Some(failure) = prepared.nothing_left(&tried.given_up) {
                 return Err(failure);
@@ -130,7 +130,7 @@ fn measure(
             writer.record_hosts(&machine.hosts())?;
             (writer, tried.given_up)
         }
-        Target::Begun(run) => {
+        OutputFile::Begun(run) => {
             // Before the trial, so that no other process resumes the file meanwhile.
             let mut writer = resume(&run, caller)?;
             note_changes(&mut writer, &run, &prepared, &found)?;
@@ -154,7 +154,7 @@ fn measure(
 /// Has others carry out what the file lacks.
 fn hand_out(
     mut prepared: Prepared,
-    target: Target<'_>,
+    target: OutputFile<'_>,
     carrier: &mut dyn Carrier,
     caller: Caller<'_>,
     watch: &mut dyn FnMut(&Event<'_>),
@@ -162,11 +162,11 @@ fn hand_out(
     // Nothing is measured on this machine; those that carry out parts are in the table of hosts.
     let nowhere = Fingerprint::default();
     let writer = match target {
-        Target::New(output) => {
+        OutputFile::New(output) => {
             let versions = [("pitot".to_owned(), caller.version.to_owned())];
             create(output, &mut prepared, &versions, &nowhere, &Default::default(), caller)?
         }
-        Target::Begun(run) => resume(&run, caller)?,
+        OutputFile::Begun(run) => resume(&run, caller)?,
     };
     let mut ledger = Ledger::open(writer, watch)?;
     let state = scattered::carry_out(&mut prepared, &mut ledger, carrier, caller.stop)?;

@@ -19,7 +19,7 @@ use super::executor::{
 };
 
 /// The answer to a line: after so many milliseconds, these lines.
-pub(super) type Answer = fn(&str) -> (u64, Vec<String>);
+pub(super) type LineReply = fn(&str) -> (u64, Vec<String>);
 
 /// What a program does. Times are milliseconds from its start.
 #[derive(Clone, Debug, Default)]
@@ -39,7 +39,7 @@ pub(super) struct Script {
     /// The file that it has written by its end.
     pub(super) result: Option<String>,
     /// How it answers a line on its standard input: with lines, after so many milliseconds.
-    pub(super) answer: Option<Answer>,
+    pub(super) answer: Option<LineReply>,
     /// It ends when it is asked for the answer of this number, from 1.
     pub(super) ends_at_line: Option<(usize, Ending)>,
     /// It ends when it is asked for something that begins with this word.

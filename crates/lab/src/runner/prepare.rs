@@ -282,14 +282,13 @@ impl Prepared {
 
     /// How often cells are measured, in words: `10 generations of 10 slices`, `6 repetitions`.
     pub fn times(&self) -> String {
-        let counted = |n: u32, noun: &str| format!("{n} {noun}{}", if n == 1 { "" } else { "s" });
-        let fresh = counted(self.plan.repetitions, "repetition");
+        let fresh = counted(self.plan.repetitions.into(), "repetition", "repetitions");
         let slices = || {
             let generations = match self.plan.until_decided_s {
                 Some(_) => "as many generations as it takes".to_owned(),
-                None => counted(self.plan.generations.unwrap_or(1), "generation"),
+                None => counted(self.plan.generations.unwrap_or(1).into(), "generation", "generations"),
             };
-            format!("{generations} of {}", counted(self.plan.slices, "slice"))
+            format!("{generations} of {}", counted(self.plan.slices.into(), "slice", "slices"))
         };
         match self.ways.sliced() {
             0 => fresh,

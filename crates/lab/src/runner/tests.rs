@@ -11,7 +11,7 @@ use super::prepare::OVERHEAD_S;
 use super::schedule::schedule;
 use super::*;
 use pitot_plan::Plan;
-use pitot_plan::{Catalog, ImpossiblePair, ModelWord, OptionWord, ProgramWord, ProtocolWord};
+use pitot_plan::{Catalog, ImpossiblePair, ModelWord, OptionMeaning, OptionWord, ProgramWord, ProtocolWord};
 use pitot_record::{Repetition, Run, RunState};
 
 /// A stand-in for `pitot`. What it does as a server is its `--model`.
@@ -102,12 +102,15 @@ pub(super) fn catalog() -> Catalog {
         takes_value: true,
         values: Vec::new(),
         renamed_to: None,
+        meaning: OptionMeaning { opens_connections: name == "connections", ..OptionMeaning::default() },
     };
     Catalog {
         protocols: vec![ProtocolWord {
             name: "busy".into(),
             load_url: "busy://{address}".into(),
             tls_scheme: None,
+            tls_at_once: false,
+            files: false,
         }],
         models: models
             .map(|name| ModelWord {

@@ -12,7 +12,7 @@ use super::lane::{Lane, LaneOpened, LanePlan, LaneSlice};
 use super::seat::Seat;
 use super::sum;
 use crate::options::Options;
-use crate::plan::Plan;
+use crate::plan::LoadPlan;
 use crate::preload::preload;
 use crate::prepared::DESCRIPTORS_RESERVED;
 use crate::tally::Interval;
@@ -78,7 +78,7 @@ impl Session {
             ));
         }
         check(options)?;
-        let plan = Plan::new(options)?;
+        let plan = LoadPlan::new(options)?;
         if plan.sessions.is_some() {
             return Err(Failure::misuse(
                 "sessions have no meaning for a load that is held: they last longer than its slices",

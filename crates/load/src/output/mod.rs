@@ -1,6 +1,5 @@
 //! The result for people: a summary, charts, a live view, and a table by the second.
 
-mod bytes;
 mod chart;
 mod csv;
 mod http2;

@@ -2,11 +2,9 @@
 
 use std::fmt::Write as _;
 
-use pitot_meter::units::{counted, grouped};
+use pitot_meter::units::{bytes, counted, grouped};
 use pitot_results::Latency;
 use pitot_results::load::{LoadResult, Pages};
-
-use super::bytes::bytes;
 
 /// The rows of the table of latencies that are about pages.
 pub(super) fn rows(result: &LoadResult) -> impl Iterator<Item = (&'static str, &Latency)> {

@@ -1,12 +1,11 @@
 use std::fmt::Write as _;
 
 use pitot_meter::Nanos;
-use pitot_meter::units::{counted, grouped};
+use pitot_meter::units::{bytes, counted, grouped};
 use pitot_results::load::LoadResult;
 use pitot_results::{Latency, PERCENTILES};
 use serde_json::Value;
 
-use super::bytes::bytes;
 use super::sessions::sessions;
 use super::{chart, http2, pages, tls};
 use crate::report::Report;

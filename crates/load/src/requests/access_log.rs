@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use percent_encoding::percent_encode_byte;
 use pitot_meter::units::counted;
 use pitot_proto::client::{RequestSpec, Url};
 
@@ -122,7 +123,7 @@ fn unescaped(url: &str) -> String {
                 &after[3..]
             }
             (_, Some(mark @ ('"' | '\\'))) => {
-                out += &format!("%{:02X}", u32::from(mark));
+                out += percent_encode_byte(mark as u8);
                 &after[1..]
             }
             _ => {

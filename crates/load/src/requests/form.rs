@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use form_urlencoded::byte_serialize;
 use pitot_results::Failure;
 
 use super::content;
@@ -13,7 +14,10 @@ pub(super) fn encode(fields: &[String]) -> Result<(Vec<u8>, String), Failure> {
     if fields.iter().any(|field| field.file.is_some()) {
         return Ok(parts(&fields));
     }
-    let pair = |field: &Field<'_>| format!("{}={}", percent(field.name.as_bytes()), percent(&field.value));
+    fn encoded(bytes: &[u8]) -> String {
+        byte_serialize(bytes).collect()
+    }
+    let pair = |field: &Field<'_>| format!("{}={}", encoded(field.name.as_bytes()), encoded(&field.value));
     let body = fields.iter().map(pair).collect::<Vec<_>>().join("&");
     Ok((body.into_bytes(), "application/x-www-form-urlencoded".into()))
 }
@@ -45,20 +49,6 @@ impl Field<'_> {
             None => Field { name, value: value.as_bytes().to_vec(), file: None },
         })
     }
-}
-
-/// `application/x-www-form-urlencoded` as browsers write it (URL standard, section 5.2).
-fn percent(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len());
-    for &b in bytes {
-        match b {
-            b' ' => text.push('+'),
-            b'*' | b'-' | b'.' | b'_' => text.push(char::from(b)),
-            _ if b.is_ascii_alphanumeric() => text.push(char::from(b)),
-            _ => drop(write!(text, "%{b:02X}")),
-        }
-    }
-    text
 }
 
 /// `multipart/form-data` (RFC 7578).

@@ -1,5 +1,7 @@
 //! HTTP archives, as browsers save them (HAR 1.2): the requests to the target, in their order.
 
+use form_urlencoded::Serializer;
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use pitot_meter::units::counted;
 use pitot_proto::client::{RequestSpec, Url};
 use serde::Deserialize;
@@ -181,10 +183,12 @@ impl Walk<'_> {
     }
 }
 
+/// What stands in no URL.
+const NOT_OF_URLS: &AsciiSet = &CONTROLS.add(b' ');
+
 /// A URL whose blanks and letters beyond ASCII are encoded, as browsers do when they ask for it (URL standard).
 fn encoded(url: &str) -> String {
-    let byte = |b: u8| if b.is_ascii_graphic() { char::from(b).to_string() } else { format!("%{b:02X}") };
-    url.bytes().map(byte).collect()
+    utf8_percent_encode(url, NOT_OF_URLS).to_string()
 }
 
 fn spec(request: Request, path: String) -> RequestSpec {
@@ -202,16 +206,8 @@ fn spec(request: Request, path: String) -> RequestSpec {
 
 /// The fields of a form, encoded as `application/x-www-form-urlencoded`.
 fn form(fields: &[Field]) -> String {
-    let encode = |text: &str| -> String {
-        let byte = |b: u8| match b {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'*' => char::from(b).to_string(),
-            b' ' => "+".into(),
-            _ => format!("%{b:02X}"),
-        };
-        text.bytes().map(byte).collect()
-    };
-    let pairs = fields.iter().map(|f| format!("{}={}", encode(&f.name), encode(&f.value)));
-    pairs.collect::<Vec<_>>().join("&")
+    let pairs = fields.iter().map(|field| (&field.name, &field.value));
+    Serializer::new(String::new()).extend_pairs(pairs).finish()
 }
 
 #[cfg(test)]

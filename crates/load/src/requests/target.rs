@@ -1,6 +1,6 @@
 //! URLs in files, and the target that they must be on.
 
-use pitot_proto::client::Url;
+use pitot_proto::client::{Url, find, find_tls};
 
 /// Where a URL of a file leads.
 #[derive(Debug, PartialEq, Eq)]
@@ -28,13 +28,11 @@ pub(super) fn place(url: &str, target: &Url) -> Place {
 }
 
 fn is_same_server(a: &Url, b: &Url) -> bool {
-    let port = |url: &Url| {
-        url.port.or(match &*url.scheme {
-            "http" => Some(80),
-            "https" => Some(443),
-            _ => None,
-        })
+    let usual = |scheme: &str| match find(scheme) {
+        Some(client) => client.port,
+        None => find_tls(scheme)?.tls?.port,
     };
+    let port = |url: &Url| url.port.or_else(|| usual(&url.scheme));
     a.scheme == b.scheme && a.host.eq_ignore_ascii_case(&b.host) && port(a) == port(b)
 }
 

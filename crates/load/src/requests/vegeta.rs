@@ -24,7 +24,7 @@ const CURE: &str =
     r#"write it like {"method": "GET", "url": "http://127.0.0.1:8080/", "header": {"A": ["b"]}}"#;
 
 #[derive(Deserialize)]
-struct Target {
+struct VegetaTarget {
     method: String,
     url: String,
     #[serde(default)]
@@ -49,7 +49,7 @@ fn parse(content: &[u8], target: &Url) -> Result<Parsed, Flaw> {
 }
 
 fn request(number: usize, line: &[u8], target: &Url) -> Result<RequestSpec, Flaw> {
-    let given: Target = serde_json::from_slice(line)
+    let given: VegetaTarget = serde_json::from_slice(line)
         .map_err(|e| Flaw::of_line(number, format!("it is not a target of vegeta: {e}"), CURE))?;
     let path = match place(&given.url, target) {
         Place::Target(path) => path,

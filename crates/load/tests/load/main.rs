@@ -4,7 +4,7 @@ mod connections;
 mod server;
 mod truth;
 
-use pitot_load::{ENGINES, Options, Plan, Report, Watch, run};
+use pitot_load::{ENGINES, LoadPlan, Options, Report, Watch, run};
 
 /// Observes nothing.
 struct Unwatched;
@@ -13,7 +13,7 @@ impl Watch for Unwatched {}
 
 /// Runs what the options say.
 fn report(options: &Options) -> Report {
-    run(&Plan::new(options).unwrap().prepare().unwrap(), None, &mut Unwatched).unwrap()
+    run(&LoadPlan::new(options).unwrap().prepare().unwrap(), None, &mut Unwatched).unwrap()
 }
 
 /// Runs a test with every engine that this kernel has, all at the same time: these tests mostly wait.

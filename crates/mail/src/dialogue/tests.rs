@@ -74,8 +74,8 @@ impl Conversation {
     }
 }
 
-fn no(code: u16, text: &str) -> Answer {
-    Answer::No(Reply { code, text: text.as_bytes().into() })
+fn no(code: u16, text: &str) -> RecipientState {
+    RecipientState::No(Reply { code, text: text.as_bytes().into() })
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn a_pipelined_test_ends_with_rset_and_matches_replies_to_recipients() {
     let replies = "250 ok\r\n250 ok\r\n550-5.1.1 no\r\n550 5.1.1 such\r\n451 later\r\n250 ok\r\n";
     assert_eq!(conversation.feed(replies), (String::new(), Ok(Event::Finished)));
     let batch = conversation.dialogue.take_batch();
-    assert_eq!(batch.answers, [Answer::Taken, no(550, "5.1.1 no"), no(451, "later")]);
+    assert_eq!(batch.answers, [RecipientState::Taken, no(550, "5.1.1 no"), no(451, "later")]);
     assert_eq!((batch.taken, batch.closing), (1, None));
     // RSET was sent: the next transaction begins with MAIL.
     assert!(conversation.begin(&["s"]).0.starts_with("MAIL"));
@@ -131,7 +131,7 @@ fn a_refused_sender_decides_for_all_whatever_the_replies_to_recipients() {
     conversation.begin(&["p", "q"]);
     assert_eq!(conversation.feed("451 not now\r\n503 no\r\n503 no\r\n503 no\r\n").1, Ok(Event::Finished));
     let batch = conversation.dialogue.take_batch();
-    assert_eq!(batch.answers, [Answer::Open, Answer::Open]);
+    assert_eq!(batch.answers, [RecipientState::Open, RecipientState::Open]);
     assert_eq!(batch.closing.map(|s| s.code), Some(451));
     assert!(conversation.begin(&["r"]).0.starts_with("RSET\r\nMAIL"));
 }
@@ -154,7 +154,7 @@ fn too_many_recipients_is_no_refusal_of_the_rest() {
     conversation.begin(&["p", "q", "r"]);
     conversation.go("250 a\r\n250 b\r\n452 4.5.3 enough\r\n452 4.2.2 mailbox full\r\n250 ok\r\n");
     let answers = conversation.dialogue.take_batch().answers;
-    assert_eq!(answers, [Answer::Taken, Answer::Overflow, no(452, "4.2.2 mailbox full")]);
+    assert_eq!(answers, [RecipientState::Taken, RecipientState::Overflow, no(452, "4.2.2 mailbox full")]);
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn addresses_and_messages_that_a_host_cannot_take_are_not_tried_there() {
     let mut conversation = Conversation::greeted(true, PIPELINING);
     let (commands, begun) = conversation.begin(&["jürgen"]);
     assert_eq!((commands.as_str(), begun), ("", false));
-    assert!(matches!(&conversation.dialogue.take_batch().answers[0], Answer::No(s) if s.code == 553));
+    assert!(matches!(&conversation.dialogue.take_batch().answers[0], RecipientState::No(s) if s.code == 553));
 
     let mut conversation = Conversation::greeted(true, "250-mx\r\n250 SMTPUTF8\r\n");
     assert_eq!(conversation.begin(&["jürgen"]).0, "MAIL FROM:<a@b> SMTPUTF8\r\n");

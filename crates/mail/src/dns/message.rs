@@ -61,7 +61,7 @@ pub struct Records {
 
 /// An answer, and what it answers.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct DnsReply {
     pub(super) id: u16,
     pub(super) name: String,
     pub(super) kind: Kind,
@@ -93,7 +93,7 @@ fn plain(name: &Name) -> String {
 }
 
 /// Reads an answer; none if the bytes are none.
-pub(super) fn answer(bytes: &[u8]) -> Option<Answer> {
+pub(super) fn answer(bytes: &[u8]) -> Option<DnsReply> {
     let message = Message::from_vec(bytes).ok()?;
     let metadata = &message.metadata;
     let [query] = &*message.queries else { return None };
@@ -106,7 +106,7 @@ pub(super) fn answer(bytes: &[u8]) -> Option<Answer> {
         ResponseCode::NXDomain => Lookup::NoSuchName,
         code => Lookup::Failed(format!("the DNS server answered {}", code.to_str())),
     };
-    Some(Answer { id: metadata.id, name: plain(&query.name), kind, truncated: metadata.truncation, lookup })
+    Some(DnsReply { id: metadata.id, name: plain(&query.name), kind, truncated: metadata.truncation, lookup })
 }
 
 fn address(record: &Record) -> Option<IpAddr> {

@@ -237,7 +237,7 @@ impl Resolver {
         self.begin_waiting(now, finished);
     }
 
-    fn answered(&mut self, answer: message::Answer, server: usize, now: Nanos, out: &mut Vec<Finished>) {
+    fn answered(&mut self, answer: message::DnsReply, server: usize, now: Nanos, out: &mut Vec<Finished>) {
         if !answer.truncated {
             return self.accept(answer, out);
         }
@@ -263,7 +263,7 @@ impl Resolver {
         }
     }
 
-    fn accept(&mut self, answer: message::Answer, finished: &mut Vec<Finished>) {
+    fn accept(&mut self, answer: message::DnsReply, finished: &mut Vec<Finished>) {
         let is_ours =
             self.in_flight.get(&answer.id).is_some_and(|q| *q.name == *answer.name && q.kind == answer.kind);
         if !is_ours {

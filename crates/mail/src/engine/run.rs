@@ -11,7 +11,7 @@ use super::error::RunError;
 use super::observer::{Observer, Progress};
 use super::state::{DNS_FIRST, Engine, WAKER};
 use crate::journal::JournalError;
-use crate::plan::Plan;
+use crate::plan::MailPlan;
 use crate::report::{domain_rows, host_rows};
 use crate::route::Route;
 use crate::seen::Occurrence;
@@ -36,7 +36,7 @@ pub struct Finished {
 ///
 /// # Errors
 /// See [`RunError`]: nothing was sent. An error in mid-run is part of the result.
-pub fn run(plan: &Plan, observer: &mut dyn Observer) -> Result<Finished, RunError> {
+pub fn run(plan: &MailPlan, observer: &mut dyn Observer) -> Result<Finished, RunError> {
     let started = now();
     let mut engine = Engine::new(plan, observer)?;
     match engine.turn_until_done() {

@@ -8,7 +8,7 @@ use pitot_results::mail::Outcome;
 
 use super::error::RunError;
 use super::state::{Deferred, Engine};
-use crate::batch::{Answer, Batch, Reached, Recipient, Reply};
+use crate::batch::{Batch, Reached, Recipient, RecipientState, Reply};
 use crate::message::TlsPolicy;
 use crate::outcome::Settled;
 use crate::queues::RouteState;
@@ -192,23 +192,23 @@ impl Engine<'_> {
         let (mut deferred, mut again) = (Vec::new(), Vec::new());
         let nothing = Reply::own("the host did not answer for this recipient");
         for (n, (mut recipient, answer)) in recipients.into_iter().zip(answers).enumerate() {
-            if others_go_on && reached != Reached::Recipient(n) && !matches!(answer, Answer::No(_)) {
+            if others_go_on && reached != Reached::Recipient(n) && !matches!(answer, RecipientState::No(_)) {
                 recipient.stepwise = true;
                 again.push(recipient);
                 continue;
             }
             let reply = match &answer {
-                Answer::Overflow => {
+                RecipientState::Overflow => {
                     again.push(recipient);
                     continue;
                 }
-                Answer::No(reply) => reply,
-                Answer::Taken if self.plan.message.test && lost.is_none() => {
+                RecipientState::No(reply) => reply,
+                RecipientState::Taken if self.plan.message.test && lost.is_none() => {
                     let accepted = Settled { outcome: Outcome::Accepted, code: 250, text: b"" };
                     self.settle(&recipient, Some(host), accepted);
                     continue;
                 }
-                Answer::Taken | Answer::Open => closing.as_ref().or(lost).unwrap_or(&nothing),
+                RecipientState::Taken | RecipientState::Open => closing.as_ref().or(lost).unwrap_or(&nothing),
             };
             if lost.is_some() {
                 // One of the recipients may be the cause, and must not cost the others all their attempts.

@@ -20,7 +20,7 @@ use crate::dns::{Resolver, has_ipv6};
 use crate::hosts::Hosts;
 use crate::journal::Journal;
 use crate::list::{self, List};
-use crate::plan::Plan;
+use crate::plan::MailPlan;
 use crate::queues::{DomainQueues, RouteState};
 use crate::reasons::Tally;
 use crate::route::Router;
@@ -35,7 +35,7 @@ pub(super) const DNS_FIRST: u32 = u32::MAX - 64;
 
 /// All that the loop owns.
 pub(super) struct Engine<'a> {
-    pub(super) plan: &'a Plan,
+    pub(super) plan: &'a MailPlan,
     pub(super) observer: &'a mut dyn Observer,
     pub(super) epoll: EpollEdge,
     pub(super) waker: Arc<Waker>,
@@ -103,7 +103,7 @@ impl Ord for Deferred {
 }
 
 impl<'a> Engine<'a> {
-    pub(super) fn new(plan: &'a Plan, observer: &'a mut dyn Observer) -> Result<Engine<'a>, RunError> {
+    pub(super) fn new(plan: &'a MailPlan, observer: &'a mut dyn Observer) -> Result<Engine<'a>, RunError> {
         let list =
             list::open(&plan.list).map_err(|error| RunError::List { path: plan.list.clone(), error })?;
         let waker = Arc::new(Waker::new()?);

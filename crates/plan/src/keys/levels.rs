@@ -2,9 +2,9 @@
 
 use crate::host::{is_here, setting_of};
 use crate::levels::Levels;
+use crate::nearest::nearest;
 use crate::source::{Item, PlanError, Section};
 use crate::value::Value;
-use crate::words::nearest;
 
 use super::known::Known;
 
@@ -58,7 +58,8 @@ pub(super) fn levels(
 /// list says which settings of the host there are, but this machine does.
 fn unknown_factor(item: &Item<'_>, others: &[&str], known: &Known<'_>) -> PlanError {
     let names: Vec<&str> = known.factors.iter().map(|f| f.name.as_str()).collect();
-    let near = nearest(&item.key, &names).and_then(|name| names.iter().position(|other| *other == name));
+    let near = nearest(&item.key, names.iter().copied())
+        .and_then(|name| names.iter().position(|other| *other == name));
     if let Some(at) = near {
         let (name, span) = (names[at], &known.factor_spans[at]);
         if let (Some(of_factor), Some(selected)) = (setting_of(name), setting_of(&item.key))

@@ -60,7 +60,9 @@ pub(super) fn named(known: &Known<'_>, factors: &[Factor]) -> Vec<ServerSpec> {
     let names = levels.map(ToString::to_string);
     names
         .filter(|name| known.servers.iter().all(|server| server.name != *name))
-        .filter_map(|name| Some(target::server(&name, known.catalog.target(&name)?, &Settings::default())))
+        .filter_map(|name| {
+            Some(target::server(&name, known.catalog.target(&name)?, &Settings::default(), known.catalog))
+        })
         .collect()
 }
 
@@ -89,7 +91,7 @@ pub(super) fn server(
             }
         }
     }
-    let mut spec = target::server(&item.key, word, &settings);
+    let mut spec = target::server(&item.key, word, &settings, known.catalog);
     spec.summary = summary.unwrap_or(spec.summary);
     spec.files.extend(files);
     Ok(spec)

@@ -25,6 +25,7 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     has_methods: false,
     logs_in: false,
     has_commands: false,
+    takes_body_files: false,
     has_sessions: false,
     example: "blob://127.0.0.1:8080/1024",
     build,

@@ -21,6 +21,7 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     has_methods: false,
     logs_in: false,
     has_commands: false,
+    takes_body_files: false,
     has_sessions: false,
     example: "busy://127.0.0.1:8080",
     build,

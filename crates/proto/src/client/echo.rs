@@ -31,6 +31,7 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     has_methods: false,
     logs_in: false,
     has_commands: false,
+    takes_body_files: false,
     has_sessions: false,
     example: "echo://127.0.0.1:7007/64",
     build,

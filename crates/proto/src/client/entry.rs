@@ -49,6 +49,8 @@ pub struct ClientEntry {
     pub logs_in: bool,
     /// A request may be a command or a query that the user writes, which is its body.
     pub has_commands: bool,
+    /// The content of its requests may come from files.
+    pub takes_body_files: bool,
     /// Requests may be steps of sessions that the user writes.
     pub has_sessions: bool,
     /// A URL to show.

@@ -19,6 +19,7 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     has_methods: true,
     logs_in: true,
     has_commands: false,
+    takes_body_files: true,
     has_sessions: true,
     example: "http://127.0.0.1:8080/bytes/1024",
     build: of_version,

@@ -1,6 +1,10 @@
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use percent_encoding::{percent_decode_str, utf8_percent_encode};
+
+use crate::percent::NOT_GRAPHIC;
+
 /// The parts of a target: `scheme://host:port/path`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Url {
@@ -80,12 +84,11 @@ fn with_brackets(word: &str) -> Option<String> {
 
 /// The word without white space around it, and with `%20` and the like for what a path may not hold.
 fn percent_encoded(word: &str) -> String {
-    let encode = |b: u8| if b.is_ascii_graphic() { char::from(b).to_string() } else { format!("%{b:02X}") };
     let word = word.trim();
     // A host takes no such encoding.
     let path = word.find("://").map_or(0, |n| n + 3);
     let path = word[path..].find(['/', '?']).map_or(word.len(), |n| path + n);
-    word[..path].to_owned() + &word[path..].bytes().map(encode).collect::<String>()
+    format!("{}{}", &word[..path], utf8_percent_encode(&word[path..], NOT_GRAPHIC))
 }
 
 /// A text whose `%20` and the like are put back (RFC 3986 section 2.1).
@@ -93,22 +96,11 @@ fn percent_encoded(word: &str) -> String {
 /// # Errors
 /// One line, if a `%` is no encoding. The text may be a secret, so that it is not shown.
 pub(super) fn percent_decoded(text: &str) -> Result<Vec<u8>, &'static str> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, more @ ..] = rest {
-        rest = more;
-        if *first != b'%' {
-            bytes.push(*first);
-            continue;
-        }
-        let digit = |at: usize| char::from(*more.get(at)?).to_digit(16);
-        let (Some(high), Some(low)) = (digit(0), digit(1)) else {
-            return Err("has a % that is not followed by two hexadecimal digits: write %25");
-        };
-        bytes.push((high * 16 + low) as u8);
-        rest = &more[2..];
+    let is_encoding = |after: &str| matches!(after.as_bytes(), [a, b, ..] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit());
+    if !text.split('%').skip(1).all(is_encoding) {
+        return Err("has a % that is not followed by two hexadecimal digits: write %25");
     }
-    Ok(bytes)
+    Ok(percent_decode_str(text).collect())
 }
 
 /// Whether the last label of a host is a number, as in no name. The system's resolver takes `1.2.3` for 1.2.0.3, and

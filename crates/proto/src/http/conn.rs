@@ -13,7 +13,7 @@ use super::reply::{self, ALLOW, ALLOW_PUT, Connection, Status, TEXT, Terms};
 use super::representation::{self, Form, Request};
 use super::site::{ABOUT, BYTES_MAX, ECHO_BYTES_MAX, Site};
 use super::syntax::{decimal, is_token_byte};
-use super::target::{self, Named, Path, PathError, Target};
+use super::target::{self, Named, Path, PathError, RequestTarget};
 use super::{listing, status};
 use crate::{
     Context, Exchange, Next, OpenError, Opened, ServerConn, Step, StoreError, Upload, Violation,
@@ -318,10 +318,10 @@ impl Conn {
                 exchange.replied(Status::NoContent.code(), 0);
                 Ok(terms.next())
             }
-            (_, Target::Server) => {
+            (_, RequestTarget::Server) => {
                 Err(Refusal::new(Status::BadRequest, "the target * is valid for OPTIONS only"))
             }
-            (Method::Post, Target::Resource { path, .. }) => {
+            (Method::Post, RequestTarget::Resource { path, .. }) => {
                 let body = self.expect_body(&head, terms, path.raw)?;
                 if body.is_done() {
                     return Ok(body.answer(exchange, cx));
@@ -332,10 +332,10 @@ impl Conn {
                 self.state = State::Body(Box::new(body));
                 Ok(Next::Read)
             }
-            (Method::Put, Target::Resource { path, .. }) => {
+            (Method::Put, RequestTarget::Resource { path, .. }) => {
                 self.put(cx, &head, terms, (path, alone), exchange)
             }
-            (_, Target::Resource { path, query }) => {
+            (_, RequestTarget::Resource { path, query }) => {
                 Ok(self.get(cx, terms, (path, query), (head.conditions, head.codings), exchange))
             }
         }

@@ -6,10 +6,11 @@
 //! ([`DotFiles`]).
 
 use super::options::DotFiles;
+use crate::percent;
 
 /// The target of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target<'a> {
+pub enum RequestTarget<'a> {
     /// A resource, in origin-form or absolute-form.
     Resource {
         /// Its path.
@@ -34,10 +35,10 @@ pub struct Path<'a> {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn parse(target: &[u8]) -> Result<Target<'_>, &'static str> {
+pub fn parse(target: &[u8]) -> Result<RequestTarget<'_>, &'static str> {
     let relative = match target {
         [b'/', ..] => target,
-        b"*" => return Ok(Target::Server),
+        b"*" => return Ok(RequestTarget::Server),
         _ => after_authority(target)?,
     };
     let (mut seen, mut before, mut end) = (0, 0, relative.len());
@@ -59,7 +60,7 @@ pub fn parse(target: &[u8]) -> Result<Target<'_>, &'static str> {
         return Err("the target contains a fragment or bytes other than visible ASCII");
     }
     let path = Path { raw: if raw.is_empty() { b"/" } else { raw }, plain: seen == 0 };
-    Ok(Target::Resource { path, query })
+    Ok(RequestTarget::Resource { path, query })
 }
 
 /// Not allowed in a target.
@@ -252,14 +253,7 @@ pub fn encode(path: &[u8], out: &mut Vec<u8>) {
 
 /// Appends a component of a path, so that it can stand in a reference.
 pub(super) fn encode_component(component: &[u8], out: &mut Vec<u8>) {
-    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-    for &b in component {
-        if b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~') {
-            out.push(b);
-        } else {
-            out.extend_from_slice(&[b'%', DIGITS[usize::from(b >> 4)], DIGITS[usize::from(b & 15)]]);
-        }
-    }
+    percent::encode(component, percent::RESERVED, out);
 }
 
 #[cfg(test)]
@@ -275,8 +269,8 @@ mod tests {
 
     fn split(target: &str) -> Result<Option<Split<'_>>, &'static str> {
         Ok(match parse(target.as_bytes())? {
-            Target::Resource { path, query } => Some((path.raw, query)),
-            Target::Server => None,
+            RequestTarget::Resource { path, query } => Some((path.raw, query)),
+            RequestTarget::Server => None,
         })
     }
 
@@ -285,7 +279,7 @@ mod tests {
     }
 
     fn decode_with(dot_files: DotFiles, path: &[u8], out: &mut Vec<u8>) -> Result<Named, PathError> {
-        let Ok(Target::Resource { path, .. }) = parse(path) else { panic!("{path:?} is no target") };
+        let Ok(RequestTarget::Resource { path, .. }) = parse(path) else { panic!("{path:?} is no target") };
         let decoded = path.decode(dot_files, out);
         let mut slowly = Vec::new();
         assert_eq!(path.decode_components(dot_files, &mut slowly), decoded);

@@ -79,8 +79,8 @@ pub(super) fn execute(
         return true;
     }
     match answer {
-        Answer::Fixed(bytes) => out.bytes(bytes),
-        Answer::Number(n) => out.write_with(|line| {
+        Response::Fixed(bytes) => out.bytes(bytes),
+        Response::Number(n) => out.write_with(|line| {
             line.extend_from_slice(Digits::of(n).as_slice());
             line.extend_from_slice(b"\r\n");
         }),
@@ -91,15 +91,15 @@ pub(super) fn execute(
 /// The reported version: first that of the protocol, since libmemcached refuses version 0.
 const VERSION: &str = concat!("VERSION 1.6.0-pitot-", env!("CARGO_PKG_VERSION"), "\r\n");
 
-type Command = fn(&Cache, u32, &Arguments<'_>) -> Answer;
+type Command = fn(&Cache, u32, &Arguments<'_>) -> Response;
 
-enum Answer {
+enum Response {
     Fixed(&'static [u8]),
     Number(u64),
 }
 
 /// `delete <key> [0] [noreply]`.
-fn delete(cache: &Cache, now_s: u32, arguments: &Arguments<'_>) -> Answer {
+fn delete(cache: &Cache, now_s: u32, arguments: &Arguments<'_>) -> Response {
     let [key, second, ..] = arguments.words;
     let sound = match arguments.count {
         1 => true,
@@ -107,40 +107,40 @@ fn delete(cache: &Cache, now_s: u32, arguments: &Arguments<'_>) -> Answer {
         _ => second == b"0" && arguments.quiet(),
     };
     if !sound {
-        return Answer::Fixed(b"CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]\r\n");
+        return Response::Fixed(b"CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]\r\n");
     }
     if key.len() > KEY_BYTES_MAX {
-        return Answer::Fixed(BAD_LINE);
+        return Response::Fixed(BAD_LINE);
     }
     let hash = cache.store.hash(key);
     let mut shard = cache.store.shard(hash, now_s);
     let Some(slot) = shard.find(hash, key, now_s) else {
         shard.counts.delete_misses += 1;
-        return Answer::Fixed(NOT_FOUND);
+        return Response::Fixed(NOT_FOUND);
     };
     shard.counts.delete_hits += 1;
     shard.remove(slot);
-    Answer::Fixed(b"DELETED\r\n")
+    Response::Fixed(b"DELETED\r\n")
 }
 
 /// `incr|decr <key> <delta> [noreply]`.
-fn arithmetic(cache: &Cache, now_s: u32, arguments: &Arguments<'_>, increment: bool) -> Answer {
+fn arithmetic(cache: &Cache, now_s: u32, arguments: &Arguments<'_>, increment: bool) -> Response {
     let [key, delta, ..] = arguments.words;
     if key.len() > KEY_BYTES_MAX {
-        return Answer::Fixed(BAD_LINE);
+        return Response::Fixed(BAD_LINE);
     }
     let Some(delta) = decimal::wide(delta) else {
-        return Answer::Fixed(b"CLIENT_ERROR invalid numeric delta argument\r\n");
+        return Response::Fixed(b"CLIENT_ERROR invalid numeric delta argument\r\n");
     };
     let hash = cache.store.hash(key);
     let mut shard = cache.store.shard(hash, now_s);
     let Some(slot) = shard.find(hash, key, now_s) else {
         *if increment { &mut shard.counts.incr_misses } else { &mut shard.counts.decr_misses } += 1;
-        return Answer::Fixed(NOT_FOUND);
+        return Response::Fixed(NOT_FOUND);
     };
     match add_delta(&mut shard, slot, increment, delta, now_s) {
-        Some(number) => Answer::Number(number),
-        None => Answer::Fixed(NON_NUMERIC),
+        Some(number) => Response::Number(number),
+        None => Response::Fixed(NON_NUMERIC),
     }
 }
 
@@ -168,39 +168,39 @@ pub(super) fn add_delta(
 }
 
 /// `touch <key> <exptime> [noreply]`.
-fn touch(cache: &Cache, now_s: u32, arguments: &Arguments<'_>) -> Answer {
+fn touch(cache: &Cache, now_s: u32, arguments: &Arguments<'_>) -> Response {
     let [key, exptime, ..] = arguments.words;
     if key.len() > KEY_BYTES_MAX {
-        return Answer::Fixed(BAD_LINE);
+        return Response::Fixed(BAD_LINE);
     }
     let Some(exptime) = decimal::signed(exptime) else {
-        return Answer::Fixed(BAD_EXPTIME);
+        return Response::Fixed(BAD_EXPTIME);
     };
     let hash = cache.store.hash(key);
     let mut shard = cache.store.shard(hash, now_s);
     let Some(slot) = shard.find(hash, key, now_s) else {
         shard.counts.touch_misses += 1;
-        return Answer::Fixed(NOT_FOUND);
+        return Response::Fixed(NOT_FOUND);
     };
     shard.counts.touch_hits += 1;
     shard.hit(slot, now_s).expires_s = expires_s(exptime, now_s);
-    Answer::Fixed(b"TOUCHED\r\n")
+    Response::Fixed(b"TOUCHED\r\n")
 }
 
 /// `flush_all [delay] [noreply]`.
-fn flush_all(cache: &Cache, now_s: u32, arguments: &Arguments<'_>) -> Answer {
+fn flush_all(cache: &Cache, now_s: u32, arguments: &Arguments<'_>) -> Response {
     let words = &arguments.words[..arguments.count - usize::from(arguments.quiet())];
     let at_s = match words.first() {
         None => AT_ONCE,
         Some(delay) => match decimal::signed(delay) {
             Some(..=0) => AT_ONCE,
             Some(delay) => expires_s(delay, now_s),
-            None => return Answer::Fixed(BAD_EXPTIME),
+            None => return Response::Fixed(BAD_EXPTIME),
         },
     };
     cache.flushes.fetch_add(1, Relaxed);
     cache.store.for_each(now_s, |shard| shard.flush_at(at_s, now_s));
-    Answer::Fixed(OK)
+    Response::Fixed(OK)
 }
 
 /// `lru_crawler <subcommand>`: items are not moved between lists here, so that there is nothing to crawl. The answers are
@@ -212,7 +212,7 @@ fn lru_crawler(words: Words<'_>, out: &mut Outbox) {
 }
 
 /// `verbosity <level> [noreply]`, which has no effect: there is no log.
-fn verbosity(_: &Cache, _: u32, arguments: &Arguments<'_>) -> Answer {
+fn verbosity(_: &Cache, _: u32, arguments: &Arguments<'_>) -> Response {
     let level = arguments.words[0];
-    if decimal::wide(level).is_some() { Answer::Fixed(OK) } else { Answer::Fixed(BAD_LINE) }
+    if decimal::wide(level).is_some() { Response::Fixed(OK) } else { Response::Fixed(BAD_LINE) }
 }

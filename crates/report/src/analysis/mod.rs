@@ -17,7 +17,7 @@ pub use cell::{Cell, Standing};
 pub(crate) use factor::{factor_title, levels_words};
 pub(crate) use groups::{Groups, groups};
 pub use load_axis::LoadAxis;
-pub use parts::{Part, parts};
+pub use parts::{SubRun, parts};
 pub(crate) use replies::are_unlike;
 pub use run::Analysis;
 pub(crate) use run::headline;

@@ -14,7 +14,7 @@ const LOAD: &str = "load.";
 
 /// A part of a run.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct SubRun {
     /// What is asked, in words: `/1k, 1 request per connection`.
     pub title: String,
     /// The run with no other cells than those of the part.
@@ -22,7 +22,7 @@ pub struct Part {
 }
 
 /// The parts of a run, in the order of its cells; none if it asks one question.
-pub fn parts(run: &Run) -> Vec<Part> {
+pub fn parts(run: &Run) -> Vec<SubRun> {
     let factors = dividing(run);
     let of_each = part_of_each(run);
     let count = of_each.iter().max().map_or(0, |last| last + 1);
@@ -46,7 +46,7 @@ pub(super) fn part_of_each(run: &Run) -> Vec<usize> {
 }
 
 /// The part of the cells whose index `is_of` it.
-fn part(whole: &Run, factors: &[&str], load: &LoadAxis, is_of: impl Fn(usize) -> bool) -> Part {
+fn part(whole: &Run, factors: &[&str], load: &LoadAxis, is_of: impl Fn(usize) -> bool) -> SubRun {
     let mut run = whole.clone();
     run.cells =
         (0..whole.cells.len()).filter(|index| is_of(*index)).map(|i| whole.cells[i].clone()).collect();
@@ -67,7 +67,7 @@ fn part(whole: &Run, factors: &[&str], load: &LoadAxis, is_of: impl Fn(usize) ->
     {
         words.push(level_words(axis, only));
     }
-    Part { title: words.join(", "), run }
+    SubRun { title: words.join(", "), run }
 }
 
 /// The factors that divide a run: those of its load that vary, but the one on the x axis and those that the baseline names; and of a

@@ -1,7 +1,9 @@
 //! What faults did to servers: which die with one of their processes, what was in flight and lost, and which are back first.
 
+use pitot_stats::median;
+
 use crate::analysis::Analysis;
-use crate::faults::{Row, median, rows};
+use crate::faults::{Row, rows};
 use crate::number::{count, span};
 
 /// The fault that takes one process away.
@@ -45,7 +47,7 @@ fn errors(kills: &[&Row<'_>]) -> Option<String> {
             let in_flight = effect.errors.iter().filter(|(phase, _, _)| phase != CONNECT);
             in_flight.map(|(_, _, count)| *count as f64).sum()
         });
-        Some((row.of.clone(), median(lost.collect())? as u64))
+        Some((row.of.clone(), median(&lost.collect::<Vec<_>>())? as u64))
     };
     let mut all: Vec<(String, u64)> = kills.iter().filter_map(|row| of(row)).collect();
     if all.len() < 2 {
@@ -121,7 +123,8 @@ fn outages(made: &[&Row<'_>]) -> Option<String> {
 /// How long clients waited for a right reply, in the median: 0 if service went on, infinite if it was not back.
 fn first_reply_s(row: &Row<'_>) -> Option<f64> {
     let services = row.effects.iter().filter_map(|effect| effect.service.as_ref());
-    median(services.map(|service| service.first_reply_s.unwrap_or(f64::INFINITY)).collect())
+    let waits = services.map(|service| service.first_reply_s.unwrap_or(f64::INFINITY));
+    median(&waits.collect::<Vec<_>>())
 }
 
 /// `**a**, **b** and **c**`

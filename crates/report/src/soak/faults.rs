@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use pitot_meter::units::grouped;
 use pitot_record::Soak;
 use pitot_record::soak::{Fault, SECOND_S};
+use pitot_stats::median;
 use serde_json::{Value, json};
 
 use super::analysis::{Analysis, SubjectFigures};
 use super::series::shown;
-use crate::faults::{Row, TOLERANCE, median};
+use crate::faults::{Row, TOLERANCE};
 use crate::json::errors_of;
 
 /// What was so long before a fault, and so long after it, is compared, seconds.
@@ -60,7 +61,7 @@ fn row<'a>(
         what: &shown.what,
         command: &shown.command,
         at_s: made.first().filter(|_| made.len() == 1).map(|fault| fault.at_s),
-        lasted_s: median(lasted.collect()),
+        lasted_s: median(&lasted.collect::<Vec<_>>()),
         made: (made.len(), all().count()),
         times: "times",
         died: made.iter().filter(|fault| fault.server_died).count(),

@@ -27,7 +27,7 @@ pub struct Peer {
     inbox: Box<[u8]>,
     start: usize,
     end: usize,
-    parts: VecDeque<Part>,
+    parts: VecDeque<OutgoingPart>,
     /// Sent bytes of the first part.
     sent: usize,
     unsent: usize,
@@ -36,16 +36,16 @@ pub struct Peer {
 }
 
 #[derive(Debug)]
-enum Part {
+enum OutgoingPart {
     Bytes(Vec<u8>),
     Block(Buffer, Range<usize>),
 }
 
-impl Part {
+impl OutgoingPart {
     fn bytes(&self) -> &[u8] {
         match self {
-            Part::Bytes(bytes) => bytes,
-            Part::Block(buffer, range) => &buffer[range.clone()],
+            OutgoingPart::Bytes(bytes) => bytes,
+            OutgoingPart::Block(buffer, range) => &buffer[range.clone()],
         }
     }
 }
@@ -81,10 +81,10 @@ impl Peer {
 
     /// Queues a frame.
     pub fn write(&mut self, stream: u64, frame: &Frame<'_>) {
-        if !matches!(self.parts.back(), Some(Part::Bytes(bytes)) if bytes.len() < GATHER_BYTES) {
-            self.parts.push_back(Part::Bytes(Vec::new()));
+        if !matches!(self.parts.back(), Some(OutgoingPart::Bytes(bytes)) if bytes.len() < GATHER_BYTES) {
+            self.parts.push_back(OutgoingPart::Bytes(Vec::new()));
         }
-        if let Some(Part::Bytes(bytes)) = self.parts.back_mut() {
+        if let Some(OutgoingPart::Bytes(bytes)) = self.parts.back_mut() {
             let before = bytes.len();
             frame::write(bytes, stream, frame);
             self.unsent += bytes.len() - before;
@@ -94,8 +94,8 @@ impl Peer {
     /// Queues a DATA frame with a part of a block, without a copy.
     pub fn write_block(&mut self, stream: u64, buffer: Buffer, range: Range<usize>) {
         self.unsent += HEADER_BYTES + range.len();
-        self.parts.push_back(Part::Bytes(frame::data_header(stream, range.len()).to_vec()));
-        self.parts.push_back(Part::Block(buffer, range));
+        self.parts.push_back(OutgoingPart::Bytes(frame::data_header(stream, range.len()).to_vec()));
+        self.parts.push_back(OutgoingPart::Block(buffer, range));
     }
 
     /// Sends as much as the socket takes.

@@ -1,6 +1,6 @@
 //! The slope of Theil and Sen.
 
-use crate::location::median_reordering;
+use pitot_meter::median;
 
 /// The median of the slopes of all pairs of points (time, value) with different times, in values per unit of
 /// time; 0 if there is no such pair.
@@ -36,7 +36,7 @@ impl TheilSen {
         self.slopes.clear();
         self.slopes
             .extend(self.pairs.iter().map(|&(i, j, per)| (values[j as usize] - values[i as usize]) * per));
-        median_reordering(&mut self.slopes).unwrap_or_default()
+        median(&mut self.slopes).unwrap_or_default()
     }
 }
 

@@ -40,7 +40,7 @@ pub use payload::Payload;
 pub(crate) use probe::explain;
 pub use probe::{Features, probe};
 pub use socket::RingFd;
-use socket::{Target, number, target};
+use socket::{RingSocket, number, target};
 use user_data::{Kind, taken_apart, user_data};
 
 /// Sizes of a ring.
@@ -139,8 +139,8 @@ impl Ring {
     /// Receives from now on, into the ring's buffers.
     pub fn receive(&mut self, token: Token, fd: &RingFd) {
         let entry = match target(fd) {
-            Target::Fd(fd) => opcode::RecvMulti::new(fd, BUFFER_GROUP).build(),
-            Target::Fixed(fd) => opcode::RecvMulti::new(fd, BUFFER_GROUP).build(),
+            RingSocket::Fd(fd) => opcode::RecvMulti::new(fd, BUFFER_GROUP).build(),
+            RingSocket::Fixed(fd) => opcode::RecvMulti::new(fd, BUFFER_GROUP).build(),
         };
         self.receives += 1;
         self.push(entry, user_data(Kind::Receive, token.bits()));
@@ -161,8 +161,8 @@ impl Ring {
     /// Ends everything that is in flight on a socket; each operation's last completion says ECANCELED.
     pub fn cancel_all(&mut self, fd: &RingFd) {
         let builder = match target(fd) {
-            Target::Fd(fd) => types::CancelBuilder::fd(fd),
-            Target::Fixed(fd) => types::CancelBuilder::fd(fd),
+            RingSocket::Fd(fd) => types::CancelBuilder::fd(fd),
+            RingSocket::Fixed(fd) => types::CancelBuilder::fd(fd),
         };
         self.push_forget(opcode::AsyncCancel2::new(builder.all()).build());
     }
@@ -193,10 +193,16 @@ impl Ring {
         assert!(!payload.is_empty(), "nothing to send");
         let flags = libc::MSG_NOSIGNAL | if more { libc::MSG_MORE } else { 0 };
         let entry = match (payload.single(), target(fd)) {
-            (Some((start, len)), Target::Fd(fd)) => opcode::Send::new(fd, start, len).flags(flags).build(),
-            (Some((start, len)), Target::Fixed(fd)) => opcode::Send::new(fd, start, len).flags(flags).build(),
-            (None, Target::Fd(fd)) => opcode::SendMsg::new(fd, payload.header()).flags(flags as u32).build(),
-            (None, Target::Fixed(fd)) => {
+            (Some((start, len)), RingSocket::Fd(fd)) => {
+                opcode::Send::new(fd, start, len).flags(flags).build()
+            }
+            (Some((start, len)), RingSocket::Fixed(fd)) => {
+                opcode::Send::new(fd, start, len).flags(flags).build()
+            }
+            (None, RingSocket::Fd(fd)) => {
+                opcode::SendMsg::new(fd, payload.header()).flags(flags as u32).build()
+            }
+            (None, RingSocket::Fixed(fd)) => {
                 opcode::SendMsg::new(fd, payload.header()).flags(flags as u32).build()
             }
         };
@@ -212,8 +218,8 @@ impl Ring {
         // MSG_WAITALL: the kernel goes on by itself after a short send.
         let flags = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
         let entry = match target(fd) {
-            Target::Fd(fd) => opcode::Send::new(fd, start, len).flags(flags).build(),
-            Target::Fixed(fd) => opcode::Send::new(fd, start, len).flags(flags).build(),
+            RingSocket::Fd(fd) => opcode::Send::new(fd, start, len).flags(flags).build(),
+            RingSocket::Fixed(fd) => opcode::Send::new(fd, start, len).flags(flags).build(),
         };
         self.push(entry.flags(squeue::Flags::SKIP_SUCCESS), user_data(Kind::SendStatic, token.bits()));
     }
@@ -240,8 +246,8 @@ impl Ring {
         };
         let (pointer, length) = (std::ptr::from_ref(&address.storage).cast(), address.length);
         let entry = match target(fd) {
-            Target::Fd(fd) => opcode::Connect::new(fd, pointer, length).build(),
-            Target::Fixed(fd) => opcode::Connect::new(fd, pointer, length).build(),
+            RingSocket::Fd(fd) => opcode::Connect::new(fd, pointer, length).build(),
+            RingSocket::Fixed(fd) => opcode::Connect::new(fd, pointer, length).build(),
         };
         let slot = self.in_flight.insert(Owned::Connect { token, address });
         self.push(entry, user_data(Kind::Connect, slot.into()));
@@ -256,8 +262,8 @@ impl Ring {
     /// Shuts the sending side of a connection down; once for each connection.
     pub fn finish_sending(&mut self, fd: &RingFd) {
         let entry = match target(fd) {
-            Target::Fd(fd) => opcode::Shutdown::new(fd, libc::SHUT_WR).build(),
-            Target::Fixed(fd) => opcode::Shutdown::new(fd, libc::SHUT_WR).build(),
+            RingSocket::Fd(fd) => opcode::Shutdown::new(fd, libc::SHUT_WR).build(),
+            RingSocket::Fixed(fd) => opcode::Shutdown::new(fd, libc::SHUT_WR).build(),
         };
         self.shutting_down.insert(number(fd), None);
         self.push(entry, user_data(Kind::Shutdown, number(fd)));
@@ -271,8 +277,8 @@ impl Ring {
             libc::sockaddr { sa_family: libc::AF_UNSPEC as u16, sa_data: [0; 14] };
         let (address, length) = (&raw const NOWHERE, size_of::<libc::sockaddr>() as libc::socklen_t);
         let entry = match target(fd) {
-            Target::Fd(fd) => opcode::Connect::new(fd, address, length).build(),
-            Target::Fixed(fd) => opcode::Connect::new(fd, address, length).build(),
+            RingSocket::Fd(fd) => opcode::Connect::new(fd, address, length).build(),
+            RingSocket::Fixed(fd) => opcode::Connect::new(fd, address, length).build(),
         };
         self.push_forget(entry);
     }

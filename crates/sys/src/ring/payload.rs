@@ -7,7 +7,7 @@ const PARTS_MAX: usize = 16;
 /// Bytes on their way out: up to 16 parts that the ring owns while they are in flight.
 #[derive(Default)]
 pub struct Payload {
-    parts: Vec<Part>,
+    parts: Vec<PayloadPart>,
     slices: Vec<libc::iovec>,
     header: Option<Box<libc::msghdr>>,
 }
@@ -18,18 +18,18 @@ unsafe impl Send for Payload {}
 
 /// One part of a payload.
 #[derive(Debug)]
-enum Part {
+enum PayloadPart {
     Bytes(Vec<u8>, usize),
     Static(&'static [u8]),
     Shared(Arc<[u8]>, Range<usize>),
 }
 
-impl Part {
+impl PayloadPart {
     fn as_slice(&self) -> &[u8] {
         match self {
-            Part::Bytes(bytes, from) => &bytes[*from..],
-            Part::Static(bytes) => bytes,
-            Part::Shared(bytes, range) => &bytes[range.clone()],
+            PayloadPart::Bytes(bytes, from) => &bytes[*from..],
+            PayloadPart::Static(bytes) => bytes,
+            PayloadPart::Shared(bytes, range) => &bytes[range.clone()],
         }
     }
 }
@@ -52,20 +52,20 @@ impl Payload {
 
     /// Adds the bytes from `from` on.
     pub fn push_bytes(&mut self, bytes: Vec<u8>, from: usize) {
-        self.push(Part::Bytes(bytes, from));
+        self.push(PayloadPart::Bytes(bytes, from));
     }
 
     /// Adds bytes of the program.
     pub fn push_static(&mut self, bytes: &'static [u8]) {
-        self.push(Part::Static(bytes));
+        self.push(PayloadPart::Static(bytes));
     }
 
     /// Adds a range of shared bytes.
     pub fn push_shared(&mut self, bytes: Arc<[u8]>, range: Range<usize>) {
-        self.push(Part::Shared(bytes, range));
+        self.push(PayloadPart::Shared(bytes, range));
     }
 
-    fn push(&mut self, part: Part) {
+    fn push(&mut self, part: PayloadPart) {
         assert!(!self.is_full(), "a payload has at most {PARTS_MAX} parts");
         if !part.as_slice().is_empty() {
             self.parts.push(part);
@@ -77,7 +77,7 @@ impl Payload {
         self.slices.clear();
         let first = self.parts.drain(..).next();
         match first {
-            Some(Part::Bytes(bytes, _)) => Some(bytes),
+            Some(PayloadPart::Bytes(bytes, _)) => Some(bytes),
             _ => None,
         }
     }
@@ -89,9 +89,9 @@ impl Payload {
             let len = part.as_slice().len();
             if sent < len {
                 match part {
-                    Part::Bytes(_, from) => *from += sent,
-                    Part::Static(bytes) => *bytes = &bytes[sent..],
-                    Part::Shared(_, range) => range.start += sent,
+                    PayloadPart::Bytes(_, from) => *from += sent,
+                    PayloadPart::Static(bytes) => *bytes = &bytes[sent..],
+                    PayloadPart::Shared(_, range) => range.start += sent,
                 }
                 break;
             }
@@ -99,7 +99,7 @@ impl Payload {
             gone += 1;
         }
         for part in self.parts.drain(..gone) {
-            if let Part::Bytes(bytes, _) = part {
+            if let PayloadPart::Bytes(bytes, _) = part {
                 done(bytes);
             }
         }

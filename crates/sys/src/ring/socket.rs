@@ -15,16 +15,16 @@ pub enum RingFd {
 }
 
 /// How an operation of the ring names a socket.
-pub(super) enum Target {
+pub(super) enum RingSocket {
     Fd(types::Fd),
     Fixed(types::Fixed),
 }
 
 /// How operations name this socket.
-pub(super) fn target(fd: &RingFd) -> Target {
+pub(super) fn target(fd: &RingFd) -> RingSocket {
     match fd {
-        RingFd::Plain(fd) => Target::Fd(types::Fd(fd.as_raw_fd())),
-        RingFd::Direct(slot) => Target::Fixed(types::Fixed(*slot)),
+        RingFd::Plain(fd) => RingSocket::Fd(types::Fd(fd.as_raw_fd())),
+        RingFd::Direct(slot) => RingSocket::Fixed(types::Fixed(*slot)),
     }
 }
 

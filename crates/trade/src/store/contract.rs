@@ -25,27 +25,31 @@ pub struct Cost {
 }
 
 /// What [`Store`] returns.
-pub type Answer<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A database.
 pub trait Store: Send + Sync {
     /// Makes the tables if they are not there, empties them on demand, and fills them if they are empty.
-    fn prepare<'a>(&'a self, population: &'a Population, reset: bool) -> Answer<'a, Result<(), StoreError>>;
+    fn prepare<'a>(
+        &'a self,
+        population: &'a Population,
+        reset: bool,
+    ) -> StoreFuture<'a, Result<(), StoreError>>;
 
     /// Carries out an action in one transaction, which is tried again after conflicts.
-    fn run(&self, action: Arc<Action>) -> Answer<'_, (Result<Outcome, StoreError>, Cost)>;
+    fn run(&self, action: Arc<Action>) -> StoreFuture<'_, (Result<Outcome, StoreError>, Cost)>;
 
     /// Recomputes everything from the tables, in one transaction that sees one state of them.
-    fn audit(&self) -> Answer<'_, Result<Audit, StoreError>>;
+    fn audit(&self) -> StoreFuture<'_, Result<Audit, StoreError>>;
 
     /// What the database counts by itself, for the statistics: names and numbers.
-    fn counts(&self) -> Answer<'_, Vec<(String, i64)>>;
+    fn counts(&self) -> StoreFuture<'_, Vec<(String, i64)>>;
 
     /// What the connections to the database wait for at this moment: kinds, and how many.
-    fn waits(&self) -> Answer<'_, Vec<(String, i64)>>;
+    fn waits(&self) -> StoreFuture<'_, Vec<(String, i64)>>;
 
     /// The name of the product and its version.
-    fn version(&self) -> Answer<'_, String>;
+    fn version(&self) -> StoreFuture<'_, String>;
 }
 
 /// Milliseconds since 1970.

@@ -5,6 +5,6 @@ mod postgres;
 mod sqlite;
 
 pub(crate) use contract::now_ms;
-pub use contract::{Answer, Cost, Store};
+pub use contract::{Cost, Store, StoreFuture};
 pub use postgres::Postgres;
 pub use sqlite::Sqlite;

@@ -9,7 +9,7 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Config, IsolationLevel, NoTls};
 
-use super::contract::{Answer, Cost, RETRIES_MAX, Store, now_ms};
+use super::contract::{Cost, RETRIES_MAX, Store, StoreFuture, now_ms};
 use crate::action::{Action, Outcome};
 use crate::audit::{self, Audit};
 use crate::perform;
@@ -189,14 +189,18 @@ impl Postgres {
 }
 
 impl Store for Postgres {
-    fn prepare<'a>(&'a self, population: &'a Population, reset: bool) -> Answer<'a, Result<(), StoreError>> {
+    fn prepare<'a>(
+        &'a self,
+        population: &'a Population,
+        reset: bool,
+    ) -> StoreFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
             self.fill(population, reset).await?;
             self.connection().await?.batch_execute("ANALYZE").await.map_err(|e| error(&e))
         })
     }
 
-    fn run(&self, action: Arc<Action>) -> Answer<'_, (Result<Outcome, StoreError>, Cost)> {
+    fn run(&self, action: Arc<Action>) -> StoreFuture<'_, (Result<Outcome, StoreError>, Cost)> {
         Box::pin(async move {
             let mut cost = Cost::default();
             loop {
@@ -214,7 +218,7 @@ impl Store for Postgres {
         })
     }
 
-    fn audit(&self) -> Answer<'_, Result<Audit, StoreError>> {
+    fn audit(&self) -> StoreFuture<'_, Result<Audit, StoreError>> {
         Box::pin(async {
             let mut connection = self.connection().await?;
             let transaction = connection
@@ -228,7 +232,7 @@ impl Store for Postgres {
         })
     }
 
-    fn counts(&self) -> Answer<'_, Vec<(String, i64)>> {
+    fn counts(&self) -> StoreFuture<'_, Vec<(String, i64)>> {
         const SQL: &str = "SELECT v.name, v.count FROM pg_stat_database d, LATERAL (VALUES \
              ('commits', d.xact_commit), ('rollbacks', d.xact_rollback), ('deadlocks', d.deadlocks), \
              ('blocks_read', d.blks_read), ('blocks_hit', d.blks_hit), ('rows_returned', d.tup_returned), \
@@ -238,14 +242,14 @@ impl Store for Postgres {
         Box::pin(async { self.numbers(SQL).await.unwrap_or_default() })
     }
 
-    fn waits(&self) -> Answer<'_, Vec<(String, i64)>> {
+    fn waits(&self) -> StoreFuture<'_, Vec<(String, i64)>> {
         const SQL: &str = "SELECT COALESCE(wait_event_type || ' ' || wait_event, 'CPU'), COUNT(*) \
              FROM pg_stat_activity WHERE state <> 'idle' AND application_name = 'pitot-trade' \
              AND pid <> pg_backend_pid() GROUP BY 1";
         Box::pin(async { self.numbers(SQL).await.unwrap_or_default() })
     }
 
-    fn version(&self) -> Answer<'_, String> {
+    fn version(&self) -> StoreFuture<'_, String> {
         Box::pin(async {
             let sql = "SELECT 'PostgreSQL ' || current_setting('server_version'), 0::bigint";
             let rows = self.numbers(sql).await.unwrap_or_default();

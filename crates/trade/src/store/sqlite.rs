@@ -14,7 +14,7 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, ToSql};
 use tokio::sync::Semaphore;
 
-use super::contract::{Answer, Cost, RETRIES_MAX, Store, now_ms};
+use super::contract::{Cost, RETRIES_MAX, Store, StoreFuture, now_ms};
 use crate::action::{Action, Outcome};
 use crate::audit::{self, Audit};
 use crate::perform;
@@ -183,7 +183,11 @@ impl Sqlite {
 }
 
 impl Store for Sqlite {
-    fn prepare<'a>(&'a self, population: &'a Population, reset: bool) -> Answer<'a, Result<(), StoreError>> {
+    fn prepare<'a>(
+        &'a self,
+        population: &'a Population,
+        reset: bool,
+    ) -> StoreFuture<'a, Result<(), StoreError>> {
         let population = *population;
         Box::pin(async move {
             let work = move |connection: &mut Connection| {
@@ -203,7 +207,7 @@ impl Store for Sqlite {
         })
     }
 
-    fn run(&self, action: Arc<Action>) -> Answer<'_, (Result<Outcome, StoreError>, Cost)> {
+    fn run(&self, action: Arc<Action>) -> StoreFuture<'_, (Result<Outcome, StoreError>, Cost)> {
         Box::pin(async move {
             let (pool, begin) = if action.what.reads_only() {
                 (&self.readers, "BEGIN DEFERRED")
@@ -234,7 +238,7 @@ impl Store for Sqlite {
         })
     }
 
-    fn audit(&self) -> Answer<'_, Result<Audit, StoreError>> {
+    fn audit(&self) -> StoreFuture<'_, Result<Audit, StoreError>> {
         Box::pin(async {
             let work = |connection: &mut Connection| {
                 transact(connection, "BEGIN DEFERRED", |tx| at_once(audit::audit(tx))).0
@@ -243,7 +247,7 @@ impl Store for Sqlite {
         })
     }
 
-    fn counts(&self) -> Answer<'_, Vec<(String, i64)>> {
+    fn counts(&self) -> StoreFuture<'_, Vec<(String, i64)>> {
         let length = |path: &Path| std::fs::metadata(path).map_or(0, |meta| meta.len() as i64);
         let mut log = self.path.clone().into_os_string();
         log.push("-wal");
@@ -252,7 +256,7 @@ impl Store for Sqlite {
         Box::pin(std::future::ready(counts))
     }
 
-    fn waits(&self) -> Answer<'_, Vec<(String, i64)>> {
+    fn waits(&self) -> StoreFuture<'_, Vec<(String, i64)>> {
         let busy = |pool: &Pool, n: usize| (n - pool.permits.available_permits().min(n)) as i64;
         let waits = match busy(&self.writer, 1) {
             0 => Vec::new(),
@@ -261,7 +265,7 @@ impl Store for Sqlite {
         Box::pin(std::future::ready(waits))
     }
 
-    fn version(&self) -> Answer<'_, String> {
+    fn version(&self) -> StoreFuture<'_, String> {
         Box::pin(std::future::ready(format!("SQLite {}", rusqlite::version())))
     }
 }

@@ -83,7 +83,7 @@ pub(super) struct Task<'a> {
 }
 
 /// What the places of a run share.
-pub(super) struct Ground {
+pub(super) struct GuestPool {
     pitot: String,
     /// QEMU; none if no place is a guest.
     qemu: Option<PathBuf>,
@@ -95,19 +95,19 @@ pub(super) struct Ground {
     cpus: Vec<usize>,
 }
 
-impl Ground {
+impl GuestPool {
     /// Makes the files that the places need. Returned besides is why guests count instructions, if they do.
     pub(super) fn of(
         places: &[&Place],
         image: &Image,
         pitot: &str,
         dir: &Path,
-    ) -> Result<(Ground, String), Failure> {
+    ) -> Result<(GuestPool, String), Failure> {
         let first = places.iter().find_map(|place| match place {
             Place::Guest(kernel) => Some(kernel),
             Place::Sandbox(_) | Place::Host => None,
         });
-        let mut ground = Ground {
+        let mut ground = GuestPool {
             pitot: pitot.to_owned(),
             qemu: None,
             initramfs: dir.join("initramfs"),

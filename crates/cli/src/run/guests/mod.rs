@@ -28,7 +28,7 @@ use super::announce::{announce, extent};
 use super::asked::{Asked, Ready};
 use super::options::Run;
 use super::watched::Watched;
-use ground::{Ground, Place, Task, room};
+use ground::{GuestPool, Place, Task, room};
 use possible::{as_carried, leave_out_what_is_not};
 
 /// What a guest may take besides its measurement: its start, and that of its programs.
@@ -181,7 +181,7 @@ struct Waiting {
 
 /// What all places of a run share.
 struct Common {
-    ground: Ground,
+    ground: GuestPool,
     kernels: Vec<(KernelUse, Place)>,
     dir: PathBuf,
     waiting: Mutex<VecDeque<Waiting>>,
@@ -221,7 +221,7 @@ impl Guests {
             ));
         }
         let places: Vec<&Place> = kernels.iter().map(|(_, place)| place).collect();
-        let (ground, why) = Ground::of(&places, &image, pitot, dir)?;
+        let (ground, why) = GuestPool::of(&places, &image, pitot, dir)?;
         let sentence = match (ground.clock(), places.iter().any(|place| place.is_guest())) {
             (Clock::Instructions, _) => format!("EMULATED PROCESSOR: {why}, {EMULATED}"),
             (_, true) => VIRTUALISED.to_owned(),

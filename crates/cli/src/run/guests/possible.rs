@@ -7,7 +7,7 @@ use pitot_lab::{Part, PartCell, Prepared};
 use pitot_plan::{KernelUse, Measure, Plan};
 use pitot_results::Failure;
 
-use super::ground::{Ground, Place, Task};
+use super::ground::{GuestPool, Place, Task};
 
 /// How long a kernel may take to say it: its start, above all.
 const TIMEOUT: Duration = Duration::from_secs(180);
@@ -17,7 +17,7 @@ const INTERVAL: Duration = Duration::from_millis(20);
 /// Leaves out the cells that cannot be run on their kernels, as each kernel itself says: one that lacks io_uring, for one.
 pub(super) fn leave_out_what_is_not(
     prepared: &mut Prepared,
-    ground: &Ground,
+    ground: &GuestPool,
     kernels: &[(KernelUse, Place)],
     stop: &dyn Fn() -> bool,
 ) -> Result<(), Failure> {

@@ -8,7 +8,7 @@ use std::path::Path;
 use pitot_sys::user::User;
 use rustix::fs::OFlags;
 
-use pitot_plan::{FileContent, Part, PlanFile, line_template};
+use pitot_plan::{FileContent, LinePiece, PlanFile, line_template};
 
 /// Writes `files` below `dir`.
 pub(super) fn write(dir: &Path, files: &[PlanFile]) -> io::Result<()> {
@@ -59,9 +59,9 @@ fn write_lines(path: &Path, count: u64, line: &str) -> io::Result<()> {
     for i in 0..count {
         for part in &parts {
             match part {
-                Part::Text(text) => file.write_all(text.as_bytes())?,
-                Part::Number(None) => write!(file, "{i}")?,
-                Part::Number(Some(n)) => write!(file, "{}", i % n)?,
+                LinePiece::Text(text) => file.write_all(text.as_bytes())?,
+                LinePiece::Number(None) => write!(file, "{i}")?,
+                LinePiece::Number(Some(n)) => write!(file, "{}", i % n)?,
             }
         }
         file.write_all(b"\n")?;

@@ -16,14 +16,14 @@ pub(in crate::client) trait Parts {
 
 /// How far the replies of one connection have come.
 pub(in crate::client) struct Reader {
-    part: Part,
+    part: ReplyPart,
     persists: bool,
     /// Bytes of the present body, or of the last one.
     content: u64,
 }
 
 /// Which part of a reply comes next.
-enum Part {
+enum ReplyPart {
     Head,
     Sized { left: u64 },
     Chunked(Chunked),
@@ -33,7 +33,7 @@ enum Part {
 impl Reader {
     /// Before the first reply of a connection.
     pub(in crate::client) fn new() -> Reader {
-        Reader { part: Part::Head, persists: true, content: 0 }
+        Reader { part: ReplyPart::Head, persists: true, content: 0 }
     }
 
     /// Takes input up to the end of a reply, or all that can be taken: how many bytes, and whether the reply has ended.
@@ -47,7 +47,7 @@ impl Reader {
         loop {
             let rest = &input[consumed..];
             let (taken, ended) = match &mut self.part {
-                Part::Head => match head::parse(rest)? {
+                ReplyPart::Head => match head::parse(rest)? {
                     None => (0, false),
                     Some(head) => {
                         consumed += head.len;
@@ -62,14 +62,14 @@ impl Reader {
                         continue;
                     }
                 },
-                Part::Sized { left } => {
+                ReplyPart::Sized { left } => {
                     let taken = (*left).min(rest.len() as u64) as usize;
                     *left -= taken as u64;
                     self.content += taken as u64;
                     parts.body(&rest[..taken]);
                     (taken, *left == 0)
                 }
-                Part::Chunked(chunked) => {
+                ReplyPart::Chunked(chunked) => {
                     let step = chunked.step(rest)?;
                     self.content += step.data.len() as u64;
                     parts.body(&rest[step.data]);
@@ -79,14 +79,14 @@ impl Reader {
                     }
                     (step.consumed, step.ended)
                 }
-                Part::UntilClose => {
+                ReplyPart::UntilClose => {
                     self.content += rest.len() as u64;
                     parts.body(rest);
                     (rest.len(), false)
                 }
             };
             if ended {
-                self.part = Part::Head;
+                self.part = ReplyPart::Head;
             }
             return Ok((consumed + taken, ended));
         }
@@ -100,11 +100,11 @@ impl Reader {
         match head.framing {
             _ if bodiless => return true,
             Framing::Sized(0) => return true,
-            Framing::Sized(left) => self.part = Part::Sized { left },
-            Framing::Chunked => self.part = Part::Chunked(Chunked::new()),
+            Framing::Sized(left) => self.part = ReplyPart::Sized { left },
+            Framing::Chunked => self.part = ReplyPart::Chunked(Chunked::new()),
             Framing::UntilClose => {
                 self.persists = false;
-                self.part = Part::UntilClose;
+                self.part = ReplyPart::UntilClose;
             }
         }
         false
@@ -122,6 +122,6 @@ impl Reader {
 
     /// The connection has ended in order: true if a reply ends with it.
     pub(in crate::client) fn end_of_input(&mut self) -> bool {
-        matches!(std::mem::replace(&mut self.part, Part::Head), Part::UntilClose)
+        matches!(std::mem::replace(&mut self.part, ReplyPart::Head), ReplyPart::UntilClose)
     }
 }

@@ -13,7 +13,7 @@ use crate::client::outgoing::Outgoing;
 use crate::client::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload, SessionInfo};
 use crate::client::request::RequestSpec;
 use crate::client::session::{
-    Answer, Form, InTurn, LENGTH, Names, Play, Scripts, SessionConn, Template, has_numbers,
+    Form, InTurn, IncomingReply, LENGTH, Names, Play, Scripts, SessionConn, Template, has_numbers,
 };
 use crate::client::url::Url;
 
@@ -190,7 +190,7 @@ struct Watch<'a> {
     head_only: bool,
     path: &'a [u8],
     play: &'a mut Play,
-    answer: &'a mut Answer,
+    answer: &'a mut IncomingReply,
     jar: &'a mut Jar,
     status: &'a mut u16,
 }

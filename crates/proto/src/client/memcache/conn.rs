@@ -16,7 +16,7 @@ const LINE_BYTES_MAX: usize = 1024;
 
 pub(super) struct MemcacheConn {
     workload: Arc<Workload>,
-    part: Part,
+    part: ReplyPart,
     /// Keys of the present reply that are answered by a value or passed over.
     answered: u64,
     hits: u64,
@@ -28,7 +28,7 @@ pub(super) struct MemcacheConn {
 
 /// Which part of a reply comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum ReplyPart {
     Line,
     /// In a data block.
     Block(Incoming),
@@ -39,7 +39,7 @@ impl MemcacheConn {
         let counts = Counts::default();
         MemcacheConn {
             workload,
-            part: Part::Line,
+            part: ReplyPart::Line,
             answered: 0,
             hits: 0,
             content: 0,
@@ -51,7 +51,7 @@ impl MemcacheConn {
 
 impl ClientConn for MemcacheConn {
     fn open(&mut self, _: &mut Outgoing) -> Opening {
-        (self.part, self.answered, self.hits, self.content) = (Part::Line, 0, 0, 0);
+        (self.part, self.answered, self.hits, self.content) = (ReplyPart::Line, 0, 0, 0);
         self.verdict = Verdict::Right;
         Opening::Ready
     }
@@ -68,7 +68,7 @@ impl ClientConn for MemcacheConn {
         loop {
             let rest = &input[consumed..];
             match self.part {
-                Part::Line => {
+                ReplyPart::Line => {
                     let view = &rest[..rest.len().min(LINE_BYTES_MAX)];
                     let Some(end) = memchr(b'\n', view) else {
                         return if view.len() < LINE_BYTES_MAX {
@@ -83,7 +83,7 @@ impl ClientConn for MemcacheConn {
                         return Ok(Received { consumed, progress: self.finish(tag) });
                     }
                 }
-                Part::Block(mut block) => {
+                ReplyPart::Block(mut block) => {
                     if rest.is_empty() {
                         return Ok(Received { consumed, progress: Progress::More });
                     }
@@ -96,7 +96,7 @@ impl ClientConn for MemcacheConn {
                     if block.is_done() {
                         self.content += block.len();
                     }
-                    self.part = if block.is_done() { Part::Line } else { Part::Block(block) };
+                    self.part = if block.is_done() { ReplyPart::Line } else { ReplyPart::Block(block) };
                 }
             }
         }
@@ -117,7 +117,7 @@ impl MemcacheConn {
             _ => {}
         }
         if let Some(rest) = line.strip_prefix(b"VALUE ").filter(|_| !is_set) {
-            self.part = Part::Block(self.value(tag, rest)?);
+            self.part = ReplyPart::Block(self.value(tag, rest)?);
             self.hits += 1;
             return Ok(false);
         }

@@ -31,6 +31,7 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     has_methods: false,
     logs_in: false,
     has_commands: false,
+    takes_body_files: false,
     has_sessions: false,
     example: "memcache://127.0.0.1:11211/?keys=100k&get=0.9",
     build,

@@ -1,5 +1,13 @@
 //! From an address in a document to the path of a request (RFC 3986 section 5), as browsers do it (WHATWG URL).
 
+use percent_encoding::AsciiSet;
+
+use crate::percent;
+
+/// What browsers encode (WHATWG URL, the path percent-encode set).
+const NOT_OF_TARGETS: &AsciiSet =
+    &percent::NOT_GRAPHIC.add(b'"').add(b'<').add(b'>').add(b'`').add(b'{').add(b'}');
+
 /// The longest path of a request; what is longer is no address.
 const TARGET_MAX: usize = 8 * 1024;
 
@@ -166,13 +174,8 @@ fn append(target: &mut Vec<u8>, start: usize, relative: &[u8]) {
 }
 
 fn encode(text: &[u8], target: &mut Vec<u8>) {
-    const HEX: &[u8; 16] = b"0123456789ABCDEF";
-    for &b in text {
-        match b {
-            // Lines may be broken anywhere.
-            b'\t' | b'\n' | b'\r' => {}
-            b'!' | b'#'..=b';' | b'=' | b'?'..=b'_' | b'a'..=b'z' | b'|' | b'~' => target.push(b),
-            _ => target.extend([b'%', HEX[usize::from(b >> 4)], HEX[usize::from(b & 15)]]),
-        }
+    // Lines may be broken anywhere.
+    for line in text.split(|b| matches!(b, b'\t' | b'\n' | b'\r')) {
+        percent::encode(line, NOT_OF_TARGETS, target);
     }
 }

@@ -35,6 +35,7 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     has_methods: false,
     logs_in: true,
     has_commands: true,
+    takes_body_files: true,
     has_sessions: true,
     example: "postgres://postgres@127.0.0.1:5432/postgres?query=SELECT+1",
     build: build::build,

@@ -50,7 +50,7 @@ pub(super) struct ErrorMessage<'a> {
 
 /// What comes next.
 #[derive(Clone, Copy, Debug, Default)]
-enum Part {
+enum ReplyPart {
     #[default]
     Header,
     /// The rest of a message that is not looked at.
@@ -64,7 +64,7 @@ enum Part {
 /// Takes messages apart.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
-    part: Part,
+    part: ReplyPart,
     /// The columns of a row, once they are described.
     columns: Option<u16>,
     /// The present column is the first one, of which so many bytes were as expected.
@@ -88,7 +88,7 @@ impl Reader {
         loop {
             let rest = &input[at..];
             match self.part {
-                Part::Header => {
+                ReplyPart::Header => {
                     let Some((header, content)) = rest.split_at_checked(HEADER_BYTES) else {
                         return Ok((at, None));
                     };
@@ -108,22 +108,22 @@ impl Reader {
                         }
                     }
                 }
-                Part::Skip(left) => {
+                ReplyPart::Skip(left) => {
                     let used = rest.len().min(left as usize);
                     at += used;
                     if used < left as usize {
-                        self.part = Part::Skip(left - used as u32);
+                        self.part = ReplyPart::Skip(left - used as u32);
                         return Ok((at, None));
                     }
-                    self.part = Part::Header;
+                    self.part = ReplyPart::Header;
                 }
-                Part::Columns(0, 0) => {
-                    self.part = Part::Header;
+                ReplyPart::Columns(0, 0) => {
+                    self.part = ReplyPart::Header;
                     let differs = std::mem::take(&mut self.differs);
                     return Ok((at, Some(Message::Row { differs })));
                 }
-                Part::Columns(0, _) => return Err(Fault::Malformed),
-                Part::Columns(columns, left) => {
+                ReplyPart::Columns(0, _) => return Err(Fault::Malformed),
+                ReplyPart::Columns(columns, left) => {
                     let left = left.checked_sub(4).ok_or(Fault::Malformed)?;
                     let Some(length) = rest.first_chunk() else { return Ok((at, None)) };
                     at += 4;
@@ -133,7 +133,7 @@ impl Reader {
                     if length == -1 {
                         self.differs |= is_first && value.is_some();
                         self.compared = None;
-                        self.part = Part::Columns(columns - 1, left);
+                        self.part = ReplyPart::Columns(columns - 1, left);
                         continue;
                     }
                     let length = u32::try_from(length).map_err(|_| Fault::Malformed)?;
@@ -141,9 +141,9 @@ impl Reader {
                     if is_first && value.is_some_and(|value| value.len() != length as usize) {
                         self.differs = true;
                     }
-                    self.part = Part::Column(length, columns - 1, left);
+                    self.part = ReplyPart::Column(length, columns - 1, left);
                 }
-                Part::Column(length, columns, left) => {
+                ReplyPart::Column(length, columns, left) => {
                     let used = rest.len().min(length as usize);
                     if let (Some(compared), Some(value)) = (&mut self.compared, value) {
                         let wanted = value.get(*compared..*compared + used);
@@ -152,11 +152,11 @@ impl Reader {
                     }
                     at += used;
                     if used < length as usize {
-                        self.part = Part::Column(length - used as u32, columns, left);
+                        self.part = ReplyPart::Column(length - used as u32, columns, left);
                         return Ok((at, None));
                     }
                     self.compared = None;
-                    self.part = Part::Columns(columns, left);
+                    self.part = ReplyPart::Columns(columns, left);
                 }
             }
         }
@@ -180,18 +180,18 @@ impl Reader {
                     return Err(Fault::Malformed);
                 }
                 self.compared = Some(0);
-                self.part = Part::Columns(columns, left);
+                self.part = ReplyPart::Columns(columns, left);
                 Ok(Begun::Part(2))
             }
             b'T' => {
                 let Some((columns, left)) = with_columns()? else { return Ok(Begun::More) };
                 self.columns = Some(columns);
-                self.part = Part::Skip(left);
+                self.part = ReplyPart::Skip(left);
                 Ok(Begun::Part(2))
             }
             // The parameters of a session and of a statement, the key of the connection, notices and notifications.
             b'S' | b't' | b'K' | b'N' | b'A' => {
-                self.part = Part::Skip(length);
+                self.part = ReplyPart::Skip(length);
                 Ok(Begun::Part(0))
             }
             b'Z' if length != 1 => Err(Fault::Malformed),
@@ -217,7 +217,7 @@ impl Reader {
             b'E' => {
                 let seen = (length as usize).min(ERROR_BYTES);
                 let Some(fields) = content.get(..seen) else { return Ok(Begun::More) };
-                self.part = Part::Skip(length);
+                self.part = ReplyPart::Skip(length);
                 self.columns = None;
                 Ok(Begun::Error(ErrorMessage::of(fields)?))
             }

@@ -15,7 +15,7 @@ pub(super) struct RedisConn {
     workload: Arc<Workload>,
     login: Login,
     greeting: Greeting,
-    part: Part,
+    part: ReplyPart,
     /// Keys of the present reply that are answered.
     answered: u64,
     hits: u64,
@@ -27,7 +27,7 @@ pub(super) struct RedisConn {
 
 /// Which part of a reply comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum ReplyPart {
     /// Before the first line of a reply.
     Start,
     /// Between the values of an array.
@@ -42,7 +42,7 @@ impl RedisConn {
             workload,
             login,
             greeting: Greeting::default(),
-            part: Part::Start,
+            part: ReplyPart::Start,
             answered: 0,
             hits: 0,
             content: 0,
@@ -54,7 +54,7 @@ impl RedisConn {
 
 impl ClientConn for RedisConn {
     fn open(&mut self, out: &mut Outgoing) -> Opening {
-        (self.part, self.answered, self.hits, self.content) = (Part::Start, 0, 0, 0);
+        (self.part, self.answered, self.hits, self.content) = (ReplyPart::Start, 0, 0, 0);
         self.verdict = Verdict::Right;
         let (greeting, opening) = self.login.open(out);
         self.greeting = greeting;
@@ -80,14 +80,14 @@ impl ClientConn for RedisConn {
         loop {
             let rest = &input[consumed..];
             let is_last = match self.part {
-                Part::Start | Part::Array => {
+                ReplyPart::Start | ReplyPart::Array => {
                     let Some((line, used)) = line(rest)? else {
                         return Ok(Received { consumed, progress: Progress::More });
                     };
                     consumed += used;
                     self.line(tag, line)?
                 }
-                Part::Block(mut block) => {
+                ReplyPart::Block(mut block) => {
                     if rest.is_empty() {
                         return Ok(Received { consumed, progress: Progress::More });
                     }
@@ -100,7 +100,7 @@ impl ClientConn for RedisConn {
                     if block.is_done() {
                         self.content += block.len();
                     }
-                    self.part = if block.is_done() { Part::Array } else { Part::Block(block) };
+                    self.part = if block.is_done() { ReplyPart::Array } else { ReplyPart::Block(block) };
                     block.is_done() && self.answered == self.workload.multiget
                 }
             };
@@ -120,7 +120,7 @@ impl RedisConn {
     fn line(&mut self, tag: Tag, line: &[u8]) -> Result<bool, Fault> {
         let (kind, rest) = line.split_first().ok_or(Fault::Malformed)?;
         let (is_set, multiget) = (is_set(tag), self.workload.multiget);
-        let in_array = self.part == Part::Array;
+        let in_array = self.part == ReplyPart::Array;
         match kind {
             b'+' if is_set && rest == b"OK" => Ok(true),
             b'-' if !in_array => {
@@ -129,7 +129,7 @@ impl RedisConn {
                 Ok(true)
             }
             b'*' if !is_set && !in_array && multiget > 1 && unsigned(rest) == Some(multiget) => {
-                self.part = Part::Array;
+                self.part = ReplyPart::Array;
                 Ok(false)
             }
             b'$' if !is_set && in_array == (multiget > 1) => {
@@ -144,7 +144,7 @@ impl RedisConn {
                     self.worsen(Verdict::Length);
                 }
                 self.hits += 1;
-                self.part = Part::Block(Incoming::new(value, len));
+                self.part = ReplyPart::Block(Incoming::new(value, len));
                 Ok(false)
             }
             _ => Err(Fault::Malformed),
@@ -165,7 +165,7 @@ impl RedisConn {
             self.counts.hits += self.hits;
             self.counts.misses += self.workload.multiget - self.hits;
         }
-        (self.part, self.answered, self.hits) = (Part::Start, 0, 0);
+        (self.part, self.answered, self.hits) = (ReplyPart::Start, 0, 0);
         let verdict = std::mem::replace(&mut self.verdict, Verdict::Right);
         let content = std::mem::take(&mut self.content);
         Progress::Reply(Reply { verdict, status: 0, persists: true, content })

@@ -39,6 +39,7 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     has_methods: false,
     logs_in: true,
     has_commands: true,
+    takes_body_files: true,
     has_sessions: false,
     example: "redis://127.0.0.1:6379/?keys=100k&get=0.9",
     build,

@@ -13,7 +13,7 @@ mod template;
 mod tests;
 
 pub use conn::{SessionConn, Turn};
-pub(in crate::client) use play::{Answer, InTurn, Play};
+pub(in crate::client) use play::{InTurn, IncomingReply, Play};
 pub(in crate::client) use scripts::Scripts;
 pub use spec::{DrawSpec, SessionSpec, Source, StepSpec, TakeSpec};
 pub(in crate::client) use template::{Form, LENGTH, Names, Template, Values, has_numbers};

@@ -35,7 +35,7 @@ pub(in crate::client) struct Play {
 
 /// A reply of a session while it comes in. There are several where those of a burst come mixed.
 #[derive(Debug, Default)]
-pub(in crate::client) struct Answer {
+pub(in crate::client) struct IncomingReply {
     /// What it lacks, and the part of its body that has come, where a value is looked for in it.
     why: Option<Why>,
     body: Vec<u8>,
@@ -46,12 +46,12 @@ pub(in crate::client) struct Answer {
 pub(in crate::client) struct InTurn {
     pub(in crate::client) play: Play,
     /// The reply that is awaited.
-    pub(in crate::client) answer: Answer,
+    pub(in crate::client) answer: IncomingReply,
 }
 
 impl InTurn {
     pub(in crate::client) fn new(scripts: Arc<Scripts>) -> InTurn {
-        InTurn { play: Play::new(scripts), answer: Answer::default() }
+        InTurn { play: Play::new(scripts), answer: IncomingReply::default() }
     }
 
     /// As [`Play::answered`].
@@ -139,7 +139,13 @@ impl Play {
     }
 
     /// The head of the reply to a step has come.
-    pub(in crate::client) fn head(&mut self, answer: &mut Answer, step: u16, status: u16, head: &[u8]) {
+    pub(in crate::client) fn head(
+        &mut self,
+        answer: &mut IncomingReply,
+        step: u16,
+        status: u16,
+        head: &[u8],
+    ) {
         let of = &self.scripts.steps[usize::from(step)];
         let right = if of.statuses.is_empty() {
             status < 400
@@ -157,12 +163,12 @@ impl Play {
     }
 
     /// The reply to a step is wrong, for a reason that the protocol has a name for. The first reason counts.
-    pub(in crate::client) fn refuse(&self, answer: &mut Answer, name: &'static str) {
+    pub(in crate::client) fn refuse(&self, answer: &mut IncomingReply, name: &'static str) {
         answer.why.get_or_insert(Why::Named(name));
     }
 
     /// A piece of the body of the reply to a step has come.
-    pub(in crate::client) fn body(&self, answer: &mut Answer, step: u16, piece: &[u8]) {
+    pub(in crate::client) fn body(&self, answer: &mut IncomingReply, step: u16, piece: &[u8]) {
         let takers = &self.scripts.steps[usize::from(step)].takers;
         if answer.why.is_none() && takers.iter().any(|(_, taker)| taker.needs_body()) {
             if answer.body.len() + piece.len() > BODY_MAX {
@@ -174,7 +180,7 @@ impl Play {
     }
 
     /// The reply to a step is complete.
-    pub(in crate::client) fn answered(&mut self, answer: &mut Answer, step: u16) -> Verdict {
+    pub(in crate::client) fn answered(&mut self, answer: &mut IncomingReply, step: u16) -> Verdict {
         let of = &self.scripts.steps[usize::from(step)];
         if answer.why.is_none() {
             for (nth, (index, taker)) in (0..).zip(&of.takers).filter(|(_, (_, taker))| taker.needs_body()) {
@@ -243,7 +249,7 @@ fn write_integer(out: &mut Vec<u8>, number: i64) {
     write_decimal(out, number.unsigned_abs());
 }
 
-impl Answer {
+impl IncomingReply {
     /// Forgets the body and keeps some of its memory.
     fn clear(&mut self) {
         self.body.clear();

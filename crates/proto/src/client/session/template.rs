@@ -4,6 +4,7 @@
 use crate::client::exchange::Draw;
 use crate::client::stream::Stream;
 use crate::http::syntax::write_decimal;
+use crate::percent;
 
 /// Stands for the length of the body in the text of a head, where no other control character may be.
 pub(in crate::client) const LENGTH: char = '\u{1}';
@@ -287,27 +288,13 @@ fn closed(text: &[u8]) -> Option<&str> {
 
 impl Form {
     fn write(self, value: &[u8], out: &mut Vec<u8>) {
-        const HEX: &[u8; 16] = b"0123456789ABCDEF";
-        let percent =
-            |b: u8, out: &mut Vec<u8>| out.extend([b'%', HEX[usize::from(b >> 4)], HEX[usize::from(b & 15)]]);
         match self {
             Form::Raw => out.extend_from_slice(value),
             Form::Header => out.extend(value.iter().map(|&b| if b < b' ' || b == 0x7f { b' ' } else { b })),
-            Form::Path => {
-                for &b in value {
-                    if b.is_ascii_graphic() { out.push(b) } else { percent(b, out) }
-                }
-            }
-            Form::Urlencoded => {
-                for &b in value {
-                    if b.is_ascii_alphanumeric() || b"-._~".contains(&b) {
-                        out.push(b);
-                    } else {
-                        percent(b, out);
-                    }
-                }
-            }
+            Form::Path => percent::encode(value, percent::NOT_GRAPHIC, out),
+            Form::Urlencoded => percent::encode(value, percent::RESERVED, out),
             Form::Json => {
+                const HEX: &[u8; 16] = b"0123456789ABCDEF";
                 for &b in value {
                     match b {
                         b'"' | b'\\' => out.extend([b'\\', b]),

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::play::{Answer, Play};
+use super::play::{IncomingReply, Play};
 use super::scripts::Scripts;
 use super::take::Taker;
 use super::template::{Form, Names, Template, Values};
@@ -85,7 +85,7 @@ fn play(steps: Vec<StepSpec>) -> Result<Play, String> {
 }
 
 fn answer(play: &mut Play, step: u16, status: u16) -> (Verdict, Turn) {
-    let mut answer = Answer::default();
+    let mut answer = IncomingReply::default();
     play.head(&mut answer, step, status, b"");
     (play.answered(&mut answer, step), play.turn())
 }
@@ -130,7 +130,7 @@ fn a_failed_step_ends_the_session_when_nothing_is_awaited() {
 fn a_value_that_is_not_there_fails_its_step() {
     let take = TakeSpec { name: "id".into(), from: Source::Json("/id".into()) };
     let mut play = play(vec![StepSpec { take: vec![take], ..step("a") }, step("b")]).unwrap();
-    let mut reply = Answer::default();
+    let mut reply = IncomingReply::default();
     play.next(DRAW);
     play.head(&mut reply, 0, 200, b"");
     play.body(&mut reply, 0, b"{\"id\"");

@@ -40,6 +40,7 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     has_methods: false,
     logs_in: false,
     has_commands: false,
+    takes_body_files: true,
     has_sessions: false,
     example: "smtp://127.0.0.1:2525/?recipients=5&size=1KiB",
     build,

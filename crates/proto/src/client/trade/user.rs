@@ -3,11 +3,14 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use percent_encoding::{PercentEncode, utf8_percent_encode};
+
 use super::options::Options;
 use super::page;
 use super::step::Step;
 use super::users::{Account, Last, Users};
 use crate::client::stream::Stream;
+use crate::percent::RESERVED;
 
 /// What a new account is opened with, cents.
 const OPENING: i64 = 100_000_000;
@@ -341,14 +344,6 @@ impl Drop for User {
     }
 }
 
-fn form_value(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for b in text.bytes() {
-        if b.is_ascii_alphanumeric() || b"-._~".contains(&b) {
-            out.push(char::from(b));
-        } else {
-            let _ = write!(out, "%{b:02X}");
-        }
-    }
-    out
+fn form_value(text: &str) -> PercentEncode<'_> {
+    utf8_percent_encode(text, RESERVED)
 }

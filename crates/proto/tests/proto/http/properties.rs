@@ -3,7 +3,7 @@
 use pitot_proto::http::chunked::{ChunkError, Decoder};
 use pitot_proto::http::options::DotFiles;
 use pitot_proto::http::range::{self, Ranges};
-use pitot_proto::http::target::{self, Named, PathError, Target};
+use pitot_proto::http::target::{self, Named, PathError, RequestTarget};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -58,7 +58,7 @@ fn cut<'a>(input: &'a [u8], at: &[Index]) -> Vec<&'a [u8]> {
 
 fn decode(path: &[u8], file: &mut Vec<u8>) -> Result<Named, PathError> {
     match target::parse(path) {
-        Ok(Target::Resource { path, .. }) => path.decode(DotFiles::None, file),
+        Ok(RequestTarget::Resource { path, .. }) => path.decode(DotFiles::None, file),
         _ => Err(PathError::Hidden),
     }
 }

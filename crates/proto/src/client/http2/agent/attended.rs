@@ -3,13 +3,13 @@ use std::sync::Arc;
 
 use httlib_hpack::Encoder;
 
-use super::contract::{Agent, AgentPlan};
+use super::contract::{AgentPlan, Driver};
 use crate::client::exchange::Progress;
 use crate::client::outgoing::Outgoing;
 
 /// An agent with what its connection needs for it.
 pub(in crate::client::http2) struct Attended {
-    pub(in crate::client::http2) agent: Box<dyn Agent>,
+    pub(in crate::client::http2) agent: Box<dyn Driver>,
     pub(in crate::client::http2) scheme: Arc<str>,
     pub(in crate::client::http2) encoder: Encoder<'static>,
     /// What is asked, as HTTP/1.1 has it.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::contract::{After, Agent, AgentPlan, Of, Wording};
+use super::contract::{After, AgentPlan, Driver, Of, Wording};
 use super::seats::Seats;
 use crate::client::exchange::{Draw, Reply, Tag};
 use crate::client::http::{Pages, Sight};
@@ -25,7 +25,7 @@ struct Browser {
 }
 
 impl AgentPlan for BrowserPlan {
-    fn agent(&self) -> Box<dyn Agent> {
+    fn agent(&self) -> Box<dyn Driver> {
         let sights = Seats::new(0, Sight::default);
         Box::new(Browser { pages: Arc::clone(&self.pages), aim: None, sights, found: Found::default() })
     }
@@ -51,7 +51,7 @@ impl Browser {
     }
 }
 
-impl Agent for Browser {
+impl Driver for Browser {
     fn open(&mut self) {
         self.sights.reset();
     }

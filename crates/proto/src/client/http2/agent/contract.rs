@@ -30,7 +30,7 @@ pub(in crate::client::http2) enum After {
 }
 
 /// Decides what is asked on one connection, and takes from the replies what it needs for that.
-pub(in crate::client::http2) trait Agent: Send {
+pub(in crate::client::http2) trait Driver: Send {
     /// A new connection is established: whatever was under way has ended, but for what is repeated now.
     fn open(&mut self);
 
@@ -88,5 +88,5 @@ pub(in crate::client::http2) trait Agent: Send {
 /// What makes the agents of all connections of a run.
 pub(in crate::client::http2) trait AgentPlan: Send + Sync {
     /// An agent for one connection and all that replace it.
-    fn agent(&self) -> Box<dyn Agent>;
+    fn agent(&self) -> Box<dyn Driver>;
 }

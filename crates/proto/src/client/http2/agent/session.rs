@@ -4,13 +4,13 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::contract::{After, Agent, AgentPlan, Of, Wording};
+use super::contract::{After, AgentPlan, Driver, Of, Wording};
 use super::seats::Seats;
 use crate::client::exchange::{Draw, Reply, Tag, Verdict};
 use crate::client::http::{Compiled, Jar, Step, path};
 use crate::client::http2::site::Site;
 use crate::client::outgoing::Outgoing;
-use crate::client::session::{Answer, Play, SessionConn, Turn};
+use crate::client::session::{IncomingReply, Play, SessionConn, Turn};
 
 /// What all connections share.
 pub(in crate::client::http2) struct SessionPlan {
@@ -30,13 +30,13 @@ struct Session {
 
 #[derive(Default)]
 struct Request {
-    answer: Answer,
+    answer: IncomingReply,
     /// The body, of a request that takes values.
     body: Vec<u8>,
 }
 
 impl AgentPlan for SessionPlan {
-    fn agent(&self) -> Box<dyn Agent> {
+    fn agent(&self) -> Box<dyn Driver> {
         let Compiled { scripts, steps, jar } = &self.compiled;
         Box::new(Session {
             play: Play::new(Arc::clone(scripts)),
@@ -76,7 +76,7 @@ impl Session {
     }
 }
 
-impl Agent for Session {
+impl Driver for Session {
     /// The session outlives the connection: a server may close it between two of its requests.
     fn open(&mut self) {
         self.awaited.clear();

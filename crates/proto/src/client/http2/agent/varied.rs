@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::contract::{After, Agent, AgentPlan, Of, Wording};
+use super::contract::{After, AgentPlan, Driver, Of, Wording};
 use super::seats::Seats;
 use crate::client::exchange::{Draw, Reply, Tag};
 use crate::client::http::Request;
@@ -33,7 +33,7 @@ impl Default for Seat {
 }
 
 impl AgentPlan for VariedPlan {
-    fn agent(&self) -> Box<dyn Agent> {
+    fn agent(&self) -> Box<dyn Driver> {
         Box::new(Varied { requests: Arc::clone(&self.requests), seats: Seats::new(0, Seat::default) })
     }
 }
@@ -47,7 +47,7 @@ impl Varied {
     }
 }
 
-impl Agent for Varied {
+impl Driver for Varied {
     fn open(&mut self) {
         self.seats.reset();
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::contract::{After, Agent, AgentPlan, Of, Wording};
+use super::contract::{After, AgentPlan, Driver, Of, Wording};
 use super::seats::Seats;
 use crate::client::exchange::{Draw, Reply, Tag};
 use crate::client::http::{Request, Visiting, Visitor};
@@ -31,7 +31,7 @@ struct User {
 }
 
 impl AgentPlan for VisitPlan {
-    fn agent(&self) -> Box<dyn Agent> {
+    fn agent(&self) -> Box<dyn Driver> {
         let users = Seats::new(self.users, || User::new(&self.visiting));
         Box::new(Visit { visiting: Arc::clone(&self.visiting), requests: Arc::clone(&self.requests), users })
     }
@@ -61,7 +61,7 @@ impl Visit {
     }
 }
 
-impl Agent for Visit {
+impl Driver for Visit {
     fn open(&mut self) {
         self.users.iter_mut().for_each(User::reset);
         self.users.reset();
