@@ -11,7 +11,7 @@ use pitot_needs::needs;
 
 use server::{Server, ask, keeps, says_that_its_port_is_taken, start};
 
-const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
+use crate::support::PITOT;
 
 /// All targets, as the list has them. It is made once: each of those that are installed is asked for its version.
 fn listed() -> &'static [serde_json::Value] {

@@ -13,7 +13,7 @@ use std::time::Duration;
 use pitot_meter::{Random, now};
 
 use super::ledger::{Did, Event, Ledger, Live};
-use super::{Running, until};
+use crate::support::{Running, until};
 
 /// Set for the process that is the server: where it tells what it does, and its seed.
 const SERVER: &str = "PITOT_TEST_ERRORS_SERVER";
@@ -138,7 +138,7 @@ impl Server {
         command.env(SERVER, format!("{} {seed}", path.display()));
         command.stdin(Stdio::from(OwnedFd::from(listener.try_clone().unwrap())));
         command.stdout(Stdio::null()).stderr(Stdio::null());
-        let running = Running(command.spawn().unwrap());
+        let running = Running::start(&mut command);
         let (log, _) = log.accept().unwrap();
         let live = Arc::new(Live::default());
         let told = Arc::clone(&live);
@@ -152,12 +152,12 @@ impl Server {
     }
 
     pub fn pid(&self) -> u32 {
-        self.running.0.id()
+        self.running.id()
     }
 
     /// What it did, once it is dead.
     pub fn ended(mut self) -> Ledger {
-        self.running.0.wait().unwrap();
+        self.running.wait().unwrap();
         self.ledger.join().unwrap()
     }
 

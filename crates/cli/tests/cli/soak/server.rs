@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::Running;
+use crate::support::Running;
 
 /// Set for the process that is the server; it says which.
 const SERVER: &str = "PITOT_TEST_SERVER";
@@ -112,8 +112,8 @@ fn forget(stream: TcpStream, dir: &Path) -> Option<()> {
 pub fn start(kind: &str) -> (Running, String) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "soak::server::server", "--nocapture"]).env(SERVER, kind);
-    let mut server = Running(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
-    let mut said = BufReader::new(server.0.stderr.take().unwrap());
+    let mut server = Running::start(command.stdout(Stdio::null()).stderr(Stdio::piped()));
+    let mut said = BufReader::new(server.stderr.take().unwrap());
     let mut line = String::new();
     while !line.starts_with("ready ") {
         line.clear();

@@ -10,6 +10,7 @@ use crate::serve::client::{connect, connect_narrow, read_to_end, until_read};
 use crate::serve::pairs::{Cell, on_covering_pairs, on_every_pair, on_these};
 use crate::serve::procfs::Process;
 use crate::serve::site::Site;
+use crate::support::{PITOT, stderr};
 
 #[test]
 fn a_server_survives_what_is_no_handshake_or_ends_in_one() {
@@ -153,9 +154,8 @@ fn options_of_tls_that_make_no_sense_are_refused() {
         (&["http", "--tls", &file, "--key", &key, "--root", &root, "--disk", "sendfile"], "sendfile"),
         (&["dns", "--tls", "self-signed"], "--tls"),
     ] {
-        let output =
-            Command::new(env!("CARGO_BIN_EXE_pitot")).arg("serve").args(args).output().expect("it runs");
-        let said = String::from_utf8_lossy(&output.stderr);
+        let output = Command::new(PITOT).arg("serve").args(args).output().expect("it runs");
+        let said = stderr(&output);
         assert!(output.status.code() == Some(2) && said.contains(what), "{args:?}: {said}");
     }
 }
