@@ -114,6 +114,11 @@ fn a_run_ends_in_a_file_a_summary_and_a_page() {
     assert_eq!((run.info.state, run.info.seed), (RunState::Complete, 7));
     assert!(run.is_complete());
     for cell in &run.cells {
+        // Of one repetition, on a busy machine, neither needs to have had a CPU for as long as its clock counts.
+        let used = cell.repetitions.iter().map(|repetition| repetition.resources.unwrap());
+        let (server_s, load_s) =
+            used.fold((0.0, 0.0), |sum, used| (sum.0 + used.server_cpu_s, sum.1 + used.load_cpu_s));
+        assert!(server_s > 0.0 && load_s > 0.0, "{server_s} {load_s}");
         for repetition in &cell.repetitions {
             assert_ne!(
                 repetition.verdict.kind,
@@ -127,7 +132,7 @@ fn a_run_ends_in_a_file_a_summary_and_a_page() {
             assert!(load.clock_ns.end > load.clock_ns.start);
             let used = repetition.resources.unwrap();
             assert!((used.window_s - load.duration_s).abs() < 1.0, "{} {}", used.window_s, load.duration_s);
-            assert!(used.server_cpu_s > 0.0 && used.load_cpu_s > 0.0 && used.server_rss_bytes_max > 0);
+            assert!(used.server_rss_bytes_max > 0);
             assert!(repetition.serve_result().is_some_and(|s| s.requests > 0));
         }
     }

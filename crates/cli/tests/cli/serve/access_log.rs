@@ -37,7 +37,7 @@ fn read(path: &Path) -> Vec<String> {
 #[test]
 fn every_request_is_logged_once() {
     let site = Site::new();
-    on_covering_pairs(Cell::Works, |pair| {
+    on_covering_pairs(Cell::Waits, |pair| {
         let directory = tempfile::tempdir().expect("a directory");
         let log = directory.path().join("log");
         let log_name = log.to_str().expect("UTF-8");
@@ -81,7 +81,7 @@ fn every_request_is_logged_once() {
 /// Many processes append to one file, and no line is torn.
 #[test]
 fn processes_write_whole_lines() {
-    on_every_process_model(Cell::Works, |pair| {
+    on_every_process_model(Cell::Waits, |pair| {
         let directory = tempfile::tempdir().expect("a directory");
         let log = directory.path().join("log");
         let args = ["--workers", "4", "--access-log", log.to_str().expect("UTF-8")];

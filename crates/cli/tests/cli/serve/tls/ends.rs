@@ -18,7 +18,7 @@ fn a_server_survives_what_is_no_handshake_or_ends_in_one() {
     let config = certificate.config(VERSIONS[1]);
     let mut hello = Vec::new();
     Tls::on(&config, connect_to_nobody()).0.conn.write_tls(&mut hello).expect("memory");
-    on_covering_pairs(Cell::Works, |pair| {
+    on_covering_pairs(Cell::Waits, |pair| {
         let server = certificate.serve(pair, "http", &[]);
         // Ended or reset in the middle.
         for len in [1, 5, 6, 100, hello.len() - 1] {
@@ -89,7 +89,7 @@ fn clients_that_do_not_read_cost_a_few_records_of_memory_each() {
     let (site, certificate) = (Site::new(), Certificate::new());
     let config = certificate.config(VERSIONS[1]);
     let these = ["loop/epoll-et", "loop/uring", "thread/blocking", "tokio/epoll-et", "hybrid/epoll-lt"];
-    on_these(Cell::Works, these.map(|name| (name.to_owned(), name)).into(), |name| {
+    on_these(Cell::Waits, these.map(|name| (name.to_owned(), name)).into(), |name| {
         let (model, mechanism) = name.split_once('/').expect("two names");
         let pair = crate::serve::pairs::Pair::named(model, mechanism);
         let server = certificate.serve(&pair, "http", &["--root", &site.root()]);
@@ -118,7 +118,7 @@ fn clients_that_do_not_read_cost_a_few_records_of_memory_each() {
 fn a_server_that_stops_finishes_what_it_sends_and_says_that_nothing_follows() {
     let certificate = Certificate::new();
     let config = certificate.config(VERSIONS[1]);
-    on_every_pair(Cell::Works, |pair| {
+    on_every_pair(Cell::Waits, |pair| {
         let server = certificate.serve(pair, "http", &[]);
         let mut idle = Tls::connect(&config, server.addr);
         idle.get("/bytes/10", 10);
