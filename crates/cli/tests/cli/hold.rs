@@ -324,11 +324,11 @@ fn a_server_that_answers_nothing_is_waited_for_until_the_timeout() {
     for engine in engines() {
         for life in ["", "--requests-per-connection 1", "-R 1000"] {
             let mut load = Load::start(&[]);
-            load.open(&format!("a {url} -c 3 --timeout 200ms --engine {engine} {life}"));
+            load.open(&format!("a {url} -c 3 --timeout 400ms --engine {engine} {life}"));
             for n in 0..2 {
                 let began = Instant::now();
-                // Long enough for a load on a busy machine to begin.
-                let slice = load.run("a 300ms");
+                // Long enough for a load on a busy machine to begin, and over before the timeout.
+                let slice = load.run("a 100ms");
                 assert!(began.elapsed() < TIMEOUT / 10, "{engine} {slice:?}");
                 assert_eq!((slice.requests, slice.failed), (0, slice.attempted), "{engine} {slice:?}");
                 assert_eq!(slice.errors, [("timeout reply".to_owned(), 3)].into(), "{engine} {slice:?}");

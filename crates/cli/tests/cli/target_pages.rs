@@ -169,9 +169,9 @@ fn every_target_that_serves_pages_is_tested_here() {
     for entry in listed().iter().filter(|entry| entry["protocol"] == "http") {
         let name = entry["name"].as_str().unwrap();
         assert!(TESTED.contains(&name), "{name}");
-        let pages: Vec<&str> =
-            entry["on_demand"].as_array().unwrap().iter().map(|page| page.as_str().unwrap()).collect();
         let tested = TESTED_ON_DEMAND.iter().find(|(target, _)| *target == name).map_or(&[][..], |(_, p)| p);
-        assert_eq!(pages, tested, "{name}");
+        for page in entry["on_demand"].as_array().unwrap() {
+            assert!(tested.contains(&page.as_str().unwrap()), "{name} {page}");
+        }
     }
 }
