@@ -6,8 +6,10 @@ use std::process::{Command, Output, Stdio};
 use pitot_record::{Run, RunState};
 use serde_json::Value;
 
+use crate::support::{PITOT, stderr, stdout};
+
 fn advise(arguments: &str, dir: &Path) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_pitot"))
+    Command::new(PITOT)
         .arg("advise")
         .args(arguments.split_whitespace())
         .current_dir(dir)
@@ -15,14 +17,6 @@ fn advise(arguments: &str, dir: &Path) -> Output {
         .stdin(Stdio::null())
         .output()
         .unwrap()
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 fn left_in(dir: &Path) -> Vec<String> {
@@ -77,7 +71,7 @@ fn the_plan_of_every_protocol_is_sound() {
         let advice: Value = serde_json::from_slice(&output.stdout).unwrap();
         let plan = advice["plan"].as_str().unwrap();
         std::fs::write(dir.path().join("plan.toml"), plan).unwrap();
-        let run = Command::new(env!("CARGO_BIN_EXE_pitot"))
+        let run = Command::new(PITOT)
             .args(["run", "plan.toml", "--dry-run"])
             .current_dir(dir.path())
             .output()
@@ -114,7 +108,7 @@ fn the_candidates_are_run_and_the_answer_stands_on_the_run() {
     assert!([RunState::Complete, RunState::Interrupted].contains(&run.info.state));
     assert_eq!(run.cells.len(), 4);
     assert!(run.cells.iter().all(|cell| !cell.repetitions.is_empty()));
-    let report = Command::new(env!("CARGO_BIN_EXE_pitot"))
+    let report = Command::new(PITOT)
         .args(["report", "advice.pitot", "--format", "md"])
         .current_dir(dir.path())
         .output()

@@ -12,7 +12,8 @@ use pitot_needs::needs;
 use pitot_record::{Run, RunState};
 use pitot_results::VerdictKind;
 
-use network::{Network, PITOT};
+use crate::support::{PITOT, stderr, stdout};
+use network::Network;
 
 #[needs("network-namespaces")]
 #[test]
@@ -24,7 +25,7 @@ fn a_server_and_its_load_are_measured_on_two_hosts() {
         let (network, dir) = (Network::new(test, 2), tempfile::tempdir().unwrap());
         let plan = network.plan(measure, "host = \"b\"\nconnections = 2");
         let output = network.run(dir.path(), &plan).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
+        let said = stderr(&output);
         assert_eq!(output.status.code(), Some(0), "{said}");
         network.assert_nothing_is_left();
         let run = Run::open(&dir.path().join("run.pitot")).unwrap();
@@ -58,11 +59,11 @@ fn a_link_that_limits_is_in_the_verdict_and_the_server_is_not_blamed() {
         let plan =
             network.plan(measure, "host = \"b\"\nurl = \"http://{address}/bytes/1024\"\nconnections = 30");
         let output = network.run(dir.path(), &plan).output().unwrap();
-        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         network.assert_nothing_is_left();
         let run = Run::open(&dir.path().join("run.pitot")).unwrap();
         // Lines of a report end where the screen does.
-        let said = String::from_utf8_lossy(&output.stdout);
+        let said = stdout(&output);
         let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
         for repetition in run.cells.iter().flat_map(|cell| &cell.repetitions) {
             let verdict = &repetition.verdict;
@@ -119,7 +120,7 @@ fn an_agent_takes_leave_of_what_it_does_not_understand() {
             .unwrap();
         agent.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
         let output = agent.wait_with_output().unwrap();
-        let stderr = String::from_utf8_lossy(&output.stderr);
+        let stderr = stderr(&output);
         assert_eq!(output.status.code(), Some(code), "{stderr}");
         assert!(stderr.contains(said), "{stderr}");
     }
@@ -134,7 +135,7 @@ fn greeted_with(line: &str) -> String {
                 server.model = [\"loop\"]\n";
     std::fs::write(dir.path().join("plan.toml"), plan).unwrap();
     let output = network::pitot(dir.path(), &["run", "plan.toml", "-o", "run.pitot"]).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let said = stderr(&output).to_owned();
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(!dir.path().join("run.pitot").exists());
     said
@@ -168,7 +169,7 @@ fn commands_of_a_dry_run_say_where_each_is_typed() {
         let agent = format!("[\"ssh\", \"{name}\", \"/opt/{name}/pitot\", \"agent\"]");
         format!("[hosts.{name}]\nagent = {agent}\naddress = \"{address}\"\ncpus = \"0\"\n")
     };
-    let this_machine = format!("# on this machine\n{} load", env!("CARGO_BIN_EXE_pitot"));
+    let this_machine = format!("# on this machine\n{PITOT} load");
     let hosts = host("a", "10.0.0.1") + &host("b", "10.0.0.2") + &host("c", "10.0.0.3");
     for (load, wanted) in [
         (
@@ -197,8 +198,8 @@ fn commands_of_a_dry_run_say_where_each_is_typed() {
         );
         std::fs::write(dir.path().join("plan.toml"), plan).unwrap();
         let output = network::pitot(dir.path(), &["run", "plan.toml", "--dry-run"]).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        let said = stdout(&output);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         assert!(wanted.iter().all(|line| said.contains(line)) && !said.contains("127.0.0.1:18080"), "{said}");
     }
 }

@@ -12,6 +12,8 @@ use std::thread::JoinHandle;
 use pitot_proto_harness::http2::Either;
 use serde_json::Value;
 
+use crate::support::{PITOT, Running, stderr, stdout, text};
+
 /// A request as the server received it.
 #[derive(Clone, Debug)]
 struct Seen {
@@ -168,16 +170,14 @@ const OBJECTS: [&str; 8] = [
 
 /// Runs it for its JSON.
 fn load(arguments: &[&str]) -> Value {
-    let output = Command::new(env!("CARGO_BIN_EXE_pitot"))
+    let output = Command::new(PITOT)
         .arg("load")
         .args(arguments)
         .args(["--json", "-"])
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    serde_json::from_str(&text)
-        .unwrap_or_else(|e| panic!("{e}: {text}{}", String::from_utf8_lossy(&output.stderr)))
+    serde_json::from_str(stdout(&output)).unwrap_or_else(|e| panic!("{e}: {}", text(&output)))
 }
 
 /// How often each path was asked for.
@@ -315,17 +315,17 @@ fn a_gate_on_the_time_of_pages_decides_the_exit_code() {
     let server = Server::start(site());
     let url = server.url("/dir/page.html");
     let gate = |condition: &str, more: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pitot"));
+        let mut command = Command::new(PITOT);
         command.args(["load", &url, "-n", "3", "-c", "1", "--fail-if", condition]).args(more);
         command.output().unwrap()
     };
     assert_eq!(gate("page p99 > 60s", &["--browser"]).status.code(), Some(0));
     let failed = gate("page p50 > 1ns, page max > 60s", &["--browser"]);
-    let error = String::from_utf8_lossy(&failed.stderr).into_owned();
+    let error = stderr(&failed).to_owned();
     assert_eq!(failed.status.code(), Some(1), "{error}");
     assert!(error.contains("fail if page p50 > 1ns, and page p50 is"), "{error}");
     let refused = gate("page p99 > 60s", &[]);
-    let error = String::from_utf8_lossy(&refused.stderr).into_owned();
+    let error = stderr(&refused).to_owned();
     assert!(refused.status.code() == Some(2) && error.contains("--browser"), "{error}");
 }
 
@@ -380,11 +380,7 @@ fn what_makes_no_sense_with_a_browser_is_refused() {
         &["--browser", "-H", "Accept-Encoding: gzip"],
         &["--browser-cache"],
     ] {
-        let output = Command::new(env!("CARGO_BIN_EXE_pitot"))
-            .args(["load", "http://127.0.0.1:9/"])
-            .args(wrong)
-            .output()
-            .unwrap();
+        let output = Command::new(PITOT).args(["load", "http://127.0.0.1:9/"]).args(wrong).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{wrong:?}");
     }
 }
@@ -450,7 +446,7 @@ fn two_hundred_and_fifty_six_users_have_an_address_each() {
     let peers: HashSet<SocketAddr> = server.seen().iter().map(|r| r.peer).collect();
     let addresses: HashSet<_> = peers.iter().map(SocketAddr::ip).collect();
     assert_eq!((peers.len(), addresses.len()), (256, 256));
-    let output = Command::new(env!("CARGO_BIN_EXE_pitot"))
+    let output = Command::new(PITOT)
         .args(["load", &url, "-c", "256", "--source", "127.8.0.0/24", "--source-per-user"])
         .output()
         .unwrap();
@@ -467,21 +463,11 @@ fn users_who_come_and_go_stand_in_place_of_their_number() {
     assert_eq!(result["options"]["users"], 5);
     assert_eq!(result["options"]["duration_s"], 0.4);
     assert!(result["pages"]["ok"].as_u64() > Some(0), "{}", result["pages"]);
-    let output = Command::new(env!("CARGO_BIN_EXE_pitot"))
+    let output = Command::new(PITOT)
         .args(["load", &url, "--browser", "--user-stages", "1:5:1s", "-R", "5"])
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(2));
-}
-
-/// A child that is killed when the test ends, however it ends.
-struct ChildGuard(std::process::Child);
-
-impl Drop for ChildGuard {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 #[test]
@@ -493,17 +479,14 @@ fn a_site_of_files_is_read_over_tls_as_without() {
         std::fs::write(file, content).unwrap();
     }
     for (scheme, tls) in [("http", &[][..]), ("https", &["--tls", "self-signed"])] {
-        let mut server = Command::new(env!("CARGO_BIN_EXE_pitot"))
-            .args(["serve", "http", "--listen", "127.0.0.1:0", "--root"])
-            .arg(root.path())
-            .args(tls)
-            .stdout(Stdio::piped())
-            .spawn()
-            .map(ChildGuard)
-            .unwrap();
-        let mut ready = String::new();
-        BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut ready).unwrap();
-        let address = ready.trim().strip_prefix("ready ").unwrap();
+        let mut server = Running::start(
+            Command::new(PITOT)
+                .args(["serve", "http", "--listen", "127.0.0.1:0", "--root"])
+                .arg(root.path())
+                .args(tls)
+                .stdout(Stdio::piped()),
+        );
+        let address = server.ready();
         engines(|engine| {
             let url = format!("{scheme}://{address}/dir/page.html");
             let mut arguments = vec![&*url, "--browser", "-c", "2", "-n", "6", "--engine", engine];

@@ -16,6 +16,7 @@ use pitot_record::{Run, RunState};
 use pitot_results::VerdictKind;
 
 use crate::agents::network;
+use crate::support::stderr;
 use server::Bus;
 
 /// Asserts that a run file has each repetition of each cell once, and returns how many each host carried out.
@@ -49,7 +50,7 @@ fn each_repetition_is_carried_out_once_and_names_its_host() {
         let bus = Bus::start("");
         let agents = ["a", "b"].map(|name| bus.agent(name));
         let output = bus.run(&bus.plan(measure)).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
+        let said = stderr(&output);
         assert_eq!(output.status.code(), Some(0), "{said}");
         let run = Run::open(&bus.path("run.pitot")).unwrap();
         assert_eq!(run.info.state, RunState::Complete);

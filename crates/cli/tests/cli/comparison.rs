@@ -6,7 +6,8 @@ use std::process::{Command, Output};
 use pitot_record::Run;
 use pitot_results::VerdictKind;
 
-const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
+use crate::support::{PITOT, text};
+
 /// A server of one's own: this program under another name, in the directory of the test.
 const OWN: &str = "./mine serve http --listen {address}";
 
@@ -18,10 +19,6 @@ fn bed() -> tempfile::TempDir {
 
 fn pitot(dir: &Path, arguments: &[&str]) -> Output {
     Command::new(PITOT).args(arguments).current_dir(dir).env("TMPDIR", dir).output().unwrap()
-}
-
-fn text(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
 #[test]

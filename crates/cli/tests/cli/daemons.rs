@@ -4,15 +4,13 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
 
 use pitot_needs::needs;
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
-/// Longer than anything here takes, on however slow a machine.
-const TIMEOUT: Duration = Duration::from_secs(60);
+use crate::support::{PITOT, text, until};
 
 /// What holds the daemons.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -39,7 +37,7 @@ impl Bed {
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join("pitot");
         // By a process of its own: a child of another test that had inherited the open copy would keep it from being executed.
-        let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_pitot")).arg(&program).status();
+        let copied = Command::new("cp").arg(PITOT).arg(&program).status();
         assert!(copied.unwrap().success());
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).unwrap();
         let seconds = format!("600.{}{:03}", std::process::id(), BEDS.fetch_add(1, Ordering::Relaxed));
@@ -90,7 +88,7 @@ server = ["daemon"]
     /// Starts a run that goes on until it is killed, and waits for its daemon.
     fn start(&mut self) {
         self.lab = Some(self.command(&["run", "plan.toml", "-o", "run.pitot"]).spawn().unwrap());
-        self.wait_for("the daemon", |bed| !bed.daemons().is_empty());
+        until("the daemon", || !self.daemons().is_empty());
     }
 
     /// Kills the lab, after its guardian if that is to die as well.
@@ -105,14 +103,6 @@ server = ["daemon"]
         lab.kill().unwrap();
         lab.wait().unwrap();
         lab.id()
-    }
-
-    fn wait_for(&self, what: &str, is_so: impl Fn(&Bed) -> bool) {
-        let deadline = Instant::now() + TIMEOUT;
-        while !is_so(self) {
-            assert!(Instant::now() < deadline, "waited in vain for {what}");
-            std::thread::sleep(Duration::from_millis(5));
-        }
     }
 
     fn private_directories(&self) -> usize {
@@ -133,10 +123,6 @@ impl Drop for Bed {
             let _ = kill_process(pid, Signal::KILL);
         });
     }
-}
-
-fn text(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
 /// The control groups of the lab with this number, wherever they are mounted.
@@ -161,15 +147,15 @@ fn fails_its_cell(by: By) {
     assert_eq!(left, [], "{}", text(&output));
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
     assert!(text(&output).contains("a process was left behind: `sleep`"), "{}", text(&output));
-    bed.wait_for("the guardian to end", |bed| bed.private_directories() == 0);
-    bed.wait_for("control groups to go", |_| control_groups(Path::new("/sys/fs/cgroup"), id).is_empty());
+    until("the guardian to end", || bed.private_directories() == 0);
+    until("control groups go", || control_groups(Path::new("/sys/fs/cgroup"), id).is_empty());
 }
 
 fn dies_with_the_lab(by: By) {
     let mut bed = Bed::new(by, "10m");
     bed.start();
     let id = bed.kill(false);
-    bed.wait_for("the guardian to end", |bed| bed.private_directories() == 0);
+    until("the guardian to end", || bed.private_directories() == 0);
     assert_eq!(bed.daemons(), []);
     assert_eq!(control_groups(Path::new("/sys/fs/cgroup"), id), Vec::<PathBuf>::new());
 }

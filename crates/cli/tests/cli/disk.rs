@@ -3,14 +3,12 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use pitot_results::Printed;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::Value;
 
-/// Longer than any of these runs may take, on however slow a machine.
-const TIMEOUT: Duration = Duration::from_secs(60);
+use crate::support::{PITOT, Running, stderr, until};
 
 /// Where files can be dropped from the page cache and read around it, which they cannot where /tmp is in memory.
 fn on_disk() -> tempfile::TempDir {
@@ -18,7 +16,7 @@ fn on_disk() -> tempfile::TempDir {
 }
 
 fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pitot"));
+    let mut command = Command::new(PITOT);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -30,8 +28,7 @@ fn run(arguments: &[&str]) -> Output {
 /// Runs it for its JSON, and nothing but that may be on standard output.
 fn json(arguments: &[&str]) -> Value {
     let output = run(arguments);
-    serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&output.stderr)))
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", stderr(&output)))
 }
 
 fn word(path: &Path) -> &str {
@@ -81,25 +78,10 @@ fn ctrl_c_leaves_nothing_behind() {
     for arguments in cases {
         let tmp = on_disk();
         let dir = tmp.path().join("work");
-        let mut child = command(&[&["disk"], arguments, &["--dir", word(&dir)]].concat()).spawn().unwrap();
-        let begun = Instant::now();
-        let at_work = || fs::read_dir(&dir).is_ok_and(|mut entries| entries.next().is_some());
-        while !at_work() && begun.elapsed() < TIMEOUT {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-        let status = loop {
-            match child.try_wait().unwrap() {
-                Some(status) => break Some(status),
-                None if begun.elapsed() > TIMEOUT => {
-                    child.kill().unwrap();
-                    child.wait().unwrap();
-                    break None;
-                }
-                None => std::thread::sleep(Duration::from_millis(5)),
-            }
-        };
-        assert_eq!(status.and_then(|s| s.code()), Some(1), "{arguments:?}");
+        let mut disk = Running::start(&mut command(&[&["disk"], arguments, &["--dir", word(&dir)]].concat()));
+        until("it is at work", || fs::read_dir(&dir).is_ok_and(|mut entries| entries.next().is_some()));
+        disk.signal(Signal::INT);
+        assert_eq!(disk.ended().code(), Some(1), "{arguments:?}");
         assert!(!dir.exists(), "{arguments:?} leaves files behind");
     }
 }
@@ -156,8 +138,7 @@ fn every_engine_is_measured_or_skipped_with_a_reason() {
     {
         let arguments = [&["disk", "read", "--json", "-"], &set[..], &state[..]].concat();
         // A socket that was sent to may hold more than that for a while, which the bench refuses to call cold.
-        let is_held =
-            |output: &Output| String::from_utf8_lossy(&output.stderr).contains("the set is not cold");
+        let is_held = |output: &Output| stderr(output).contains("the set is not cold");
         let output = std::iter::repeat_with(|| run(&arguments)).take(10).find(|output| !is_held(output));
         let result: Value = serde_json::from_slice(&output.expect("a cold set").stdout).unwrap();
         let read = pitot_results::load::LoadResult::parse(&result.to_string()).unwrap();

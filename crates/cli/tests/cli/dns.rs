@@ -2,19 +2,19 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
-use std::process::{Child, ChildStdout, Command, Stdio};
-use std::time::Duration;
+use std::process::{ChildStdout, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-const TIMEOUT: Duration = Duration::from_secs(30);
+use crate::support::{PITOT, Running, TIMEOUT, stderr};
+
 const A: u16 = 1;
 const MX: u16 = 15;
 
 /// A running responder, which ends with the test.
 struct Responder {
-    child: Child,
+    child: Running,
     stdout: BufReader<ChildStdout>,
     addr: SocketAddr,
 }
@@ -38,9 +38,9 @@ impl Responder {
     }
 
     fn run(args: &[&str]) -> Responder {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pitot"));
+        let mut command = Command::new(PITOT);
         command.args(args);
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+        let mut child = Running::start(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
         let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
         let mut first = String::new();
         stdout.read_line(&mut first).expect("a line");
@@ -72,13 +72,6 @@ impl Responder {
         self.stdout.read_to_string(&mut last).expect("its counters");
         assert_eq!(self.child.wait().expect("an exit code").code(), Some(0));
         serde_json::from_str(&last).unwrap_or_else(|e| panic!("{e}: {last}"))
-    }
-}
-
-impl Drop for Responder {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -192,9 +185,9 @@ fn wrong_options_are_explained() {
         &["--mx", "a.test:127.0.0.1", "--mx-addresses", "2"],
         &["--listen", "192.0.2.1:53"],
     ] {
-        let output = Command::new(env!("CARGO_BIN_EXE_pitot")).args(["serve", "dns"]).args(args).output();
+        let output = Command::new(PITOT).args(["serve", "dns"]).args(args).output();
         let output = output.expect("the program runs");
-        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", stderr(&output));
         assert!(!output.stderr.is_empty());
     }
 }

@@ -10,29 +10,19 @@ mod server;
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pitot_meter::{Nanos, now};
 use serde_json::Value;
 
+use crate::support::{PITOT, Running};
 use agree::Seen;
 use ledger::Sum;
 use server::{PAUSE, Server};
 
-const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
 const CONNECTIONS: u64 = 8;
-
-/// A process that ends with the test.
-pub struct Running(pub Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 /// How long a load is to run if the machine has time for it.
 fn length() -> Duration {
@@ -65,12 +55,12 @@ fn load(address: &str, engine: &str, timeout: &str) -> Running {
         engine,
     ]);
     command.args(["--json", "-"]);
-    Running(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap())
+    Running::start(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()))
 }
 
 /// What the load has counted.
 fn counted(mut load: Running) -> Seen {
-    let out = BufReader::new(load.0.stdout.take().unwrap());
+    let out = BufReader::new(load.stdout.take().unwrap());
     let result: Value = serde_json::from_reader(out).unwrap();
     Seen::of(&result)
 }
@@ -83,7 +73,7 @@ fn with_kills(engine: &str) {
     let mut server = Server::start(&listener, 1);
     let mut load = load(&address, engine, "1m");
     server.is_asked();
-    while load.0.try_wait().unwrap().is_none() {
+    while load.try_wait().unwrap().is_none() {
         thread::sleep(Duration::from_millis(400));
         let pid = server.pid().to_string();
         let killed = Command::new(PITOT)
@@ -113,7 +103,7 @@ fn with_faults_on_the_way(engine: &str) {
     server.is_asked();
     for turn in 0.. {
         thread::sleep(Duration::from_millis(300));
-        if load.0.try_wait().unwrap().is_some() {
+        if load.try_wait().unwrap().is_some() {
             break;
         }
         // A hole is a timeout for all, so there are few of them.
@@ -154,15 +144,15 @@ impl Proxy {
     fn start(to: &str) -> Proxy {
         let mut command = Command::new(PITOT);
         command.args(["fault", "proxy", "--to", to]).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut running = Running(command.spawn().unwrap());
-        let said = BufReader::new(running.0.stdout.take().unwrap());
+        let mut running = Running::start(&mut command);
+        let said = BufReader::new(running.stdout.take().unwrap());
         let mut proxy = Proxy { running, said, address: String::new() };
         proxy.address = proxy.answer("ready ");
         proxy
     }
 
     fn tell(&mut self, command: &str) {
-        writeln!(self.running.0.stdin.as_mut().unwrap(), "{command}").unwrap();
+        writeln!(self.running.stdin.as_mut().unwrap(), "{command}").unwrap();
     }
 
     /// The next line, after its first word.
@@ -190,15 +180,6 @@ impl Proxy {
         let accepted: u64 = line.split(' ').next().unwrap().parse().unwrap();
         // That of the test is not the load's.
         Way { accepted: accepted - 1, refused: count("refused"), reset: count("reset") }
-    }
-}
-
-/// Waits for something, on a machine that may be busy.
-pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !holds() {
-        assert!(Instant::now() < deadline, "{what}");
-        thread::sleep(Duration::from_millis(10));
     }
 }
 

@@ -13,11 +13,7 @@ use pitot_needs::needs;
 use pitot_record::{CellRecord, Repetition, Run};
 use serde_json::Value;
 
-const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
-
-fn text(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
+use crate::support::{PITOT, text};
 
 /// The load that these faults are felt by.
 fn load(faults: &str) -> &'static str {

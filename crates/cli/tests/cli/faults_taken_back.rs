@@ -3,42 +3,22 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
 
 use pitot_needs::needs;
 
-const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
+use crate::support::{PITOT, Running, stderr, until};
+
 const JOURNAL: &str = "PITOT_HOST_JOURNAL";
 
-/// Kills and waits when dropped.
-struct Guard(Child);
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while !holds() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
 /// A server with two workers.
-fn serve() -> Guard {
+fn serve() -> Running {
     let mut command = Command::new(PITOT);
     command.args(["serve", "http", "--model", "preloop", "--mechanism", "epoll-et", "--workers", "2"]);
     command.args(["--listen", "127.0.0.1:0"]).stdout(Stdio::piped()).stderr(Stdio::null());
     pitot_sys::spawn::isolate(&mut command, &[]);
-    let mut server = Guard(command.spawn().unwrap());
-    let mut line = String::new();
-    BufReader::new(server.0.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-    assert!(line.starts_with("ready "), "{line}");
+    let mut server = Running::start(&mut command);
+    server.ready();
     server
 }
 
@@ -56,19 +36,17 @@ fn members(server: u32) -> Vec<u32> {
 }
 
 /// A fault that holds, made on a server by its program, and noted in a journal of the test's own.
-fn begin(fault: &str, arguments: &[&str], journal: &Path) -> Guard {
-    let mut program = Guard(
+fn begin(fault: &str, arguments: &[&str], journal: &Path) -> Running {
+    let mut program = Running::start(
         Command::new(PITOT)
             .env(JOURNAL, journal)
             .args(["fault", fault])
             .args(arguments)
             .args(["--for", "10m"])
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap(),
+            .stdout(Stdio::piped()),
     );
     let mut line = String::new();
-    BufReader::new(program.0.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    BufReader::new(program.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
     assert!(line.starts_with("began "), "{fault}: {line}");
     program
 }
@@ -89,21 +67,18 @@ fn conditions(server: u32) -> Vec<Option<String>> {
 /// Kills the program of a fault with SIGKILL, `times` in succession, and sees the server as it was after each.
 fn is_taken_back_from(fault: &str, options: &[&str], times: usize) {
     let server = serve();
-    let pid = server.0.id();
-    wait_until("the server never had its workers", || members(pid).len() == 3);
+    let pid = server.id();
+    until("the server never had its workers", || members(pid).len() == 3);
     let before = conditions(pid);
     let dir = tempfile::tempdir().unwrap();
     let journal = dir.path().join("journal");
     for _ in 0..times {
         let mut program = begin(fault, &[&["--pid", &pid.to_string()], options].concat(), &journal);
         // A signal takes a moment.
-        wait_until(&format!("{fault} does nothing"), || conditions(pid) != before);
-        program.0.kill().unwrap();
-        program.0.wait().unwrap();
-        wait_until(&format!("{fault} was not taken back: {:?}", conditions(pid)), || {
-            conditions(pid) == before
-        });
-        wait_until("the guardian did not record it", || std::fs::metadata(&journal).unwrap().len() == 0);
+        until(&format!("{fault} does nothing"), || conditions(pid) != before);
+        program.kill();
+        until(&format!("{fault} was not taken back: {:?}", conditions(pid)), || conditions(pid) == before);
+        until("the guardian did not record it", || std::fs::metadata(&journal).unwrap().len() == 0);
     }
 }
 
@@ -117,15 +92,15 @@ fn host(action: &str, journal: &Path) -> (String, i32) {
 /// Kills the program of a fault and its guardian with SIGKILL: the fault stays until `pitot host undo`.
 fn is_undone_by_hand(fault: &str, options: &[&str]) {
     let server = serve();
-    let pid = server.0.id();
-    wait_until("the server never had its workers", || members(pid).len() == 3);
+    let pid = server.id();
+    until("the server never had its workers", || members(pid).len() == 3);
     let before = conditions(pid);
     let dir = tempfile::tempdir().unwrap();
     let journal = dir.path().join("journal");
     let mut program = begin(fault, &[&["--pid", &pid.to_string()], options].concat(), &journal);
-    wait_until(&format!("{fault} does nothing"), || conditions(pid) != before);
+    until(&format!("{fault} does nothing"), || conditions(pid) != before);
     let (text, code) = host("status", &journal);
-    assert!(code == 0 && text.contains(&format!("process {} takes it back", program.0.id())), "{text}");
+    assert!(code == 0 && text.contains(&format!("process {} takes it back", program.id())), "{text}");
     let (text, code) = host("undo", &journal);
     assert!(code == 1 && text.contains("LEFT ALONE") && !text.contains("taken back"), "{text}");
     kill_with_guardian(&mut program);
@@ -137,27 +112,26 @@ fn is_undone_by_hand(fault: &str, options: &[&str]) {
         "{text}"
     );
     let again = Command::new(PITOT).args(["fault", "stop", "--pid", "0"]).env(JOURNAL, &journal).output();
-    let again = String::from_utf8_lossy(&again.unwrap().stderr).into_owned();
+    let again = stderr(&again.unwrap()).to_owned();
     assert!(again.contains(&format!("warning: left behind: fault {fault}, ")), "{again}");
     assert_eq!(conditions(pid), made, "only `host undo` takes it back");
     let (text, code) = host("undo", &journal);
     assert!(code == 0 && text.contains(": taken back"), "{text}");
-    wait_until(&format!("{fault} was not taken back: {text}"), || conditions(pid) == before);
+    until(&format!("{fault} was not taken back: {text}"), || conditions(pid) == before);
     assert_eq!(host("undo", &journal), ("nothing to undo\n".to_owned(), 0));
     assert_eq!(host("status", &journal), ("nothing is changed\n".to_owned(), 0));
 }
 
 /// The guardian first, so that it sees nothing end.
-fn kill_with_guardian(program: &mut Guard) {
-    let parent = program.0.id().to_string();
+fn kill_with_guardian(program: &mut Running) {
+    let parent = program.id().to_string();
     let pids = std::fs::read_dir("/proc").unwrap().flatten();
     let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let children: Vec<u32> = pids.filter(|pid| stat(*pid, 1).as_ref() == Some(&parent)).collect();
     assert_eq!(children.len(), 1, "a guardian");
     pitot_sys::spawn::stop(children[0], pitot_sys::spawn::Stop::Kill);
-    wait_until("the guardian did not die", || stat(children[0], 0).is_none_or(|state| state == "Z"));
-    program.0.kill().unwrap();
-    program.0.wait().unwrap();
+    until("the guardian did not die", || stat(children[0], 0).is_none_or(|state| state == "Z"));
+    program.kill();
 }
 
 #[test]
@@ -180,33 +154,33 @@ fn a_server_has_its_memory_back_after_host_undo_when_the_guardian_was_killed_too
 
 /// A server that the fault `stop` has stopped.
 struct Stopped {
-    server: Guard,
-    program: Guard,
+    server: Running,
+    program: Running,
     dir: tempfile::TempDir,
     journal: PathBuf,
 }
 
 fn stopped() -> Stopped {
     let server = serve();
-    let pid = server.0.id();
+    let pid = server.id();
     let dir = tempfile::tempdir().unwrap();
     let journal = dir.path().join("journal");
     let program = begin("stop", &["--pid", &pid.to_string(), "--process", "main"], &journal);
-    wait_until("the server was not stopped", || stat(pid, 0).as_deref() == Some("T"));
+    until("the server was not stopped", || stat(pid, 0).as_deref() == Some("T"));
     Stopped { server, program, dir, journal }
 }
 
 #[test]
 fn a_fault_whose_guardian_alone_was_killed_is_taken_back_by_its_program() {
     let Stopped { server, mut program, dir: _dir, journal } = stopped();
-    let pid = server.0.id();
-    let parent = program.0.id().to_string();
+    let pid = server.id();
+    let parent = program.id().to_string();
     let pids = std::fs::read_dir("/proc").unwrap().flatten();
     let mut pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let guardian = pids.find(|pid| stat(*pid, 1).as_ref() == Some(&parent)).unwrap();
     pitot_sys::spawn::stop(guardian, pitot_sys::spawn::Stop::Kill);
-    pitot_sys::spawn::stop(program.0.id(), pitot_sys::spawn::Stop::Terminate);
-    assert!(program.0.wait().unwrap().success());
+    pitot_sys::spawn::stop(program.id(), pitot_sys::spawn::Stop::Terminate);
+    assert!(program.wait().unwrap().success());
     assert_ne!(stat(pid, 0).as_deref(), Some("T"));
     assert_eq!(host("status", &journal), ("nothing is changed\n".to_owned(), 0));
 }
@@ -214,14 +188,14 @@ fn a_fault_whose_guardian_alone_was_killed_is_taken_back_by_its_program() {
 #[test]
 fn a_fault_that_cannot_be_noted_is_not_made() {
     let server = serve();
-    let pid = server.0.id();
+    let pid = server.id();
     let dir = tempfile::tempdir().unwrap();
     let output = Command::new(PITOT)
         .args(["fault", "stop", "--pid", &pid.to_string(), "--process", "all", "--for", "10m"])
         .env(JOURNAL, dir.path())
         .output()
         .unwrap();
-    let text = String::from_utf8_lossy(&output.stderr);
+    let text = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("was not made: the journal") && text.contains("PITOT_HOST_JOURNAL"), "{text}");
     assert!(members(pid).iter().all(|pid| stat(*pid, 0).as_deref() != Some("T")));
@@ -267,16 +241,16 @@ fn a_server_that_needs_more_than_the_memory_that_is_left_is_killed() {
     let script = "read go; head -c 300000000 /dev/zero | tail > /dev/null; echo $?";
     let mut command = Command::new("sh");
     command.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut server = Guard(command.spawn().unwrap());
+    let mut server = Running::start(&mut command);
     if !memory_can_be_limited() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    let aim = ["--pid", &server.0.id().to_string(), "--bytes", "32MiB"];
+    let aim = ["--pid", &server.id().to_string(), "--bytes", "32MiB"];
     let _fault = begin("memory", &aim, &dir.path().join("journal"));
-    server.0.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
+    server.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
     let mut status = String::new();
-    BufReader::new(server.0.stdout.as_mut().unwrap()).read_line(&mut status).unwrap();
+    BufReader::new(server.stdout.as_mut().unwrap()).read_line(&mut status).unwrap();
     // 128 and the number of SIGKILL.
     assert_eq!(status.trim(), "137");
 }
@@ -284,11 +258,11 @@ fn a_server_that_needs_more_than_the_memory_that_is_left_is_killed() {
 #[test]
 fn a_fault_ends_when_it_is_asked_to_and_says_when() {
     let Stopped { server, mut program, dir: _dir, journal: _ } = stopped();
-    let pid = server.0.id();
-    pitot_sys::spawn::stop(program.0.id(), pitot_sys::spawn::Stop::Terminate);
+    let pid = server.id();
+    pitot_sys::spawn::stop(program.id(), pitot_sys::spawn::Stop::Terminate);
     let mut rest = String::new();
-    program.0.stdout.as_mut().unwrap().read_to_string(&mut rest).unwrap();
-    assert!(rest.starts_with("ended ") && program.0.wait().unwrap().success(), "{rest}");
+    program.stdout.as_mut().unwrap().read_to_string(&mut rest).unwrap();
+    assert!(rest.starts_with("ended ") && program.wait().unwrap().success(), "{rest}");
     assert_ne!(stat(pid, 0).as_deref(), Some("T"));
 }
 
@@ -327,24 +301,19 @@ fn nothing_of_a_fault_stays_when_the_lab_is_killed() {
              [factors]\nserver = [\"prefork\"]\n"
         );
         std::fs::write(dir.path().join("plan.toml"), plan).unwrap();
-        let mut lab = Guard(
+        let mut lab = Running::start(
             Command::new(PITOT)
                 .args(["run", "plan.toml", "-o", "run.pitot"])
                 .current_dir(dir.path())
                 .env("TMPDIR", dir.path())
                 .env(JOURNAL, dir.path().join("journal"))
                 .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .spawn()
-                .unwrap(),
+                .stderr(Stdio::null()),
         );
         let is_made = |command: &String| command.contains(" fault ");
-        wait_until(&format!("{fault} was never made"), || processes_of(dir.path()).iter().any(is_made));
-        lab.0.kill().unwrap();
-        lab.0.wait().unwrap();
-        wait_until(&format!("{fault}: {:?}", processes_of(dir.path())), || {
-            processes_of(dir.path()).is_empty()
-        });
+        until(&format!("{fault} was never made"), || processes_of(dir.path()).iter().any(is_made));
+        lab.kill();
+        until(&format!("{fault}: {:?}", processes_of(dir.path())), || processes_of(dir.path()).is_empty());
         let (text, code) = host("status", &dir.path().join("journal"));
         assert!(code == 0 && text == "nothing is changed\n", "{fault}: {text}");
     }

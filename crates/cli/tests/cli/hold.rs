@@ -1,70 +1,33 @@
 //! `pitot load --hold` against `pitot serve`: what the client counts is what the server counts.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use pitot_meter::Histogram;
 use pitot_results::hold::{Answer, Opened, Slice};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::Value;
 
-/// Longer than any of these commands may take, on however slow a machine.
-const TIMEOUT: Duration = Duration::from_secs(60);
+use crate::support::{PITOT, Running, TIMEOUT, stderr, until};
 
 fn pitot(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pitot"));
+    let mut command = Command::new(PITOT);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
-/// A child that is killed when the test ends, however it ends.
-struct Guard(Child);
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-impl Guard {
-    fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.0), signal).unwrap();
-    }
-
-    /// The exit code; the test fails if there is none in time.
-    fn code(&mut self) -> Option<i32> {
-        let start = Instant::now();
-        loop {
-            if let Some(status) = self.0.try_wait().unwrap() {
-                return status.code();
-            }
-            assert!(start.elapsed() < TIMEOUT, "it does not end");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    }
-}
-
 /// `pitot serve`, with what it counted.
 struct Server {
-    child: Guard,
+    child: Running,
     address: String,
 }
 
 impl Server {
     fn start(arguments: &[&str]) -> Server {
         let command = [&["serve"], arguments, &["--stats", "json"]].concat();
-        let mut child = Guard(pitot(&command).stderr(Stdio::inherit()).spawn().unwrap());
-        let mut line = String::new();
-        // Byte by byte, so that nothing of what follows is lost in a buffer.
-        let output = child.0.stdout.as_mut().unwrap();
-        while !line.ends_with('\n') {
-            let mut byte = [0];
-            output.read_exact(&mut byte).expect("the server is ready");
-            line.push(byte[0].into());
-        }
-        let address = line.trim().strip_prefix("ready ").expect("it says its address").to_owned();
+        let mut child = Running::start(pitot(&command).stderr(Stdio::inherit()));
+        let address = child.ready();
         Server { child, address }
     }
 
@@ -77,7 +40,7 @@ impl Server {
     }
 
     fn pid(&self) -> u32 {
-        self.child.0.id()
+        self.child.id()
     }
 
     /// CPU time of all its threads, nanoseconds: exact once they sleep.
@@ -106,15 +69,14 @@ impl Server {
     /// What it printed at its end.
     fn stop(mut self) -> Value {
         self.child.signal(Signal::TERM);
-        let mut text = String::new();
-        self.child.0.stdout.as_mut().unwrap().read_to_string(&mut text).unwrap();
+        let text = self.child.printed();
         serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"))
     }
 }
 
 /// `pitot load --hold`.
 struct Load {
-    child: Guard,
+    child: Running,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
 }
@@ -122,9 +84,9 @@ struct Load {
 impl Load {
     fn start(arguments: &[&str]) -> Load {
         let command = [&["load", "--hold"], arguments].concat();
-        let mut child = Guard(pitot(&command).stderr(Stdio::inherit()).spawn().unwrap());
-        let input = child.0.stdin.take();
-        let output = BufReader::new(child.0.stdout.take().unwrap());
+        let mut child = Running::start(pitot(&command).stderr(Stdio::inherit()));
+        let input = child.stdin.take();
+        let output = BufReader::new(child.stdout.take().unwrap());
         Load { child, input, output }
     }
 
@@ -169,16 +131,7 @@ impl Load {
 
     fn quit(mut self) {
         assert_eq!(self.obey("quit"), Answer::Quit);
-        assert_eq!(self.child.code(), Some(0));
-    }
-}
-
-/// Waits until something holds.
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !holds() {
-        assert!(start.elapsed() < TIMEOUT, "{what}");
-        std::thread::sleep(Duration::from_millis(1));
+        assert_eq!(self.child.ended().code(), Some(0));
     }
 }
 
@@ -186,7 +139,7 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
 fn engines() -> Vec<&'static str> {
     let usable = |engine: &&str| {
         let probe = pitot(&["load", "http://127.0.0.1:1/", "--engine", engine, "-n", "1"]).output().unwrap();
-        !String::from_utf8_lossy(&probe.stderr).contains("io_uring")
+        !stderr(&probe).contains("io_uring")
     };
     ["epoll", "uring"].into_iter().filter(usable).collect()
 }
@@ -246,7 +199,7 @@ fn each_group_runs_on_its_own_cpus() {
     let server = Server::http();
     let mut load = Load::start(&[]);
     let threads = |load: &Load| -> Vec<String> {
-        let tasks = std::fs::read_dir(format!("/proc/{}/task", load.child.0.id())).unwrap();
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", load.child.id())).unwrap();
         let allowed = |status: String| -> String {
             let line = status.lines().find(|line| line.starts_with("Cpus_allowed_list:")).unwrap();
             line.split_ascii_whitespace().nth(1).unwrap().to_owned()
@@ -343,7 +296,7 @@ fn a_server_that_dies_in_a_slice_makes_errors_and_no_other_group_suffers() {
         let before = dying.cpu_ns();
         load.send("run a 300ms");
         until("the slice runs", || dying.cpu_ns() > before + 1_000_000);
-        dying.child.0.kill().unwrap();
+        dying.child.kill();
         let Answer::Slice(slice) = load.answer() else { panic!("{engine}") };
         assert!(slice.requests > 0 && slice.failed > 0, "{engine} {slice:?}");
         assert!(slice.errors.contains_key("connect ECONNREFUSED"), "{engine} {slice:?}");
@@ -371,10 +324,11 @@ fn a_server_that_answers_nothing_is_waited_for_until_the_timeout() {
     for engine in engines() {
         for life in ["", "--requests-per-connection 1", "-R 1000"] {
             let mut load = Load::start(&[]);
-            load.open(&format!("a {url} -c 3 --timeout 200ms --engine {engine} {life}"));
+            load.open(&format!("a {url} -c 3 --timeout 400ms --engine {engine} {life}"));
             for n in 0..2 {
                 let began = Instant::now();
-                let slice = load.run("a 30ms");
+                // Long enough for a load on a busy machine to begin, and over before the timeout.
+                let slice = load.run("a 100ms");
                 assert!(began.elapsed() < TIMEOUT / 10, "{engine} {slice:?}");
                 assert_eq!((slice.requests, slice.failed), (0, slice.attempted), "{engine} {slice:?}");
                 assert_eq!(slice.errors, [("timeout reply".to_owned(), 3)].into(), "{engine} {slice:?}");
@@ -481,7 +435,7 @@ fn the_end_of_input_ends_it_after_the_last_command() {
     load.input = None;
     assert!(matches!(load.answer(), Answer::Opened(_)));
     assert!(matches!(load.answer(), Answer::Slice(_)));
-    assert_eq!(load.child.code(), Some(0));
+    assert_eq!(load.child.ended().code(), Some(0));
 }
 
 #[test]
@@ -493,11 +447,11 @@ fn a_signal_or_a_reader_that_is_gone_ends_it_in_the_middle_of_a_slice() {
         load.send("run a 1h");
         if by_signal {
             load.child.signal(Signal::TERM);
-            assert_eq!(load.child.code(), Some(0));
+            assert_eq!(load.child.ended().code(), Some(0));
         } else {
             let Load { mut child, input, output } = load;
             drop((input, output));
-            assert_eq!(child.code(), Some(0));
+            assert_eq!(child.ended().code(), Some(0));
         }
     }
 }
@@ -506,5 +460,5 @@ fn a_signal_or_a_reader_that_is_gone_ends_it_in_the_middle_of_a_slice() {
 fn options_without_a_url_are_refused() {
     let output = pitot(&["load", "--hold", "-c", "5"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("URL"));
+    assert!(stderr(&output).contains("URL"));
 }

@@ -18,12 +18,7 @@ use namespaces::{Place, in_namespaces, set_by_hand, sysctl};
 use pitot_needs::needs;
 use serde_json::Value;
 
-/// Longer than anything here takes, on however slow a machine.
-const TIMEOUT: Duration = Duration::from_secs(60);
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
+use crate::support::{PITOT, stderr, stdout, until};
 
 /// Every parameter of the network, every feature of the loopback, and what is mounted.
 fn snapshot() -> BTreeMap<String, String> {
@@ -102,7 +97,7 @@ fn after_a_kill_at_any_moment_undo_restores_everything() {
             child.kill().unwrap();
             child.wait().unwrap();
             let undone = place.run(&["undo"]);
-            assert_eq!(undone.status.code(), Some(0), "{}", String::from_utf8_lossy(&undone.stdout));
+            assert_eq!(undone.status.code(), Some(0), "{}", stdout(&undone));
             assert_eq!(snapshot(), before, "after kill {step}");
         }
     });
@@ -115,7 +110,7 @@ fn what_somebody_else_has_changed_since_is_kept_and_named() {
         assert!(place.run(&["apply", "net.core.somaxconn=128", "net.ipv4.tcp_sack=0"]).status.success());
         set_by_hand("net.core.somaxconn", "77");
         let status = place.run(&["status"]);
-        assert!(String::from_utf8_lossy(&status.stdout).contains("SOMEBODY HAS CHANGED IT SINCE to 77"));
+        assert!(stdout(&status).contains("SOMEBODY HAS CHANGED IT SINCE to 77"));
         assert_eq!(status.status.code(), Some(1));
         let (undone, code) = place.json(&["undo"]);
         assert_eq!(code, 1);
@@ -137,11 +132,7 @@ fn with_a_time_it_is_undone_by_itself_and_a_later_change_stays() {
                 .success()
         );
         assert!(place.run(&["apply", "net.core.somaxconn=256"]).status.success());
-        let deadline = Instant::now() + TIMEOUT;
-        while sysctl("net.ipv4.tcp_sack") != "1" {
-            assert!(Instant::now() < deadline, "it is never undone");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        until("it is undone", || sysctl("net.ipv4.tcp_sack") == "1");
         // The lock is free when it is done.
         assert_eq!(place.run(&["apply", "net.core.somaxconn=256"]).status.code(), Some(0));
         assert_eq!(sysctl("net.core.somaxconn"), "256");
@@ -161,13 +152,10 @@ fn with_a_time_it_is_undone_though_apply_was_killed() {
             std::thread::sleep(Duration::from_millis(step * 4));
             child.kill().unwrap();
             child.wait().unwrap();
-            let deadline = Instant::now() + TIMEOUT;
-            while snapshot() != before
-                || fs::metadata(&place.journal).is_ok_and(|journal| has_changes(&journal, place))
-            {
-                assert!(Instant::now() < deadline, "nobody undoes what kill {step} has left");
-                std::thread::sleep(Duration::from_millis(5));
-            }
+            until(&format!("what kill {step} has left is undone"), || {
+                snapshot() == before
+                    && !fs::metadata(&place.journal).is_ok_and(|journal| has_changes(&journal, place))
+            });
         }
     });
 }
@@ -189,12 +177,10 @@ fn a_timer_that_was_killed_is_told_and_one_that_is_not_needed_ends() {
             i32::try_from(status["timers"][0]["pid"].as_i64().unwrap()).unwrap()
         };
         let gone = |pid: i32| {
-            let deadline = Instant::now() + TIMEOUT;
-            let path = PathBuf::from(format!("/proc/{pid}/stat"));
-            while fs::read_to_string(&path).is_ok_and(|stat| !stat.contains(") Z ")) {
-                assert!(Instant::now() < deadline, "process {pid} does not end");
-                std::thread::yield_now();
-            }
+            let path = format!("/proc/{pid}/stat");
+            until("the process ends", || {
+                fs::read_to_string(&path).map_or(true, |stat| stat.contains(") Z "))
+            });
         };
         let pid = rustix::process::Pid::from_raw(timer()).unwrap();
         // It has no terminal to lose.
@@ -204,7 +190,7 @@ fn a_timer_that_was_killed_is_told_and_one_that_is_not_needed_ends() {
         gone(pid.as_raw_nonzero().get());
         let status = place.run(&["status"]);
         assert_eq!(status.status.code(), Some(1));
-        assert!(String::from_utf8_lossy(&status.stdout).contains("WHICH IS GONE: run `pitot host undo`"));
+        assert!(stdout(&status).contains("WHICH IS GONE: run `pitot host undo`"));
         assert!(place.run(&["undo"]).status.success());
         let pid = timer();
         assert!(place.run(&["undo"]).status.success());
@@ -282,7 +268,7 @@ fn a_profile_names_what_is_not_there_and_what_no_longer_exists() {
         let before = snapshot();
         let output = place.run(&["apply", "--profile", "memcached-2009", "--dry-run"]);
         assert_eq!(snapshot(), before);
-        assert!(String::from_utf8_lossy(&output.stdout).contains("would be changed"), "{}", stderr(&output));
+        assert!(stdout(&output).contains("would be changed"), "{}", stderr(&output));
         let (applied, code) = place.json(&["apply", "--profile", "memcached-2009"]);
         assert_eq!(code, 0);
         let outcome = |key: &str| {
@@ -306,9 +292,9 @@ fn a_journal_of_an_earlier_boot_is_cleared_and_a_damaged_one_named() {
 "#;
     fs::write(&place.journal, earlier).unwrap();
     let status = place.run(&["status"]);
-    assert!(String::from_utf8_lossy(&status.stdout).contains("started anew"));
+    assert!(stdout(&status).contains("started anew"));
     let undone = place.run(&["undo"]);
-    assert!(String::from_utf8_lossy(&undone.stdout).contains("1 change went with that"));
+    assert!(stdout(&undone).contains("1 change went with that"));
     assert_eq!((undone.status.code(), fs::metadata(&place.journal).unwrap().len()), (Some(0), 0));
     let damaged = |boot: &str| {
         format!("{{\"record\":\"journal\",\"version\":1,\"boot_id\":\"{}\"}}\nnonsense\n", boot.trim())
@@ -437,7 +423,7 @@ fn a_check_needs_no_rights_and_shows_every_rule() {
 fn program_for_anybody(dir: &Path) -> PathBuf {
     use std::os::unix::fs::PermissionsExt;
     let copy = dir.join("pitot");
-    fs::copy(env!("CARGO_BIN_EXE_pitot"), &copy).unwrap();
+    fs::copy(PITOT, &copy).unwrap();
     for path in [dir, &copy] {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     }
@@ -507,7 +493,7 @@ fn without_rights_what_can_be_read_is_checked_and_the_right_that_is_missing_is_n
     fs::write(&plan, text).unwrap();
     fs::set_permissions(&plan, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
     let shown = pitot(&["run", plan.to_str().unwrap(), "--dry-run"]);
-    let text = format!("{}{}", String::from_utf8_lossy(&shown.stdout), stderr(&shown));
+    let text = format!("{}{}", stdout(&shown), stderr(&shown));
     assert!(text.contains("cannot be changed by this user") && text.contains("CAP_NET_ADMIN"), "{text}");
     assert!(!dir.path().join("journal").exists(), "nothing was begun");
     assert_eq!(run(&["status"]).status.code(), Some(0));
@@ -547,7 +533,7 @@ fn what_is_set_at_every_boot_is_in_files_until_it_is_undone() {
 fn a_file_that_is_read_at_boot_is_named_and_told_of_where_it_stays() {
     in_namespaces("a_file_that_is_read_at_boot_is_named_and_told_of_where_it_stays", |place| {
         let file = "/etc/sysctl.d/90-pitot.conf";
-        let said = |arguments: &[&str]| String::from_utf8_lossy(&place.run(arguments).stdout).into_owned();
+        let said = |arguments: &[&str]| stdout(&place.run(arguments)).to_owned();
         let applied = said(&["apply", "net.core.somaxconn=77", "--persist"]);
         assert!(applied.contains(&format!("{file}: nothing -> 2 lines")), "{applied}");
         assert!(said(&["status"]).contains(file));
@@ -567,7 +553,7 @@ fn what_a_profile_cannot_set_here_is_said_and_a_dry_run_says_the_same() {
         assert!(Command::new("sh").args(["-c", read_only]).status().unwrap().success());
         let of = |more: &[&str]| {
             let output = place.run(&[&["apply", "--profile", "web"], more].concat());
-            String::from_utf8_lossy(&output.stdout).into_owned()
+            stdout(&output).to_owned()
         };
         let applied = of(&[]);
         assert!(applied.contains("net.core.somaxconn: left out, it is mounted read-only"), "{applied}");
@@ -589,10 +575,7 @@ fn a_profile_or_a_rule_that_is_typed_as_something_else_is_led_to_what_is_meant()
             "apply somaxconn",
         ),
     ] {
-        let refused = Command::new(env!("CARGO_BIN_EXE_pitot"))
-            .args(["host", "apply", word, "--dry-run"])
-            .output()
-            .unwrap();
+        let refused = Command::new(PITOT).args(["host", "apply", word, "--dry-run"]).output().unwrap();
         assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
         assert!(stderr(&refused).contains(what) && stderr(&refused).contains(cure), "{}", stderr(&refused));
     }

@@ -10,9 +10,11 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
+use crate::support::{PITOT, stderr};
+
 /// Runs `pitot load --http 2` to its end.
 fn load(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pitot"));
+    let mut command = Command::new(PITOT);
     command.args(["load", "--http", "2"]).args(arguments).stdin(Stdio::null()).output().unwrap()
 }
 
@@ -20,7 +22,7 @@ fn load(arguments: &[&str]) -> Output {
 fn json(arguments: &[&str]) -> Value {
     let output = load(&[arguments, &["--json", "-"]].concat());
     serde_json::from_slice(&output.stdout).unwrap_or_else(|e| {
-        panic!("{arguments:?}: {e}: {}", String::from_utf8_lossy(&output.stderr));
+        panic!("{arguments:?}: {e}: {}", stderr(&output));
     })
 }
 

@@ -10,7 +10,9 @@ use pitot_needs::needs;
 use pitot_record::{Run, metric};
 use pitot_results::VerdictKind;
 
-use process::{assert_that_a_killed_run_leaves_nothing, command, left, pitot, text};
+use process::{assert_that_a_killed_run_leaves_nothing, command, left, pitot};
+
+use crate::support::text;
 
 /// Runs `pitot` with no kernels but those that it adds itself.
 fn without_kernels(dir: &Path, arguments: &[&str]) -> Output {

@@ -6,21 +6,20 @@ mod server;
 
 use std::io::{Read, Write as _};
 use std::net::TcpListener;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use pitot_meter::Histogram;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::Value;
 
 use server::{Act, Script, Server};
 
-/// Longer than any of these runs may take, on however slow a machine.
-const TIMEOUT: Duration = Duration::from_secs(60);
+use crate::support::{PITOT, Running, TIMEOUT, stderr, stdout, until};
 
 fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pitot"));
+    let mut command = Command::new(PITOT);
     command.arg("load").args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -30,55 +29,12 @@ fn load(arguments: &[&str]) -> Output {
     command(arguments).output().unwrap()
 }
 
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).unwrap()
-}
-
 /// Runs it for its JSON, and nothing but that may be on standard output.
 fn json(arguments: &[&str]) -> (Value, i32) {
     let output = load(&[arguments, &["--json", "-"]].concat());
     let value = serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|e| panic!("{e}: {}{}", text(&output.stdout), text(&output.stderr)));
+        .unwrap_or_else(|e| panic!("{e}: {}{}", stdout(&output), stderr(&output)));
     (value, output.status.code().unwrap())
-}
-
-/// A child that is killed when the test ends, however it ends.
-struct ChildGuard(Child);
-
-impl Drop for ChildGuard {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-impl ChildGuard {
-    /// The exit code; the test fails if there is none in time.
-    fn code(&mut self) -> Option<i32> {
-        let start = Instant::now();
-        loop {
-            if let Some(status) = self.0.try_wait().unwrap() {
-                return status.code();
-            }
-            assert!(start.elapsed() < TIMEOUT, "it does not end");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    }
-
-    fn output(&mut self) -> String {
-        let mut text = String::new();
-        self.0.stdout.take().unwrap().read_to_string(&mut text).unwrap();
-        text
-    }
-}
-
-/// Waits until something holds.
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !holds() {
-        assert!(start.elapsed() < TIMEOUT, "{what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 #[test]
@@ -131,7 +87,7 @@ fn a_misuse_is_reported_in_one_line_with_a_cure_and_exit_code_2() {
     ];
     for arguments in wrong {
         let output = load(arguments);
-        let error = text(&output.stderr);
+        let error = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
         assert!(output.stdout.is_empty(), "{arguments:?}");
         assert!(!error.contains("panicked") && error.lines().count() >= 2, "{arguments:?}: {error}");
@@ -153,13 +109,13 @@ fn a_dry_run_refuses_what_the_run_refuses_and_writes_nothing() {
     ] {
         for more in [&[][..], &["--dry-run"]] {
             let output = load(&[arguments, more].concat());
-            assert_eq!(output.status.code(), Some(2), "{arguments:?} {more:?}: {}", text(&output.stderr));
+            assert_eq!(output.status.code(), Some(2), "{arguments:?} {more:?}: {}", stderr(&output));
         }
     }
     let directory = tempfile::tempdir().unwrap();
     let mut dry = command(&[url, "--json", "a", "--csv", "b", "--hlog", "c", "--dry-run"]);
     let output = dry.current_dir(&directory).output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0);
 }
 
@@ -203,13 +159,13 @@ fn a_habit_from_another_program_gets_the_option_that_takes_its_place() {
         (&["serve", "http", "--port", "9100"], "--listen 127.0.0.1:9100"),
     ];
     for (arguments, hint) in cases {
-        let output = Command::new(env!("CARGO_BIN_EXE_pitot")).args(*arguments).output().unwrap();
-        let error = text(&output.stderr);
+        let output = Command::new(PITOT).args(*arguments).output().unwrap();
+        let error = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
         assert!(output.stdout.is_empty() && error.contains(hint), "{arguments:?}: {error}");
     }
     let output = load(&[url, "--no-such-option"]);
-    assert!(!text(&output.stderr).contains("as a value"), "{}", text(&output.stderr));
+    assert!(!stderr(&output).contains("as a value"), "{}", stderr(&output));
 }
 
 /// The writing end of a pipe whose reader is gone, as with `| head` that has seen enough.
@@ -236,7 +192,7 @@ fn exit_codes_are_the_same_where_nobody_reads() {
         (&["list", "plan-schema"], 0),
     ];
     for (arguments, code) in cases {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pitot"));
+        let mut command = Command::new(PITOT);
         command.args(*arguments).stdin(Stdio::null()).stdout(without_reader()).stderr(without_reader());
         assert_eq!(command.status().unwrap().code(), Some(*code), "{arguments:?}");
     }
@@ -245,7 +201,7 @@ fn exit_codes_are_the_same_where_nobody_reads() {
 #[test]
 fn help_lists_the_options_of_urls() {
     let help = load(&["--help"]);
-    let help = text(&help.stdout);
+    let help = stdout(&help);
     for client in pitot_proto::client::CLIENTS {
         assert!(help.contains(client.example), "{}", client.scheme);
         for option in client.url_options {
@@ -263,7 +219,7 @@ fn a_server_that_is_not_there_or_never_answers_ends_with_exit_code_1() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let url = format!("http://{closed}/");
     let output = load(&[&url, "-d", "600s"]);
-    let error = text(&output.stderr);
+    let error = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{error}");
     assert!(error.contains("ECONNREFUSED") && error.lines().count() == 2, "{error}");
     // The kernel accepts for a listener that nobody looks after.
@@ -296,7 +252,7 @@ fn a_server_that_dies_in_the_run_is_neither_slow_nor_is_the_client() {
         let (url, server) = mortal(200);
         let output = load(&[&[&url, "-c", "1", "-d", "2s"][..], pace].concat());
         server.join().unwrap();
-        let (summary, error) = (text(&output.stdout), text(&output.stderr));
+        let (summary, error) = (stdout(&output), stderr(&output));
         assert_eq!(output.status.code(), Some(1), "{summary}");
         assert!(summary.contains("  nothing was answered from 0."), "{summary}");
         assert!(summary.contains("Verdict: failed: nothing was answered from 0."), "{summary}");
@@ -349,7 +305,7 @@ fn replies_that_are_all_wrong_are_no_valid_run() {
     assert_eq!((code, &result["client"]["verdict"]), (1, &Value::from("failed")));
     let broken = Server::start(Script { acts: vec![Act::NotFound; 40], ..Script::default() });
     let output = load(&[&broken.url(), "-c", "2", "-n", "40"]);
-    let error = text(&output.stderr);
+    let error = stderr(&output);
     assert!(error.contains("none of 40 replies was right: status-404 (40 times)"), "{error}");
     assert!(error.contains("--expect-status") && !error.contains("is the server running"), "{error}");
 }
@@ -365,7 +321,7 @@ fn help_after_a_failure_fits_what_the_server_did() {
     ] {
         let server = Server::start(Script { acts: vec![act; 100_000], ..Script::default() });
         let output = load(&[&server.url(), "-c", "2", "-n", "6", "--timeout", "200ms"]);
-        let error = text(&output.stderr);
+        let error = stderr(&output);
         assert_eq!(output.status.code(), Some(1), "{error}");
         assert!(error.contains(hint) && !error.contains("is the server running"), "{act:?}: {error}");
     }
@@ -384,7 +340,7 @@ fn the_number_of_requests_leaves_out_the_warm_up() {
 fn figures_that_are_the_same_are_shown_once_and_nouns_agree() {
     let server = Server::start(Script::default());
     let output = load(&[&server.url(), "-c", "1", "-n", "1", "-L"]);
-    let summary = text(&output.stdout);
+    let summary = stdout(&output);
     assert!(summary.contains("  service        as response\n"), "{summary}");
     assert!(!summary.contains("schedule lag"), "{summary}");
     assert!(
@@ -398,7 +354,7 @@ fn figures_that_are_the_same_are_shown_once_and_nouns_agree() {
 fn a_body_is_posted_and_its_own_length_may_be_named() {
     let server = Server::start(Script::default());
     let output = load(&[&server.url(), "-c", "1", "-n", "1", "--body", "hello", "-H", "Content-Length: 5"]);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let lines = server.seen.lines.lock().unwrap().clone();
     assert!(lines.iter().all(|line| line.starts_with("POST /")), "{lines:?}");
 }
@@ -409,8 +365,8 @@ fn a_table_for_standard_output_is_all_that_is_written_there() {
     let directory = tempfile::tempdir().unwrap();
     let output =
         command(&[&server.url(), "-d", "1200ms", "--csv", "-"]).current_dir(&directory).output().unwrap();
-    let lines: Vec<&str> = text(&output.stdout).lines().collect();
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let lines: Vec<&str> = stdout(&output).lines().collect();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(lines.len() >= 2 && lines.iter().all(|line| line.contains(',')), "{lines:?}");
     assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0, "no file called `-`");
 }
@@ -420,7 +376,7 @@ fn a_summary_that_cannot_be_written_is_a_failure() {
     let server = Server::start(Script::default());
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let output = command(&[&server.url(), "-n", "5"]).stdout(full).output().unwrap();
-    let error = text(&output.stderr);
+    let error = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{error}");
     assert!(error.contains("standard output") && error.contains("No space left"), "{error}");
 }
@@ -433,15 +389,15 @@ fn a_full_disk_loses_no_other_output() {
     let hlog = directory.path().join("run.hlog");
     let [url, csv_path, hlog_path] = [&server.url(), csv.to_str().unwrap(), hlog.to_str().unwrap()];
     let output = load(&[url, "-d", "1200ms", "--json", "/dev/full", "--csv", csv_path, "--hlog", hlog_path]);
-    let error = text(&output.stderr);
+    let error = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{error}");
-    assert!(text(&output.stdout).contains("requests"), "the summary is printed");
+    assert!(stdout(&output).contains("requests"), "the summary is printed");
     assert!(std::fs::read_to_string(&csv).unwrap().lines().count() > 1, "the table is there");
     assert!(std::fs::read_to_string(&hlog).unwrap().lines().count() > 1, "the log is there");
     assert!(error.contains("the JSON result could not be written: No space left"), "{error}");
     // Each that failed is named.
     let output = load(&[url, "-n", "5", "--json", "/dev/full", "--csv", "/dev/full"]);
-    let error = text(&output.stderr);
+    let error = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{error}");
     assert!(error.contains("the JSON result could") && error.contains("the table could"), "{error}");
     // A full standard output loses no file.
@@ -461,11 +417,7 @@ fn two_outputs_in_one_file_are_refused() {
     for more in [&[][..], &["--dry-run"]] {
         let output = load(&[&["http://127.0.0.1:9/", "--json", file, "--csv", file][..], more].concat());
         assert_eq!(output.status.code(), Some(2));
-        assert!(
-            text(&output.stderr).contains("--json and --csv would both write to"),
-            "{}",
-            text(&output.stderr)
-        );
+        assert!(stderr(&output).contains("--json and --csv would both write to"), "{}", stderr(&output));
     }
 }
 
@@ -474,22 +426,13 @@ fn a_limit_on_the_size_of_files_loses_no_summary() {
     let server = Server::start(Script::default());
     let json = tempfile::NamedTempFile::new().unwrap();
     let output = Command::new("sh")
-        .args([
-            "-c",
-            "ulimit -f 0; exec \"$@\"",
-            "sh",
-            env!("CARGO_BIN_EXE_pitot"),
-            "load",
-            &server.url(),
-            "-n",
-            "5",
-        ])
+        .args(["-c", "ulimit -f 0; exec \"$@\"", "sh", PITOT, "load", &server.url(), "-n", "5"])
         .args(["--json", json.path().to_str().unwrap()])
         .output()
         .unwrap();
-    let error = text(&output.stderr);
+    let error = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{error}");
-    assert!(text(&output.stdout).contains("5 requests: 5 right"), "{}", text(&output.stdout));
+    assert!(stdout(&output).contains("5 requests: 5 right"), "{}", stdout(&output));
     assert!(error.contains("the JSON result could not be written: File too large"), "{error}");
 }
 
@@ -498,7 +441,7 @@ fn a_summary_fits_the_columns_of_its_terminal() {
     let server = Server::start(Script { acts: vec![Act::NotFound; 50], ..Script::default() });
     let widest = |columns: &str| {
         let output = command(&[&server.url(), "-n", "200"]).env("COLUMNS", columns).output().unwrap();
-        let summary = text(&output.stdout).to_owned();
+        let summary = stdout(&output).to_owned();
         (summary.lines().map(|line| line.chars().count()).max().unwrap(), summary)
     };
     let (width, summary) = widest("80");
@@ -653,8 +596,8 @@ fn the_lab_reads_every_field_that_a_load_prints() {
 fn the_summary_is_for_people_and_standard_error_is_quiet_without_a_terminal() {
     let server = Server::start(Script::default());
     let output = load(&[&server.url(), "-n", "100", "-L", "-R", "1000"]);
-    let summary = text(&output.stdout);
-    assert!(output.status.success() && output.stderr.is_empty(), "{}", text(&output.stderr));
+    let summary = stdout(&output);
+    assert!(output.status.success() && output.stderr.is_empty(), "{}", stderr(&output));
     for word in
         ["response", "service", "schedule lag", "p99.99", "100 requests", "Verdict: ", "samples", "####"]
     {
@@ -696,7 +639,7 @@ fn think_times_vary_as_asked_and_only_where_somebody_thinks() {
     }
     let output = load(&[&url, "-n", "1", "--think-times", "uniform"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("--think"), "{}", text(&output.stderr));
+    assert!(stderr(&output).contains("--think"), "{}", stderr(&output));
 }
 
 #[test]
@@ -712,17 +655,16 @@ fn gates_decide_the_exit_code() {
         result["gates"].as_array().unwrap().iter().map(|gate| gate["failed"] == true).collect();
     assert_eq!((code, failed), (1, vec![false, true, false, false]));
     let broken = Server::start(Script { acts: vec![Act::NotFound; 1_000_000], ..Script::default() });
-    let start = Instant::now();
     let (result, code) = json(&[&broken.url(), "-d", "50s", "--abort-on", "errors > 50%"]);
     assert_eq!(code, 1);
-    assert!(start.elapsed() < TIMEOUT && result["ended_early"].as_str().unwrap().contains("errors > 50%"));
+    assert!(result["ended_early"].as_str().unwrap().contains("errors > 50%"));
 }
 
 #[test]
 fn the_run_second_by_second_is_shown_on_request() {
     let server = Server::start(Script::default());
     let output = load(&[&server.url(), "-d", "1200ms", "-R", "50", "--timeline"]);
-    let summary = text(&output.stdout);
+    let summary = stdout(&output);
     let rows: Vec<&str> = summary.lines().skip_while(|line| !line.starts_with("  Second")).collect();
     assert!(rows[0].contains("p95") && rows[1].trim_start().starts_with("0 "), "{summary}");
     assert!(rows[2].trim_start().starts_with("1 ") && rows[1].ends_with('#'), "{summary}");
@@ -735,11 +677,11 @@ fn ctrl_c_ends_the_run_and_everything_is_still_printed() {
     for (processes, signal) in [("1", Signal::INT), ("2", Signal::INT), ("2", Signal::TERM)] {
         let server = Server::start(Script { delay: Duration::from_millis(1), ..Script::default() });
         let arguments = [&server.url(), "-d", "600s", "-c", "4", "--processes", processes, "--json", "-"];
-        let mut child = ChildGuard(command(&arguments).spawn().unwrap());
+        let mut child = Running::start(&mut command(&arguments));
         until("no request came", || server.requests() > 100);
-        kill_process(Pid::from_child(&child.0), signal).unwrap();
-        let result: Value = serde_json::from_str(&child.output()).unwrap();
-        assert_eq!(child.code(), Some(0));
+        child.signal(signal);
+        let result: Value = serde_json::from_str(&child.printed()).unwrap();
+        assert_eq!(child.ended().code(), Some(0));
         assert_eq!(result["ended_early"], "interrupted by the user");
         let completed = result["requests"]["completed"].as_u64().unwrap();
         assert!(completed >= 100 && completed <= server.requests(), "{completed}");
@@ -752,11 +694,14 @@ fn a_run_that_was_cut_meets_no_condition_and_is_no_step_of_a_search() {
         let server = Server::start(Script { delay: Duration::from_millis(1), ..Script::default() });
         let url = server.url();
         let arguments = [&url, "-d", "600s", "-c", "4", "-R", "500", asked[0], asked[1], "--json", "-"];
-        let mut child = ChildGuard(command(&arguments).spawn().unwrap());
+        let mut child = Running::start(&mut command(&arguments));
         until("no request came", || server.requests() > 100);
-        kill_process(Pid::from_child(&child.0), Signal::TERM).unwrap();
-        let result: Value = serde_json::from_str(&child.output()).unwrap();
-        assert_eq!((child.code(), &result["ended_early"]), (Some(1), &"interrupted by the user".into()));
+        child.signal(Signal::TERM);
+        let result: Value = serde_json::from_str(&child.printed()).unwrap();
+        assert_eq!(
+            (child.ended().code(), &result["ended_early"]),
+            (Some(1), &"interrupted by the user".into())
+        );
         if asked[0] == "--search" {
             assert_eq!(result["search"]["steps"], serde_json::json!([]));
         }
@@ -783,10 +728,10 @@ fn several_processes_are_one_run() {
 fn worker_processes_die_with_their_parent() {
     let server = Server::start(Script { delay: Duration::from_millis(1), ..Script::default() });
     let arguments = [&server.url(), "-d", "600s", "-c", "4", "--processes", "2"];
-    let mut child = ChildGuard(command(&arguments).spawn().unwrap());
+    let mut child = Running::start(&mut command(&arguments));
     until("no request came", || server.requests() > 10);
-    child.0.kill().unwrap();
-    assert_eq!(child.code(), None);
+    child.kill();
+    assert_eq!(child.ended().code(), None);
     until("the workers go on", || server.seen.open.load(Ordering::SeqCst) == 0);
 }
 
@@ -807,7 +752,7 @@ fn a_search_finds_a_rate_that_a_slow_server_sustains() {
 fn a_search_that_finds_nothing_is_a_failure_with_its_reason() {
     let server = Server::start(Script { delay: Duration::from_millis(5), ..Script::default() });
     let output = load(&[&server.url(), "-c", "1", "-d", "100ms", "-R", "2", "--search", "p99 < 1us"]);
-    let error = text(&output.stderr);
+    let error = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{error}");
     assert!(
         error.contains("no rate that was tried keeps p99 < 1us") && error.lines().count() == 3,
@@ -847,21 +792,19 @@ fn two_results_are_compared_without_an_interval() {
     let names = ["a.json", "b.json"].map(|name| directory.path().join(name).to_str().unwrap().to_owned());
     for (file, connections) in names.iter().zip(["1", "2"]) {
         let output = load(&[&server.url(), "-n", "50", "-c", connections, "--json", file]);
-        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     }
-    let compare = |arguments: &[&str]| {
-        Command::new(env!("CARGO_BIN_EXE_pitot")).arg("compare").args(arguments).output().unwrap()
-    };
+    let compare = |arguments: &[&str]| Command::new(PITOT).arg("compare").args(arguments).output().unwrap();
     let [a, b] = &names;
     let output = compare(&[a, b]);
-    let shown = text(&output.stdout);
-    assert_eq!(output.status.code(), Some(0), "{shown}{}", text(&output.stderr));
+    let shown = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{shown}{}", stderr(&output));
     assert!(shown.contains("right replies") && shown.contains("connections: 1 → 2"), "{shown}");
     assert!(shown.contains("no interval"), "{shown}");
     let page: Value = serde_json::from_slice(&compare(&[a, b, "--format", "json"]).stdout).unwrap();
     assert_eq!((&page["schema"], &page["interval"]), (&"pitot-compare-loads/1".into(), &Value::Null));
     let undecided = compare(&[a, b, "--fail-if", "throughput < -5%"]);
-    assert_eq!(undecided.status.code(), Some(3), "{}", text(&undecided.stderr));
+    assert_eq!(undecided.status.code(), Some(3), "{}", stderr(&undecided));
     let other = directory.path().join("other.json").to_str().unwrap().to_owned();
     std::fs::write(&other, "{}").unwrap();
     let run = directory.path().join("a.pitot").to_str().unwrap().to_owned();
@@ -873,7 +816,7 @@ fn two_results_are_compared_without_an_interval() {
         (&[a, b, "--format", "html"], "--format terminal, md or json"),
     ] {
         let output = compare(arguments);
-        let error = text(&output.stderr);
+        let error = stderr(&output);
         assert!(output.status.code() == Some(2) && error.contains(word), "{error}");
     }
 }

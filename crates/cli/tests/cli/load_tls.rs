@@ -8,28 +8,20 @@ use std::process::{Command, Output, Stdio};
 use pitot_needs::needs;
 use serde_json::Value;
 
+use crate::support::{PITOT, stderr, stdout};
 use certificates::Pki;
-use servers::{Running, plain_http};
+use servers::{Server, plain_http};
 
 const BOTH_VERSIONS: [(&str, &str); 2] = [("1.2", "TLSv1_2"), ("1.3", "TLSv1_3")];
 
 fn load(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_pitot"))
-        .arg("load")
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output()
-        .unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+    Command::new(PITOT).arg("load").args(arguments).stdin(Stdio::null()).output().unwrap()
 }
 
 /// Runs it for its JSON; all requests must have been answered rightly.
 fn right(arguments: &[&str]) -> Value {
     let output = load(&[arguments, &["--json", "-"]].concat());
-    let error = text(&output.stderr);
+    let error = stderr(&output);
     let result: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {error}"));
     assert_eq!(output.status.code(), Some(0), "{arguments:?}: {error}{}", result["errors"]);
     assert!(result["requests"]["ok"].as_u64() > Some(0), "{result:#}");
@@ -40,11 +32,11 @@ fn right(arguments: &[&str]) -> Value {
 /// Runs it against a server that it cannot talk to: the first line on standard error, the line after it, and the summary.
 fn refused(arguments: &[&str]) -> (String, String, String) {
     let output = load(&[arguments, &["-n", "3", "-c", "2", "-d", "20s"]].concat());
-    let (summary, error) = (text(&output.stdout), text(&output.stderr));
+    let (summary, error) = (stdout(&output), stderr(&output));
     assert_eq!(output.status.code(), Some(1), "{arguments:?}: {summary}{error}");
     let mut lines = error.lines();
     let mut next = || lines.next().unwrap_or_default().to_owned();
-    (next(), next(), summary)
+    (next(), next(), summary.to_owned())
 }
 
 fn handshakes(result: &Value) -> [u64; 3] {
@@ -52,7 +44,7 @@ fn handshakes(result: &Value) -> [u64; 3] {
 }
 
 /// Keep-alive, connections for each request that resume or do not, in both versions, on both engines.
-fn talks_to(server: &Running, pki: &Pki, path: &str) {
+fn talks_to(server: &Server, pki: &Pki, path: &str) {
     let url = format!("https://localhost:{}{path}", server.port);
     let common = ["--tls-ca", pki.authority(), "-n", "20", "-c", "2"];
     for engine in ["epoll", "uring"] {
@@ -82,7 +74,7 @@ fn talks_to(server: &Running, pki: &Pki, path: &str) {
 }
 
 /// HTTP/2, agreed on by ALPN, on both engines.
-fn speaks_http2(server: &Running, pki: &Pki, path: &str) {
+fn speaks_http2(server: &Server, pki: &Pki, path: &str) {
     let url = |path: &str| format!("https://localhost:{}{path}", server.port);
     for engine in ["epoll", "uring"] {
         let common = ["--http", "2", "--engine", engine, "--tls-ca", pki.authority(), "-n", "60", "-c", "2"];
@@ -122,7 +114,7 @@ fn gates_on_handshakes_tell_full_ones_from_resumed_ones() {
         [&*url, "--tls-ca", pki.authority(), "-n", "20", "-c", "2", "--requests-per-connection", "1"];
     let gated = |gate: &str, more: &[&str]| {
         let output = load(&[&common[..], &["--fail-if", gate], more].concat());
-        (output.status.code(), text(&output.stderr))
+        (output.status.code(), stderr(&output).to_owned())
     };
     assert_eq!(gated("handshake p99 > 60s, resumption p99 > 60s, connect max > 60s", &[]).0, Some(0));
     let (code, error) = gated("resumption p50 > 1ns, handshake p50 > 60s", &[]);
@@ -132,14 +124,15 @@ fn gates_on_handshakes_tell_full_ones_from_resumed_ones() {
     );
     let (code, error) = gated("resumption p50 > 1ns", &["--tls-resume", "off"]);
     assert!(code == Some(2) && error.contains("--tls-resume off"), "{error}");
-    let mut held = Command::new(env!("CARGO_BIN_EXE_pitot"))
+    let mut held = Command::new(PITOT)
         .args(["load", "--hold", &url, "-k", "-c", "2", "--requests-per-connection", "1"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
     std::io::Write::write_all(held.stdin.as_mut().unwrap(), b"run 300ms\nquit\n").unwrap();
-    let answers = text(&held.wait_with_output().unwrap().stdout);
+    let output = held.wait_with_output().unwrap();
+    let answers = stdout(&output);
     assert!(answers.contains("\"handshakes\":{\"handshake\":\""), "{answers}");
 }
 
@@ -151,7 +144,7 @@ fn a_held_load_and_several_processes_speak_tls() {
     let url = format!("https://localhost:{}/bytes", server.port);
     let result = right(&[&url, "--tls-ca", pki.authority(), "-n", "40", "-c", "4", "--processes", "2"]);
     assert_eq!(handshakes(&result), [4, 0, 0]);
-    let mut held = Command::new(env!("CARGO_BIN_EXE_pitot"))
+    let mut held = Command::new(PITOT)
         .args(["load", "--hold", &url, "-k", "-c", "3"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -159,7 +152,7 @@ fn a_held_load_and_several_processes_speak_tls() {
         .unwrap();
     std::io::Write::write_all(held.stdin.as_mut().unwrap(), b"run 50ms\nquit\n").unwrap();
     let output = held.wait_with_output().unwrap();
-    let answers = text(&output.stdout);
+    let answers = stdout(&output);
     assert!(answers.contains("\"connections\":3") && !answers.contains("refused"), "{answers}");
 }
 
@@ -357,14 +350,14 @@ fn a_revoked_certificate_is_named_where_a_list_has_it() {
     right(&[&common[..], &["--tls-crl", &list, "-n", "5"]].concat());
     for file in [pki.authority(), "/nonexistent"] {
         let output = load(&[&common[..], &["--tls-crl", file]].concat());
-        let error = text(&output.stderr);
+        let error = stderr(&output);
         assert!(
             output.status.code() == Some(2) && error.contains("lists of revoked certificates"),
             "{error}"
         );
     }
     let output = load(&[&url, "-k", "--tls-crl", &list]);
-    assert!(output.status.code() == Some(2) && text(&output.stderr).contains("leave one of them out"));
+    assert!(output.status.code() == Some(2) && stderr(&output).contains("leave one of them out"));
 }
 
 #[test]

@@ -13,18 +13,14 @@ use std::collections::HashMap;
 use std::net::{TcpListener, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
 
+use crate::support::{PITOT, Running, stderr, stdout, until};
 use dns::Data;
 use host::{Host, Script};
-use kill::{Ending, until};
 use pitot_needs::needs;
 use pitot_results::mail::MailResult;
 use serde_json::Value;
 use tempfile::TempDir;
-
-/// Longer than any of these runs may take, on however slow a machine.
-const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A program from a directory of daemons, which Debian leaves out of a user's `PATH`.
 fn daemon(name: &str) -> Command {
@@ -50,7 +46,7 @@ impl Files {
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pitot"));
+        let mut command = Command::new(PITOT);
         command.args(["mail", "--from", "me@sender.test", "--list"]).arg(self.path("list"));
         command.arg("--message").arg(self.path("message")).args(arguments);
         // What goes wrong on a busy machine is tried again at once, and not in five minutes.
@@ -70,7 +66,7 @@ impl Files {
     fn json(&self, arguments: &[&str]) -> (Value, i32) {
         let output = self.mail(&[arguments, &["--json", "-"]].concat());
         let value: Value = serde_json::from_slice(&output.stdout)
-            .unwrap_or_else(|e| panic!("{e}: {}{}", text(&output.stdout), text(&output.stderr)));
+            .unwrap_or_else(|e| panic!("{e}: {}{}", stdout(&output), stderr(&output)));
         let read: MailResult = serde_json::from_value(value.clone()).unwrap();
         assert_eq!(serde_json::to_value(read).unwrap(), value, "the lab reads every field");
         (value, output.status.code().unwrap())
@@ -79,10 +75,6 @@ impl Files {
     fn journal(&self) -> String {
         self.path("journal").display().to_string()
     }
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).unwrap()
 }
 
 /// `count` recipients at `domains` domains.
@@ -147,8 +139,8 @@ fn misuse_is_reported_in_a_line_with_a_cure_and_exit_code_2() {
             all.extend([*name, value]);
         }
         all.extend(*arguments);
-        let output = Command::new(env!("CARGO_BIN_EXE_pitot")).args(&all).output().unwrap();
-        let error = text(&output.stderr);
+        let output = Command::new(PITOT).args(&all).output().unwrap();
+        let error = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
         assert!(output.stdout.is_empty(), "{arguments:?}");
         if error.starts_with("pitot: ") {
@@ -162,7 +154,7 @@ fn misuse_is_reported_in_a_line_with_a_cure_and_exit_code_2() {
 fn a_list_without_a_line_is_a_mistake() {
     for empty in ["", "\n# nobody\n\n"] {
         let output = Files::new(empty).mail(&["--test-mode", "--relay", "127.0.0.1:1"]);
-        let error = text(&output.stderr);
+        let error = stderr(&output);
         assert_eq!((output.status.code(), error.lines().count()), (Some(2), 2), "{error}");
         assert!(error.contains("is empty") && output.stdout.is_empty(), "{error}");
     }
@@ -283,9 +275,9 @@ fn a_recipient_that_breaks_connections_holds_no_other_one_back() {
         let host = Host::new(Script { rcpt, offers, ..Script::default() });
         let files = Files::new(&list(41, 1));
         let mut command = files.command(&["--really-send", "--relay", &host.name(), "--retry-delay", "1h"]);
-        let mut mail = Ending(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+        let mut mail = Running::start(command.stdout(Stdio::null()).stderr(Stdio::null()));
         until("the others have their mail", || host.seen().taken.len() == 40);
-        assert!(mail.0.try_wait().unwrap().is_none(), "the one that broke connections waits");
+        assert!(mail.try_wait().unwrap().is_none(), "the one that broke connections waits");
         let seen = host.seen();
         assert!(!seen.taken.contains_key("r7@d0.test") && seen.taken.values().all(|n| *n == 1));
         // Once to see that it breaks, and where commands went out together once more to see at whom.
@@ -323,11 +315,11 @@ fn a_journal_on_a_full_disk_ends_the_run_with_its_reason() {
     let mut limited = Command::new("bash");
     limited.args(["-c", "trap '' XFSZ; ulimit -f 1; exec timeout -s KILL 30 \"$@\"", "bash"]);
     let output = limited.arg(mail.get_program()).args(mail.get_args()).stdin(Stdio::null()).output().unwrap();
-    let error = text(&output.stderr);
+    let error = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{error}");
     assert!(error.lines().count() == 2 && error.contains("could not be written: File too large"), "{error}");
     // What became of the others is told all the same.
-    assert!(text(&output.stdout).contains("ended early: the journal"), "{}", text(&output.stdout));
+    assert!(stdout(&output).contains("ended early: the journal"), "{}", stdout(&output));
     // With room again the next run goes on, and nobody is lost.
     let again = ["--really-send", "--relay", &host.name(), "-c", "5", "--journal", &files.journal()];
     let (report, code) = files.json(&again);
@@ -342,7 +334,7 @@ fn a_table_of_domains_that_is_cut_says_so() {
     let host = Host::new(Script { rcpt: |_, _| "550 5.1.1 no such user\r\n", ..Script::default() });
     for (domains, more) in [(12, Some("... and 2 more domains")), (10, None)] {
         let output = Files::new(&list(12, domains)).mail(&["--test-mode", "--relay", &host.name()]);
-        let summary = text(&output.stdout);
+        let summary = stdout(&output);
         assert_eq!(summary.contains("... and"), more.is_some(), "{summary}");
         assert!(more.is_none_or(|more| summary.contains(more)), "{summary}");
     }
@@ -356,8 +348,8 @@ fn a_journal_that_is_a_fifo_is_refused() {
     let mut limited = Command::new("timeout");
     let output =
         limited.args(["-s", "KILL", "30"]).arg(mail.get_program()).args(mail.get_args()).output().unwrap();
-    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("is not a regular file"));
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("is not a regular file"));
 }
 
 #[test]
@@ -378,7 +370,7 @@ fn a_host_that_never_answers_is_given_up_in_time() {
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((recipients(&report, "gave_up"), output.status.code()), (20, Some(1)), "{report}");
     // One line at the first failure, and no more.
-    let errors: Vec<&str> = text(&output.stderr).lines().collect();
+    let errors: Vec<&str> = stderr(&output).lines().collect();
     assert!(errors.len() == 1 && errors[0].contains("did not greet in time"), "{errors:?}");
     assert!(errors[0].ends_with("; its recipients are tried again within 20ms"), "{errors:?}");
     let example = report["outcomes"][0]["example"].as_str().unwrap();
@@ -422,7 +414,7 @@ fn a_greeting_of_554_refuses_for_good_unless_another_host_takes_the_mail() {
     // The other host of this domain cannot be reached, and may take the mail one day.
     assert_eq!(outcomes["d@mixed.test"], ["gave-up"]);
     assert_eq!(second.seen().taken.len(), 1);
-    kill::until("every refused session ends with QUIT", || {
+    until("every refused session ends with QUIT", || {
         let seen = first.seen();
         seen.quits > 0 && seen.quits == seen.connections
     });
@@ -438,7 +430,7 @@ fn a_relay_that_greets_with_554_ends_the_run_and_costs_no_recipient() {
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((recipients(&report, "unsettled"), output.status.code()), (5, Some(1)), "{report}");
     assert_eq!(outcomes(&files.path("journal")).len(), 0);
-    let error = text(&output.stderr);
+    let error = stderr(&output);
     assert!(
         error.contains("the relay refuses all mail: ") && error.contains("554 5.7.1 not from here"),
         "{error}"
@@ -450,7 +442,7 @@ fn bad_lines_are_reported_with_their_numbers_and_end_nothing() {
     let host = Host::new(Script::default());
     let files = Files::new("a@x.test\nno address\n\n# note\nb@@x.test\n\u{fc}@x\u{fc}.test\nc@x.test\n");
     let output = files.mail(&["--test-mode", "--relay", &host.name()]);
-    let errors: Vec<&str> = text(&output.stderr).lines().collect();
+    let errors: Vec<&str> = stderr(&output).lines().collect();
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(errors.len(), 3, "{errors:?}");
     for (error, line) in errors.iter().zip([2, 5, 6]) {
@@ -460,8 +452,8 @@ fn bad_lines_are_reported_with_their_numbers_and_end_nothing() {
 
     let many: String = (0..100).map(|n| format!("bad {n}\n")).collect();
     let output = Files::new(&many).mail(&["--test-mode", "--relay", &host.name()]);
-    assert_eq!(text(&output.stderr).lines().count(), 21);
-    assert!(text(&output.stderr).ends_with("80 more lines are not addresses\n"));
+    assert_eq!(stderr(&output).lines().count(), 21);
+    assert!(stderr(&output).ends_with("80 more lines are not addresses\n"));
 }
 
 #[test]
@@ -481,7 +473,7 @@ fn an_unreachable_dns_server_ends_the_run_with_one_line() {
             "--journal",
             &journal,
         ]);
-        let error = text(&output.stderr);
+        let error = stderr(&output);
         assert_eq!(output.status.code(), Some(1), "{error}");
         let first = error.lines().next().unwrap();
         assert!(first.contains(&dns.to_string()) && first.contains("does not answer"), "{error}");
@@ -602,8 +594,8 @@ fn the_debian_sink_takes_what_is_sent() {
     let user = String::from_utf8(Command::new("id").arg("-un").output().unwrap().stdout).unwrap();
     let mut command = daemon("smtp-sink");
     command.args(["-u", user.trim(), &addr, "100"]).stdout(Stdio::null());
-    let _sink = kill::Ending(command.spawn().unwrap());
-    kill::until("the sink listens", || std::net::TcpStream::connect(&addr).is_ok());
+    let _sink = Running::start(&mut command);
+    until("the sink listens", || std::net::TcpStream::connect(&addr).is_ok());
     for mode in ["--test-mode", "--really-send"] {
         let (report, code) = Files::new(&list(2000, 50)).json(&[mode, "--relay", &addr, "-c", "20"]);
         assert_eq!(recipients(&report, "sent") + recipients(&report, "accepted"), 2000, "{report}");

@@ -33,6 +33,7 @@ mod serve;
 mod slices;
 mod smtp;
 mod soak;
+mod support;
 mod target_pages;
 mod targets;
 mod third_party;

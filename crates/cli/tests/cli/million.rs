@@ -1,10 +1,11 @@
 //! Connections that no single process may have: what the suite `million` does, with as many as a test may take.
 
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::Value;
+
+use crate::support::{PITOT, Running, stderr, stdout};
 
 /// So many descriptors for each process, ...
 const DESCRIPTORS: u32 = 1000;
@@ -15,14 +16,14 @@ const IDLE: u64 = 3600;
 fn pitot(arguments: &[&str]) -> Command {
     let mut command = Command::new("sh");
     let limited = format!("ulimit -n {DESCRIPTORS} && exec \"$0\" \"$@\"");
-    command.args(["-c", &limited, env!("CARGO_BIN_EXE_pitot")]).args(arguments);
+    command.args(["-c", &limited, PITOT]).args(arguments);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
 /// A server that is stopped when the test ends, however it ends.
 struct Server {
-    child: Child,
+    child: Running,
     address: String,
 }
 
@@ -30,30 +31,17 @@ impl Server {
     fn start(mechanism: &str) -> Server {
         let words = "serve http --model preloop --workers 6 --idle-timeout 5m --stats json --mechanism";
         let arguments: Vec<&str> = words.split(' ').chain([mechanism]).collect();
-        let mut child = pitot(&arguments).stderr(Stdio::inherit()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        let address = line.trim().strip_prefix("ready ").map(str::to_owned);
-        let server = Server { child, address: address.clone().unwrap_or_default() };
-        assert!(address.is_some(), "{line:?}");
-        server
+        let mut child = Running::start(pitot(&arguments).stderr(Stdio::inherit()));
+        let address = child.ready();
+        Server { child, address }
     }
 
     /// Ends it; returns what it counted.
     fn stop(mut self) -> Value {
-        kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
-        let mut text = String::new();
-        self.child.stdout.as_mut().unwrap().read_to_string(&mut text).unwrap();
+        self.child.signal(Signal::TERM);
+        let text = self.child.printed();
         assert!(self.child.wait().unwrap().success());
         serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"))
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // Its workers end with it.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -97,7 +85,7 @@ fn connections_of_several_processes_a_side_are_all_held_and_all_answered() {
             "--json",
             "-",
         ]);
-        assert!(load.status.success(), "{}", String::from_utf8_lossy(&load.stderr));
+        assert!(load.status.success(), "{}", stderr(&load));
         let result: Value = serde_json::from_slice(&load.stdout).unwrap();
         let number = |pointer: &str| result.pointer(pointer).and_then(Value::as_f64).unwrap_or(f64::NAN);
         let idle = IDLE as f64;
@@ -125,14 +113,14 @@ fn a_machine_that_cannot_hold_a_million_is_told_what_to_mend_and_nothing_is_run(
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("million.pitot");
     let refused = run(&["run", "million", "-o", file.to_str().unwrap()]);
-    let text = String::from_utf8_lossy(&refused.stderr).into_owned();
+    let text = stderr(&refused).to_owned();
     assert_eq!(refused.status.code(), Some(2), "{text}");
     assert!(text.contains("the hard limit on descriptors is 1,000, and 18,"), "{text}");
     assert!(text.contains("`ulimit -Hn 18"), "{text}");
     assert!(!file.exists());
     // A dry run says it too, rule by rule, and shows the commands all the same.
     let dry = run(&["run", "million", "--dry-run"]);
-    let text = String::from_utf8_lossy(&dry.stdout).into_owned();
+    let text = stdout(&dry).to_owned();
     assert_eq!(dry.status.code(), Some(0), "{text}");
     assert!(text.contains("# needs, NOT MET: the hard limit on descriptors is 1,000"), "{text}");
     assert!(text.contains("to mend it: `ulimit -Hn") && text.contains("--idle 1M"), "{text}");

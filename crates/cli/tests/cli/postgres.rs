@@ -7,14 +7,11 @@ use std::process::{Command, Output};
 use pitot_needs::needs;
 use serde_json::Value;
 
+use crate::support::{PITOT, stderr, stdout};
 use cluster::Cluster;
 
 fn load(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_pitot")).arg("load").args(arguments).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).unwrap()
+    Command::new(PITOT).arg("load").args(arguments).output().unwrap()
 }
 
 /// The result of so many queries, and whether the exit code is 0.
@@ -23,7 +20,7 @@ fn queries(cluster: &Cluster, url: &str, count: u64, more: &[&str]) -> (Value, b
     let common = [url, "--unix", &socket, "-n", &count, "--timeout", "60s", "--json", "-"];
     let output = load(&[&common[..], more].concat());
     let result =
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", text(&output.stderr)));
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", stderr(&output)));
     (result, output.status.success())
 }
 
@@ -148,7 +145,7 @@ fn what_is_not_supported_is_refused_in_two_lines() {
         ("postgres://127.0.0.1:9/", &["-k"], "--insecure"),
     ] {
         let output = load(&[&[url][..], more].concat());
-        let error = text(&output.stderr);
+        let error = stderr(&output);
         assert_eq!((output.status.code(), error.lines().count()), (Some(2), 2), "{url}: {error}");
         assert!(error.contains(hint), "{url}: {error}");
     }
@@ -165,9 +162,9 @@ fn queries_go_over_tls_where_the_url_asks_for_it() {
         let url =
             format!("postgres://scram:secret@127.0.0.1:{port}/postgres?query=SELECT+1&value=1{sslmode}");
         let output = load(&[&[&url, "-n", "50", "-c", "2", "--json", "-"], more].concat());
-        let result: Value = serde_json::from_slice(&output.stdout)
-            .unwrap_or_else(|e| panic!("{e}: {}", text(&output.stderr)));
-        (result, text(&output.stderr).to_owned())
+        let result: Value =
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", stderr(&output)));
+        (result, stderr(&output).to_owned())
     };
     let verified = ["--tls-ca", &authority, "--tls-version", "1.3"];
     for (sslmode, more) in
@@ -187,7 +184,7 @@ fn queries_go_over_tls_where_the_url_asks_for_it() {
     let plain = Cluster::start();
     let output =
         load(&["postgres://scram:secret@h/postgres?sslmode=require", "--unix", &plain.socket(), "-n", "5"]);
-    assert!(text(&output.stderr).contains("has none"), "{}", text(&output.stderr));
+    assert!(stderr(&output).contains("has none"), "{}", stderr(&output));
 }
 
 /// A file of that name with a script.
@@ -289,10 +286,10 @@ fn a_failed_statement_names_file_and_line_and_ends_its_transaction() {
         &unknown,
     ]);
     assert!(
-        text(&output.stderr).contains("unknown.sql/line 2: relation \"nothing\" does not exist"),
+        stderr(&output).contains("unknown.sql/line 2: relation \"nothing\" does not exist"),
         "{}{}",
-        text(&output.stdout),
-        text(&output.stderr)
+        stdout(&output),
+        stderr(&output)
     );
 }
 
@@ -312,14 +309,14 @@ fn a_script_that_cannot_be_played_is_refused_with_its_line() {
     ] {
         let file = script(&dir, "script.sql", content);
         let output = load(&[&[url, "--requests", &file][..], more].concat());
-        let error = text(&output.stderr);
+        let error = stderr(&output);
         assert_eq!((output.status.code(), error.lines().count()), (Some(2), 2), "{content}: {error}");
         assert!(error.contains(said), "{content}: {error}");
     }
     let output = load(&[url, "-f", "script.sql"]);
-    assert!(text(&output.stderr).contains("--requests FILE (pgbench)"), "{}", text(&output.stderr));
+    assert!(stderr(&output).contains("--requests FILE (pgbench)"), "{}", stderr(&output));
     let output = load(&["postgres://127.0.0.1:9/?param=1-2", "--command", "SELECT $1, {rand:1..2}"]);
-    assert!(text(&output.stderr).contains("leave one of them out"), "{}", text(&output.stderr));
+    assert!(stderr(&output).contains("leave one of them out"), "{}", stderr(&output));
 }
 
 #[needs("postgres")]

@@ -9,12 +9,10 @@ use std::sync::{Arc, Mutex};
 use pitot_needs::needs;
 use serde_json::Value;
 
-fn load(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_pitot")).arg("load").args(arguments).output().unwrap()
-}
+use crate::support::{PITOT, Running, text};
 
-fn text(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+fn load(arguments: &[&str]) -> Output {
+    Command::new(PITOT).arg("load").args(arguments).output().unwrap()
 }
 
 /// The words of one command, or none at the end.
@@ -143,16 +141,6 @@ fn a_refused_login_is_shown_in_the_servers_words_without_the_password() {
     }
 }
 
-/// A process that ends with the test.
-struct Killed(std::process::Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[needs("redis-server")]
 #[test]
 fn redis_is_filled_behind_a_login_and_carries_out_commands() {
@@ -160,10 +148,8 @@ fn redis_is_filled_behind_a_login_and_carries_out_commands() {
     let socket = directory.path().join("redis.sock").to_str().unwrap().to_owned();
     let options = ["--port", "0", "--unixsocket", &socket, "--requirepass", "s3cretpw", "--save", ""];
     let mut server = Command::new("redis-server");
-    let mut child = server.args(options).current_dir(&directory).stdout(Stdio::piped()).spawn().unwrap();
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let _server = Killed(child);
-    let mut lines = lines.map(Result::unwrap);
+    let mut server = Running::start(server.args(options).current_dir(&directory).stdout(Stdio::piped()));
+    let mut lines = BufReader::new(server.stdout.take().unwrap()).lines().map(Result::unwrap);
     assert!(lines.any(|line| line.contains("eady to accept connections")));
     std::thread::spawn(move || lines.for_each(drop));
     let run = |path: &str, more: &[&str]| {

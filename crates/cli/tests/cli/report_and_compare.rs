@@ -3,13 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use crate::support::{PITOT, stderr, stdout};
+
 #[path = "../../../report/tests/report/support/mod.rs"]
 mod support;
 
 use support::{Fixture, SMALL, written};
 
 fn pitot(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_pitot")).args(arguments).output().unwrap()
+    Command::new(PITOT).args(arguments).output().unwrap()
 }
 
 fn run_file(directory: &Path, name: &str, fixture: &Fixture) -> PathBuf {
@@ -18,19 +20,15 @@ fn run_file(directory: &Path, name: &str, fixture: &Fixture) -> PathBuf {
     path
 }
 
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).unwrap()
-}
-
 #[test]
 fn a_report_prints_a_summary_and_writes_its_page_next_to_the_file() {
     let directory = tempfile::tempdir().unwrap();
     let file = run_file(directory.path(), "a.pitot", &SMALL);
     let output = pitot(&["report", file.to_str().unwrap()]);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let page = directory.path().join("a.html");
-    assert!(text(&output.stdout).contains("Findings"));
-    assert!(text(&output.stdout).trim_end().ends_with(page.to_str().unwrap()), "{}", text(&output.stdout));
+    assert!(stdout(&output).contains("Findings"));
+    assert!(stdout(&output).trim_end().ends_with(page.to_str().unwrap()), "{}", stdout(&output));
     assert!(std::fs::read_to_string(page).unwrap().starts_with("<!doctype html>"));
 }
 
@@ -39,13 +37,13 @@ fn text_is_as_wide_as_columns_says_and_coloured_only_where_that_is_asked_for() {
     let directory = tempfile::tempdir().unwrap();
     let file = run_file(directory.path(), "a.pitot", &SMALL);
     let shown = |columns: Option<&str>, more: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pitot"));
+        let mut command = Command::new(PITOT);
         command.args(["report", "--format", "terminal"]).arg(&file).args(more);
         command.env_remove("COLUMNS").env_remove("NO_COLOR");
         columns.map(|columns| command.env("COLUMNS", columns));
         let output = command.output().unwrap();
-        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-        text(&output.stdout).to_owned()
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        stdout(&output).to_owned()
     };
     let widest = |shown: &str| shown.lines().map(|line| line.chars().count()).max().unwrap();
     let piped = shown(None, &[]);
@@ -63,16 +61,16 @@ fn a_format_goes_to_the_standard_output_or_to_the_file_that_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let file = run_file(directory.path(), "a.pitot", &SMALL);
     let output = pitot(&["report", file.to_str().unwrap(), "--format", "json"]);
-    assert!(text(&output.stdout).contains("\"schema\": \"pitot-report/1\""));
+    assert!(stdout(&output).contains("\"schema\": \"pitot-report/1\""));
     for cell in &written(&SMALL).cells {
-        assert!(text(&output.stdout).contains(&cell.load_command), "{}", cell.label());
+        assert!(stdout(&output).contains(&cell.load_command), "{}", cell.label());
     }
     let markdown = directory.path().join("out.md");
     let output = pitot(&["report", file.to_str().unwrap(), "-o", markdown.to_str().unwrap()]);
     assert_eq!((output.status.code(), output.stdout.len()), (Some(0), 0));
     assert!(std::fs::read_to_string(markdown).unwrap().starts_with("# "));
     let output = pitot(&["report", file.to_str().unwrap(), "--format", "html", "-o", "-"]);
-    assert!(text(&output.stdout).starts_with("<!doctype html>"));
+    assert!(stdout(&output).starts_with("<!doctype html>"));
     assert!(!directory.path().join("a.html").exists());
 }
 
@@ -83,8 +81,8 @@ fn what_is_no_run_file_is_wrong_use_with_a_cure() {
     std::fs::write(&other, "not a database, but long enough to be taken for one by a hasty reader").unwrap();
     for path in [other.as_path(), Path::new("/nowhere/at/all.pitot")] {
         let output = pitot(&["report", path.to_str().unwrap()]);
-        assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
-        assert_eq!(text(&output.stderr).lines().count(), 2, "{}", text(&output.stderr));
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert_eq!(stderr(&output).lines().count(), 2, "{}", stderr(&output));
         assert!(output.stdout.is_empty());
     }
 }
@@ -101,20 +99,16 @@ fn a_gate_that_is_met_exits_with_1_one_that_passes_with_0_and_one_that_is_undeci
     assert_eq!(pitot(&undecided).status.code(), Some(3), "an interval holds the limit");
     // The whole of the second run is slower, its reference with it: that is no change of a cell.
     let moved = pitot(&["compare", a, b, "--fail-if", "throughput < -5%"]);
-    assert_eq!(moved.status.code(), Some(3), "{}", text(&moved.stdout));
+    assert_eq!(moved.status.code(), Some(3), "{}", stdout(&moved));
     // The servers of one run, against its baseline.
     let met = pitot(&["compare", a, "--fail-if", "throughput > +5%", "--fail-if", "p99 < 0%"]);
     assert_eq!(met.status.code(), Some(1));
-    assert!(
-        text(&met.stderr).contains("gate 'throughput > +5%': met: thread+blocking, 10"),
-        "{}",
-        text(&met.stderr)
-    );
-    assert!(text(&met.stdout).contains("better"), "{}", text(&met.stdout));
+    assert!(stderr(&met).contains("gate 'throughput > +5%': met: thread+blocking, 10"), "{}", stderr(&met));
+    assert!(stdout(&met).contains("better"), "{}", stdout(&met));
     assert_eq!(pitot(&["compare", a, "--fail-if", "throughput < -5%"]).status.code(), Some(0));
     let wrong = pitot(&["compare", a, b, "--fail-if", "speed < -5%"]);
     assert_eq!(wrong.status.code(), Some(2));
-    assert!(text(&wrong.stderr).contains("use one of: throughput"), "{}", text(&wrong.stderr));
+    assert!(stderr(&wrong).contains("use one of: throughput"), "{}", stderr(&wrong));
 }
 
 #[test]
@@ -125,13 +119,13 @@ fn a_job_of_github_actions_gets_annotations_and_a_summary() {
     let summary = directory.path().join("summary.md");
     std::fs::write(&summary, "An earlier step.\n").unwrap();
     let job = |arguments: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pitot"));
+        let mut command = Command::new(PITOT);
         command.args(arguments).env("GITHUB_STEP_SUMMARY", &summary).output().unwrap()
     };
     let (a, b) = (a.to_str().unwrap(), b.to_str().unwrap());
     let output = job(&["compare", a, "--format", "github", "--fail-if", "throughput > +5%"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stdout).starts_with("::error title=gate throughput"), "{}", text(&output.stdout));
+    assert!(stdout(&output).starts_with("::error title=gate throughput"), "{}", stdout(&output));
     let added = std::fs::read_to_string(&summary).unwrap();
     assert!(added.starts_with("An earlier step.\n# Comparison"), "{added}");
     assert_eq!(job(&["report", a, "--format", "github"]).status.code(), Some(0));
@@ -150,10 +144,10 @@ fn a_page_of_a_comparison_is_a_file_as_that_of_a_report_is() {
     let (a, b) = (a.to_str().unwrap(), b.to_str().unwrap());
     let output = pitot(&["compare", a, b, "--format", "html"]);
     let page = directory.path().join("a-vs-b.html");
-    assert_eq!(text(&output.stdout).trim_end(), page.to_str().unwrap());
+    assert_eq!(stdout(&output).trim_end(), page.to_str().unwrap());
     assert!(std::fs::read_to_string(page).unwrap().starts_with("<!doctype html>"));
     let output = pitot(&["compare", a, b, "--format", "html", "-o", "-"]);
-    assert!(text(&output.stdout).starts_with("<!doctype html>"));
+    assert!(stdout(&output).starts_with("<!doctype html>"));
 }
 
 #[test]
@@ -163,11 +157,11 @@ fn a_report_keeps_the_host_name_and_the_kernel_command_line_to_itself() {
     let file = file.to_str().unwrap();
     for format in ["html", "json", "md"] {
         let output = pitot(&["report", file, "--format", format, "-o", "-"]);
-        let shown = text(&output.stdout);
+        let shown = stdout(&output);
         assert!(!shown.contains("alice-laptop") && !shown.contains("hunter2"), "{format}");
     }
     let full = pitot(&["report", file, "--format", "html", "-o", "-", "--full"]);
-    assert!(text(&full.stdout).contains("alice-laptop") && text(&full.stdout).contains("hunter2"));
+    assert!(stdout(&full).contains("alice-laptop") && stdout(&full).contains("hunter2"));
 }
 
 #[test]
@@ -183,7 +177,7 @@ fn host_diff_exits_as_diff_does() {
 #[test]
 fn metrics_are_listed_with_unit_direction_and_needs() {
     let output = pitot(&["list", "metrics", "--format", "json"]);
-    let metrics: serde_json::Value = serde_json::from_str(text(&output.stdout)).unwrap();
+    let metrics: serde_json::Value = serde_json::from_str(stdout(&output)).unwrap();
     let p99 = metrics.as_array().unwrap().iter().find(|m| m["name"] == "latency-p99").unwrap();
     assert_eq!((&p99["title"], &p99["unit"], &p99["better"]), (&"p99".into(), &"ns".into(), &"lower".into()));
     assert_eq!(p99["doc"], "Needs response times.");
@@ -199,7 +193,7 @@ fn measured(directory: &Path, name: &str, baseline: &str, connections: u32) -> P
     std::fs::write(&plan, keys).unwrap();
     let file = directory.join(name);
     let output = pitot(&["run", plan.to_str().unwrap(), "-o", file.to_str().unwrap()]);
-    assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
     file
 }
 

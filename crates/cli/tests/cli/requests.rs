@@ -13,9 +13,11 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
+use crate::support::{PITOT, stderr};
+
 /// Runs `pitot load` with this on its standard input.
 fn load_with_input(arguments: &[&str], input: &str) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_pitot"))
+    let mut child = Command::new(PITOT)
         .arg("load")
         .args(arguments)
         .stdin(Stdio::piped())
@@ -31,8 +33,7 @@ fn load_with_input(arguments: &[&str], input: &str) -> Output {
 /// Runs `pitot load` for its JSON and its exit code.
 fn load(arguments: &[&str]) -> (Value, i32) {
     let output = load_with_input(&[arguments, &["--json", "-"]].concat(), "");
-    let value = serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&output.stderr)));
+    let value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", stderr(&output)));
     (value, output.status.code().unwrap())
 }
 

@@ -2,15 +2,14 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
 
 use pitot_needs::needs;
 use pitot_record::{Run, RunState, metric};
 use pitot_results::VerdictKind;
 use rustix::process::{Pid, Signal, kill_process};
 
-const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
+use crate::support::{PITOT, Running, stderr, stdout, text, until};
 
 /// A directory with a plan and its run file.
 struct Bed {
@@ -41,10 +40,6 @@ impl Bed {
     }
 }
 
-fn text(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
-
 /// Two quick cells, `extra` in front.
 fn plan(extra: &str, load: &str) -> String {
     format!(
@@ -68,24 +63,6 @@ fn processes_of(dir: &Path) -> Vec<String> {
         .filter(|entry| holds(entry.path().join("environ")) || holds(entry.path().join("cmdline")))
         .map(|entry| std::fs::read_to_string(entry.path().join("comm")).unwrap_or_default())
         .collect()
-}
-
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while !holds() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
-/// Kills the process when dropped.
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 #[test]
@@ -118,7 +95,7 @@ fn a_dry_run_refuses_what_the_run_would_refuse() {
         ),
     ] {
         let output = Bed::new(&plan).command(&["plan.toml", "--dry-run"]).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
+        let said = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{plan}{said}");
         assert!(said.contains(wanted), "{wanted}: {said}");
     }
@@ -138,6 +115,11 @@ fn a_run_ends_in_a_file_a_summary_and_a_page() {
     assert_eq!((run.info.state, run.info.seed), (RunState::Complete, 7));
     assert!(run.is_complete());
     for cell in &run.cells {
+        // Of one repetition, on a busy machine, neither needs to have had a CPU for as long as its clock counts.
+        let used = cell.repetitions.iter().map(|repetition| repetition.resources.unwrap());
+        let (server_s, load_s) =
+            used.fold((0.0, 0.0), |sum, used| (sum.0 + used.server_cpu_s, sum.1 + used.load_cpu_s));
+        assert!(server_s > 0.0 && load_s > 0.0, "{server_s} {load_s}");
         for repetition in &cell.repetitions {
             assert_ne!(
                 repetition.verdict.kind,
@@ -151,7 +133,7 @@ fn a_run_ends_in_a_file_a_summary_and_a_page() {
             assert!(load.clock_ns.end > load.clock_ns.start);
             let used = repetition.resources.unwrap();
             assert!((used.window_s - load.duration_s).abs() < 1.0, "{} {}", used.window_s, load.duration_s);
-            assert!(used.server_cpu_s > 0.0 && used.load_cpu_s > 0.0 && used.server_rss_bytes_max > 0);
+            assert!(used.server_rss_bytes_max > 0);
             assert!(repetition.serve_result().is_some_and(|s| s.requests > 0));
         }
     }
@@ -165,21 +147,16 @@ fn a_run_ends_in_a_file_a_summary_and_a_page() {
 #[test]
 fn a_killed_run_leaves_a_whole_file_and_no_process_and_is_resumed() {
     let bed = Bed::new(&plan("repetitions = 4", ""));
-    let mut lab = Killed(
-        bed.command(&["plan.toml", "-o", "run.pitot"])
-            .stderr(Stdio::piped())
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap(),
+    let mut lab = Running::start(
+        bed.command(&["plan.toml", "-o", "run.pitot"]).stderr(Stdio::piped()).stdout(Stdio::null()),
     );
     // The third repetition is over, and another is in flight by the time that the signal arrives.
-    let progress = BufReader::new(lab.0.stderr.take().unwrap());
+    let progress = BufReader::new(lab.stderr.take().unwrap());
     let seen = progress.lines().map_while(Result::ok).find(|line| line.starts_with("[3/8]"));
     assert!(seen.is_some());
-    wait_until("no server was started", || processes_of(bed.dir.path()).len() >= 2);
-    lab.0.kill().unwrap();
-    lab.0.wait().unwrap();
-    wait_until("processes are left", || processes_of(bed.dir.path()).is_empty());
+    until("no server was started", || processes_of(bed.dir.path()).len() >= 2);
+    lab.kill();
+    until("processes are left", || processes_of(bed.dir.path()).is_empty());
     let left: Vec<_> = std::fs::read_dir(bed.dir.path())
         .unwrap()
         .map(|e| e.unwrap().file_name().to_string_lossy().into_owned())
@@ -238,18 +215,14 @@ fn a_program_beside_the_plan_is_found_from_any_folder() {
 #[test]
 fn control_c_keeps_what_is_finished() {
     let bed = Bed::new(&plan("repetitions = 50", ""));
-    let mut lab = Killed(
-        bed.command(&["plan.toml", "-o", "run.pitot"])
-            .stderr(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap(),
+    let mut lab = Running::start(
+        bed.command(&["plan.toml", "-o", "run.pitot"]).stderr(Stdio::piped()).stdout(Stdio::piped()),
     );
-    let mut lines = BufReader::new(lab.0.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let mut lines = BufReader::new(lab.stderr.take().unwrap()).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.trim_start_matches(['[', ' ']).starts_with("1/100]")));
-    kill_process(Pid::from_child(&lab.0), Signal::INT).unwrap();
+    kill_process(Pid::from_child(&lab), Signal::INT).unwrap();
     let rest: Vec<String> = lines.collect();
-    assert_eq!(lab.0.wait().unwrap().code(), Some(1));
+    assert_eq!(lab.wait().unwrap().code(), Some(1));
     assert!(rest.iter().any(|l| l.contains("--resume run.pitot")), "{rest:?}");
     let run = Run::open(&bed.file()).unwrap();
     assert_eq!(run.info.state, RunState::Interrupted);
@@ -261,8 +234,7 @@ fn control_c_keeps_what_is_finished() {
 fn another_process_on_the_servers_cpu_makes_a_cell_noisy() {
     // Several, since a repetition during which the machine is stopped gets no reply and fails.
     let bed = Bed::new(&plan("repetitions = 4\nserver-cpus = \"0\"", ""));
-    let burner =
-        Killed(Command::new("taskset").args(["-c", "0", "sh", "-c", "while :; do :; done"]).spawn().unwrap());
+    let burner = Running::start(Command::new("taskset").args(["-c", "0", "sh", "-c", "while :; do :; done"]));
     let run = bed.run();
     drop(burner);
     for cell in &run.cells {
@@ -334,8 +306,8 @@ fn the_commands_of_a_dry_run_work_when_pasted() {
     };
     let script =
         format!("{}\n", server.join("\n")).replace(&format!("{PITOT} serve"), &format!("exec {PITOT} serve"));
-    let mut server = Killed(paste(&script).spawn().unwrap());
-    let ready = BufReader::new(server.0.stdout.take().unwrap()).lines().next().unwrap().unwrap();
+    let mut server = Running::start(&mut paste(&script));
+    let ready = BufReader::new(server.stdout.take().unwrap()).lines().next().unwrap().unwrap();
     assert_eq!(ready, format!("ready 127.0.0.1:{free}"));
     let output = paste(&format!("{load} --json -")).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
@@ -517,7 +489,7 @@ fn what_happens_in_a_run_is_told_a_line_at_a_time_and_nothing_else() {
     let bed = Bed::new(&plan("repetitions = 2\nseed = 1", ""));
     let output = bed.command(&["plan.toml", "-o", "run.pitot", "--events", "-"]).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
-    let all = events(&String::from_utf8_lossy(&output.stdout));
+    let all = events(stdout(&output));
     assert_eq!(all[0]["schema"], "pitot-events/1");
     let kinds: Vec<&str> = all.iter().filter_map(|event| event["event"].as_str()).collect();
     let others: Vec<&&str> = kinds.iter().filter(|kind| **kind != "warning").collect();

@@ -4,27 +4,17 @@
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Output, Stdio};
 
 use pitot_record::Soak;
 use pitot_record::soak::State;
 use pitot_record::{Run, RunState};
 
-const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
+use crate::support::{PITOT, Running, text, until};
+
 /// In a URL, twice, and in headers.
 const SECRETS: [&str; 4] = ["hunter22", "tok-9871", "k3y-of-api", "c00kie-jar"];
 const URL: &str = "http://me:hunter22@{address}/?token=tok-9871";
-
-/// A process that ends with the test.
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 /// Whatever its user's umask lets others do.
 fn pitot(dir: &Path, arguments: &[&str]) -> Command {
@@ -36,10 +26,6 @@ fn pitot(dir: &Path, arguments: &[&str]) -> Command {
 
 fn output(dir: &Path, arguments: &[&str]) -> Output {
     pitot(dir, arguments).output().unwrap()
-}
-
-fn text(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
 fn has_secret(bytes: &[u8]) -> bool {
@@ -100,12 +86,11 @@ fn a_run_with_secrets_is_killed_mailed_and_resumed() {
          [factors]\nserver = [\"loop+epoll-et\", \"thread\"]\n"
     );
     std::fs::write(dir.join("plan.toml"), &plan).unwrap();
-    let mut lab = Killed(pitot(dir, &["run", "plan.toml", "-o", "a.pitot"]).spawn().unwrap());
-    let mut lines = BufReader::new(lab.0.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let mut lab = Running::start(&mut pitot(dir, &["run", "plan.toml", "-o", "a.pitot"]));
+    let mut lines = BufReader::new(lab.stderr.take().unwrap()).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.starts_with("[2/8]")));
     only_beside(dir, &["a.pitot.secrets", "plan.toml"]);
-    lab.0.kill().unwrap();
-    lab.0.wait().unwrap();
+    lab.kill();
     only_beside(dir, &["a.pitot.secrets", "plan.toml"]);
     assert_eq!(Run::open(&dir.join("a.pitot")).unwrap().info.state, RunState::Running);
     is_refused_without_secrets(dir, "run");
@@ -129,14 +114,11 @@ fn a_soak_with_secrets_is_killed_mailed_and_resumed() {
     let load = "-c 2 -R 20 -H 'X-Api-Key: k3y-of-api' -H 'Cookie: a=c00kie-jar'";
     let arguments = ["soak", "--server", "loop+epoll-et", "--url", URL, "-R", "20", "--load", load];
     let arguments = [&arguments[..], &["--for", "4s", "--interval", "1s", "-o", "a.pitot"]].concat();
-    let mut lab = Killed(pitot(dir, &arguments).spawn().unwrap());
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while Soak::open(&dir.join("a.pitot")).map_or(0, |soak| soak.intervals.len()) < 2 {
-        assert!(Instant::now() < deadline, "no interval is saved");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    lab.0.kill().unwrap();
-    lab.0.wait().unwrap();
+    let mut lab = Running::start(&mut pitot(dir, &arguments));
+    until("intervals are saved", || {
+        Soak::open(&dir.join("a.pitot")).is_ok_and(|soak| soak.intervals.len() >= 2)
+    });
+    lab.kill();
     only_beside(dir, &["a.pitot.secrets"]);
     is_refused_without_secrets(dir, "soak");
     let resumed = output(dir, &["soak", "--resume", "a.pitot"]);

@@ -3,8 +3,8 @@
 
 use std::io::{BufRead, BufReader, Lines};
 use std::path::PathBuf;
-use std::process::{Child, ChildStderr, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{ChildStderr, Command, Stdio};
+use std::time::Duration;
 
 use pitot_needs::needs;
 use pitot_plan::Measure;
@@ -12,7 +12,7 @@ use pitot_record::{CellRecord, Repetition, Run, RunState};
 use pitot_results::VerdictKind;
 use rustix::process::{Pid, Signal, kill_process};
 
-const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
+use crate::support::{PITOT, Running, signal, text, until};
 
 /// A directory with a plan and its run file. Whatever a run of it starts is known by the directory in its environment.
 struct Bed {
@@ -48,7 +48,7 @@ impl Bed {
     /// Starts the plan.
     fn start(&self) -> Lab {
         let mut command = self.command(&["plan.toml", "-o", "run.pitot"]);
-        let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let mut child = Running::start(command.stderr(Stdio::piped()).stdout(Stdio::null()));
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
         Lab { child, lines, seen: String::new() }
     }
@@ -87,16 +87,16 @@ impl Bed {
 
     /// Waits until the load generator of a generation is there, and its servers with it.
     fn wait_for_a_generation(&self) {
-        wait_until("no generation began", || !self.processes("--hold").is_empty());
+        until("no generation began", || !self.processes("--hold").is_empty());
     }
 
     /// No process, no control group and no private directory of the lab with this id.
     fn assert_nothing_is_left(&self, lab: u32) {
-        wait_until("processes are left", || self.processes("").is_empty());
+        until("processes are left", || self.processes("").is_empty());
         let prefix = format!("pitot-{lab}-");
-        wait_until("control groups are left", || groups(&prefix).is_empty());
+        until("control groups are left", || groups(&prefix).is_empty());
         let in_dir = || std::fs::read_dir(self.dir.path()).unwrap().flatten().map(|e| e.file_name());
-        wait_until("a private directory is left", || {
+        until("a private directory is left", || {
             in_dir().all(|name| !name.to_string_lossy().starts_with(&prefix))
         });
     }
@@ -104,7 +104,7 @@ impl Bed {
 
 /// A lab at work. It is killed when dropped.
 struct Lab {
-    child: Child,
+    child: Running,
     lines: Lines<BufReader<ChildStderr>>,
     /// What it has printed on standard error.
     seen: String,
@@ -127,37 +127,13 @@ impl Lab {
         for line in self.lines.by_ref().map_while(Result::ok) {
             self.seen.push_str(&format!("{line}\n"));
         }
-        self.child.wait().unwrap().code()
+        self.child.ended().code()
     }
 
     fn kill(mut self) -> u32 {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
+        self.child.kill();
         self.child.id()
     }
-}
-
-impl Drop for Lab {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn text(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
-
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !holds() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-fn signal(pid: u32, signal: Signal) {
-    kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), signal).unwrap();
 }
 
 /// Control groups of all hierarchies whose names begin with `prefix`.
@@ -549,5 +525,5 @@ fn without_control_groups_the_clocks_of_processes_count() {
         assert_eq!(generations(cell), [0, 1, 2]);
         cell.repetitions.iter().for_each(|r| assert_whole(r, 4));
     }
-    wait_until("processes are left", || bed.processes("").is_empty());
+    until("processes are left", || bed.processes("").is_empty());
 }

@@ -5,30 +5,27 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use pitot_needs::needs;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::Value;
 
-/// Longer than anything that is waited for may take.
-const TIMEOUT: Duration = Duration::from_secs(30);
+use crate::support::{PITOT, Running, TIMEOUT, stderr, stdout, until};
 
 /// A running server, which ends with the test.
 struct Server {
-    child: Child,
+    child: Running,
     stdout: BufReader<std::process::ChildStdout>,
     addr: SocketAddr,
 }
 
 impl Server {
     fn start(args: &[&str]) -> Server {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pitot"));
+        let mut command = Command::new(PITOT);
         command.args(["serve", "smtp", "--stats", "json"]).args(args);
-        let mut child =
-            command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("the server starts");
+        let mut child = Running::start(command.stdin(Stdio::null()).stdout(Stdio::piped()));
         let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
         let mut first = String::new();
         stdout.read_line(&mut first).expect("a line");
@@ -37,25 +34,13 @@ impl Server {
         Server { child, stdout, addr }
     }
 
-    fn signal(&self, signal: Signal) {
-        let pid = Pid::from_raw(self.child.id() as i32).expect("a process number");
-        kill_process(pid, signal).expect("the server runs");
-    }
-
     /// Stops it and returns what it counted.
     fn stop(mut self) -> Value {
-        self.signal(Signal::TERM);
+        self.child.signal(Signal::TERM);
         let mut last = String::new();
         self.stdout.read_to_string(&mut last).expect("its counters");
         assert!(self.child.wait().expect("an exit code").success());
         serde_json::from_str(&last).unwrap_or_else(|e| panic!("{e}: {last}"))
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -130,13 +115,9 @@ fn whatever_was_acknowledged_before_a_kill_is_there_and_whole() {
                 })
             })
             .collect();
-        let started = Instant::now();
-        while messages_so_far(&maildir) < 40 {
-            assert!(started.elapsed() < TIMEOUT, "no mail arrives");
-            thread::sleep(Duration::from_millis(1));
-        }
+        until("mail arrives", || messages_so_far(&maildir) >= 40);
         // In the middle of the load: all its processes at once, where it has several.
-        server.signal(Signal::KILL);
+        server.child.signal(Signal::KILL);
         let acknowledged: Vec<String> =
             clients.into_iter().flat_map(|client| client.join().expect("a client")).collect();
         drop(server);
@@ -188,8 +169,8 @@ fn a_full_disk_is_reported_and_leaves_nothing() {
     // A file system of 64 KiB, in a namespace of its own, which takes no privileges.
     let script = "mount -t tmpfs -o size=64k tmpfs \"$1\" && exec \"$0\" serve smtp --stats json --deliver maildir \"$1\"";
     let mut command = Command::new("unshare");
-    command.args(["-rm", "sh", "-c", script, env!("CARGO_BIN_EXE_pitot"), path]);
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("the server starts");
+    command.args(["-rm", "sh", "-c", script, PITOT, path]);
+    let mut child = Running::start(command.stdin(Stdio::null()).stdout(Stdio::piped()));
     let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
     let mut first = String::new();
     stdout.read_line(&mut first).expect("a line");
@@ -219,9 +200,9 @@ fn wrong_options_are_explained() {
         (&["--smtp-name", "a b"], "neither a domain nor an address literal"),
         (&["--smtp-recipients-max", "0"], "the limits of smtp must be greater than 0"),
     ] {
-        let output = Command::new(env!("CARGO_BIN_EXE_pitot")).args(["serve", "smtp"]).args(args).output();
+        let output = Command::new(PITOT).args(["serve", "smtp"]).args(args).output();
         let output = output.expect("the program runs");
-        let said = String::from_utf8_lossy(&output.stderr);
+        let said = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{said}");
         assert!(said.contains(what) && said.lines().count() == 2, "{said}");
     }
@@ -265,7 +246,7 @@ fn swaks_delivers_a_message_with_dots_and_a_pipelined_one() {
             args.extend(extra);
             args.into_iter().map(str::to_owned).collect()
         });
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        assert!(output.status.success(), "{}", stdout(&output));
         let [message] = &messages[..] else { panic!("{messages:?}") };
         assert!(
             message.starts_with("Return-Path: <a@a.test>\nDelivered-To: b@b.test\nDelivered-To: c@c.test\n")
@@ -287,7 +268,7 @@ fn smtp_source_delivers_many_messages_over_many_sessions() {
         args.extend(reuse);
         args.push(&addr);
         let output = client("smtp-source", &args, "");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{}", stderr(&output));
         let stats = server.stop();
         assert_eq!((&stats["mail"]["messages"], &stats["mail"]["recipients"]), (&400.into(), &1200.into()));
         assert_eq!(stats["connections"]["open"], 0);
@@ -322,7 +303,7 @@ with smtplib.SMTP(host, int(port)) as s:
     let server = Server::start(&["--model", "thread"]);
     let addr = server.addr.to_string();
     let output = client("python3", &["-", &addr], script);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{}", stderr(&output));
     let stats = server.stop();
     assert_eq!((&stats["mail"]["messages"], &stats["mail"]["recipients"]), (&2.into(), &3.into()));
 }
@@ -338,7 +319,7 @@ fn curl_delivers_a_message_and_one_with_bare_line_feeds_is_refused() {
         })
     };
     let (output, messages, _) = send("Subject: x\r\n\r\n.dot\r\nend\r\n");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{}", stderr(&output));
     assert!(messages.len() == 1 && messages[0].ends_with("\nSubject: x\n\n.dot\nend\n"), "{messages:?}");
     let (output, messages, stats) = send("Subject: x\r\n\r\nbare\nend\r\n");
     // A later curl may mend its line ends by itself.

@@ -10,24 +10,9 @@ mod runs;
 mod server;
 
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
 
-use rustix::process::{Pid, Signal, kill_process};
-
-const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
-/// Longer than anything here takes on a machine that is busy.
-const TIMEOUT: Duration = Duration::from_secs(60);
-
-/// A process that ends with the test.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
+use crate::support::{PITOT, Running};
 
 fn soak(dir: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(PITOT);
@@ -39,11 +24,7 @@ fn soak(dir: &Path, arguments: &[&str]) -> Command {
 
 /// Starts a soak of which nothing is read but its file.
 fn silent(mut soak: Command) -> Running {
-    Running(soak.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
-}
-
-fn said(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+    Running::start(soak.stdout(Stdio::null()).stderr(Stdio::null()))
 }
 
 /// Runs parts of a test at the same time that mostly wait. Those that have failed are named.
@@ -53,18 +34,6 @@ fn together(parts: &[(&str, fn())]) {
         running.into_iter().filter_map(|(name, part)| part.join().is_err().then_some(name)).collect()
     });
     assert!(failed.is_empty(), "{failed:?}");
-}
-
-/// Waits for something.
-fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + TIMEOUT;
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 /// Processes whose parent is this one, and whose command line has the word.
@@ -78,8 +47,4 @@ fn children(parent: u32, word: &str) -> Vec<u32> {
         of == Some(parent) && read("cmdline").split('\0').any(|argument| argument == word)
     })
     .collect()
-}
-
-fn signal(pid: u32, signal: Signal) {
-    kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), signal).unwrap();
 }

@@ -11,7 +11,7 @@ use pitot_needs::needs;
 
 use server::{Server, ask, keeps, says_that_its_port_is_taken, start};
 
-const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
+use crate::support::PITOT;
 
 /// All targets, as the list has them. It is made once: each of those that are installed is asked for its version.
 fn listed() -> &'static [serde_json::Value] {
@@ -81,6 +81,8 @@ fn serves(server: &Server, target: &str, has: impl Fn(&str) -> bool) {
 /// A test for each target: what it serves with its own settings, and then what it does with others.
 macro_rules! targets {
     ($($test:ident: $need:literal, $target:literal, $settings:literal, $threads:expr;)*) => {
+        /// The targets that have a test.
+        const TESTED: &[&str] = &[$($target),*];
         $(
             #[needs($need)]
             #[test]
@@ -124,23 +126,25 @@ targets! {
     uvicorn_serves_what_all_serve_and_is_as_its_settings_say: "uvicorn", "uvicorn", "", &[];
 }
 
-#[needs("haproxy")]
-#[test]
-fn haproxy_has_large_files_and_an_echo_where_they_are_asked_for() {
-    serves_on_demand("haproxy", "1m");
-    serves_on_demand("haproxy", "echo");
+/// A test for each target with pages that it serves only if they are asked for.
+macro_rules! on_demand {
+    ($($test:ident: [$($need:literal),*], $target:literal, [$($page:literal),*];)*) => {
+        /// The targets that have one, with these pages.
+        const TESTED_ON_DEMAND: &[(&str, &[&str])] = &[$(($target, &[$($page),*])),*];
+        $(
+            #[needs($($need),*)]
+            #[test]
+            fn $test() {
+                $(serves_on_demand($target, $page);)*
+            }
+        )*
+    };
 }
 
-#[needs("lighttpd", "lighttpd-magnet")]
-#[test]
-fn lighttpd_has_an_echo_where_it_is_asked_for() {
-    serves_on_demand("lighttpd", "echo");
-}
-
-#[needs("nginx", "nginx-echo")]
-#[test]
-fn nginx_has_an_echo_where_it_is_asked_for() {
-    serves_on_demand("nginx", "echo");
+on_demand! {
+    haproxy_has_large_files_and_an_echo_where_they_are_asked_for: ["haproxy"], "haproxy", ["1m", "echo"];
+    lighttpd_has_an_echo_where_it_is_asked_for: ["lighttpd", "lighttpd-magnet"], "lighttpd", ["echo"];
+    nginx_has_an_echo_where_it_is_asked_for: ["nginx", "nginx-echo"], "nginx", ["echo"];
 }
 
 /// The texts by which the lab knows that a target will never be ready.
@@ -162,12 +166,12 @@ fn open_liberty_says_that_its_port_is_taken() {
 
 #[test]
 fn every_target_that_serves_pages_is_tested_here() {
-    let tested = include_str!("target_pages.rs");
     for entry in listed().iter().filter(|entry| entry["protocol"] == "http") {
         let name = entry["name"].as_str().unwrap();
-        assert!(tested.contains(&format!("\"{name}\",")), "{name}");
+        assert!(TESTED.contains(&name), "{name}");
+        let tested = TESTED_ON_DEMAND.iter().find(|(target, _)| *target == name).map_or(&[][..], |(_, p)| p);
         for page in entry["on_demand"].as_array().unwrap() {
-            assert!(tested.contains(&format!("serves_on_demand(\"{name}\", {page})")), "{name} {page}");
+            assert!(tested.contains(&page.as_str().unwrap()), "{name} {page}");
         }
     }
 }

@@ -9,7 +9,7 @@ use pitot_needs::needs;
 use pitot_record::{CellRecord, Run};
 use pitot_results::VerdictKind;
 
-const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
+use crate::support::{PITOT, stderr, text};
 
 /// A user with targets of their own, and with plans.
 struct Bed {
@@ -80,10 +80,6 @@ impl Bed {
         let all = std::fs::read_dir("/proc").unwrap().filter_map(|entry| Some(entry.ok()?.path()));
         all.filter(|path| holds(path)).collect()
     }
-}
-
-fn text(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
 fn cell<'a>(run: &'a Run, server: &str) -> &'a CellRecord {
@@ -160,7 +156,7 @@ fn a_bad_file_among_the_targets_of_the_user_is_named_and_stops_no_command() {
         bed.command(&["run", "plan.toml", "--dry-run"])
     };
     for output in [plan("loop"), bed.command(&["list", "targets"])] {
-        let told = String::from_utf8_lossy(&output.stderr);
+        let told = stderr(&output);
         assert!(output.status.success(), "{}", text(&output));
         assert_eq!(told.matches("bad.toml:8:1: unknown field `wrong`").count(), 1, "{told}");
     }

@@ -11,6 +11,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::support::stderr;
+
 /// What the page is made for. On other architectures the binary has no other crates.
 const PLATFORM: &str = "x86_64-unknown-linux-gnu";
 /// How files with licences are called, in small letters.
@@ -58,7 +60,7 @@ fn dependencies(root: &Path) -> Vec<Dependency> {
         .current_dir(root)
         .output()
         .unwrap();
-    assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+    assert!(told.status.success(), "{}", stderr(&told));
     let told: Value = serde_json::from_slice(&told.stdout).unwrap();
     let list = |value: &Value| value.as_array().unwrap().clone();
     let by_id = |all: &Value| -> BTreeMap<String, Value> {

@@ -6,15 +6,14 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
-use std::process::{Child, ChildStderr, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{ChildStderr, Command, Stdio};
 
 use pitot_needs::needs;
 use pitot_sys::processes::ProcessTable;
-use rustix::process::{Pid, Signal, geteuid, kill_process};
+use rustix::process::{Signal, geteuid};
 
-/// Longer than anything here takes, on however slow a machine.
-const TIMEOUT: Duration = Duration::from_secs(60);
+use crate::support::{PITOT, Running, TIMEOUT, text, until, until_some};
+
 /// Numbers that no user of a test machine has.
 const USER: &str = "65533:65532";
 
@@ -28,7 +27,7 @@ impl Bed {
         let dir = tempfile::tempdir().unwrap();
         let bed = Bed { dir };
         // By a process of its own: a child of another test that had inherited the open copy would keep it from being executed.
-        let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_pitot")).arg(bed.at("pitot")).status();
+        let copied = Command::new("cp").arg(PITOT).arg(bed.at("pitot")).status();
         assert!(copied.unwrap().success());
         fs::create_dir(bed.at("root")).unwrap();
         fs::write(bed.at("root/file"), "content").unwrap();
@@ -53,7 +52,7 @@ impl Bed {
     }
 
     fn serve(&self, arguments: &[&str]) -> Server {
-        let mut child = self.pitot(&[&["serve"], arguments].concat()).spawn().unwrap();
+        let mut child = Running::start(&mut self.pitot(&[&["serve"], arguments].concat()));
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let stderr = child.stderr.take().unwrap();
@@ -78,14 +77,10 @@ fn read(mut from: impl Read) -> String {
     text
 }
 
-fn text(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
-
 /// A server, which is killed if it was not stopped.
 struct Server {
     address: String,
-    child: Child,
+    child: Running,
     stderr: Option<ChildStderr>,
 }
 
@@ -126,18 +121,11 @@ impl Server {
 
     /// Stops it, and returns what it has said on standard error.
     fn stop(mut self) -> String {
-        kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
+        self.child.signal(Signal::TERM);
         let status = self.child.wait().unwrap();
         let said = read(self.stderr.take().unwrap());
         assert!(status.success(), "{status}: {said}");
         said
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -289,21 +277,11 @@ server = ["noting"]
     );
     fs::write(bed.at("plan.toml"), plan).unwrap();
     let mut lab = bed.pitot(&["run", "--user", USER, "plan.toml", "-o", "run.pitot"]);
-    let mut lab =
-        lab.stdout(Stdio::null()).stderr(fs::File::create(bed.at("said")).unwrap()).spawn().unwrap();
+    let mut lab = Running::start(lab.stdout(Stdio::null()).stderr(fs::File::create(bed.at("said")).unwrap()));
     // The user of each process below the lab, by its subcommand.
     let mut seen: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let deadline = Instant::now() + TIMEOUT;
     let program = bed.at("pitot").display().to_string();
-    let ended = loop {
-        if let Some(status) = lab.try_wait().unwrap() {
-            break status;
-        }
-        if Instant::now() > deadline {
-            lab.kill().unwrap();
-            lab.wait().unwrap();
-            panic!("the run does not end");
-        }
+    let ended = until_some("the run ends", || {
         let table = ProcessTable::read();
         for process in table.of(lab.id()) {
             let line = fs::read(format!("/proc/{}/cmdline", process.pid)).unwrap_or_default();
@@ -320,8 +298,8 @@ server = ["noting"]
                 }
             }
         }
-        std::thread::sleep(Duration::from_millis(5));
-    };
+        lab.try_wait().unwrap()
+    });
     let said = fs::read_to_string(bed.at("said")).unwrap();
     assert!(ended.success(), "{said}");
     assert_eq!(seen["run"], ["0"], "{seen:?}");
@@ -432,11 +410,10 @@ fn a_report_gives_up_its_rights_before_it_reads_and_writes_where_it_is_told() {
     rustix::fs::mknodat(rustix::fs::CWD, bed.at("fifo"), rustix::fs::FileType::Fifo, 0o600.into(), 0)
         .unwrap();
     let mut report = bed.pitot(&["report", "runs/some.pitot", "-o", "fifo"]).spawn().unwrap();
-    let until = Instant::now() + TIMEOUT;
-    while status(report.id(), "NoNewPrivs") != ["1"] {
-        assert!(Instant::now() < until && report.try_wait().unwrap().is_none(), "it kept its rights");
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    until("it gives up its rights", || {
+        assert!(report.try_wait().unwrap().is_none(), "it kept its rights");
+        status(report.id(), "NoNewPrivs") == ["1"]
+    });
     assert!(!fs::read(bed.at("fifo")).unwrap().is_empty());
     assert!(report.wait().unwrap().success());
 }
@@ -543,7 +520,7 @@ fn a_server_that_is_confined_and_of_another_user_is_both() {
 
 #[test]
 fn the_help_names_both_options() {
-    let help = Command::new(env!("CARGO_BIN_EXE_pitot")).args(["serve", "--help"]).output().unwrap();
+    let help = Command::new(PITOT).args(["serve", "--help"]).output().unwrap();
     let help = text(&help);
     assert!(help.contains("--user <USER>") && help.contains("--confine"), "{help}");
 }

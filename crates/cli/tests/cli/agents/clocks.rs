@@ -4,7 +4,8 @@ use pitot_needs::needs;
 use pitot_record::{Run, RunState};
 use pitot_results::VerdictKind;
 
-use super::network::{PITOT, pitot};
+use super::network::pitot;
+use crate::support::{PITOT, stderr};
 
 /// How far the clock of each host is ahead of the lab's, seconds. A time that is not brought into that of the lab's clock, or in the
 /// wrong direction, is an hour or more off.
@@ -33,7 +34,7 @@ fn times_of_hosts_are_brought_into_that_of_the_labs_clock() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("plan.toml"), plan(measure)).unwrap();
         let output = pitot(dir.path(), &["run", "plan.toml", "-o", "run.pitot"]).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
+        let said = stderr(&output);
         assert_eq!(output.status.code(), Some(0), "{said}");
         let run = Run::open(&dir.path().join("run.pitot")).unwrap();
         assert_eq!(run.info.state, RunState::Complete);

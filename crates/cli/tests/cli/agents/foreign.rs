@@ -6,7 +6,8 @@ use pitot_plan::Measure;
 use pitot_record::{Run, RunState};
 use pitot_results::VerdictKind;
 
-use super::network::{PITOT, pitot};
+use super::network::pitot;
+use crate::support::{PITOT, stderr};
 
 /// A login: it runs a command, and knows nothing of the lab.
 const LOGIN: &str = "#!/bin/sh\nshift\nexec \"$@\"\n";
@@ -37,7 +38,7 @@ fn a_server_on_a_foreign_system_is_measured_from_the_outside() {
     );
     std::fs::write(path("plan.toml"), plan).unwrap();
     let output = pitot(dir.path(), &["run", "plan.toml", "-o", "run.pitot"]).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
+    let said = stderr(&output);
     assert_eq!(output.status.code(), Some(0), "{said}");
     let run = Run::open(&dir.path().join("run.pitot")).unwrap();
     assert_eq!(run.info.state, RunState::Complete);

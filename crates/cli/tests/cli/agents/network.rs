@@ -2,13 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use pitot_record::{Repetition, Run};
 use pitot_results::VerdictKind;
 use rustix::process::{Pid, Signal, kill_process};
 
-pub(crate) const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
+use crate::support::{PITOT, stdout, until_ok, until_some};
 
 /// The names of hosts in plans. The first has a cable to each of the others.
 const HOSTS: [&str; 4] = ["a", "b", "c", "d"];
@@ -90,7 +89,7 @@ impl Network {
     /// Processes on a host: id and command line.
     pub(crate) fn processes(&self, host: usize) -> Vec<(String, String)> {
         let output = Command::new("ip").args(["netns", "pids", &self.names[host]]).output().unwrap();
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let text = stdout(&output).to_owned();
         let command = |pid: &str| std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         text.lines().map(|pid| (pid.to_owned(), command(pid).replace('\0', " "))).collect()
     }
@@ -98,16 +97,15 @@ impl Network {
     /// Waits until a repetition of the run file, which comes after the trial, puts load on the server from `host`. Returns
     /// the agent there.
     pub(crate) fn wait_for_load(&self, host: usize, file: &Path, lab: &mut Child) -> String {
-        let deadline = Instant::now() + Duration::from_secs(60);
-        loop {
-            assert!(Instant::now() < deadline && lab.try_wait().unwrap().is_none(), "no load was seen");
+        until_some("load from the host", || {
+            assert!(lab.try_wait().unwrap().is_none(), "the run has ended");
             let there = self.processes(host);
             let of = |word: &str| there.iter().find(|(_, command)| command.contains(word));
-            if let (true, Some(_), Some((agent, _))) = (file.exists(), of(" load "), of(" agent")) {
-                return agent.clone();
+            match (file.exists(), of(" load "), of(" agent")) {
+                (true, Some(_), Some((agent, _))) => Some(agent.clone()),
+                _ => None,
             }
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        })
     }
 
     /// Begins a run of a plan; the file that it will write.
@@ -140,15 +138,10 @@ impl Network {
 
     /// Waits until no process is left on any host.
     pub(crate) fn assert_nothing_is_left(&self) {
-        let deadline = Instant::now() + Duration::from_secs(20);
-        loop {
+        until_ok("all processes of the hosts end", || {
             let left: Vec<_> = (0..self.names.len()).flat_map(|host| self.processes(host)).collect();
-            if left.is_empty() {
-                return;
-            }
-            assert!(Instant::now() < deadline, "{left:?}");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+            if left.is_empty() { Ok(()) } else { Err(left) }
+        });
     }
 }
 

@@ -5,6 +5,7 @@ use pitot_record::{Repetition, Run, RunState};
 use pitot_results::VerdictKind;
 
 use super::network::{Network, pitot};
+use crate::support::stderr;
 
 /// Loads of which it is known beforehand how many requests they have: the sums over all hosts.
 const EXACT: [(&str, u64); 2] = [
@@ -19,7 +20,7 @@ const FRESH: &str = "repetitions = 1\nwarmup = \"50ms\"\nduration = \"500ms\"";
 fn repetitions(network: &Network, top: &str, load: &str) -> Vec<Repetition> {
     let dir = tempfile::tempdir().unwrap();
     let output = network.run(dir.path(), &network.plan(top, load)).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
+    let said = stderr(&output);
     assert_eq!(output.status.code(), Some(0), "{said}");
     network.assert_nothing_is_left();
     let run = Run::open(&dir.path().join("run.pitot")).unwrap();
@@ -131,7 +132,7 @@ fn a_coordinator_that_is_killed_and_resumed_loses_and_doubles_nothing() {
     network.assert_nothing_is_left();
     assert_ne!(Run::open(&file).unwrap().info.state, RunState::Complete);
     let output = pitot(dir.path(), &["run", "--resume", "run.pitot"]).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
+    let said = stderr(&output);
     assert_eq!(output.status.code(), Some(0), "{said}");
     network.assert_nothing_is_left();
     let run = Run::open(&file).unwrap();

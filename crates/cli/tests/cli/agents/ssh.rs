@@ -1,20 +1,20 @@
 //! Hosts that are reached over ssh, with keys made for the test.
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
 
 use pitot_needs::needs;
 use pitot_record::{Run, RunState};
 use pitot_results::VerdictKind;
 
-use super::network::{Network, PITOT};
+use super::network::Network;
+use crate::support::{PITOT, Running, stderr, until};
 
 const PORT: &str = "2219";
 
 /// An ssh server on the first host, whose keys and configuration lie in a directory of their own.
 struct Sshd {
-    child: Child,
+    _child: Running,
     dir: PathBuf,
 }
 
@@ -42,19 +42,15 @@ impl Sshd {
         // The namespace has its own view of the files: the directory that sshd wants is seen there alone.
         let script = "mount -t tmpfs none /run && mkdir /run/sshd && exec \"$(PATH=$PATH:/usr/sbin command -v sshd)\" -D -e -f \"$1\"";
         let config = dir.join("config");
-        let child = Command::new("ip")
-            .args(["netns", "exec", network.name(0), "sh", "-c", script, "sh", config.to_str().unwrap()])
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .unwrap();
-        let sshd = Sshd { child, dir: dir.to_owned() };
-        let deadline = Instant::now() + Duration::from_secs(30);
-        while !sshd.log().contains("Server listening") {
-            assert!(Instant::now() < deadline, "{}", sshd.log());
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        let child = Running::start(
+            Command::new("ip")
+                .args(["netns", "exec", network.name(0), "sh", "-c", script, "sh", config.to_str().unwrap()])
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(log),
+        );
+        let sshd = Sshd { _child: child, dir: dir.to_owned() };
+        until("sshd listens", || sshd.log().contains("Server listening"));
         sshd
     }
 
@@ -98,13 +94,6 @@ impl Sshd {
     }
 }
 
-impl Drop for Sshd {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 const TOP: &str = "repetitions = 1\nwarmup = \"50ms\"\nduration = \"300ms\"";
 const LOAD: &str = "host = \"b\"\nconnections = 2";
 
@@ -117,7 +106,7 @@ fn a_host_without_pitot_is_reached_over_ssh() {
     let agent = sshd.agent(&network, "user", there.to_str().unwrap());
     let plan = network.plan_with_agent(TOP, LOAD, &agent);
     let output = network.run(dir.path(), &plan).arg("--push").output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
+    let said = stderr(&output);
     assert_eq!(output.status.code(), Some(0), "{said}{}", sshd.log());
     assert!(there.exists(), "the program was copied");
     let run = Run::open(&dir.path().join("run.pitot")).unwrap();
@@ -141,13 +130,13 @@ fn a_key_starts_an_agent_and_nothing_else_and_a_strangers_key_not_even_that() {
     // Whatever is asked for, this key starts the agent.
     let agent = sshd.agent(&network, "user", "./anything");
     let output = network.run(dir.path(), &network.plan_with_agent(TOP, LOAD, &agent)).output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let pushed = network
         .run_into("pushed.pitot", dir.path(), &network.plan_with_agent(TOP, LOAD, &agent))
         .arg("--push")
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&pushed.stderr);
+    let said = stderr(&pushed);
     assert!(
         pushed.status.code() == Some(1) && said.contains("could not be copied to the host `a`"),
         "{said}"
@@ -158,7 +147,7 @@ fn a_key_starts_an_agent_and_nothing_else_and_a_strangers_key_not_even_that() {
         .run_into("refused.pitot", dir.path(), &network.plan_with_agent(TOP, LOAD, &agent))
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&refused.stderr);
+    let said = stderr(&refused);
     assert_eq!(refused.status.code(), Some(1), "{said}");
     assert!(said.contains("the host `a` was not reached") && said.contains("Permission denied"), "{said}");
     assert!(!dir.path().join("refused.pitot").exists() && !dir.path().join("pushed.pitot").exists());

@@ -7,7 +7,8 @@ use pitot_record::{Run, RunState};
 
 use super::counted;
 use super::loss::is_at_work;
-use super::server::{Bus, Process, wait_for};
+use super::server::Bus;
+use crate::support::{Running, until};
 
 /// Each result has the plan in it, and so its files: more than the 512 KiB that an entry may have.
 const FILE_BYTES: usize = 600_000;
@@ -19,13 +20,12 @@ fn a_large_result_is_an_object_and_arrives_whole_also_from_a_second_agent() {
     let mut first = bus.agent("first");
     let file = format!("files.page = \"{}\"\n", "x".repeat(FILE_BYTES));
     let plan = bus.small_plan(&format!("repetitions = 1\nwarmup = \"50ms\"\nduration = \"1s\"\n{file}"));
-    let mut coordinator =
-        Process(bus.run(&plan).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
-    wait_for("the agent is at work", || is_at_work(&bus, "first"));
+    let mut coordinator = Running::start(bus.run(&plan).stdout(Stdio::null()).stderr(Stdio::null()));
+    until("the agent is at work", || is_at_work(&bus, "first"));
     first.kill();
     let second = bus.agent("second");
-    wait_for("the result is an object", || bus.has_object());
-    assert_eq!(coordinator.0.wait().unwrap().code(), Some(0));
+    until("the result is an object", || bus.has_object());
+    assert_eq!(coordinator.wait().unwrap().code(), Some(0));
     let run = Run::open(&bus.path("run.pitot")).unwrap();
     assert_eq!(run.info.state, RunState::Complete);
     let hosts = counted(&run, 2, 1);

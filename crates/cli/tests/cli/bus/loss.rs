@@ -8,7 +8,8 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::counted;
 use super::network::Network;
-use super::server::{Bus, Process, wait_for};
+use super::server::Bus;
+use crate::support::{Running, stderr, until};
 
 /// Repetitions in the run file.
 pub(crate) fn recorded(bus: &Bus) -> usize {
@@ -38,24 +39,24 @@ fn everything_is_killed_once(mut bus: Bus) {
     let mut agents = ["a", "b"].map(|name| bus.agent(name));
     let plan = bus.plan("repetitions = 4\nwarmup = \"50ms\"\nduration = \"700ms\"");
     let start = |mut command: std::process::Command| {
-        Process(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+        Running::start(command.stdout(Stdio::null()).stderr(Stdio::null()))
     };
     let mut coordinator = start(bus.run(&plan));
-    wait_for("something is recorded", || recorded(&bus) > 0);
+    until("something is recorded", || recorded(&bus) > 0);
     // An agent at work: its job is delivered again when it was silent for too long.
-    wait_for("an agent is at work", || is_at_work(&bus, "a"));
+    until("an agent is at work", || is_at_work(&bus, "a"));
     agents[0].kill();
     bus.kill_server();
     bus.restart_server();
     let before = recorded(&bus);
-    wait_for("it goes on after the restart of the bus", || recorded(&bus) > before);
+    until("it goes on after the restart of the bus", || recorded(&bus) > before);
     coordinator.kill();
     // The others go on without it, and what they have done waits for the next.
     let of_b = || bus.log("b").matches("end ").count();
     let (ended, c) = (of_b(), bus.agent("c"));
-    wait_for("work goes on without a coordinator", || of_b() > ended || bus.log("c").contains("end "));
+    until("work goes on without a coordinator", || of_b() > ended || bus.log("c").contains("end "));
     let output = bus.resume().output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let run = Run::open(&bus.path("run.pitot")).unwrap();
     assert_eq!(run.info.state, RunState::Complete);
     let hosts = counted(&run, 4, 4);
@@ -70,19 +71,18 @@ fn an_agent_that_was_suspended_does_not_bring_a_second_result() {
     let bus = Bus::start_hasty();
     let slow = bus.agent("slow");
     let plan = bus.small_plan("repetitions = 1\nwarmup = \"50ms\"\nduration = \"1s\"");
-    let mut coordinator =
-        Process(bus.run(&plan).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
-    wait_for("the agent is at work", || is_at_work(&bus, "slow"));
-    let signal = |signal| kill_process(Pid::from_child(&slow.0), signal).unwrap();
+    let mut coordinator = Running::start(bus.run(&plan).stdout(Stdio::null()).stderr(Stdio::null()));
+    until("the agent is at work", || is_at_work(&bus, "slow"));
+    let signal = |signal| kill_process(Pid::from_child(&slow), signal).unwrap();
     signal(Signal::STOP);
     let other = bus.agent("other");
-    let ended = coordinator.0.wait().unwrap();
+    let ended = coordinator.wait().unwrap();
     signal(Signal::CONT);
     assert_eq!(ended.code(), Some(0));
     let run = Run::open(&bus.path("run.pitot")).unwrap();
     let hosts = counted(&run, 2, 1);
     assert_eq!(hosts.into_iter().collect::<Vec<_>>(), [("other".to_owned(), 2)]);
-    wait_for("its result is refused", || bus.log("slow").contains("does not count"));
+    until("its result is refused", || bus.log("slow").contains("does not count"));
     drop((slow, other));
     bus.assert_nothing_is_left();
 }

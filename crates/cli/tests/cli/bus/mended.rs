@@ -8,7 +8,8 @@ use pitot_record::{Run, RunState};
 
 use super::counted;
 use super::loss::{is_at_work, recorded};
-use super::server::{Bus, Process, said, wait_for};
+use super::server::{Bus, said};
+use crate::support::{PITOT, Running, until};
 
 #[needs("nats-server")]
 #[test]
@@ -17,12 +18,12 @@ fn a_bus_whose_disk_was_wiped_is_furnished_again_and_the_run_goes_on() {
     let agent = bus.agent("a");
     let plan = bus.plan("repetitions = 3\nwarmup = \"50ms\"\nduration = \"500ms\"");
     let log = std::fs::File::create(bus.path("lab.log")).unwrap();
-    let mut lab = Process(bus.run(&plan).stdout(Stdio::null()).stderr(log).spawn().unwrap());
-    wait_for("something is recorded", || recorded(&bus) > 0);
+    let mut lab = Running::start(bus.run(&plan).stdout(Stdio::null()).stderr(log));
+    until("something is recorded", || recorded(&bus) > 0);
     bus.kill_server();
     std::fs::remove_dir_all(bus.path("js")).unwrap();
     bus.restart_server();
-    assert_eq!(lab.0.wait().unwrap().code(), Some(0), "{}", bus.log("lab"));
+    assert_eq!(lab.wait().unwrap().code(), Some(0), "{}", bus.log("lab"));
     let told = "the bus had lost its streams and buckets";
     assert!(
         bus.log("lab").contains(told) || bus.log("a").contains(told),
@@ -53,14 +54,14 @@ fn a_job_for_which_a_host_lacks_a_program_is_done_by_another_and_the_coordinator
     let poor = bus.agent("poor");
     let plan = plan_of_a_program(&bus);
     let log = std::fs::File::create(bus.path("lab.log")).unwrap();
-    let mut lab = Process(bus.run(&plan).stdout(Stdio::null()).stderr(log).spawn().unwrap());
-    wait_for("it is left to others", || bus.log("poor").contains("left "));
+    let mut lab = Running::start(bus.run(&plan).stdout(Stdio::null()).stderr(log));
+    until("it is left to others", || bus.log("poor").contains("left "));
     let folder = bus.path("bin");
     std::fs::create_dir(&folder).unwrap();
-    std::os::unix::fs::symlink(super::server::PITOT, folder.join("some-server")).unwrap();
+    std::os::unix::fs::symlink(PITOT, folder.join("some-server")).unwrap();
     let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
     let rich = bus.agent_in("rich", &["--trust", &bus.key], &[("PATH", path.as_str())]);
-    assert_eq!(lab.0.wait().unwrap().code(), Some(0), "{}{}", bus.log("lab"), bus.log("poor"));
+    assert_eq!(lab.wait().unwrap().code(), Some(0), "{}{}", bus.log("lab"), bus.log("poor"));
     assert!(
         bus.log("lab").contains("the agent `poor` leaves") && bus.log("lab").contains("some-server"),
         "{}",
@@ -78,7 +79,7 @@ fn a_part_of_a_run_by_another_version_is_left_to_others() {
     let path = |name: &str| dir.path().join(name);
     let part = r#"{"name":"f0-b0","version":"99.0","plan":{},"cells":[],"controls":[]}"#;
     std::fs::write(path("part.json"), part).unwrap();
-    let mut run = std::process::Command::new(super::server::PITOT);
+    let mut run = std::process::Command::new(PITOT);
     run.args(["run", "--part", "part.json", "--output", "run.pitot"])
         .current_dir(dir.path())
         .env("TMPDIR", dir.path());
@@ -115,12 +116,12 @@ fn two_agents_of_one_machine_carry_out_one_job_at_a_time() {
     // Of other names, and both wait, as agents do that are not told otherwise.
     let agents = ["x", "y"].map(|name| bus.waiting_agent(name));
     let plan = bus.plan("repetitions = 2\nwarmup = \"50ms\"\nduration = \"500ms\"");
-    let mut lab = Process(bus.run(&plan).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
-    wait_for("both have a job", || {
-        assert!(lab.0.try_wait().unwrap().is_none(), "no job was waited with");
+    let mut lab = Running::start(bus.run(&plan).stdout(Stdio::null()).stderr(Stdio::null()));
+    until("both have a job", || {
+        assert!(lab.try_wait().unwrap().is_none(), "no job was waited with");
         is_at_work(&bus, "x") && is_at_work(&bus, "y")
     });
-    assert_eq!(lab.0.wait().unwrap().code(), Some(0));
+    assert_eq!(lab.wait().unwrap().code(), Some(0));
     let run = Run::open(&bus.path("run.pitot")).unwrap();
     assert_eq!(run.info.state, RunState::Complete);
     // No measured part lies in that of a job of the other.
@@ -148,18 +149,18 @@ fn an_agent_that_waits_for_another_run_says_so_and_so_does_the_lab() {
     let agent = bus.waiting_agent("x");
     let plan = bus.small_plan("repetitions = 1\nwarmup = \"50ms\"\nduration = \"100ms\"");
     let said = std::fs::File::create(bus.path("lab.log")).unwrap();
-    let mut lab = Process(bus.run(&plan).stdout(Stdio::null()).stderr(said).spawn().unwrap());
+    let mut lab = Running::start(bus.run(&plan).stdout(Stdio::null()).stderr(said));
     let waits =
         format!("waiting for another run of Pitot to end (process {}, `another-plan`)", std::process::id());
     for log in ["x", "lab"] {
-        wait_for("it says what it waits for", || {
-            assert!(lab.0.try_wait().unwrap().is_none(), "{}", bus.log("lab"));
+        until("it says what it waits for", || {
+            assert!(lab.try_wait().unwrap().is_none(), "{}", bus.log("lab"));
             bus.log(log).contains(&waits)
         });
     }
     assert!(bus.log("lab").contains("the agent `x` has "), "{}", bus.log("lab"));
     drop(other);
-    assert_eq!(lab.0.wait().unwrap().code(), Some(0), "{}", bus.log("lab"));
+    assert_eq!(lab.wait().unwrap().code(), Some(0), "{}", bus.log("lab"));
     assert!(bus.log("x").contains(" goes on"), "{}", bus.log("x"));
     drop(agent);
     bus.assert_nothing_is_left();

@@ -6,7 +6,8 @@ use pitot_needs::needs;
 use pitot_record::{Run, RunState};
 
 use super::counted;
-use super::server::{Bus, PITOT, Process, said, wait_for};
+use super::server::{Bus, said};
+use crate::support::{PITOT, Running, until};
 
 const PAGE: &str = include_str!("../../../../../docs/bus.md");
 const SIDES: [&str; 2] = ["agent", "lab"];
@@ -36,11 +37,11 @@ fn each_side_can_do_its_work_with_the_permissions_of_the_documentation() {
     let log = std::fs::File::create(bus.path("lab.log")).unwrap();
     let mut lab = bus.run(&plan);
     let lab = lab.args(["--bus-creds", "lab.toml"]).stdout(Stdio::null()).stderr(log);
-    let mut lab = Process(lab.spawn().unwrap());
+    let mut lab = Running::start(lab);
     // It has made what was missing on the bus, which the agent may not.
-    wait_for("a coordinator is there", || bus.log("lab").contains("no agent is on the bus"));
+    until("a coordinator is there", || bus.log("lab").contains("no agent is on the bus"));
     let agent = bus.agent_with("a", &["--trust", &bus.key, "--bus-creds", "agent.toml"]);
-    assert_eq!(lab.0.wait().unwrap().code(), Some(0), "{}{}", bus.log("lab"), bus.log("a"));
+    assert_eq!(lab.wait().unwrap().code(), Some(0), "{}{}", bus.log("lab"), bus.log("a"));
     let run = Run::open(&bus.path("run.pitot")).unwrap();
     assert_eq!(counted(&run, 2, 2).into_iter().collect::<Vec<_>>(), [("a".to_owned(), 4)]);
 

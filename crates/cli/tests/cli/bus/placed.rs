@@ -7,7 +7,8 @@ use pitot_record::{Run, RunState};
 use pitot_results::VerdictKind;
 
 use super::network::{Network, address};
-use super::server::{Bus, PITOT, Process, said, wait_for};
+use super::server::{Bus, said};
+use crate::support::{PITOT, Running, until};
 
 /// A plan of four repetitions, of 100 requests each.
 fn write_plan(bus: &Bus) {
@@ -72,7 +73,7 @@ fn whole_and_failed(bus: &Bus, hosts: &[&str]) -> (usize, usize) {
 }
 
 /// A bus in a network of that name with the agents of the three hosts of the plan.
-fn bus_with_hosts(name: &str) -> (Bus, [Process; 3]) {
+fn bus_with_hosts(name: &str) -> (Bus, [Running; 3]) {
     let bus = Bus::start_on(Network::new(name, 4));
     let agents = ["a", "b", "c"].map(|name| bus.agent(name));
     write_plan(&bus);
@@ -80,11 +81,11 @@ fn bus_with_hosts(name: &str) -> (Bus, [Process; 3]) {
 }
 
 /// A run of the plan that has begun to put load on its server.
-fn lab_under_load(bus: &Bus) -> Process {
+fn lab_under_load(bus: &Bus) -> Running {
     let mut lab = bus.pitot(&["run", "plan.toml", "-o", "run.pitot"]);
-    let mut lab = Process(lab.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
-    wait_for("load is put on the server", || {
-        assert!(lab.0.try_wait().unwrap().is_none(), "the run ended by itself");
+    let mut lab = Running::start(lab.stdout(Stdio::null()).stderr(Stdio::null()));
+    until("load is put on the server", || {
+        assert!(lab.try_wait().unwrap().is_none(), "the run ended by itself");
         bus.path("run.pitot").exists() && bus.has_load()
     });
     lab
@@ -96,7 +97,7 @@ fn a_coordinator_that_is_killed_goes_on_with_agents_that_it_reaches_over_a_bus()
     let (bus, agents) = bus_with_hosts("p");
     let mut lab = lab_under_load(&bus);
     lab.kill();
-    wait_for("what it had started is gone", || !bus.has_load());
+    until("what it had started is gone", || !bus.has_load());
     assert_ne!(Run::open(&bus.path("run.pitot")).unwrap().info.state, RunState::Complete);
     let (code, text) = said(&bus.pitot(&["run", "--resume", "run.pitot"]).output().unwrap());
     assert_eq!(code, Some(0), "{text}");
@@ -128,7 +129,7 @@ fn an_agent_of_a_load_host_that_is_killed_fails_repetitions_with_its_name_and_co
     agents[2].kill();
     // Its name is free when its announcement has lapsed: until then the host is not reached.
     agents[2] = bus.agent("c");
-    lab.0.wait().unwrap();
+    lab.wait().unwrap();
     let (whole, failed) = whole_and_failed(&bus, &["c"]);
     assert!(failed >= 1 && whole >= 1, "{failed} failed, {whole} are whole");
     drop(agents);
@@ -142,7 +143,7 @@ fn a_bus_that_is_killed_and_comes_back_loses_no_repetition_and_doubles_none() {
     let mut lab = lab_under_load(&bus);
     bus.kill_server();
     bus.restart_server();
-    lab.0.wait().unwrap();
+    lab.wait().unwrap();
     // A stream of which no message was lost goes on; one that lost some has cost its repetition.
     let (whole, failed) = whole_and_failed(&bus, &["a", "b", "c"]);
     assert!(whole >= 1, "{failed} failed, {whole} are whole");

@@ -5,57 +5,29 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 use serde_json::json;
 
 use super::network::{Network, address};
-
-pub(crate) const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
+use crate::support::{PITOT, Running, TIMEOUT, stderr, until};
 
 /// Agents by the host of the network on which they are; the coordinator is on the next one.
 const AGENTS: [&str; 3] = ["a", "b", "c"];
 
-/// Nothing here takes so long, on however slow a machine.
-const LONG: Duration = Duration::from_secs(120);
-
 /// How long an agent may be silent on a bus that was furnished for it, in place of half a minute.
 const SILENCE: Duration = Duration::from_secs(6);
 
-/// A process that is killed when it is forgotten.
-pub(crate) struct Process(pub(crate) Child);
-
-impl Process {
-    pub(crate) fn kill(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        self.kill();
-    }
-}
-
 pub(crate) struct Bus {
     dir: tempfile::TempDir,
-    server: Option<Process>,
+    server: Option<Running>,
     /// Where it and its clients are, if that is not this machine's own loopback: the server on the first host, the agents `a`,
     /// `b` and `c` on the first three and the coordinator on the fourth.
     network: Option<Network>,
     pub(crate) url: String,
     /// The public half of the key that signs.
     pub(crate) key: String,
-}
-
-pub(crate) fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + LONG;
-    while !is_so() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 impl Bus {
@@ -116,7 +88,7 @@ impl Bus {
             "max_age": ns, "discard": "new", "allow_rollup_hdrs": true, "deny_delete": true, "allow_direct": true,
         });
         let mut stream = TcpStream::connect(url.strip_prefix("nats://").unwrap()).unwrap();
-        stream.set_read_timeout(Some(LONG)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map(Result::unwrap);
         stream.write_all(b"CONNECT {\"verbose\":false}\r\nSUB answers 1\r\n").unwrap();
         for (subject, question) in [
@@ -177,14 +149,13 @@ impl Bus {
         config: &str,
         address: &str,
         port: &str,
-    ) -> (Process, String) {
+    ) -> (Running, String) {
         command.args(["-c", config, "-a", address, "-p", port, "-js", "-sd", "js"]);
         command.args(["--ports_file_dir", ".", "-l", "bus.log"]);
-        let child = command.current_dir(self.dir.path()).stderr(Stdio::null()).spawn().unwrap();
-        let ports = self.path(&format!("nats-server_{}.ports", child.id()));
-        let server = Process(child);
+        let server = Running::start(command.current_dir(self.dir.path()).stderr(Stdio::null()));
+        let ports = self.path(&format!("nats-server_{}.ports", server.id()));
         let mut url = None;
-        wait_for("the bus tells its port", || {
+        until("the bus tells its port", || {
             let text = fs::read_to_string(&ports).unwrap_or_default();
             let urls = serde_json::from_str::<serde_json::Value>(&text).unwrap_or_default();
             url = urls["nats"][0].as_str().or(urls["tls"][0].as_str()).map(str::to_owned);
@@ -220,33 +191,33 @@ impl Bus {
         fs::set_permissions(self.path(name), fs::Permissions::from_mode(0o600)).unwrap();
     }
 
-    pub(crate) fn agent(&self, name: &str) -> Process {
+    pub(crate) fn agent(&self, name: &str) -> Running {
         self.agent_with(name, &["--trust", &self.key])
     }
 
     /// One that waits with a job until no other run is under way on this machine.
-    pub(crate) fn waiting_agent(&self, name: &str) -> Process {
+    pub(crate) fn waiting_agent(&self, name: &str) -> Running {
         self.start_agent(name, &["--trust", &self.key], &[])
     }
 
     /// Its log is `NAME.log`.
-    pub(crate) fn agent_with(&self, name: &str, arguments: &[&str]) -> Process {
+    pub(crate) fn agent_with(&self, name: &str, arguments: &[&str]) -> Running {
         self.agent_in(name, arguments, &[])
     }
 
     /// The same with these variables. Each agent stands for a host of its own.
-    pub(crate) fn agent_in(&self, name: &str, arguments: &[&str], variables: &[(&str, &str)]) -> Process {
+    pub(crate) fn agent_in(&self, name: &str, arguments: &[&str], variables: &[(&str, &str)]) -> Running {
         self.start_agent(name, &[&["--no-wait"][..], arguments].concat(), variables)
     }
 
-    fn start_agent(&self, name: &str, arguments: &[&str], variables: &[(&str, &str)]) -> Process {
+    fn start_agent(&self, name: &str, arguments: &[&str], variables: &[(&str, &str)]) -> Running {
         let log = fs::File::create(self.path(&format!("{name}.log"))).unwrap();
         let host = AGENTS.iter().position(|agent| *agent == name).unwrap_or(0);
         let mut command = self.pitot_on(host, &["agent", "--name", name]);
         command.args(self.words("agent")).envs(variables.iter().copied());
-        let mut agent = Process(command.args(arguments).stderr(log).spawn().unwrap());
-        wait_for("the agent is there", || {
-            let ended = agent.0.try_wait().unwrap();
+        let mut agent = Running::start(command.args(arguments).stderr(log));
+        until("the agent is there", || {
+            let ended = agent.try_wait().unwrap();
             assert!(ended.is_none(), "{}", self.log(name));
             self.log(name).contains("waits for jobs")
         });
@@ -312,14 +283,14 @@ impl Bus {
 
     /// No process but the server has this bus's directory in its environment, and none is on any host of its network.
     pub(crate) fn assert_nothing_is_left(&self) {
-        let server = self.server.as_ref().map(|server| server.0.id().to_string()).unwrap_or_default();
+        let server = self.server.as_ref().map(|server| server.id().to_string()).unwrap_or_default();
         if let Some(network) = &self.network {
             let others = || (0..=AGENTS.len()).flat_map(|host| network.processes(host));
-            wait_for("a process was left on a host", || others().all(|(pid, _)| pid == server));
+            until("a process was left on a host", || others().all(|(pid, _)| pid == server));
         }
         let needle = format!("TMPDIR={}", self.dir.path().display());
         let mut left = Vec::new();
-        wait_for("a process was left", || {
+        until("a process was left", || {
             left = fs::read_dir("/proc")
                 .unwrap()
                 .flatten()
@@ -343,5 +314,5 @@ fn nats_server() -> PathBuf {
 
 /// Exit code, and what was said.
 pub(crate) fn said(output: &Output) -> (Option<i32>, String) {
-    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    (output.status.code(), stderr(output).to_owned())
 }

@@ -5,7 +5,8 @@ use std::net::{TcpListener, TcpStream};
 
 use pitot_needs::needs;
 
-use super::server::{Bus, PITOT, said, wait_for};
+use super::server::{Bus, said};
+use crate::support::{PITOT, until};
 
 const KEY: &str = "UAFSDYGBC2JAFA6CJZAHWJ6K72XJGUTRO3KBCL4PUKLJH7ZPJL2IW73R";
 
@@ -179,7 +180,7 @@ fn a_job_that_is_not_signed_by_a_trusted_key_starts_nothing() {
     let mut lines = BufReader::new(intruder.try_clone().unwrap()).lines();
     intruder.write_all(b"CONNECT {\"verbose\":false}\r\nPUB pitot.job.r.j 5\r\nhello\r\nPING\r\n").unwrap();
     while lines.next().and_then(Result::ok).is_some_and(|line| line != "PONG") {}
-    wait_for("the job is refused", || bus.log("a").contains("refused the job r.j: it is not signed"));
+    until("the job is refused", || bus.log("a").contains("refused the job r.j: it is not signed"));
     assert!(!bus.log("a").contains("begin "), "{}", bus.log("a"));
     drop(agent);
     bus.assert_nothing_is_left();

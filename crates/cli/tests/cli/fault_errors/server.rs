@@ -13,7 +13,7 @@ use std::time::Duration;
 use pitot_meter::{Random, now};
 
 use super::ledger::{Did, Event, Ledger, Live};
-use super::{Running, until};
+use crate::support::{Running, until};
 
 /// Set for the process that is the server: where it tells what it does, and its seed.
 const SERVER: &str = "PITOT_TEST_ERRORS_SERVER";
@@ -24,10 +24,11 @@ const BODY_BYTES: usize = 64;
 /// Sent by the test when the load is over: whoever connected before has been accepted before.
 const LAST: &[u8] = b"LAST\r\n\r\n";
 
-/// Not a test: the server that the tests start. Its standard input is the socket that listens.
+/// Its standard input is the socket that listens.
 #[test]
+#[ignore = "no test: the server that the tests of errors start"]
 fn server() {
-    let Ok(asked) = std::env::var(SERVER) else { return };
+    let asked = std::env::var(SERVER).expect("a test has started it");
     let (path, seed) = asked.split_once(' ').unwrap();
     let log = Arc::new(UnixStream::connect(path).unwrap());
     let listener = TcpListener::from(std::io::stdin().as_fd().try_clone_to_owned().unwrap());
@@ -134,11 +135,11 @@ impl Server {
         let path = dir.path().join("log");
         let log = UnixListener::bind(&path).unwrap();
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "fault_errors::server::server", "--nocapture"]);
+        command.args(["--ignored", "--exact", "fault_errors::server::server", "--nocapture"]);
         command.env(SERVER, format!("{} {seed}", path.display()));
         command.stdin(Stdio::from(OwnedFd::from(listener.try_clone().unwrap())));
         command.stdout(Stdio::null()).stderr(Stdio::null());
-        let running = Running(command.spawn().unwrap());
+        let running = Running::start(&mut command);
         let (log, _) = log.accept().unwrap();
         let live = Arc::new(Live::default());
         let told = Arc::clone(&live);
@@ -152,12 +153,12 @@ impl Server {
     }
 
     pub fn pid(&self) -> u32 {
-        self.running.0.id()
+        self.running.id()
     }
 
     /// What it did, once it is dead.
     pub fn ended(mut self) -> Ledger {
-        self.running.0.wait().unwrap();
+        self.running.wait().unwrap();
         self.ledger.join().unwrap()
     }
 

@@ -6,7 +6,8 @@ use std::path::Path;
 use pitot_record::{Repetition, Run};
 use pitot_results::VerdictKind;
 
-use super::{pitot, text};
+use super::pitot;
+use crate::support::text;
 
 const KILLS: &str = r#"
 [[faults]]

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use super::{FOUR, PITOT, Told, assert_outage, text};
+use super::{FOUR, Told, assert_outage};
+use crate::support::{PITOT, text};
 use pitot_needs::needs;
 
 /// Runs Pitot in a network namespace of its own, in which it may make rules; at the end the tables that are left are printed.

@@ -9,7 +9,8 @@ use std::process::Command;
 use pitot_needs::needs;
 
 use super::namespaces::{Place, in_namespaces, sysctl};
-use super::{CHANGES, snapshot, stderr};
+use super::{CHANGES, snapshot};
+use crate::support::{PITOT, stderr, stdout};
 
 fn mount(arguments: &[&str], dir: &Path) {
     let mounted = Command::new("mount").args(arguments).arg(dir).output().unwrap();
@@ -95,7 +96,7 @@ fn a_journal_that_cannot_be_written_at_all_is_told_after_everything_is_restored(
             assert!(place.run(&[&["apply"], CHANGES].concat()).status.success());
             mount(&["-o", "remount,ro"], dir.path());
             let undone = place.run(&["undo"]);
-            let text = String::from_utf8_lossy(&undone.stdout);
+            let text = stdout(&undone);
             assert_eq!(undone.status.code(), Some(1), "{text}{}", stderr(&undone));
             assert!(
                 text.contains("tcp_timestamps: 0 -> 1") && text.contains("NOT RECORDED, the journal"),
@@ -142,7 +143,7 @@ fn a_run_never_measures_the_baseline_under_what_it_has_changed() {
             "n=$(cat /proc/sys/net/core/somaxconn); echo $n >> {dir}/seen; \
              if [ $n = 77 ]; then sh {dir}/fill.sh; fi; exec {pitot} serve http --listen {{address}} --stats json",
             dir = dir.path().display(),
-            pitot = env!("CARGO_BIN_EXE_pitot"),
+            pitot = PITOT,
         );
         let server = |name: &str| {
             format!(
@@ -165,7 +166,7 @@ fn a_run_never_measures_the_baseline_under_what_it_has_changed() {
         fs::write(dir.path().join("plan.toml"), plan).unwrap();
         let mut run = place.pitot(&["run", "plan.toml", "--output", "run.pitot"]);
         let output = run.current_dir(dir.path()).env("TMPDIR", dir.path()).output().unwrap();
-        let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), stderr(&output));
+        let text = format!("{}{}", stdout(&output), stderr(&output));
         assert!(output.status.success(), "{text}");
         let seen = fs::read_to_string(dir.path().join("seen")).unwrap();
         let count = |value: &str| seen.lines().filter(|line| *line == value).count();

@@ -6,6 +6,8 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
+use crate::support::{PITOT, stderr, stdout};
+
 /// Set inside the namespaces.
 const INSIDE: &str = "PITOT_TEST_INSIDE";
 /// Makes everything read-only that belongs to no namespace, then runs what follows. Root of a user namespace that stands for
@@ -39,12 +41,8 @@ pub(crate) fn in_namespaces(name: &str, test: impl FnOnce(&Place)) {
         .env(INSIDE, "1")
         .output()
         .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        output.status.success() && text.contains("1 passed"),
-        "{text}{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let text = stdout(&output);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}{}", stderr(&output));
 }
 
 /// Where a test keeps its journal.
@@ -55,7 +53,7 @@ pub(crate) struct Place {
 impl Place {
     /// A command of `pitot` that keeps the journal there.
     pub(crate) fn pitot(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pitot"));
+        let mut command = Command::new(PITOT);
         command.args(arguments).env("PITOT_HOST_JOURNAL", &self.journal);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
@@ -73,8 +71,8 @@ impl Place {
     /// Runs it for its JSON and its exit code.
     pub(crate) fn json(&self, arguments: &[&str]) -> (Value, i32) {
         let output = self.run(&[arguments, &["--format", "json"]].concat());
-        let json = serde_json::from_slice(&output.stdout)
-            .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&output.stderr)));
+        let json =
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", stderr(&output)));
         (json, output.status.code().unwrap())
     }
 }

@@ -3,12 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Output};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pitot_needs::needs;
 
 use super::namespaces::{Place, in_namespaces, set_by_hand, sysctl};
-use super::{TIMEOUT, snapshot, stderr};
+use super::snapshot;
+use crate::support::{PITOT, stderr, stdout, until};
 
 /// The value of the backlog at the level that changes it.
 const BACKLOG: &str = "77";
@@ -38,7 +39,7 @@ server = ["noting"]
 settings = ["found", "tried"]
 "#,
         dir = dir.display(),
-        pitot = env!("CARGO_BIN_EXE_pitot"),
+        pitot = PITOT,
     );
     let path = dir.join("plan.toml");
     fs::write(&path, text).unwrap();
@@ -66,7 +67,7 @@ impl Under {
 
     /// Waits until the run has changed the host.
     fn wait_for_change(&self) {
-        wait_for("the run to change the host", || sysctl("net.core.somaxconn") == BACKLOG);
+        until("the run to change the host", || sysctl("net.core.somaxconn") == BACKLOG);
     }
 
     /// Kills the lab, after its guardian if that is to die as well.
@@ -87,7 +88,7 @@ impl Under {
                 .flatten()
                 .any(|e| e.file_name().to_string_lossy().starts_with("pitot-") && e.path().is_dir())
         };
-        wait_for("the guardian to end", || !has_private());
+        until("the guardian to end", || !has_private());
     }
 }
 
@@ -97,14 +98,6 @@ impl Drop for Under {
             let _ = lab.kill();
             let _ = lab.wait();
         }
-    }
-}
-
-fn wait_for(what: &str, is_so: impl Fn() -> bool) {
-    let deadline = Instant::now() + TIMEOUT;
-    while !is_so() {
-        assert!(Instant::now() < deadline, "waited in vain for {what}");
-        std::thread::sleep(Duration::from_millis(2));
     }
 }
 
@@ -142,8 +135,8 @@ fn the_commands_of_a_cell_begin_with_its_settings() {
         let dir = tempfile::tempdir().unwrap();
         let plan = plan(dir.path(), 2);
         let output = place.pitot(&["run", "--dry-run"]).arg(plan).output().unwrap();
-        let text = String::from_utf8_lossy(&output.stdout);
-        let (found, tried) = text.split_once("# cell 2").expect(&text);
+        let text = stdout(&output);
+        let (found, tried) = text.split_once("# cell 2").expect(text);
         assert!(!found.contains("host apply"), "{text}");
         let settings = format!(
             " host apply net.core.somaxconn={BACKLOG} net.ipv4.tcp_timestamps=0 nic.lo.gso=off filesystem=tmpfs\n"
@@ -179,7 +172,7 @@ fn undo_restores_what_a_lab_killed_with_its_guardian_has_left() {
             std::thread::sleep(Duration::from_millis(round * 11));
             under.kill(true);
             let undone = place.run(&["undo"]);
-            assert_eq!(undone.status.code(), Some(0), "{}", String::from_utf8_lossy(&undone.stdout));
+            assert_eq!(undone.status.code(), Some(0), "{}", stdout(&undone));
             assert_eq!(snapshot(), before, "after kill {round}");
         }
     });
@@ -194,7 +187,7 @@ fn what_another_hand_sets_during_a_run_is_kept_and_told() {
         set_by_hand("net.core.somaxconn", "99");
         let output = under.end();
         assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-        let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), stderr(&output));
+        let text = format!("{}{}", stdout(&output), stderr(&output));
         assert!(text.contains("somebody else has set net.core.somaxconn to \"99\" during the run"), "{text}");
         assert_eq!(sysctl("net.core.somaxconn"), "99");
         assert_eq!(sysctl("net.ipv4.tcp_timestamps"), "1", "all else is set back");
@@ -218,7 +211,7 @@ fn what_apply_changes_during_a_run_is_kept_and_told_too() {
         }
         let output = under.end();
         assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-        let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), stderr(&output));
+        let text = format!("{}{}", stdout(&output), stderr(&output));
         assert!(text.contains("`pitot host apply` has changed net.core.somaxconn during the run"), "{text}");
         assert_eq!(sysctl("net.core.somaxconn"), "99");
         assert_eq!(place.json(&["undo"]).1, 0);
@@ -234,9 +227,9 @@ fn undo_leaves_alone_what_belongs_to_a_run_under_way() {
         let mut under = Under::start(place, 1000);
         under.wait_for_change();
         // Between two cells there may be nothing to undo.
-        wait_for("undo to meet a change", || {
+        until("undo to meet a change", || {
             let undone = place.run(&["undo"]);
-            let text = String::from_utf8_lossy(&undone.stdout).into_owned();
+            let text = stdout(&undone).to_owned();
             assert!(!text.contains(&format!("{BACKLOG} -> ")), "{text}");
             undone.status.code() == Some(1) && text.contains("it belongs to a run under way")
         });

@@ -8,7 +8,8 @@ use pitot_needs::needs;
 use serde_json::Value;
 
 use super::namespaces::{in_namespaces, set_by_hand, sysctl};
-use super::{snapshot, stderr};
+use super::snapshot;
+use crate::support::{PITOT, stderr, stdout};
 
 #[needs("user-namespaces", "ip")]
 #[test]
@@ -114,9 +115,8 @@ fn a_try_with_which_no_server_starts_is_no_success() {
     in_namespaces("search::a_try_with_which_no_server_starts_is_no_success", |place| {
         let dir = tempfile::tempdir().unwrap();
         let server = format!(
-            "[servers.picky]\ncommand = [\"sh\", \"-c\", \"test $(cat /proc/sys/net/core/somaxconn) != 77 && exec {} serve http \
-             --listen {{address}} --stats json\"]\nready = {{ get = \"/bytes/10\" }}\n",
-            env!("CARGO_BIN_EXE_pitot")
+            "[servers.picky]\ncommand = [\"sh\", \"-c\", \"test $(cat /proc/sys/net/core/somaxconn) != 77 && exec {PITOT} serve http \
+             --listen {{address}} --stats json\"]\nready = {{ get = \"/bytes/10\" }}\n"
         );
         let plan = PLAN.replace("[server]\nprotocol = \"http\"\n", &server).replace("loop+epoll-et", "picky");
         fs::write(dir.path().join("plan.toml"), plan).unwrap();
@@ -130,9 +130,8 @@ fn a_try_with_which_no_server_starts_is_no_success() {
 
 #[test]
 fn the_help_of_a_search_names_all_profiles_that_it_takes() {
-    let output =
-        Command::new(env!("CARGO_BIN_EXE_pitot")).args(["tune", "search", "--help"]).output().unwrap();
-    let help = String::from_utf8_lossy(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    let output = Command::new(PITOT).args(["tune", "search", "--help"]).output().unwrap();
+    let help = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
     for profile in pitot_host::profile::PROFILES {
         assert!(help.contains(profile.name), "{}: {help}", profile.name);
     }

@@ -4,12 +4,12 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use pitot_needs::needs;
 
 use super::namespaces::in_namespaces;
-use super::{TIMEOUT, program_for_anybody, stderr};
+use super::program_for_anybody;
+use crate::support::{PITOT, stderr, stdout, until};
 
 /// Two users who are not root.
 const USER: &str = "65533";
@@ -34,16 +34,9 @@ fn shell(user: &str, script: &str) {
     assert!(done.status.success(), "{}", stderr(&done));
 }
 
-/// Waits for the end, and kills what does not end.
+/// Waits for the end.
 fn end_of(mut child: Child) -> Output {
-    let deadline = Instant::now() + TIMEOUT;
-    while child.try_wait().unwrap().is_none() {
-        if Instant::now() > deadline {
-            child.kill().unwrap();
-            panic!("it hangs: {}", stderr(&child.wait_with_output().unwrap()));
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    until("it ends", || child.try_wait().unwrap().is_some());
     child.wait_with_output().unwrap()
 }
 
@@ -63,7 +56,7 @@ fn undo_kills_no_process_that_a_strangers_directory_names_and_waits_for_no_fifo(
             victim.id()
         ),
     );
-    let mut undo = Command::new(env!("CARGO_BIN_EXE_pitot"));
+    let mut undo = Command::new(PITOT);
     undo.args(["host", "undo", "--journal"])
         .arg(shared.path().join("no-journal"))
         .env("TMPDIR", shared.path());
@@ -71,9 +64,9 @@ fn undo_kills_no_process_that_a_strangers_directory_names_and_waits_for_no_fifo(
     let is_alive = victim.try_wait().unwrap().is_none();
     victim.kill().unwrap();
     victim.wait().unwrap();
-    assert!(is_alive, "{}", String::from_utf8_lossy(&output.stdout));
+    assert!(is_alive, "{}", stdout(&output));
     assert!(Path::new(&make).exists() && output.status.success(), "{}", stderr(&output));
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "nothing to undo\n");
+    assert_eq!(stdout(&output), "nothing to undo\n");
 }
 
 #[needs("root", "setpriv", "other-users")]
@@ -97,7 +90,7 @@ fn a_journal_of_a_stranger_is_neither_followed_nor_waited_for() {
     ] {
         shell(STRANGER, &make);
         for action in ["undo", "status"] {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_pitot"));
+            let mut command = Command::new(PITOT);
             command.args(["host", action, "--journal"]).arg(&journal).env("TMPDIR", shared.path());
             let output = end_of(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
             let said = stderr(&output);
@@ -126,7 +119,7 @@ fn a_lock_that_a_stranger_holds_keeps_no_run_waiting_and_says_nothing() {
         let mut command = as_user(USER, &program);
         command.args(["run", "--wait", "plan.toml", "-o", "run.pitot"]).current_dir(own.path());
         let output = end_of(command.env("TMPDIR", shared.path()).spawn().unwrap());
-        format!("{}{}", String::from_utf8_lossy(&output.stdout), stderr(&output))
+        format!("{}{}", stdout(&output), stderr(&output))
     };
     // The name that earlier versions took, held and with a message for whoever waits.
     let locks = [shared.path().join("pitot.lock"), shared.path().join("pitot.run-lock")];

@@ -3,6 +3,7 @@ use std::net::TcpListener;
 
 use super::scripted::{self, frame, goaway, ok, reset};
 use super::{count, json, outcome};
+use crate::support::{PITOT, stderr};
 
 #[test]
 fn resets_are_failures_by_their_code_and_the_connection_goes_on() {
@@ -88,7 +89,7 @@ fn a_server_that_does_not_speak_it_is_named_with_the_cure() {
         }
     });
     let output = super::load(&["-c", "1", "-n", "3", &format!("http://{address}/")]);
-    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    let error = stderr(&output).to_owned();
     assert!(!output.status.success());
     assert!(error.contains("http-1-server") && error.contains("--http 1.1"), "{error}");
 }
@@ -108,11 +109,11 @@ fn a_server_that_goes_on_in_another_protocol_is_named_with_the_cure() {
                 let _ = stream.write_all(reply);
             }
         });
-        let output = std::process::Command::new(env!("CARGO_BIN_EXE_pitot"))
+        let output = std::process::Command::new(PITOT)
             .args(["load", "-c", "1", "-n", "3", &format!("http://{address}/")])
             .output()
             .unwrap();
-        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        let error = stderr(&output).to_owned();
         assert_eq!(output.status.code(), Some(1), "{error}");
         assert!(error.contains(kind) && error.contains(cure), "{error}");
     }
@@ -122,7 +123,7 @@ fn a_server_that_goes_on_in_another_protocol_is_named_with_the_cure() {
 fn contradicting_options_are_refused() {
     for arguments in [&["--streams", "0"][..], &["--pipeline", "2"], &["-H", "Connection: close"]] {
         let output = super::load(&[arguments, &["http://127.0.0.1:1/"]].concat());
-        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        let error = stderr(&output).to_owned();
         assert_eq!((output.status.code(), error.lines().count()), (Some(2), 2), "{arguments:?}: {error}");
     }
 }

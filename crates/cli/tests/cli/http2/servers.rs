@@ -2,26 +2,18 @@
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-/// Longer than any of them takes to start, on however slow a machine.
-const TIMEOUT: Duration = Duration::from_secs(60);
+use crate::support::{Running, TIMEOUT};
 
 /// A server that is killed when the test ends, however it ends.
 pub(crate) struct Server {
-    child: Child,
+    child: Running,
     pub(crate) address: SocketAddr,
     pub(crate) folder: TempDir,
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 impl Server {
@@ -76,7 +68,7 @@ impl Server {
             let mut command = command(folder.path(), address);
             let path = format!("{}:/usr/sbin:/usr/local/sbin", std::env::var("PATH").unwrap_or_default());
             command.env("PATH", path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-            let mut server = Server { child: command.spawn().unwrap(), address, folder };
+            let mut server = Server { child: Running::start(&mut command), address, folder };
             while server.child.try_wait().unwrap().is_none() {
                 if TcpStream::connect(address).is_ok() {
                     return server;

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::servers::Server;
 use super::{count, json, outcome};
+use crate::support::{PITOT, stdout};
 
 #[needs("nginx")]
 #[test]
@@ -49,7 +50,7 @@ fn no_more_streams_are_used_than_the_server_allows_and_that_is_said() {
     assert_eq!(outcome(&result), (500, vec![]));
     assert_eq!(count(&result, "max-concurrent-streams"), 3);
     let output = super::load(&["-c", "2", "--streams", "50", "-n", "500", &server.url()]);
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let text = stdout(&output).to_owned();
     assert!(text.contains("the server allows 3 streams"), "{text}");
 }
 
@@ -99,7 +100,7 @@ fn bodies_wait_for_the_windows_of_the_server_and_the_waits_are_counted() {
 #[test]
 fn a_held_load_speaks_it_too() {
     let server = Server::nginx("keepalive_requests 50;");
-    let mut child = Command::new(env!("CARGO_BIN_EXE_pitot"))
+    let mut child = Command::new(PITOT)
         .args(["load", "--hold"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -2,11 +2,8 @@
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
-const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
-/// Nothing here takes so long, on however slow a machine.
-const LONG: Duration = Duration::from_secs(300);
+use crate::support::{PITOT, until};
 
 /// `pitot` in a folder that also takes its temporary files.
 pub(crate) fn command(dir: &Path, arguments: &[&str]) -> Command {
@@ -17,11 +14,6 @@ pub(crate) fn command(dir: &Path, arguments: &[&str]) -> Command {
 
 pub(crate) fn pitot(dir: &Path, arguments: &[&str]) -> Output {
     command(dir, arguments).output().unwrap()
-}
-
-/// What it printed.
-pub(crate) fn text(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
 /// Private folders of runs that are still there.
@@ -54,12 +46,4 @@ fn processes(needle: &str) -> Vec<String> {
     let lines = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
     let lines = lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " "));
     lines.filter(|line| line.contains(needle)).collect()
-}
-
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < LONG, "{what}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
 }

@@ -4,7 +4,8 @@ use pitot_needs::needs;
 use pitot_record::{Run, metric};
 use pitot_results::VerdictKind;
 
-use super::process::{assert_that_a_killed_run_leaves_nothing, left, pitot, text};
+use super::process::{assert_that_a_killed_run_leaves_nothing, left, pitot};
+use crate::support::text;
 
 fn plan(duration: &str, repetitions: u32) -> String {
     format!(

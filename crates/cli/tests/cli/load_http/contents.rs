@@ -3,14 +3,15 @@
 use std::io::Write as _;
 
 use super::server::{Request, Server, ok};
-use super::{json, load, refused, text};
+use super::{json, load, refused};
+use crate::support::{stderr, stdout};
 
 /// The only request that is sent with these options to this path.
 fn sent(url: &str, arguments: &[&str]) -> Request {
     let server = Server::start(ok);
     let url = url.replace("HOST", &server.address.to_string());
     let output = load(&[&[url.as_str(), "-c", "1", "-n", "1"], arguments].concat());
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let seen = server.seen();
     assert_eq!(seen.len(), 1);
     seen.into_iter().next().unwrap()
@@ -61,7 +62,7 @@ fn credentials_are_sent_and_not_shown() {
     let printed = json(&[&url, "-n", "1"]);
     assert_eq!(printed["target"], server.url("/"));
     let output = load(&[&url, "-n", "1"]);
-    assert!(!text(&output.stdout).contains("secret"), "{}", text(&output.stdout));
+    assert!(!stdout(&output).contains("secret"), "{}", stdout(&output));
 }
 
 #[test]

@@ -4,8 +4,9 @@ use std::process::{Command, Stdio};
 
 use pitot_needs::needs;
 
+use super::load;
 use super::server::{Request, Server, ok};
-use super::{load, text};
+use crate::support::{PITOT, stderr, stdout};
 
 /// Two seconds and a half of requests, some of which are answered wrongly.
 const RUN: [&str; 5] = ["-d", "2500ms", "-R", "100", "-c2"];
@@ -38,7 +39,7 @@ fn on_a_terminal(command: &str) -> String {
 #[test]
 fn on_a_terminal_the_view_is_drawn_in_place_with_the_errors_by_kind() {
     let server = Server::start(sometimes_wrong);
-    let pitot = env!("CARGO_BIN_EXE_pitot");
+    let pitot = PITOT;
     let command = format!("stty cols 100 rows 30; {pitot} load {} {}", server.url("/"), RUN.join(" "));
     let shown = on_a_terminal(&command);
     assert!(shown.contains("s measured") && shown.contains("so far"), "{shown:?}");
@@ -56,7 +57,7 @@ fn where_there_is_no_terminal_lines_are_plain() {
     let url = server.url("/");
     let run = [&[&*url][..], &RUN].concat();
     let output = load(&[&run[..], &["--progress", "1s"]].concat());
-    let (summary, error) = (text(&output.stdout), text(&output.stderr));
+    let (summary, error) = (stdout(&output), stderr(&output));
     assert_eq!(output.status.code(), Some(0), "{summary}{error}");
     assert!(
         !summary.contains('\x1b') && !error.contains('\x1b') && !error.contains('\r'),
@@ -74,7 +75,7 @@ fn where_there_is_no_terminal_lines_are_plain() {
     // A program that reads the result gets them only where it asks, and nobody does in a short run.
     for quiet in [&["--json", "-"][..], &["--progress", "0s"], &[]] {
         let output = load(&[&run[..], quiet].concat());
-        assert_eq!(text(&output.stderr), "", "{quiet:?}");
+        assert_eq!(stderr(&output), "", "{quiet:?}");
     }
 }
 
@@ -82,7 +83,7 @@ fn where_there_is_no_terminal_lines_are_plain() {
 #[test]
 fn on_a_terminal_the_warm_up_is_shown() {
     let server = Server::start(ok);
-    let pitot = env!("CARGO_BIN_EXE_pitot");
+    let pitot = PITOT;
     let command = format!("{pitot} load {} -d 100ms --warmup 1500ms -c2", server.url("/"));
     let shown = on_a_terminal(&command);
     assert!(shown.contains("warm-up: 2 s left") && shown.contains("warm-up: 1 s left"), "{shown:?}");

@@ -3,7 +3,8 @@
 use std::process::{Command, Stdio};
 
 use super::server::{Server, ok};
-use super::{json, load, refused, text};
+use super::{json, load, refused};
+use crate::support::{PITOT, stderr};
 
 #[test]
 fn a_name_of_the_internet_leads_to_this_machine() {
@@ -51,7 +52,7 @@ fn a_socket_of_the_file_system_is_a_target_of_both_engines() {
     let missing = directory.path().join("missing");
     let output = load(&["http://h/", "-d", "200ms", "--unix", missing.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(1));
-    let error = text(&output.stderr);
+    let error = stderr(&output);
     assert!(error.contains("from the start on: ENOENT"), "{error}");
     assert!(error.contains(&format!("does it listen on the socket {}?", missing.display())), "{error}");
     assert!(refused(&["http://h/", "--unix", "/x", "--source", "127.0.0.0/28"]).contains("--source"));
@@ -61,7 +62,7 @@ fn a_socket_of_the_file_system_is_a_target_of_both_engines() {
 fn a_proxy_is_not_used_and_for_this_machine_not_even_named() {
     let server = Server::start(ok);
     let run = |url: &str, arguments: &[&str]| {
-        let output = Command::new(env!("CARGO_BIN_EXE_pitot"))
+        let output = Command::new(PITOT)
             .args(["load", url, "-n", "2"])
             .args(arguments)
             .env("http_proxy", "http://127.0.0.1:9")
@@ -70,8 +71,8 @@ fn a_proxy_is_not_used_and_for_this_machine_not_even_named() {
             .stdin(Stdio::null())
             .output()
             .unwrap();
-        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-        text(&output.stderr).to_owned()
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        stderr(&output).to_owned()
     };
     assert_eq!(run(&server.url("/"), &[]), "");
     assert_eq!(server.seen().len(), 2);

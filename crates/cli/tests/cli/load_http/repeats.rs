@@ -4,12 +4,13 @@ use std::path::Path;
 use std::process::Command;
 
 use super::server::{Server, ok};
-use super::{json, load, refused, text};
+use super::{json, load, refused};
+use crate::support::{PITOT, stderr, stdout};
 
 fn save(directory: &Path, name: &str, arguments: &[&str]) -> String {
     let file = directory.join(name).to_str().unwrap().to_owned();
     let output = load(&[arguments, &["--json", &file]].concat());
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     file
 }
 
@@ -78,10 +79,10 @@ fn a_body_that_has_changed_is_pointed_out() {
     std::fs::write(&body, "one").unwrap();
     let url = server.url("/");
     let first = save(directory.path(), "first.json", &[&url, "-n", "1", "--body-file", &body]);
-    assert_eq!(text(&load(&["--from", &first]).stderr), "");
+    assert_eq!(stderr(&load(&["--from", &first])), "");
     std::fs::write(&body, "two").unwrap();
     let output = load(&["--from", &first]);
-    assert!(text(&output.stderr).contains("the body is another one"), "{}", text(&output.stderr));
+    assert!(stderr(&output).contains("the body is another one"), "{}", stderr(&output));
 }
 
 #[test]
@@ -109,10 +110,10 @@ fn requests_of_a_file_that_has_changed_are_pointed_out() {
             serde_json::from_str(&std::fs::read_to_string(&first).unwrap()).unwrap();
         assert_eq!(result["options"]["requests_from"]["sha256"].as_str().map(str::len), Some(64), "{option}");
         assert!(result["options"]["asked"]["paths"].is_null(), "{option}");
-        assert_eq!(text(&load(&["--from", &first]).stderr), "", "{option}");
+        assert_eq!(stderr(&load(&["--from", &first])), "", "{option}");
         write(name, after);
         let output = load(&["--from", &first]);
-        let error = text(&output.stderr);
+        let error = stderr(&output);
         assert!(error.contains("the file of requests is another one"), "{option}: {error}");
     }
 }
@@ -131,6 +132,6 @@ fn several_processes_repeat_a_run_too() {
 fn what_is_no_result_is_refused() {
     assert!(refused(&["--from", "/nonexistent/result.json"]).contains("cannot be repeated"));
     assert!(refused(&["--from", "/dev/null"]).contains("not JSON"));
-    let help = Command::new(env!("CARGO_BIN_EXE_pitot")).args(["load", "--help"]).output().unwrap();
-    assert!(text(&help.stdout).contains("--from <RESULT>"));
+    let help = Command::new(PITOT).args(["load", "--help"]).output().unwrap();
+    assert!(stdout(&help).contains("--from <RESULT>"));
 }

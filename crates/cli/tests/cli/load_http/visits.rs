@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::server::{Request, Server, ok};
-use super::{json, load, refused, text};
+use super::{json, load, refused};
+use crate::support::stdout;
 
 /// A site with a login: `/` leads there, it sets a cookie, and its last page wants it.
 fn login(request: &Request) -> String {
@@ -153,7 +154,7 @@ fn a_server_that_sends_all_elsewhere_is_told_in_the_head_of_the_summary() {
         let server = sends(status, to);
         let url = server.url("/");
         let output = load(&[&[&*url, "-n", "4", "-c", "2"], more].concat());
-        let summary = text(&output.stdout);
+        let summary = stdout(&output);
         let head: String = summary.split_inclusive('\n').take(4).collect();
         assert!(head.contains(said) && said.is_empty() != head.contains("redirects"), "{summary}");
         let result = json(&[&[&*url, "-n", "4", "--processes", "2"], more].concat());

@@ -3,32 +3,25 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
 use super::certificates::{Identity, Pki};
+use crate::support::{Running, TIMEOUT, stderr};
 
-const TIMEOUT: Duration = Duration::from_secs(60);
 /// The length of the file `bytes`: several records.
 const BYTES: usize = 100_000;
 
 /// A server that is killed when the test ends.
-pub struct Running {
-    child: Child,
+pub struct Server {
+    child: Running,
     folder: TempDir,
     pub port: u16,
 }
 
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-impl Running {
+impl Server {
     /// The folder that it serves and writes to.
     pub fn folder(&self) -> &Path {
         self.folder.path()
@@ -36,15 +29,14 @@ impl Running {
 }
 
 /// Starts a server on a port that is free; another one if somebody else was faster.
-fn start(command: impl Fn(&Path, u16) -> Command) -> Running {
+fn start(command: impl Fn(&Path, u16) -> Command) -> Server {
     for _ in 0..5 {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("bytes"), vec![b'x'; BYTES]).unwrap();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let mut command = command(folder.path(), port);
-        let child =
-            command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let mut running = Running { child, folder, port };
+        let child = Running::start(command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()));
+        let mut running = Server { child, folder, port };
         let start = Instant::now();
         while running.child.try_wait().unwrap().is_none() {
             if TcpStream::connect(("127.0.0.1", port)).is_ok() {
@@ -62,11 +54,11 @@ fn program(name: &str) -> String {
     found.into_iter().find(|path| Path::new(path).exists()).unwrap_or_else(|| name.to_owned())
 }
 
-pub fn nginx(pki: &Pki, settings: &str) -> Running {
+pub fn nginx(pki: &Pki, settings: &str) -> Server {
     nginx_with(&pki.server(), settings)
 }
 
-pub fn nginx_with(identity: &Identity, settings: &str) -> Running {
+pub fn nginx_with(identity: &Identity, settings: &str) -> Server {
     start(|folder, port| {
         let at = folder.display();
         let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
@@ -89,7 +81,7 @@ pub fn nginx_with(identity: &Identity, settings: &str) -> Running {
     })
 }
 
-pub fn apache(pki: &Pki) -> Running {
+pub fn apache(pki: &Pki) -> Server {
     let identity = pki.server();
     start(|folder, port| {
         let at = folder.display();
@@ -112,7 +104,7 @@ pub fn apache(pki: &Pki) -> Running {
     })
 }
 
-pub fn haproxy(pki: &Pki) -> Running {
+pub fn haproxy(pki: &Pki) -> Server {
     pki.server();
     let both = pki.folder().join("server.both");
     start(|folder, port| {
@@ -130,12 +122,12 @@ pub fn haproxy(pki: &Pki) -> Running {
     })
 }
 
-pub fn go(pki: &Pki) -> Running {
+pub fn go(pki: &Pki) -> Server {
     let identity = pki.server();
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/load_tls/server.go");
     let built = pki.folder().join("server");
     let output = Command::new("go").args(["build", "-o"]).arg(&built).arg(source).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{}", stderr(&output));
     start(|_, port| {
         let mut command = Command::new(&built);
         command.args([&format!("127.0.0.1:{port}"), &identity.certificate, &identity.key]);
@@ -143,7 +135,7 @@ pub fn go(pki: &Pki) -> Running {
     })
 }
 
-pub fn caddy(pki: &Pki) -> Running {
+pub fn caddy(pki: &Pki) -> Server {
     let identity = pki.server();
     start(|folder, port| {
         let at = folder.display();
@@ -161,7 +153,7 @@ pub fn caddy(pki: &Pki) -> Running {
     })
 }
 
-pub fn openssl(pki: &Pki, arguments: &[&str]) -> Running {
+pub fn openssl(pki: &Pki, arguments: &[&str]) -> Server {
     let identity = pki.server();
     start(|_, port| {
         let mut command = Command::new("openssl");

@@ -7,7 +7,8 @@ use pitot_needs::needs;
 use serde_json::Value;
 
 use super::host::{Host, Script};
-use super::{Files, list, recipients, text};
+use super::{Files, list, recipients};
+use crate::support::{stderr, stdout};
 
 #[test]
 fn a_dry_run_counts_and_names_the_largest_domains() {
@@ -18,8 +19,8 @@ fn a_dry_run_counts_and_names_the_largest_domains() {
     std::fs::write(files.path("list"), whole).unwrap();
     std::fs::write(files.path("message"), "From: me\nDate: now\nSubject: hello\n\nhi\n").unwrap();
     let output = files.mail(&["--dry-run", "--relay", &host.name()]);
-    let summary = text(&output.stdout);
-    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""), "{summary}");
+    let summary = stdout(&output);
+    assert_eq!((output.status.code(), stderr(&output)), (Some(0), ""), "{summary}");
     for line in [
         "recipients in the list             199",
         "duplicates                           1",
@@ -74,16 +75,12 @@ fn bad_lines_are_counted_and_are_a_mistake() {
     let files = Files::new("a@x.test\nno address\nb@@x.test\n");
     std::fs::write(files.path("message"), "From: me\nDate: now\n\n").unwrap();
     let output = files.mail(&["--dry-run"]);
-    let errors: Vec<&str> = text(&output.stderr).lines().collect();
+    let errors: Vec<&str> = stderr(&output).lines().collect();
     assert_eq!((output.status.code(), errors.len()), (Some(2), 4), "{errors:?}");
     assert!(errors[0].starts_with("pitot: line 2 of the list is not an address: "), "{errors:?}");
     assert!(errors[1].starts_with("pitot: line 3 of the list is not an address: "), "{errors:?}");
     assert!(errors[2].contains("2 lines of the list are not addresses"), "{errors:?}");
-    assert!(
-        text(&output.stdout).contains("a run would send to                  1"),
-        "{}",
-        text(&output.stdout)
-    );
+    assert!(stdout(&output).contains("a run would send to                  1"), "{}", stdout(&output));
 }
 
 #[test]
@@ -102,16 +99,16 @@ fn what_a_run_would_refuse_a_dry_run_refuses_too() {
         (["-c", "0"], "connections is 0"),
     ] {
         let output = files.mail(&[&["--dry-run"][..], &arguments].concat());
-        let error = text(&output.stderr);
+        let error = stderr(&output);
         assert!(output.status.code() == Some(2) && error.contains(word), "{arguments:?}: {error}");
         assert!(output.stdout.is_empty());
     }
     std::fs::write(files.path("message"), "hello\n").unwrap();
-    assert!(text(&files.mail(&["--dry-run"]).stderr).contains("line 1 is not a header field"));
+    assert!(stderr(&files.mail(&["--dry-run"])).contains("line 1 is not a header field"));
     std::fs::write(files.path("list"), "# nobody\n").unwrap();
     std::fs::write(files.path("message"), "Subject: x\n\n").unwrap();
     let output = files.mail(&["--dry-run"]);
-    assert!(output.status.code() == Some(2) && text(&output.stderr).contains("is empty"));
+    assert!(output.status.code() == Some(2) && stderr(&output).contains("is empty"));
 }
 
 #[test]
@@ -128,7 +125,7 @@ fn a_dry_run_says_what_the_journal_settles_and_what_the_header_lacks() {
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();
         let counts = ["settled_before", "unsettled"].map(|name| recipients(&report, name));
         assert_eq!((counts, output.status.code()), ([10, 2], Some(0)), "{report}");
-        let notes = text(&output.stderr);
+        let notes = stderr(&output);
         assert!(notes.contains("no From field") && notes.contains("no Date field"), "{notes}");
         assert_eq!(std::fs::read(files.path("journal")).unwrap(), before);
         std::fs::write(files.path("list"), list(10, 2)).unwrap();

@@ -1,39 +1,17 @@
 //! Engines that are killed or stopped in the middle, and those that go on from there.
 
-use std::process::Child;
-use std::time::Instant;
-
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
 use super::host::{Host, Script};
-use super::{Files, TIMEOUT, list, outcomes, recipients, text};
+use super::{Files, list, outcomes, recipients};
+use crate::support::{Running, stderr, until};
 
 const RECIPIENTS: usize = 4000;
 const CONNECTIONS: usize = 8;
 
-/// A child that is ended with the test, whatever becomes of it.
-pub struct Ending(pub Child);
-
-impl Drop for Ending {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// Waits until something holds.
-pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !holds() {
-        assert!(start.elapsed() < TIMEOUT, "{what}");
-        std::thread::sleep(std::time::Duration::from_millis(1));
-    }
-}
-
 /// Starts a run that sends for real and waits until the host has taken so many.
-fn begun(files: &Files, host: &Host, taken: usize) -> Ending {
-    let child = files.command(&arguments(&host.name(), &files.journal())).spawn().unwrap();
-    let child = Ending(child);
+fn begun(files: &Files, host: &Host, taken: usize) -> Running {
+    let child = Running::start(&mut files.command(&arguments(&host.name(), &files.journal())));
     until("the host takes mail", || host.seen().taken.len() >= taken);
     child
 }
@@ -59,8 +37,8 @@ fn a_killed_engine_goes_on_and_sends_twice_to_none_but_those_in_doubt() {
     let mut kills = 0;
     for share in [RECIPIENTS / 5, RECIPIENTS / 2] {
         let mut engine = begun(&files, &host, share);
-        engine.0.kill().unwrap();
-        kills += usize::from(!engine.0.wait().unwrap().success());
+        engine.kill();
+        kills += usize::from(!engine.wait().unwrap().success());
     }
     let journalled = outcomes(&files.path("journal")).len();
     assert!(kills == 2 && journalled > 0 && journalled < RECIPIENTS, "{journalled}");
@@ -83,14 +61,9 @@ fn a_stopped_engine_ends_in_order_and_the_next_one_sends_to_nobody_twice() {
     let host = Host::new(Script::default());
     let files = Files::new(&list(RECIPIENTS, 100));
     let engine = begun(&files, &host, RECIPIENTS / 4);
-    kill_process(Pid::from_child(&engine.0), Signal::INT).unwrap();
+    engine.signal(Signal::INT);
     let mut engine = engine;
-    let mut code = None;
-    until("it ends", || {
-        code = engine.0.try_wait().unwrap();
-        code.is_some()
-    });
-    assert_eq!(code.unwrap().code(), Some(1));
+    assert_eq!(engine.ended().code(), Some(1));
     // Everything that the host has taken is in the journal: nothing was in doubt.
     assert_eq!(outcomes(&files.path("journal")).len(), host.seen().taken.len());
 
@@ -104,17 +77,17 @@ fn a_stopped_engine_ends_in_order_and_the_next_one_sends_to_nobody_twice() {
 fn a_journal_serves_one_engine_at_a_time_and_one_message() {
     let host = Host::new(Script { mute: true, ..Script::default() });
     let files = Files::new(&list(10, 1));
-    let engine = Ending(files.command(&arguments(&host.name(), &files.journal())).spawn().unwrap());
+    let engine = Running::start(&mut files.command(&arguments(&host.name(), &files.journal())));
     until("it connects", || host.seen().connections > 0);
     let output = files.mail(&arguments(&host.name(), &files.journal()));
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("in use by another engine"), "{}", text(&output.stderr));
+    assert!(stderr(&output).contains("in use by another engine"), "{}", stderr(&output));
     drop(engine);
 
     std::fs::write(files.path("message"), "Subject: another\n\n").unwrap();
     let output = files.mail(&arguments(&host.name(), &files.journal()));
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("is not a journal of this message"), "{}", text(&output.stderr));
+    assert!(stderr(&output).contains("is not a journal of this message"), "{}", stderr(&output));
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::host::{Host, Script, certified};
-use super::{Files, list, outcomes, recipients, text};
+use super::{Files, list, outcomes, recipients};
+use crate::support::stderr;
 
 const PLAIN: &[&str] = &["PIPELINING", "AUTH LOGIN PLAIN"];
 const LOGIN: &[&str] = &["AUTH CRAM-MD5 LOGIN"];
@@ -64,7 +65,7 @@ fn wrong_credentials_end_the_run_and_cost_no_recipient() {
         let (relay, journal) = (host.name(), files.journal());
         let arguments = ["--really-send", "--relay", &relay, "--tls-ca", &ca, "--auth-file", &credentials];
         let output = files.mail(&[&arguments[..], &["--journal", &journal]].concat());
-        let error = text(&output.stderr);
+        let error = stderr(&output);
         assert_eq!(output.status.code(), Some(1), "{error}");
         assert!(
             error.contains("the relay refuses all mail: ") && error.contains("535 5.7.8 wrong user"),
@@ -89,11 +90,7 @@ fn a_relay_without_a_way_to_log_in_and_one_that_wants_a_login_end_the_run() {
         "--auth-insecure",
     ]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(
-        text(&output.stderr).contains("does not offer AUTH PLAIN or AUTH LOGIN"),
-        "{}",
-        text(&output.stderr)
-    );
+    assert!(stderr(&output).contains("does not offer AUTH PLAIN or AUTH LOGIN"), "{}", stderr(&output));
 
     let closed = Host::new(Script { login: true, offers: PLAIN, ..Script::default() });
     let journal = files.journal();
@@ -155,15 +152,15 @@ fn options_of_tls_and_credentials_that_contradict_each_other_are_refused() {
         (&["--tls-ca", &good, "--tls", "auto"], "no certificate is checked"),
     ] {
         let output = files.mail(&[&relay[..], more].concat());
-        let error = text(&output.stderr);
+        let error = stderr(&output);
         assert_eq!((output.status.code(), error.lines().count()), (Some(2), 2), "{more:?}: {error}");
         assert!(error.contains(word) && !error.contains("onlyasecret"), "{more:?}: {error}");
     }
     for (relay, word) in [("smtps://127.0.0.1", "--tls off forbids"), ("http://127.0.0.1", "`http://`")] {
         let output = files.mail(&["--test-mode", "--relay", relay, "--tls", "off"]);
         assert_eq!(output.status.code(), Some(2));
-        assert!(text(&output.stderr).contains(word), "{}", text(&output.stderr));
+        assert!(stderr(&output).contains(word), "{}", stderr(&output));
     }
     let output = files.mail(&["--test-mode", "--dns", "127.0.0.1:1", "--auth-file", &credentials]);
-    assert!(text(&output.stderr).contains("no relay to log in at"), "{}", text(&output.stderr));
+    assert!(stderr(&output).contains("no relay to log in at"), "{}", stderr(&output));
 }

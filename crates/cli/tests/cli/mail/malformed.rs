@@ -1,7 +1,8 @@
 //! Messages that no host should see are refused before anything is sent.
 
 use super::host::{Host, Script};
-use super::{Files, recipients, text};
+use super::{Files, recipients};
+use crate::support::stderr;
 
 #[test]
 fn a_malformed_message_is_refused_with_its_line_before_a_connection_is_opened() {
@@ -17,7 +18,7 @@ fn a_malformed_message_is_refused_with_its_line_before_a_connection_is_opened() 
         let files = Files::new("a@b.test\n");
         std::fs::write(files.path("message"), message).unwrap();
         let output = files.mail(&["--really-send", "--relay", &host.name(), "--journal", &files.journal()]);
-        let error = text(&output.stderr);
+        let error = stderr(&output);
         assert_eq!((output.status.code(), error.lines().count()), (Some(2), 2), "{error}");
         assert!(error.contains(&format!("line {line} ")) && error.contains(word), "{error}");
         assert!(!files.path("journal").exists());

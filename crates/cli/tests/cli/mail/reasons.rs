@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::dns::{self, Data};
 use super::host::{Host, Script};
-use super::{Files, list, recipients, text};
+use super::{Files, list, recipients};
+use crate::support::{stderr, stdout};
 
 static ZONE: dns::Zone = &[
     ("one.test", &[Data::Mx(10, "first.test")]),
@@ -48,7 +49,7 @@ fn run(json: bool) -> (String, Option<i32>, u16) {
         arguments.extend(["--json", "-"]);
     }
     let output = Files::new(list).mail(&arguments);
-    (text(&output.stdout).to_owned(), output.status.code(), port)
+    (stdout(&output).to_owned(), output.status.code(), port)
 }
 
 #[test]
@@ -97,7 +98,7 @@ fn a_run_that_the_journal_ends_writes_its_result_all_the_same() {
     let mut limited = Command::new("bash");
     limited.args(["-c", "trap '' XFSZ; ulimit -f 6; exec timeout -s KILL 30 \"$@\"", "bash"]);
     let output = limited.arg(mail.get_program()).args(mail.get_args()).stdin(Stdio::null()).output().unwrap();
-    let error = text(&output.stderr);
+    let error = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{error}");
     let report: Value = serde_json::from_slice(&std::fs::read(json).unwrap()).expect(error);
     let ended = report["ended_early"].as_str().unwrap();
@@ -113,7 +114,7 @@ fn a_run_that_the_journal_ends_writes_its_result_all_the_same() {
 fn a_host_that_cannot_be_reached_is_named_with_the_reason() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let output = Files::new(&list(5, 2)).mail(&["--test-mode", "--relay", &closed, "--retries", "0"]);
-    let summary = text(&output.stdout);
+    let summary = stdout(&output);
     assert_eq!(summary.matches("gave-up: ").count(), 1 + 2, "{summary}");
     assert!(summary.contains(&format!("{closed}: ECONNREFUSED")), "{summary}");
 }
@@ -131,9 +132,5 @@ fn who_was_refused_in_an_earlier_run_is_not_counted_as_a_success() {
         assert_eq!(recipients(&report, "failed_before"), settled / 5, "{report}");
     }
     let output = files.mail(&[&relay[..], &[&name, "--journal", &journal]].concat());
-    assert!(
-        text(&output.stdout).contains("skipped; 1 of them refused or given up"),
-        "{}",
-        text(&output.stdout)
-    );
+    assert!(stdout(&output).contains("skipped; 1 of them refused or given up"), "{}", stdout(&output));
 }

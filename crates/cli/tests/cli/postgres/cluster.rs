@@ -4,9 +4,8 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
-const TIMEOUT: Duration = Duration::from_secs(60);
+use crate::support::until;
 
 /// Users of each method of logging in, all with the password `secret`.
 const ROLES: &str = "SET password_encryption = 'md5';
@@ -90,16 +89,12 @@ impl Cluster {
         postgres.args(["-c", "dynamic_shared_memory_type=mmap", "-k"]).arg(dir.path());
         let child = postgres.spawn().unwrap();
         let cluster = Cluster { child, dir };
-        let deadline = Instant::now() + TIMEOUT;
         let file = cluster.dir.path().join("data/postmaster.pid");
         let is_ready = || {
             std::fs::read_to_string(&file)
                 .is_ok_and(|s| s.lines().last().is_some_and(|l| l.trim() == "ready"))
         };
-        while !is_ready() {
-            assert!(Instant::now() < deadline, "PostgreSQL does not start");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        until("PostgreSQL starts", is_ready);
         cluster
     }
 
@@ -119,13 +114,7 @@ impl Drop for Cluster {
         // An immediate shutdown: it ends its other processes, and what it has written is removed anyway.
         let pid = rustix::process::Pid::from_child(&self.child);
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::QUIT);
-        let deadline = Instant::now() + TIMEOUT;
-        while matches!(self.child.try_wait(), Ok(None)) {
-            if Instant::now() > deadline {
-                let _ = self.child.kill();
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        let _ = self.child.wait();
     }
 }
 

@@ -2,11 +2,11 @@
 //! server.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use super::server::{Act, Server};
+use crate::support::{PITOT, Running, stderr, stdout};
 
 /// The files that the table names, and something that fits each.
 const FILES: &[(&str, &str)] = &[
@@ -85,7 +85,7 @@ impl Table {
     /// Runs a row, or others words in its place, where the files are; the file of URLs is standard input.
     fn load(&self, words: &[impl AsRef<std::ffi::OsStr>]) -> Output {
         let urls = fs::File::open(self.directory.path().join("urls.txt"));
-        Command::new(env!("CARGO_BIN_EXE_pitot"))
+        Command::new(PITOT)
             .arg("load")
             .args(words)
             .current_dir(self.directory.path())
@@ -100,36 +100,24 @@ fn every_row_of_the_table_is_a_command_line() {
     let table = table();
     for (what, words) in &table.rows {
         let output = table.load(&[words, &["--dry-run".to_owned()][..]].concat());
-        let said = String::from_utf8_lossy(&output.stderr);
+        let said = stderr(&output);
         assert!(output.status.success(), "{what}: {words:?}: {said}");
     }
 }
 
 /// `pitot serve` until the end of the test.
 struct Serving {
-    child: Child,
+    _child: Running,
     /// What it says it listens on.
     address: String,
 }
 
 impl Serving {
     fn start(arguments: &[&str]) -> Serving {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_pitot"))
-            .args(["serve", "http"])
-            .args(arguments)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut ready = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
-        Serving { child, address: ready.trim().strip_prefix("ready ").unwrap().to_owned() }
-    }
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let command = [&["serve", "http"], arguments].concat();
+        let mut child = Running::start(Command::new(PITOT).args(command).stdout(Stdio::piped()));
+        let address = child.ready();
+        Serving { _child: child, address }
     }
 }
 
@@ -207,14 +195,14 @@ fn carry_out_rows(first: usize) {
         }
         let asked = plain.seen().len();
         let output = table.load(&words);
-        let said = String::from_utf8_lossy(&output.stderr);
+        let said = stderr(&output);
         // How fast a test is decides about thresholds and a search.
         let judges = ["--fail-if", "--abort-on", "--search"];
         let is_judged = words.iter().any(|word| judges.contains(&&**word));
         let code = output.status.code();
         assert!(code == Some(0) || code == Some(1) && is_judged, "{what}: {words:?}: {code:?} {said}");
         if is_secure || is_unix {
-            let summary = String::from_utf8_lossy(&output.stdout);
+            let summary = stdout(&output);
             assert!(summary.contains("replies by status: 200"), "{what}: {words:?}: {summary}");
         } else {
             assert!(plain.seen().len() > asked, "{what}: {words:?}: {said}");

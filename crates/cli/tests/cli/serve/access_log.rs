@@ -6,11 +6,12 @@ use std::path::Path;
 
 use rustix::process::Signal;
 
-use super::client::{connect, eventually, read_to_end};
+use super::client::{connect, read_to_end};
 use super::http::{Http, get};
 use super::pairs::{Cell, Pair, on_covering_pairs, on_every_process_model};
 use super::server::{Server, serve};
 use super::site::{SMALL, Site};
+use crate::support::{PITOT, stderr, until};
 
 /// The lines of a log, without addresses and times, which are checked.
 fn lines(text: &str) -> Vec<String> {
@@ -36,7 +37,7 @@ fn read(path: &Path) -> Vec<String> {
 #[test]
 fn every_request_is_logged_once() {
     let site = Site::new();
-    on_covering_pairs(Cell::Works, |pair| {
+    on_covering_pairs(Cell::Waits, |pair| {
         let directory = tempfile::tempdir().expect("a directory");
         let log = directory.path().join("log");
         let log_name = log.to_str().expect("UTF-8");
@@ -55,7 +56,7 @@ fn every_request_is_logged_once() {
         http.write(several);
         (0..50).for_each(|_| assert_eq!(http.reply().body.len(), 10));
         drop(http);
-        eventually("all is logged while it runs", || count(&log) == 53);
+        until("all is logged while it runs", || count(&log) == 53);
         let mut stream = connect(server.addr);
         stream.write_all(b"\x16\x03\x01\n").expect("the server reads");
         read_to_end(&mut stream);
@@ -80,7 +81,7 @@ fn every_request_is_logged_once() {
 /// Many processes append to one file, and no line is torn.
 #[test]
 fn processes_write_whole_lines() {
-    on_every_process_model(Cell::Works, |pair| {
+    on_every_process_model(Cell::Waits, |pair| {
         let directory = tempfile::tempdir().expect("a directory");
         let log = directory.path().join("log");
         let args = ["--workers", "4", "--access-log", log.to_str().expect("UTF-8")];
@@ -116,10 +117,10 @@ fn requests_over_tls_and_over_a_socket_that_is_a_file_are_logged_like_any() {
         let (log_name, socket_name) = (log.to_str().expect("UTF-8"), socket.to_str().expect("UTF-8"));
         let listen = format!("unix:{socket_name}");
         let load = |arguments: &[&str]| {
-            let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_pitot"));
+            let mut command = std::process::Command::new(PITOT);
             let output =
                 command.arg("load").args(arguments).args(["-n", "6", "-c", "2"]).output().expect("it runs");
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            assert!(output.status.success(), "{}", stderr(&output));
         };
         let expected = vec![r#""GET /bytes/7 HTTP/1.1" 200 7 "-" "pitot"#; 6];
         let is_as_expected = |text: &str, peer: &str| {
@@ -150,11 +151,11 @@ fn a_log_that_is_moved_away_is_opened_anew() {
     let args = ["--workers", "2", "--access-log", log.to_str().expect("UTF-8")];
     let server = Server::start(&pair, "http", &args);
     Http::connect(server.addr).get("/bytes/1");
-    eventually("it is logged", || count(&log) == 1);
+    until("it is logged", || count(&log) == 1);
     fs::rename(&log, &moved).expect("the log");
     // What tells nginx to open its logs anew does no harm.
     server.signal(Signal::USR1);
-    eventually("the new log is written", || {
+    until("the new log is written", || {
         Http::connect(server.addr).get("/bytes/2");
         count(&log) > 0
     });
@@ -192,11 +193,11 @@ fn clients_of_a_file_have_no_address_and_standard_output_is_a_log_too() {
         command.stdout(fs::File::create(directory.path().join("stdout")).expect("a file"));
         let mut child = command.spawn().expect("the server starts");
         let said = || fs::read_to_string(directory.path().join("stdout")).unwrap_or_default();
-        eventually("it is ready", || said().starts_with(&format!("ready {listen}\n")));
+        until("it is ready", || said().starts_with(&format!("ready {listen}\n")));
         let mut stream = std::os::unix::net::UnixStream::connect(&path).expect("it listens");
         stream.write_all(b"GET /bytes/7 HTTP/1.0\r\n\r\n").expect("the server reads");
         stream.read_to_end(&mut Vec::new()).expect("the server replies");
-        eventually("it is logged", || {
+        until("it is logged", || {
             said().contains("unix: - - [") && said().contains("\"GET /bytes/7 HTTP/1.0\" 200 7")
         });
         super::server::send(child.id() as i32, Signal::TERM);
@@ -213,12 +214,12 @@ fn a_log_that_cannot_be_written_is_refused() {
         (["--error-log", "/"], "cannot write the error log /"),
     ] {
         let output = serve(&pair, "http", &args).output().expect("it runs");
-        let said = String::from_utf8_lossy(&output.stderr);
+        let said = stderr(&output);
         assert!(output.status.code() == Some(2) && said.contains(why), "{said}");
     }
     // Why it cannot start is said where it was started.
     let args = ["--error-log", "/dev/null", "--listen", "192.0.2.1:1"];
     let output = serve(&pair, "http", &args).output().expect("it runs");
-    let said = String::from_utf8_lossy(&output.stderr);
+    let said = stderr(&output);
     assert!(output.status.code() == Some(2) && said.contains("cannot listen on 192.0.2.1:1"), "{said}");
 }

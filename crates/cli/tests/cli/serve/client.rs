@@ -3,16 +3,13 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pitot_proto::PATTERN;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 
 use super::sock_diag::SockDiag;
-
-/// How long to wait for something that must happen. Generous, for slow machines.
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
+use crate::support::{TIMEOUT, until};
 
 /// A connection on which no read or write waits for longer than [`TIMEOUT`], and nothing is held back.
 pub(crate) fn connect(addr: SocketAddr) -> TcpStream {
@@ -41,26 +38,6 @@ pub(crate) fn reset(stream: TcpStream) {
     sockopt::set_socket_linger(&stream, Some(Duration::ZERO)).expect("an option");
 }
 
-/// Waits until `is_so`.
-pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-    let is_so = || if is_so() { Ok(()) } else { Err(()) };
-    eventually_ok(is_so).unwrap_or_else(|()| panic!("timeout: {what}"));
-}
-
-/// Waits until `attempt` succeeds, and returns how it failed last if it never does.
-pub(crate) fn eventually_ok<E>(mut attempt: impl FnMut() -> Result<(), E>) -> Result<(), E> {
-    let end = Instant::now() + TIMEOUT;
-    // Most of what is waited for happens within a fraction of a millisecond.
-    let mut pause = Duration::from_micros(50);
-    loop {
-        match attempt() {
-            Err(_) if Instant::now() < end => thread::sleep(pause),
-            result => return result,
-        }
-        pause = (pause * 2).min(Duration::from_millis(2));
-    }
-}
-
 /// Waits until the server has received all that was written to these connections.
 pub(crate) fn until_read<'a>(server: SocketAddr, clients: impl IntoIterator<Item = &'a TcpStream>) {
     let v4 = |addr: SocketAddr| match addr {
@@ -71,7 +48,7 @@ pub(crate) fn until_read<'a>(server: SocketAddr, clients: impl IntoIterator<Item
     let sock_diag = SockDiag::open();
     for client in clients {
         let client = v4(client.local_addr().expect("an address"));
-        eventually("the server reads what was sent", || sock_diag.unread(server, client).unwrap_or(0) == 0);
+        until("the server reads what was sent", || sock_diag.unread(server, client).unwrap_or(0) == 0);
     }
 }
 

@@ -5,11 +5,12 @@ use std::io::Write;
 use std::thread;
 use std::time::Duration;
 
-use super::client::{Fate, eventually, fate};
+use super::client::{Fate, fate};
 use super::http::{Http, get};
 use super::pairs::{Cell, Pair, on_every_pair, on_these};
 use super::server::{Server, serve, with_address_space};
 use super::site::Site;
+use crate::support::until;
 
 const DESCRIPTORS: u32 = 40;
 const CLIENTS: usize = 80;
@@ -27,9 +28,7 @@ fn without_descriptors_the_server_serves_on_without_spinning_and_recovers() {
         let mut clients: Vec<Http> = (0..CLIENTS).map(|_| Http::connect(server.addr)).collect();
         clients.iter_mut().for_each(|client| client.ask("/bytes/100"));
         let answered = |client: &Http| fate(client.stream()) == Fate::Answered;
-        eventually("some are served", || {
-            clients.iter().filter(|client| answered(client)).count() >= SERVED_MIN
-        });
+        until("some are served", || clients.iter().filter(|client| answered(client)).count() >= SERVED_MIN);
 
         let before = server.cpu();
         thread::sleep(WATCHED);
@@ -44,7 +43,7 @@ fn without_descriptors_the_server_serves_on_without_spinning_and_recovers() {
         }
         // When connections are closed the others are served, unless they were closed too.
         drop(served);
-        eventually("everybody is served or closed", || {
+        until("everybody is served or closed", || {
             waiting.retain_mut(|client| match fate(client.stream()) {
                 Fate::Waiting => true,
                 Fate::Closed => false,
@@ -72,7 +71,7 @@ fn where_no_more_threads_can_be_started_connections_are_closed_and_the_server_go
     let server = Server::run(with_address_space(400_000, &serve(&pair, "http", &[])));
     let mut clients: Vec<Http> = Vec::new();
     let is_closed = |client: &Http| fate(client.stream()) == Fate::Closed;
-    eventually("one is closed", || {
+    until("one is closed", || {
         clients.extend((0..50).map(|_| Http::connect(server.addr)));
         clients.iter().any(is_closed)
     });
@@ -100,7 +99,7 @@ fn files_have_descriptors_when_connections_have_taken_the_rest() {
         clients.iter_mut().for_each(|client| {
             let _ = client.stream().write_all(get("/large.bin").as_bytes());
         });
-        eventually("everybody is answered or sent away", || {
+        until("everybody is answered or sent away", || {
             clients.iter().all(|client| fate(client.stream()) != Fate::Waiting)
         });
         let answered: Vec<_> =

@@ -10,12 +10,13 @@ use pitot_needs::needs;
 use pitot_proto::pattern_at;
 use rustix::process::Signal;
 
-use super::client::{check_pattern, connect_narrow, eventually, expect_pattern, read_to_end};
+use super::client::{check_pattern, connect_narrow, expect_pattern, read_to_end};
 use super::http::{Http, get};
 use super::pairs::{Cell, Pair, on_these, usable};
 use super::procfs::Process;
 use super::server::{Server, serve};
 use super::site::Site;
+use crate::support::{PITOT, stderr, until};
 
 const MIB: u64 = 1 << 20;
 
@@ -83,7 +84,7 @@ fn cells() -> &'static [(&'static Pair, String)] {
             let output =
                 serve(pair, "http", &args(&site.root(), engine, &["--listen", "192.0.2.1:0"])).output();
             let output = output.expect("the program runs");
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            let said = stderr(&output).to_owned();
             assert_eq!((output.status.code(), said.lines().count()), (Some(2), 2), "{pair} {engine}: {said}");
             !said.contains("192.0.2.1")
         };
@@ -214,7 +215,7 @@ fn every_engine_serves_correct_files_and_leaves_nothing_behind() {
             // Only helper threads of the library come and go as they like.
             if !engine.starts_with("posix-aio") {
                 let before = used(&server);
-                eventually("threads and sockets are what they were", || {
+                until("threads and sockets are what they were", || {
                     let now = used(&server);
                     now.0 <= before.0 && now.1 <= before.1 && now.2 <= before.2
                 });
@@ -298,7 +299,7 @@ fn a_file_that_is_gone_before_its_reply_starts_is_an_error_and_no_reply_of_a_rig
         for _ in 0..20 {
             let file = OpenOptions::new().write(true).open(site.path("large.bin")).expect("a file");
             file.set_len(MIB).expect("a length");
-            eventually("the server has looked at the file", || {
+            until("the server has looked at the file", || {
                 let mut http = Http::connect(server.addr);
                 http.ask("/large.bin");
                 http.reply_to_head().field("content-length") == Some(&MIB.to_string())
@@ -332,7 +333,7 @@ fn a_file_that_was_cut_before_its_reply_starts_ends_the_connection_at_once() {
         // more than one attempt.
         for _ in 0..20 {
             file.set_len(MIB).expect("a length");
-            eventually("the server has looked at the file", || {
+            until("the server has looked at the file", || {
                 let mut http = Http::connect(server.addr);
                 http.ask("/large.bin");
                 http.reply_to_head().field("content-length") == Some(&MIB.to_string())
@@ -372,10 +373,10 @@ fn engines_that_make_no_sense_are_refused() {
     ] {
         let mut command = serve(&Pair::named(model, mechanism), "http", &args(&root, engine, &[]));
         let output = command.output().expect("the program runs");
-        let said = String::from_utf8_lossy(&output.stderr);
+        let said = stderr(&output);
         assert_eq!((output.status.code(), said.lines().count()), (Some(2), 2), "{engine}: {said}");
     }
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pitot"));
+    let mut command = Command::new(PITOT);
     let output = command.args(["serve", "http", "--disk", "pool"]).output().expect("the program runs");
     assert_eq!(output.status.code(), Some(2), "{output:?}");
 }

@@ -9,11 +9,11 @@ use pitot_needs::needs;
 use ureq::http::StatusCode;
 use ureq::{Agent, SendBody};
 
-use super::client::TIMEOUT;
 use super::http::Http;
 use super::pairs::{Cell, on_covering_pairs, on_every_pair};
 use super::server::Server;
 use super::site::{INDEX, LARGE_BYTES, SMALL, Site};
+use crate::support::{TIMEOUT, stderr};
 
 fn agent() -> Agent {
     // Errors in the status are answers here.
@@ -125,7 +125,7 @@ fn curl_gets_what_it_asks_for() {
             command.args(["--silent", "--show-error", "--noproxy", "*", "--max-time", "30"]).args(args);
             command.arg(format!("http://{}{path}", server.addr));
             let output = command.output().expect("curl runs");
-            assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+            assert!(output.status.success(), "{command:?}: {}", stderr(&output));
             output.stdout
         };
         assert_eq!(curl(&[], "/small.txt"), SMALL);

@@ -2,13 +2,14 @@
 
 use std::io::{Read, Write};
 
-use super::client::{connect, eventually_ok, reset};
+use super::client::{connect, reset};
 use super::http::{Http, get, get_and_close};
 use super::many_connections::misbehaving;
 use super::pairs::{Cell, Pair, on_every_pair};
 use super::procfs::Process;
 use super::server::Server;
 use super::site::Site;
+use crate::support::until_ok;
 
 /// Storms at most: what is kept for reuse and what each worker opens once is there after a few of them.
 const STORMS: usize = 20;
@@ -71,9 +72,7 @@ fn storms_leave_neither_descriptors_nor_processes_nor_memory() {
         while grows(&memory) {
             assert!(memory.len() <= STORMS, "memory grows with every storm: {memory:?}");
             storm(&server);
-            eventually_ok(|| Used::by(&server).at_most(&before)).unwrap_or_else(|now| {
-                panic!("the server uses {now:?} instead of {before:?}");
-            });
+            until_ok("the server uses as little as before", || Used::by(&server).at_most(&before));
             memory.push(server.memory_bytes());
         }
         // The files that a worker has opened stay open.

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::Signal;
 
-use super::client::{connect, eventually, expect_end, read_to_end, until_read};
+use super::client::{connect, expect_end, read_to_end, until_read};
 use super::pairs::{Cell, on_covering_pairs};
 use super::server::Server;
 use super::splits::{byte_by_byte, cut_everywhere};
+use crate::support::until;
 
 const TRANSACTION: &str = "MAIL FROM:<from@a.test>\r\nRCPT TO:<to@b.test>\r\nDATA\r\n";
 
@@ -100,9 +101,9 @@ fn mail_is_in_its_maildir_when_it_is_acknowledged() {
         }
         // What is cut off leaves nothing.
         clients[0].write_all(format!("{TRANSACTION}{body}").as_bytes()).expect("the server reads");
-        eventually("the message is begun", || !files(&maildir.join("tmp")).is_empty());
+        until("the message is begun", || !files(&maildir.join("tmp")).is_empty());
         drop(clients);
-        eventually("the message is thrown away", || files(&maildir.join("tmp")).is_empty());
+        until("the message is thrown away", || files(&maildir.join("tmp")).is_empty());
         let ended = server.stop();
         assert_eq!(files(&maildir.join("new")).len(), 12);
         assert_eq!((ended.count("/mail/messages"), ended.count("/errors/delivery_failed")), (12, 0));

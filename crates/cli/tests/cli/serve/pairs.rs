@@ -7,6 +7,8 @@ use std::thread;
 
 use serde::Deserialize;
 
+use crate::support::PITOT;
+
 /// A model with a mechanism.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Pair {
@@ -47,8 +49,7 @@ impl std::fmt::Display for Pair {
 pub(crate) fn usable() -> &'static [Pair] {
     static PAIRS: OnceLock<Vec<Pair>> = OnceLock::new();
     PAIRS.get_or_init(|| {
-        let list =
-            Command::new(env!("CARGO_BIN_EXE_pitot")).args(["list", "pairs", "--format", "json"]).output();
+        let list = Command::new(PITOT).args(["list", "pairs", "--format", "json"]).output();
         let list = list.expect("the program runs");
         assert!(list.status.success(), "{list:?}");
         let mut pairs: Vec<Pair> = serde_json::from_slice(&list.stdout).expect("a list in JSON");

@@ -4,10 +4,11 @@ use std::os::unix::process::CommandExt;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::client::{connect_narrow, eventually, expect_pattern, read_to_end, until_read};
+use super::client::{connect_narrow, expect_pattern, read_to_end, until_read};
 use super::http::{Http, get_and_close};
 use super::pairs::{Cell, on_every_pair, on_every_process_model};
 use super::server::{Server, send, serve};
+use crate::support::until;
 
 /// A connection between requests, one in a request and one in a reply.
 fn connections(server: &Server) -> Vec<Http> {
@@ -31,7 +32,7 @@ fn no_process_outlives_the_one_that_was_started() {
         let (processes, addr) = (server.processes(), server.addr);
         server.signal(Signal::KILL);
         server.until_gone();
-        eventually("all processes have ended", || processes.iter().all(|process| process.has_ended()));
+        until("all processes have ended", || processes.iter().all(|process| process.has_ended()));
         for connection in connections {
             // Cut, with or without a reset.
             let mut stream = connection.0.into_inner();
@@ -53,7 +54,7 @@ fn processes_that_have_served_leave_no_zombies() {
             http.write(get_and_close("/bytes/10"));
             assert_eq!(http.reply().status, 200);
         }
-        eventually("no zombie is left", || server.processes().iter().all(|process| process.state != 'Z'));
+        until("no zombie is left", || server.processes().iter().all(|process| process.state != 'Z'));
         server.stop().check_connections();
     });
 }
@@ -74,7 +75,7 @@ fn a_worker_that_is_killed_is_replaced() {
         let killed: Vec<_> = workers(&server).collect();
         assert!(!killed.is_empty());
         killed.iter().for_each(|worker| send(worker.pid, Signal::KILL));
-        eventually("they are replaced", || {
+        until("they are replaced", || {
             workers(&server).filter(|new| killed.iter().all(|old| old.pid != new.pid)).count() == killed.len()
         });
         for _ in 0..10 {
@@ -83,7 +84,7 @@ fn a_worker_that_is_killed_is_replaced() {
         connections.iter_mut().for_each(|connection| {
             read_to_end(&mut connection.0);
         });
-        eventually("no zombie is left", || server.processes().iter().all(|process| process.state != 'Z'));
+        until("no zombie is left", || server.processes().iter().all(|process| process.state != 'Z'));
         // Those that were killed took their connections along, which counts as closed.
         server.stop().check_connections();
     });
@@ -102,7 +103,7 @@ fn a_connection_whose_process_is_killed_is_counted_as_closed() {
             let leaf = server.processes().pop().expect("a process");
             send(leaf.pid, Signal::KILL);
             assert_eq!(read_to_end(&mut http.0), b"");
-            eventually("it leaves no zombie", || leaf.is_gone());
+            until("it leaves no zombie", || leaf.is_gone());
         }
         server.stop().check_connections();
     });

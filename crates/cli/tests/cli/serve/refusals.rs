@@ -5,21 +5,22 @@ use std::process::Command;
 
 use super::pairs::{self, Cell, Pair, on_every_pair};
 use super::server::{serve, with_descriptors};
+use crate::support::{PITOT, stderr, stdout};
 
 /// Runs a command that must be refused, and returns the two lines.
 fn refused(mut command: Command) -> [String; 2] {
     let output = command.output().expect("the program runs");
-    let stderr = String::from_utf8(output.stderr).expect("UTF-8");
-    assert_eq!(output.status.code(), Some(2), "{command:?}: {stderr}");
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "", "{command:?}");
-    let lines: Vec<_> = stderr.lines().map(str::to_owned).collect();
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{command:?}: {said}");
+    assert_eq!(stdout(&output), "", "{command:?}");
+    let lines: Vec<_> = said.lines().map(str::to_owned).collect();
     let lines: [String; 2] = lines.try_into().unwrap_or_else(|lines| panic!("{command:?}: {lines:?}"));
     assert!(lines[0].starts_with("pitot: ") && lines[1].starts_with("  "), "{lines:?}");
     lines
 }
 
 fn pitot(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pitot"));
+    let mut command = Command::new(PITOT);
     command.arg("serve").args(args);
     command
 }

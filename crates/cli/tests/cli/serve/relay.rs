@@ -8,12 +8,13 @@ use std::time::Duration;
 use rustix::net::sockopt;
 use rustix::process::Signal;
 
-use super::client::{check_pattern, connect, connect_narrow, eventually};
+use super::client::{check_pattern, connect, connect_narrow};
 use super::http::{Http, get};
 use super::pairs::{Cell, Pair, on_these, usable};
 use super::procfs::{children, is_gone};
 use super::server::{Server, send};
 use super::site::{LARGE_BYTES, Site};
+use crate::support::until;
 
 fn relays() -> Vec<(String, &'static Pair)> {
     let relays = usable().iter().filter(|pair| pair.model == "relay");
@@ -96,20 +97,20 @@ fn a_killed_data_process_is_started_anew_and_no_success_was_a_lie() {
                 }
                 for _ in 0..3 {
                     let before = whole.load(Ordering::Relaxed);
-                    eventually("replies are whole", || whole.load(Ordering::Relaxed) > before + 2);
+                    until("replies are whole", || whole.load(Ordering::Relaxed) > before + 2);
                     let mut victim = None;
-                    eventually("there is a data process", || {
+                    until("there is a data process", || {
                         victim = data_process(&server);
                         victim.is_some()
                     });
                     let victim = victim.expect("a data process");
                     send(victim, Signal::KILL);
-                    eventually("it is gone", || is_gone(victim));
+                    until("it is gone", || is_gone(victim));
                 }
                 let before = whole.load(Ordering::Relaxed);
-                eventually("replies are whole again", || whole.load(Ordering::Relaxed) > before);
+                until("replies are whole again", || whole.load(Ordering::Relaxed) > before);
             });
-            eventually("the waiting client is served again", || waiting.get("/small.txt").status == 200);
+            until("the waiting client is served again", || waiting.get("/small.txt").status == 200);
             drop(waiting);
             server.stop().check_connections();
         }
@@ -127,13 +128,13 @@ fn while_the_data_process_is_away_clients_get_503() {
         // Its parent, which would start another, is held meanwhile.
         send(parent, Signal::STOP);
         send(data, Signal::KILL);
-        eventually("the relay notices", || http.get("/nothing-new").status == 503);
+        until("the relay notices", || http.get("/nothing-new").status == 503);
         let reply = http.get("/index.html");
         assert_eq!((reply.status, reply.field("retry-after")), (503, Some("1")));
         // What needs no file is served as ever.
         assert_eq!(http.get("/bytes/10").status, 200);
         send(parent, Signal::CONT);
-        eventually("it is back", || http.get("/index.html").status == 200);
+        until("it is back", || http.get("/index.html").status == 200);
         drop(http);
         server.stop().check_connections();
     });
@@ -152,12 +153,12 @@ fn an_upload_whose_data_process_dies_is_refused_and_the_next_one_is_stored() {
         http.write(vec![b'c'; 50_000]);
         let victim = data_process(&server).expect("a data process");
         send(victim, Signal::KILL);
-        eventually("it is gone", || is_gone(victim));
+        until("it is gone", || is_gone(victim));
         http.write(vec![b'c'; 50_000]);
         assert_eq!(http.reply().status, 503);
         assert!(!site.path("cut.bin").exists());
         let whole = vec![b'w'; 200_000];
-        eventually("the next one is stored", || {
+        until("the next one is stored", || {
             let mut http = Http::connect(server.addr);
             http.write(format!(
                 "PUT /whole.bin HTTP/1.1\r\nHost: test\r\nContent-Length: {}\r\n",

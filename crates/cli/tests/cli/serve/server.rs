@@ -11,9 +11,9 @@ use pitot_results::serve::ServeResult;
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
 use serde_json::Value;
 
-use super::client::{TIMEOUT, eventually};
 use super::pairs::Pair;
 use super::procfs::{self, Process};
+use crate::support::{PITOT, TIMEOUT, until};
 
 /// A `pitot serve` with all its processes. When it is dropped they are ended, whatever state they are in.
 pub(crate) struct Server {
@@ -128,7 +128,7 @@ impl Server {
     pub(crate) fn while_frozen<T>(&self, work: impl FnOnce() -> T) -> T {
         let processes = self.processes();
         processes.iter().for_each(|process| send(process.pid, Signal::STOP));
-        eventually("the server is stopped", || {
+        until("the server is stopped", || {
             processes.iter().all(|process| Process::read(process.pid).is_none_or(|now| now.state == 'T'))
         });
         let result = work();
@@ -195,7 +195,7 @@ impl Drop for Server {
 
 /// The command line of a server on a free port.
 pub(crate) fn serve(pair: &Pair, protocol: &str, args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pitot"));
+    let mut command = Command::new(PITOT);
     command.args(["serve", protocol, "--stats", "json"]);
     command.args(["--model", &pair.model, "--mechanism", &pair.mechanism]);
     command.args(args);

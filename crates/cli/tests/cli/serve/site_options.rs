@@ -9,11 +9,11 @@ use pitot_disk::{DiskFile, FileOptions, file_system};
 use pitot_needs::needs;
 use pitot_proto::pattern_at;
 
-use super::client::eventually;
 use super::http::Http;
 use super::pairs::{Cell, Pair, on_covering_pairs};
 use super::server::Server;
 use super::site::{INDEX, LARGE_BYTES, SMALL, Site};
+use crate::support::{stderr, until};
 
 /// A site with what the options are for.
 fn site() -> Site {
@@ -124,7 +124,7 @@ fn files_are_looked_at_as_often_as_the_option_says() {
     fs::remove_file(site.path("small.txt.zst")).expect("the file");
     assert_eq!(get_with(&server, "/small.txt", accept).body, b"another");
     fs::write(site.path("small.txt.zst"), "as zstd").expect("a file");
-    eventually("the compressed file is found", || get_with(&server, "/small.txt", accept).body == b"as zstd");
+    until("the compressed file is found", || get_with(&server, "/small.txt", accept).body == b"as zstd");
 }
 
 /// What is served is what the files hold, whatever the state of the page cache; and a request that asks for no content
@@ -149,7 +149,7 @@ fn cold_files_leave_the_page_cache_before_they_are_sent() {
     let server = Server::start(&pair, "http", &["--root", &site.root(), "--cold-files"]);
     fs::File::open(&path).and_then(|file| file.sync_all()).expect("it is written");
     make_hot(&file).expect("it is read");
-    eventually("the file leaves the page cache", || {
+    until("the file leaves the page cache", || {
         let mut http = Http::connect(server.addr);
         http.write("HEAD /large.bin HTTP/1.1\r\nHost: test\r\n\r\n");
         assert_eq!(http.reply_to_head().status, 200);
@@ -179,7 +179,7 @@ fn curl_decompresses_what_was_compressed_before() {
         let mut command = Command::new("curl");
         command.args(["--silent", "--show-error", "--noproxy", "*", "--max-time", "30"]).args(args);
         let output = command.arg(format!("http://{}/small.txt", server.addr)).output().expect("curl runs");
-        assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{command:?}: {}", stderr(&output));
         output.stdout
     };
     assert_eq!(curl(&["--compressed"]), SMALL);

@@ -7,16 +7,17 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use super::client::{connect, connect_narrow, eventually, expect_end, expect_pattern, until_read};
+use super::client::{connect, connect_narrow, expect_end, expect_pattern, until_read};
 use super::http::{Http, get};
 use super::pairs::{Cell, Pair, on_every_pair};
 use super::server::{Ended, Server, serve};
 use super::site::{LARGE_BYTES, Site};
+use crate::support::until;
 
 /// The server accepts no connection any more.
 fn until_closed(server: &Server) {
     // One that succeeds may have been accepted by the kernel alone, or by a worker that had not heard yet.
-    eventually("the server stops listening", || TcpStream::connect(server.addr).is_err());
+    until("the server stops listening", || TcpStream::connect(server.addr).is_err());
 }
 
 #[test]

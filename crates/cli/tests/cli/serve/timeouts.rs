@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::client::{TIMEOUT, connect, connect_narrow, expect_end, read_to_end};
+use super::client::{connect, connect_narrow, expect_end, read_to_end};
 use super::http::{Http, get};
 use super::pairs::{Cell, Pair, on_covering_pairs, on_every_pair, on_these};
 use super::server::Server;
+use crate::support::TIMEOUT;
 
 const ARGS: [&str; 6] = ["--header-timeout", "500ms", "--idle-timeout", "500ms", "--write-timeout", "700ms"];
 

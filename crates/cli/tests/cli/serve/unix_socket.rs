@@ -10,10 +10,10 @@ use std::process::Command;
 use pitot_needs::needs;
 use rustix::process::Signal;
 
-use super::client::{TIMEOUT, eventually};
 use super::pairs::{Cell, Pair, on_covering_pairs, on_every_pair};
 use super::server::{Server, serve};
 use super::site::{LARGE_BYTES, SMALL, Site};
+use crate::support::{PITOT, TIMEOUT, stderr, until};
 
 fn connect(path: &Path) -> UnixStream {
     let stream = UnixStream::connect(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
@@ -39,7 +39,7 @@ fn get(path: &Path, file: &str) -> Vec<u8> {
 
 /// `pitot load --unix`, all of whose requests are answered rightly.
 fn load(path: &Path, arguments: &[&str]) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pitot"));
+    let mut command = Command::new(PITOT);
     command.arg("load").args(arguments).arg("--unix").arg(path).args(["--fail-if", "errors > 0"]);
     let output = command.output().expect("it runs");
     let said = [output.stdout, output.stderr].concat();
@@ -83,7 +83,7 @@ fn every_pair_serves_on_a_file_and_removes_it() {
         );
         let idle = connect(&path);
         let refused = serve(pair, "http", &args).output().expect("it runs");
-        let why = String::from_utf8_lossy(&refused.stderr);
+        let why = stderr(&refused);
         assert!(refused.status.code() == Some(2) && why.contains("a server listens on it"), "{why}");
         assert_eq!(get(&path, "/small.txt"), SMALL);
         server.stop().check_connections();
@@ -129,7 +129,7 @@ fn the_file_of_a_killed_server_is_replaced_and_no_other() {
     let server = Server::start(&pair, "http", &["--listen", &listen]);
     assert_eq!(get(&path, "/bytes/10").len(), 10);
     server.stop().check_connections();
-    eventually("the file is gone", || !path.exists());
+    until("the file is gone", || !path.exists());
 
     fs::write(&path, "precious").expect("a file");
     for (args, why) in [
@@ -142,7 +142,7 @@ fn the_file_of_a_killed_server_is_replaced_and_no_other() {
         (vec!["--listen", &format!("unix:{}", "x".repeat(109))], "108 bytes"),
     ] {
         let refused = serve(&pair, "http", &args).output().expect("it runs");
-        let said = String::from_utf8_lossy(&refused.stderr);
+        let said = stderr(&refused);
         assert!(refused.status.code() == Some(2) && said.contains(why), "{args:?}: {said}");
     }
     assert_eq!(fs::read(&path).expect("the file"), b"precious");
@@ -159,6 +159,6 @@ fn curl_gets_files_through_a_file() {
     let mut curl = Command::new("curl");
     curl.args(["--silent", "--show-error", "--max-time", "30", "--unix-socket"]).arg(&path);
     let output = curl.args(["http://any/small.txt", "http://any/small.txt"]).output().expect("curl runs");
-    assert_eq!(output.stdout, [SMALL, SMALL].concat(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.stdout, [SMALL, SMALL].concat(), "{}", stderr(&output));
     server.stop().check_connections();
 }

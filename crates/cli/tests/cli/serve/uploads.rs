@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use super::client::eventually;
 use super::http::Http;
 use super::pairs::{Cell, on_every_pair, usable};
 use super::server::{Server, serve};
 use super::site::{SMALL, Site};
+use crate::support::until;
 
 fn put(path: &str, length: usize) -> String {
     format!("PUT {path} HTTP/1.1\r\nHost: test\r\nContent-Length: {length}\r\n\r\n")
@@ -48,9 +48,9 @@ fn files_are_stored_whole_and_served_again() {
         let mut other = Http::connect(server.addr);
         other.write(put("/sub/half.bin", 100));
         other.write("half");
-        eventually("it has begun", || hidden(&site.path("sub")).len() == 1);
+        until("it has begun", || hidden(&site.path("sub")).len() == 1);
         drop(other);
-        eventually("it is gone", || hidden(&site.path("sub")).is_empty());
+        until("it is gone", || hidden(&site.path("sub")).is_empty());
         assert!(!site.path("sub/half.bin").exists());
         drop(http);
         server.stop().check_connections();
@@ -88,7 +88,7 @@ fn what_may_not_be_put_is_refused_and_leaves_nothing() {
     http.write(vec![b'x'; 0x500]);
     assert_eq!(http.reply_to_head().status, 413);
     assert!(!site.path("new").exists());
-    eventually("nothing is left", || hidden(Path::new(&site.root())).is_empty());
+    until("nothing is left", || hidden(Path::new(&site.root())).is_empty());
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_full_disk_is_told_and_leaves_nothing() {
         http.write(vec![b'f'; 100_000]);
         assert_eq!(http.reply_to_head().status, 507, "{pair}");
         drop(http);
-        eventually("nothing is left", || hidden(Path::new(&site.root())).is_empty());
+        until("nothing is left", || hidden(Path::new(&site.root())).is_empty());
         assert!(!site.path("full.bin").exists());
         let mut http = Http::connect(server.addr);
         http.write(put("/fits", 3));

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use super::server::start;
-use super::{said, signal, soak, together, until};
+use super::{soak, together};
+use crate::support::{signal, text, until_some};
 
 #[test]
 fn alarms_reach_the_exit_code() {
@@ -23,17 +24,17 @@ fn a_server_that_never_answers_ends_the_soak_at_once_and_leaves_no_file() {
     let url = format!("http://{address}/");
     let began = Instant::now();
     let output = soak(dir.path(), &[&url, "--for", "1h", "-o", "a.pitot"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
     let expected = format!("{url} has answered no request: connect ECONNREFUSED");
-    assert!(said(&output).contains(&expected), "{}", said(&output));
-    assert!(began.elapsed() < Duration::from_secs(60), "{}", said(&output));
+    assert!(text(&output).contains(&expected), "{}", text(&output));
+    assert!(began.elapsed() < Duration::from_secs(60), "{}", text(&output));
     assert!(!dir.path().join("a.pitot").exists());
 }
 
 fn a_hang_is_told_to_the_command_and_fails_if_asked() {
     let dir = tempfile::tempdir().unwrap();
     let (server, address) = start("nothing");
-    let (url, pid) = (format!("http://{address}/"), server.0.id());
+    let (url, pid) = (format!("http://{address}/"), server.id());
     let command =
         "echo \"$PITOT_EVENT $PITOT_EVENT_SERVER $PITOT_EVENT_UNTIL_S\" >> events; echo seen >> events";
     let number = pid.to_string();
@@ -57,28 +58,28 @@ fn a_hang_is_told_to_the_command_and_fails_if_asked() {
     let lab = soak(dir.path(), &arguments).spawn().unwrap();
     let file = dir.path().join("a.pitot");
     let recorded = || pitot_record::Soak::open(&file).ok();
-    until("intervals are saved", || recorded().filter(|soak| soak.intervals.len() >= 3));
+    until_some("intervals are saved", || recorded().filter(|soak| soak.intervals.len() >= 3));
     signal(pid, Signal::STOP);
     let lines = |what: &str| {
         let text = std::fs::read_to_string(dir.path().join("events")).unwrap_or_default();
         text.lines().filter(|line| line.starts_with(what)).map(str::to_owned).collect::<Vec<_>>()
     };
-    let begin = until("the command is run", || lines("hang-stopped").pop());
+    let begin = until_some("the command is run", || lines("hang-stopped").pop());
     assert_eq!(begin, format!("hang-stopped {url} "));
     signal(pid, Signal::CONT);
-    let end = until("the command is run again", || lines("hang-stopped").get(1).cloned());
+    let end = until_some("the command is run again", || lines("hang-stopped").get(1).cloned());
     assert!(end.trim_start_matches(&begin).parse::<f64>().is_ok_and(|until_s| until_s > 0.0), "{end}");
     let status = |alarms: &str| {
         let output = soak(dir.path(), &["status", "a.pitot", "--fail-if", alarms]).output().unwrap();
-        (output.status.code(), said(&output))
+        (output.status.code(), text(&output))
     };
-    let (code, text) = status("hang");
-    assert!(code == Some(1) && text.contains("the soak fails: ") && text.contains(&url), "{text}");
-    let (code, text) = status("leak, errors > 99%");
-    assert_eq!(code, Some(0), "{text}");
+    let (code, said) = status("hang");
+    assert!(code == Some(1) && said.contains("the soak fails: ") && said.contains(&url), "{said}");
+    let (code, said) = status("leak, errors > 99%");
+    assert_eq!(code, Some(0), "{said}");
     signal(lab.id(), Signal::INT);
     let output = lab.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
 }
 
 fn figures_fail_the_soak_and_its_status_if_asked() {
@@ -88,7 +89,7 @@ fn figures_fail_the_soak_and_its_status_if_asked() {
     let run = |file: &str, alarms: &str| {
         let arguments = [&url, "-R", "50", "--for", "3s", "-o", file, "--fail-if", alarms];
         let output = soak(dir.path(), &arguments).output().unwrap();
-        (output.status.code(), said(&output))
+        (output.status.code(), text(&output))
     };
     let (code, text) = run("a.pitot", "errors > 50%, hang");
     assert_eq!(code, Some(0), "{text}");

@@ -9,7 +9,8 @@ use pitot_record::soak::{Endings, EventKind, Fault};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::{PITOT, Running, children, said, signal, silent, soak, until};
+use super::{children, silent, soak};
+use crate::support::{PITOT, Running, signal, text, until_some};
 
 fn plan(dir: &Path, faults: &str) {
     let text = format!(
@@ -42,7 +43,7 @@ fn faults_are_made_when_they_are_due_and_judged_by_what_clients_saw() {
     );
     let arguments = ["p.toml", "--for", "10s", "--interval", "1s", "-o", "a.pitot"];
     let output = soak(dir.path(), &arguments).output().unwrap();
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", text(&output));
     let soak = Soak::open(&dir.path().join("a.pitot")).unwrap();
     let kinds: Vec<&str> = soak.faults.iter().map(|fault| fault.kind.as_str()).collect();
     assert_eq!(kinds, ["stop", "latency", "stop", "kill"], "{:#?}", soak.faults);
@@ -85,7 +86,7 @@ fn a_disk_is_filled_that_the_plan_has_made_and_the_host_is_as_before_afterwards(
         command.output().unwrap()
     };
     let output = soak(&["p.toml", "--interval", "1s", "-o", "a.pitot"]);
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", text(&output));
     let recorded = Soak::open(&dir.path().join("a.pitot")).unwrap();
     assert_eq!(recorded.faults.len(), 2, "{:#?}", recorded.faults);
     for fault in &recorded.faults {
@@ -98,8 +99,8 @@ fn a_disk_is_filled_that_the_plan_has_made_and_the_host_is_as_before_afterwards(
     // Levels that differ cannot be at the same time.
     std::fs::write(dir.path().join("p.toml"), plan.replace("LEVELS", "\"ext4\", \"tmpfs\"")).unwrap();
     let refused = soak(&["p.toml", "-o", "b.pitot"]);
-    assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
-    assert!(said(&refused).contains("differ in their settings of the host"), "{}", said(&refused));
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));
+    assert!(text(&refused).contains("differ in their settings of the host"), "{}", text(&refused));
 }
 
 #[test]
@@ -110,7 +111,7 @@ fn helpers_of_a_plan_are_started_and_hosts_are_refused() {
          [load]\nurl = \"http://{other}/bytes/100\"\nconnections = 2\n[factors]\nserver = [\"loop+epoll-et\"]\n[soak]\nfor = \"3s\"\n";
     std::fs::write(dir.path().join("p.toml"), plan).unwrap();
     let output = soak(dir.path(), &["p.toml", "--interval", "1s", "-o", "a.pitot"]).output().unwrap();
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", text(&output));
     let recorded = Soak::open(&dir.path().join("a.pitot")).unwrap();
     assert!(recorded.loads[0].totals.completed > 0, "{:#?}", recorded.loads);
     assert_eq!(recorded.loads[0].totals.errors, 0, "{:#?}", recorded.loads);
@@ -118,8 +119,8 @@ fn helpers_of_a_plan_are_started_and_hosts_are_refused() {
          [factors]\nserver = [\"loop+epoll-et\"]\n[soak]\nfor = \"3s\"\n";
     std::fs::write(dir.path().join("p.toml"), plan).unwrap();
     let refused = soak(dir.path(), &["p.toml", "-o", "b.pitot"]).output().unwrap();
-    assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
-    assert!(said(&refused).contains("the plan has hosts"), "{}", said(&refused));
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));
+    assert!(text(&refused).contains("the plan has hosts"), "{}", text(&refused));
 }
 
 #[test]
@@ -129,21 +130,20 @@ fn a_soak_that_is_killed_in_a_fault_takes_it_back_and_goes_on_with_the_next() {
     plan(dir.path(), "[[faults]]\nkind = \"stop\"\nat = \"1s\"\nfor = \"2s\"\nevery = \"4s\"\n");
     let arguments = ["p.toml", "--interval", "1s", "-o", "a.pitot"];
     let mut command = soak(dir.path(), &arguments);
-    let mut lab = Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    let mut lab = Running::start(command.stdout(Stdio::null()).stderr(Stdio::null()));
     let faults = || Soak::open(&path).map(|soak| soak.faults).unwrap_or_default();
-    let program = until("a fault is made", || children(lab.0.id(), "fault").first().copied());
-    until("it is recorded", || faults().iter().any(|fault| fault.until_s.is_none()).then_some(()));
-    lab.0.kill().unwrap();
-    lab.0.wait().unwrap();
+    let program = until_some("a fault is made", || children(lab.id(), "fault").first().copied());
+    until_some("it is recorded", || faults().iter().any(|fault| fault.until_s.is_none()).then_some(()));
+    lab.kill();
     let is_gone = || !Path::new(&format!("/proc/{program}")).exists();
-    until("the fault's program has ended", || is_gone().then_some(()));
+    until_some("the fault's program has ended", || is_gone().then_some(()));
 
-    let mut lab = Running(soak(dir.path(), &["--resume", "a.pitot"]).spawn().unwrap());
-    until("another one is over", || {
+    let mut lab = Running::start(&mut soak(dir.path(), &["--resume", "a.pitot"]));
+    until_some("another one is over", || {
         (faults().iter().filter(|fault| fault.until_s.is_some()).count() >= 2).then_some(())
     });
-    signal(lab.0.id(), Signal::INT);
-    assert_eq!(lab.0.wait().unwrap().code(), Some(1));
+    signal(lab.id(), Signal::INT);
+    assert_eq!(lab.wait().unwrap().code(), Some(1));
     let all = faults();
     assert!(all.iter().all(|fault| fault.was_made && fault.until_s.is_some()), "{all:#?}");
     assert_eq!(all[0].what, "it was taken back when the lab was killed");
@@ -167,7 +167,7 @@ fn state(pid: u32) -> char {
 fn faults_are_made_to_a_server_that_was_running_already_and_it_is_left_as_it_was() {
     let dir = tempfile::tempdir().unwrap();
     let (server, address) = super::server::start("nothing");
-    let (url, pid) = (format!("http://{address}/"), server.0.id().to_string());
+    let (url, pid) = (format!("http://{address}/"), server.id().to_string());
     let arguments = [
         &*url,
         "--pid",
@@ -192,7 +192,7 @@ fn faults_are_made_to_a_server_that_was_running_already_and_it_is_left_as_it_was
         "slow-readers --at 7s --for 500ms",
     ];
     let output = soak(dir.path(), &arguments).output().unwrap();
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", text(&output));
     let recorded = Soak::open(&dir.path().join("a.pitot")).unwrap();
     let kinds: Vec<&str> = recorded.faults.iter().map(|fault| fault.kind.as_str()).collect();
     assert_eq!(kinds, ["stop", "latency", "cpu-hog", "slow-readers"], "{:#?}", recorded.faults);
@@ -207,20 +207,19 @@ fn faults_are_made_to_a_server_that_was_running_already_and_it_is_left_as_it_was
     assert!(totals.completed > 500 && totals.errors == 0, "{totals:#?}");
     assert!(recorded.loads[0].command.contains("--resolve"), "{}", recorded.loads[0].command);
     assert!(!recorded.events.iter().any(|e| e.kind.is_hang() || e.kind == EventKind::ServerEnded));
-    assert!("SR".contains(state(server.0.id())), "{}", state(server.0.id()));
+    assert!("SR".contains(state(server.id())), "{}", state(server.id()));
 }
 
 #[test]
 fn a_server_that_was_running_already_goes_on_when_the_soak_is_killed_in_a_fault() {
     let dir = tempfile::tempdir().unwrap();
     let (server, address) = super::server::start("nothing");
-    let (url, pid) = (format!("http://{address}/"), server.0.id());
+    let (url, pid) = (format!("http://{address}/"), server.id());
     let number = pid.to_string();
     let mut lab = silent(of_running(dir.path(), &url, ["--pid", &number], "1h", &["stop --at 1s --for 10m"]));
-    until("it is stopped", || (state(pid) == 'T').then_some(()));
-    lab.0.kill().unwrap();
-    lab.0.wait().unwrap();
-    until("it goes on", || (state(pid) != 'T').then_some(()));
+    until_some("it is stopped", || (state(pid) == 'T').then_some(()));
+    lab.kill();
+    until_some("it goes on", || (state(pid) != 'T').then_some(()));
 }
 
 #[test]
@@ -228,15 +227,14 @@ fn a_fault_of_a_process_that_is_gone_meanwhile_is_not_made_and_others_are() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.pitot");
     let (_server, address) = super::server::start("nothing");
-    let mut process = Running(Command::new("sleep").arg("600").spawn().unwrap());
-    let (url, pid) = (format!("http://{address}/"), process.0.id().to_string());
+    let mut process = Running::start(Command::new("sleep").arg("600"));
+    let (url, pid) = (format!("http://{address}/"), process.id().to_string());
     let mut lab = of_running(dir.path(), &url, ["--pid", &pid], "10s", &["stop --at 6s", "latency --at 8s"]);
     let lab = lab.spawn().unwrap();
-    until("it has begun", || Soak::open(&path).ok().filter(|soak| !soak.intervals.is_empty()));
-    process.0.kill().unwrap();
-    process.0.wait().unwrap();
+    until_some("it has begun", || Soak::open(&path).ok().filter(|soak| !soak.intervals.is_empty()));
+    process.kill();
     let output = lab.wait_with_output().unwrap();
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", text(&output));
     let faults = Soak::open(&path).unwrap().faults;
     let [stopped, delayed] = &faults[..] else { panic!("{faults:#?}") };
     assert!(!stopped.was_made && stopped.what == "the process of the server is gone", "{stopped:#?}");
@@ -252,15 +250,15 @@ fn a_unit_is_killed_and_what_its_supervisor_starts_is_found_and_counts_as_no_end
     let (group, url) = (super::runs::Group::new(), format!("http://{address}/"));
     group.enter(&server);
     let mut lab = silent(of_running(dir.path(), &url, ["--unit", group.dir()], "1h", &["kill --at 2s"]));
-    server.0.wait().unwrap();
+    server.wait().unwrap();
     let event = |kind| Soak::open(&path).ok()?.events.into_iter().find(|event| event.kind == kind);
-    let ended = until("its end is an event", || event(EventKind::ServerEnded));
+    let ended = until_some("its end is an event", || event(EventKind::ServerEnded));
     assert!(ended.sentence.contains("is gone in the fault kill; the load goes on"), "{ended:?}");
-    let again = Running(Command::new("sleep").arg("600").spawn().unwrap());
+    let again = Running::start(Command::new("sleep").arg("600"));
     group.enter(&again);
-    until("its new start is an event", || event(EventKind::ServerRestarted));
-    signal(lab.0.id(), Signal::INT);
-    assert_eq!(lab.0.wait().unwrap().code(), Some(1));
+    until_some("its new start is an event", || event(EventKind::ServerRestarted));
+    signal(lab.id(), Signal::INT);
+    assert_eq!(lab.wait().unwrap().code(), Some(1));
     let recorded = Soak::open(&path).unwrap();
     assert_eq!(recorded.subjects[0].endings, Endings::default(), "{:?}", recorded.events);
     assert!(
@@ -276,7 +274,7 @@ fn what_cannot_be_done_to_a_server_that_runs_is_refused_before_the_soak() {
     let dir = tempfile::tempdir().unwrap();
     let (server, address) = super::server::start("nothing");
     let (url, pid, own) =
-        (format!("http://{address}/"), server.0.id().to_string(), std::process::id().to_string());
+        (format!("http://{address}/"), server.id().to_string(), std::process::id().to_string());
     for (pid, fault, more, why) in [
         ("", "stop", "", "the processes of the server are not known"),
         ("", "cpu-hog", "", "the processes of the server are not known"),
@@ -295,14 +293,14 @@ fn what_cannot_be_done_to_a_server_that_runs_is_refused_before_the_soak() {
         arguments.extend([pid].iter().filter(|pid| !pid.is_empty()).flat_map(|pid| ["--pid", *pid]));
         arguments.extend([more].iter().filter(|more| !more.is_empty()).flat_map(|more| ["--load", *more]));
         let output = soak(dir.path(), &arguments).output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", said(&output));
-        assert!(said(&output).contains(why), "{arguments:?}: {}", said(&output));
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", text(&output));
+        assert!(text(&output).contains(why), "{arguments:?}: {}", text(&output));
     }
     for fault in ["half-open", "slow-readers"] {
         let arguments = [&*url.replace("http:", "redis:"), "--for", "5s", "-o", "a.pitot", "--fault", fault];
         let output = soak(dir.path(), &arguments).output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
-        assert!(said(&output).contains("its clients speak HTTP"), "{}", said(&output));
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+        assert!(text(&output).contains("its clients speak HTTP"), "{}", text(&output));
     }
     assert!(!dir.path().join("a.pitot").exists());
 }

@@ -3,7 +3,6 @@
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use pitot_record::Soak;
 use pitot_record::soak::{Event, EventKind};
@@ -11,7 +10,8 @@ use rustix::net::{AddressFamily, SocketType, bind, listen, socket};
 use rustix::process::Signal;
 
 use super::server::start;
-use super::{Running, TIMEOUT, children, signal, together, until};
+use super::{children, together};
+use crate::support::{Running, signal, stderr, stdout, until_ok, until_some};
 
 /// A soak that goes on until the test or a hang ends it.
 fn soak(dir: &Path, arguments: &[&str]) -> Command {
@@ -22,15 +22,10 @@ fn soak(dir: &Path, arguments: &[&str]) -> Command {
 
 /// The events of the soak, once there is one like this.
 fn with_event(path: &Path, what: &str, is_it: impl Fn(&Event) -> bool) -> Event {
-    let deadline = Instant::now() + TIMEOUT;
-    loop {
+    until_ok(what, || {
         let events = Soak::open(path).map(|soak| soak.events).unwrap_or_default();
-        if let Some(event) = events.iter().find(|event| is_it(event)) {
-            return event.clone();
-        }
-        assert!(Instant::now() < deadline, "{what}: {events:#?}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+        events.iter().find(|event| is_it(event)).cloned().ok_or(events)
+    })
 }
 
 /// A soak that ends with the hang of a server of this test.
@@ -42,7 +37,7 @@ fn until_it_hangs(port: u16, pid: Option<u32>) -> (Output, Soak) {
         command.args(["--pid", &pid.to_string()]);
     }
     let output = command.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let said = stderr(&output).to_owned();
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("and the soak ends with it"), "{said}");
     let soak = Soak::open(&dir.path().join("a.pitot")).unwrap();
@@ -69,10 +64,10 @@ fn a_server_that_is_stopped_is_told_and_the_soak_goes_on_when_it_does() {
     let path = dir.path().join("a.pitot");
     let arguments = ["--server", "loop+epoll-et", "--url", "http://{address}/", "-c", "2", "-R", "200"];
     let mut command = soak(dir.path(), &arguments);
-    let mut lab = Running(command.stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap());
-    let server = until("it runs", || {
+    let mut lab = Running::start(command.stderr(Stdio::null()).stdout(Stdio::null()));
+    let server = until_some("it runs", || {
         let soak = Soak::open(&path).ok()?;
-        children(lab.0.id(), "serve").first().copied().filter(|_| soak.intervals.len() >= 3)
+        children(lab.id(), "serve").first().copied().filter(|_| soak.intervals.len() >= 3)
     });
     signal(server, Signal::STOP);
     let began = with_event(&path, "the hang is told", |event| event.kind.is_hang());
@@ -82,15 +77,15 @@ fn a_server_that_is_stopped_is_told_and_the_soak_goes_on_when_it_does() {
     signal(server, Signal::CONT);
     let over = with_event(&path, "its end is told", |event| event.until_s.is_some());
     assert_eq!((over.at_s, over.kind), (began.at_s, began.kind));
-    signal(lab.0.id(), Signal::INT);
-    assert_eq!(lab.0.wait().unwrap().code(), Some(1));
+    signal(lab.id(), Signal::INT);
+    assert_eq!(lab.wait().unwrap().code(), Some(1));
     hang(&Soak::open(&path).unwrap());
 }
 
 fn a_server_that_takes_connections_and_answers_nothing_is_told() {
     let (server, address) = start("silent");
     let port = address.rsplit_once(':').unwrap().1.parse().unwrap();
-    let (_, soak) = until_it_hangs(port, Some(server.0.id()));
+    let (_, soak) = until_it_hangs(port, Some(server.id()));
     let hang = hang(&soak);
     assert_eq!(hang.kind, EventKind::HangSilent, "{hang:#?}");
     assert!(hang.sentence.contains("has taken 4 connections and answers nothing"), "{hang:#?}");
@@ -101,7 +96,7 @@ fn a_server_that_takes_connections_and_answers_nothing_is_told() {
     let unread = hang.evidence.split_once("; 4 with ").unwrap().1.split(' ').next().unwrap();
     assert!(unread.parse::<u64>().unwrap() > 0, "{hang:#?}");
     // Where its threads sleep, as far as the kernel tells.
-    let wchan = std::fs::read_to_string(format!("/proc/{}/wchan", server.0.id())).unwrap_or_default();
+    let wchan = std::fs::read_to_string(format!("/proc/{}/wchan", server.id())).unwrap_or_default();
     if !["", "0"].contains(&wchan.as_str()) {
         assert!(hang.evidence.contains("wchan "), "{hang:#?}");
     }
@@ -115,20 +110,20 @@ fn a_load_that_alone_gets_no_replies_is_told_by_its_name() {
     let path = dir.path().join("a.pitot");
     let url = format!("http://{address}/");
     let other = format!("http://{nobody}/ -c 1 --timeout 1s");
-    let pid = server.0.id().to_string();
+    let pid = server.id().to_string();
     let mut command = soak(dir.path(), &[&url, "--pid", &pid, "-c", "2", "--load", &other]);
-    let mut lab = Running(command.stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap());
+    let mut lab = Running::start(command.stderr(Stdio::null()).stdout(Stdio::null()));
     let event = with_event(&path, "it is told", |event| event.kind == EventKind::LoadUnanswered);
     assert!(event.sentence.contains(&other) && event.evidence.contains("listen queue"), "{event:#?}");
     // While it runs its status has the failures by kind, and the time that is left.
-    let status = until("its status tells the kinds", || {
+    let status = until_some("its status tells the kinds", || {
         let output = super::soak(dir.path(), &["status", "a.pitot"]).output().unwrap();
-        let text = String::from_utf8_lossy(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
         text.contains("timeout reply").then_some(text)
     });
     assert!(status.contains(" of 1 h under load, running, ") && status.contains(" left"), "{status}");
-    signal(lab.0.id(), Signal::INT);
-    assert_eq!(lab.0.wait().unwrap().code(), Some(1));
+    signal(lab.id(), Signal::INT);
+    assert_eq!(lab.wait().unwrap().code(), Some(1));
     assert!(!Soak::open(&path).unwrap().events.iter().any(|event| event.kind.is_hang()));
     drop(silent);
 }

@@ -7,7 +7,8 @@ use pitot_record::soak::{EventKind, Totals};
 use serde_json::Value;
 
 use super::server::forgetful;
-use super::{PITOT, said, soak, together};
+use super::{soak, together};
+use crate::support::{PITOT, text};
 
 const FAULTS: &str = r#"
 [[faults]]
@@ -27,14 +28,14 @@ fn run(dir: &Path, plan: &str, code: i32) -> (Soak, String) {
     std::fs::write(dir.join("p.toml"), format!("title = \"Kept\"\n{plan}[soak]\nfor = \"4s\"\n")).unwrap();
     let arguments = ["p.toml", "--interval", "1s", "-o", "a.pitot"];
     let output = soak(dir, &arguments).output().unwrap();
-    assert_eq!(output.status.code(), Some(code), "{}", said(&output));
-    (Soak::open(&dir.join("a.pitot")).unwrap(), said(&output))
+    assert_eq!(output.status.code(), Some(code), "{}", text(&output));
+    (Soak::open(&dir.join("a.pitot")).unwrap(), text(&output))
 }
 
 fn report(dir: &Path, format: &str) -> String {
     let arguments = ["report", "a.pitot", "--format", format, "-o", "-"];
     let output = std::process::Command::new(PITOT).args(arguments).current_dir(dir).output().unwrap();
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", text(&output));
     String::from_utf8(output.stdout).unwrap()
 }
 

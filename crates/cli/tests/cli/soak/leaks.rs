@@ -6,7 +6,8 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 use super::server::{LEAK_BYTES, REQUESTS_PER_LEAK, start};
-use super::{PITOT, Running, together};
+use super::together;
+use crate::support::{PITOT, Running, stderr, stdout};
 
 /// Requests a second, which it is asked for whatever else the machine does.
 const RATE: u64 = 200;
@@ -14,7 +15,7 @@ const RATE: u64 = 200;
 const LENGTH: &str = "14s";
 
 fn soak(dir: &Path, server: &Running, address: &str, fails: bool) -> Output {
-    let (url, pid, rate) = (format!("http://{address}/"), server.0.id().to_string(), RATE.to_string());
+    let (url, pid, rate) = (format!("http://{address}/"), server.id().to_string(), RATE.to_string());
     let mut arguments = vec![
         &*url,
         "--pid",
@@ -42,15 +43,15 @@ fn drifts(leaks: &str) -> (Vec<Value>, String) {
     let (server, address) = start(leaks);
     let fails = leaks == "leaks";
     let output = soak(dir.path(), &server, &address, fails);
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(i32::from(fails)), "{stderr}");
-    assert_eq!(stderr.contains("the soak fails: ") && stderr.contains("leak? "), fails, "{stderr}");
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(i32::from(fails)), "{said}");
+    assert_eq!(said.contains("the soak fails: ") && said.contains("leak? "), fails, "{said}");
     let report = |format: &str| {
         let mut command = Command::new(PITOT);
         command.args(["report", "a.pitot", "--format", format, "-o", "-"]).current_dir(dir.path());
         let output = command.output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
+        assert!(output.status.success(), "{}", stderr(&output));
+        stdout(&output).to_owned()
     };
     let json: Value = serde_json::from_str(&report("json")).unwrap();
     (json["drifts"].as_array().unwrap().clone(), report("terminal"))

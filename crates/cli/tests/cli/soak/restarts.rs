@@ -7,7 +7,8 @@ use pitot_record::Soak;
 use pitot_record::soak::{Endings, EventKind, State};
 use rustix::process::Signal;
 
-use super::{PITOT, Running, children, signal, soak, until};
+use super::{children, soak};
+use crate::support::{PITOT, Running, signal, until_some};
 
 /// The two servers, in the order of the plan.
 const SLOW: i64 = 1;
@@ -49,9 +50,9 @@ fn a_server_that_is_slow_to_start_again_keeps_no_other_waiting() {
     let (path, go) = (dir.path().join("a.pitot"), dir.path().join("go"));
     plan(dir.path());
     let mut command = soak(dir.path(), &["p.toml", "--interval", "1s", "-o", "a.pitot"]);
-    let mut lab = Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    let mut lab = Running::start(command.stdout(Stdio::null()).stderr(Stdio::null()));
     let when = |what: &str, holds: &dyn Fn(&Soak) -> bool| {
-        until(what, || Soak::open(&path).ok().filter(|soak| holds(soak)))
+        until_some(what, || Soak::open(&path).ok().filter(|soak| holds(soak)))
     };
 
     // A fault starts both again, and the one is back at once.
@@ -65,9 +66,9 @@ fn a_server_that_is_slow_to_start_again_keeps_no_other_waiting() {
 
     // One that dies is started again as well, and meanwhile a hang of the other is noticed.
     std::fs::remove_file(&go).unwrap();
-    signal(children(lab.0.id(), "loop")[0], Signal::KILL);
+    signal(children(lab.id(), "loop")[0], Signal::KILL);
     when("its death is told", &|soak| has_event(soak, SLOW, EventKind::ServerEnded));
-    let beside = children(lab.0.id(), "thread")[0];
+    let beside = children(lab.id(), "thread")[0];
     signal(beside, Signal::STOP);
     when("the hang of the other is told", &|soak| has_event(soak, BESIDE, EventKind::HangStopped));
     signal(beside, Signal::CONT);
@@ -80,8 +81,8 @@ fn a_server_that_is_slow_to_start_again_keeps_no_other_waiting() {
     let known = answered(&now, SLOW);
     when("it is asked again", &|soak| answered(soak, SLOW) >= known + 4);
 
-    signal(lab.0.id(), Signal::INT);
-    assert_eq!(lab.0.wait().unwrap().code(), Some(1));
+    signal(lab.id(), Signal::INT);
+    assert_eq!(lab.wait().unwrap().code(), Some(1));
     let whole = Soak::open(&path).unwrap();
     assert_eq!(whole.state, State::Stopped);
     let endings: Vec<Endings> = whole.subjects.iter().map(|subject| subject.endings).collect();

@@ -11,11 +11,12 @@ use pitot_record::soak::{Endings, Event, EventKind, State};
 use pitot_sys::control_group;
 use rustix::process::Signal;
 
-use super::{PITOT, Running, children, said, signal, silent, soak, until};
+use super::{children, silent, soak};
+use crate::support::{PITOT, Running, signal, text, until_some};
 
 /// The soak once this many intervals are saved.
 fn with_intervals(path: &Path, count: usize) -> Soak {
-    until("intervals are saved", || Soak::open(path).ok().filter(|soak| soak.intervals.len() >= count))
+    until_some("intervals are saved", || Soak::open(path).ok().filter(|soak| soak.intervals.len() >= count))
 }
 
 fn is_gone(pid: u32) -> bool {
@@ -62,27 +63,26 @@ fn a_killed_soak_goes_on_and_the_time_between_is_a_gap() {
     ];
     let mut lab = silent(soak(dir.path(), &arguments));
     with_intervals(&path, 4);
-    let mut started = children(lab.0.id(), "serve");
-    started.extend(children(lab.0.id(), "load"));
+    let mut started = children(lab.id(), "serve");
+    started.extend(children(lab.id(), "load"));
     assert_eq!(started.len(), 3);
     let status = || {
         let output = soak(dir.path(), &["status", "a.pitot"]).output().unwrap();
-        assert!(output.status.success(), "{}", said(&output));
+        assert!(output.status.success(), "{}", text(&output));
         // Wherever its lines end.
-        said(&output).split_whitespace().collect::<Vec<_>>().join(" ")
+        text(&output).split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    let text = status();
-    assert!(text.contains("under load, running,") && text.contains(" left"), "{text}");
-    assert!(text.contains("a second, p50") && text.contains("no error"), "{text}");
+    let shown = status();
+    assert!(shown.contains("under load, running,") && shown.contains(" left"), "{shown}");
+    assert!(shown.contains("a second, p50") && shown.contains("no error"), "{shown}");
     // Nobody else may write it meanwhile, and nothing is started.
     let second = soak(dir.path(), &["--resume", "a.pitot"]).output().unwrap();
-    assert_eq!(second.status.code(), Some(2), "{}", said(&second));
-    assert!(said(&second).contains("is running"), "{}", said(&second));
-    lab.0.kill().unwrap();
-    lab.0.wait().unwrap();
+    assert_eq!(second.status.code(), Some(2), "{}", text(&second));
+    assert!(text(&second).contains("is running"), "{}", text(&second));
+    lab.kill();
     let killed_at = Instant::now();
     assert!(status().contains("under load, killed"), "{}", status());
-    until("all of it has ended", || started.iter().all(|pid| is_gone(*pid)).then_some(()));
+    until_some("all of it has ended", || started.iter().all(|pid| is_gone(*pid)).then_some(()));
     let killed = Soak::open(&path).unwrap();
     assert_eq!(killed.state, State::Running);
     assert_eq!(completed(&killed).0, completed(&killed).1);
@@ -91,10 +91,10 @@ fn a_killed_soak_goes_on_and_the_time_between_is_a_gap() {
     let elsewhere = dir.path().join("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
     let away_s = killed_at.elapsed().as_secs_f64();
-    let mut lab = Running(soak(&elsewhere, &["--resume", "../a.pitot"]).spawn().unwrap());
+    let mut lab = Running::start(&mut soak(&elsewhere, &["--resume", "../a.pitot"]));
     with_intervals(&path, killed.intervals.len() + 4);
-    signal(lab.0.id(), Signal::INT);
-    assert_eq!(lab.0.wait().unwrap().code(), Some(1));
+    signal(lab.id(), Signal::INT);
+    assert_eq!(lab.wait().unwrap().code(), Some(1));
     let whole = Soak::open(&path).unwrap();
     assert_eq!(whole.state, State::Stopped);
     // Nobody died.
@@ -119,7 +119,7 @@ fn a_killed_soak_goes_on_and_the_time_between_is_a_gap() {
     for format in ["terminal", "json", "html"] {
         let arguments = ["report", "a.pitot", "--format", format, "-o", "-"];
         let report = Command::new(PITOT).args(arguments).current_dir(dir.path()).output().unwrap();
-        assert!(report.status.success() && said(&report).contains("loop+epoll-et"), "{}", said(&report));
+        assert!(report.status.success() && text(&report).contains("loop+epoll-et"), "{}", text(&report));
     }
     let csv =
         Command::new(PITOT).args(["report", "a.pitot", "--format", "csv"]).current_dir(dir.path()).output();
@@ -145,12 +145,12 @@ fn with_a_killed_server(dir: &Path, more: &[&str]) -> (Output, Soak) {
         "a.pitot",
     ];
     arguments.extend(more);
-    let mut lab = Running(soak(dir, &arguments).spawn().unwrap());
+    let mut lab = Running::start(&mut soak(dir, &arguments));
     let path = dir.join("a.pitot");
     with_intervals(&path, 2);
-    signal(children(lab.0.id(), "serve")[0], Signal::KILL);
-    let mut output = Output { status: lab.0.wait().unwrap(), stdout: Vec::new(), stderr: Vec::new() };
-    std::io::Read::read_to_end(lab.0.stderr.as_mut().unwrap(), &mut output.stderr).unwrap();
+    signal(children(lab.id(), "serve")[0], Signal::KILL);
+    let mut output = Output { status: lab.wait().unwrap(), stdout: Vec::new(), stderr: Vec::new() };
+    std::io::Read::read_to_end(lab.stderr.as_mut().unwrap(), &mut output.stderr).unwrap();
     (output, Soak::open(&path).unwrap())
 }
 
@@ -158,7 +158,7 @@ fn with_a_killed_server(dir: &Path, more: &[&str]) -> (Output, Soak) {
 fn a_server_that_dies_is_started_again_and_counted_if_that_is_wanted() {
     let dir = tempfile::tempdir().unwrap();
     let (output, soak) = with_a_killed_server(dir.path(), &["--restart"]);
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", text(&output));
     let all = events(&soak);
     let kinds: Vec<_> = all.iter().map(|event| event.kind).collect();
     assert!(kinds.starts_with(&[EventKind::ServerEnded, EventKind::ServerRestarted]), "{all:?}");
@@ -171,7 +171,7 @@ fn a_server_that_dies_is_started_again_and_counted_if_that_is_wanted() {
     assert_eq!(completed(&soak).0, completed(&soak).1);
     assert_eq!(soak.subjects[0].endings, Endings { deaths: 1, restarts: 1 });
     let status = super::soak(dir.path(), &["status", "a.pitot"]).output().unwrap();
-    assert!(said(&status).contains("ended by itself 1 time, started again 1 time"), "{}", said(&status));
+    assert!(text(&status).contains("ended by itself 1 time, started again 1 time"), "{}", text(&status));
 }
 
 #[test]
@@ -180,16 +180,15 @@ fn the_process_of_a_running_server_may_end_and_the_load_goes_on() {
     let path = dir.path().join("a.pitot");
     let (_server, address) = super::server::start("nothing");
     // Its process is another one, which a supervisor would start anew.
-    let mut process = Running(Command::new("sleep").arg("600").spawn().unwrap());
-    let (url, pid) = (format!("http://{address}/"), process.0.id().to_string());
+    let mut process = Running::start(Command::new("sleep").arg("600"));
+    let (url, pid) = (format!("http://{address}/"), process.id().to_string());
     let arguments = [&url, "--pid", &pid, "--for", "1h", "-c", "2", "--interval", "1s", "-o", "a.pitot"];
-    let mut lab =
-        Running(soak(dir.path(), &arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    let mut lab = Running::start(soak(dir.path(), &arguments).stdout(Stdio::null()).stderr(Stdio::null()));
     with_intervals(&path, 2);
-    process.0.kill().unwrap();
+    process.kill();
     // Nobody has waited for it: it is still in the table of processes.
     let ended = |soak: &Soak| soak.events.iter().find(|e| e.kind == EventKind::ServerEnded).cloned();
-    let ended = until("its end is told", || ended(&Soak::open(&path).ok()?));
+    let ended = until_some("its end is told", || ended(&Soak::open(&path).ok()?));
     assert!(ended.sentence.contains("is gone; the load goes on"), "{ended:?}");
     let after = |soak: &Soak| {
         soak.intervals
@@ -198,26 +197,26 @@ fn the_process_of_a_running_server_may_end_and_the_load_goes_on() {
             .map(|interval| interval.completed)
             .sum::<u64>()
     };
-    until("replies come after it", || (after(&Soak::open(&path).ok()?) > 0).then_some(()));
-    signal(lab.0.id(), Signal::INT);
-    assert_eq!(lab.0.wait().unwrap().code(), Some(1));
+    until_some("replies come after it", || (after(&Soak::open(&path).ok()?) > 0).then_some(()));
+    signal(lab.id(), Signal::INT);
+    assert_eq!(lab.wait().unwrap().code(), Some(1));
     let soak_ = Soak::open(&path).unwrap();
     assert_eq!((soak_.subjects[0].endings.deaths, events(&soak_).len()), (1, 1), "{:?}", soak_.events);
 
     // With --resume another process may be named; nothing else may be.
     let resumed = soak(dir.path(), &["--resume", "a.pitot"]).output().unwrap();
-    assert_eq!(resumed.status.code(), Some(2), "{}", said(&resumed));
-    assert!(said(&resumed).contains("there is no such process"), "{}", said(&resumed));
+    assert_eq!(resumed.status.code(), Some(2), "{}", text(&resumed));
+    assert!(text(&resumed).contains("there is no such process"), "{}", text(&resumed));
     for option in [["--fault", "kill"], ["--interval", "2s"], ["--for", "2h"]] {
         let refused = soak(dir.path(), &[&["--resume", "a.pitot"][..], &option].concat()).output().unwrap();
-        assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
-        assert!(said(&refused).contains("cannot be given with --resume"), "{}", said(&refused));
+        assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));
+        assert!(text(&refused).contains("cannot be given with --resume"), "{}", text(&refused));
     }
     let own = std::process::id().to_string();
-    let mut lab = Running(soak(dir.path(), &["--resume", "a.pitot", "--pid", &own]).spawn().unwrap());
+    let mut lab = Running::start(&mut soak(dir.path(), &["--resume", "a.pitot", "--pid", &own]));
     with_intervals(&path, soak_.intervals.len() + 2);
-    signal(lab.0.id(), Signal::INT);
-    assert_eq!(lab.0.wait().unwrap().code(), Some(1));
+    signal(lab.id(), Signal::INT);
+    assert_eq!(lab.wait().unwrap().code(), Some(1));
 }
 
 /// A control group of a test, with what it leaves of it.
@@ -242,7 +241,7 @@ impl Group {
     }
 
     pub(super) fn enter(&self, process: &Running) {
-        std::fs::write(self.0.join("cgroup.procs"), process.0.id().to_string()).unwrap();
+        std::fs::write(self.0.join("cgroup.procs"), process.id().to_string()).unwrap();
     }
 }
 
@@ -259,7 +258,7 @@ fn the_processes_of_a_unit_are_watched_and_found_again_when_somebody_starts_it_a
     let path = dir.path().join("a.pitot");
     let (_server, address) = super::server::start("nothing");
     let (group, url) = (Group::new(), format!("http://{address}/"));
-    let sleeper = || Running(Command::new("sleep").arg("600").spawn().unwrap());
+    let sleeper = || Running::start(Command::new("sleep").arg("600"));
     let start = |unit: &str| {
         let rest = ["--for", "1h", "-c", "2", "--interval", "1s", "-o", "a.pitot"];
         soak(dir.path(), &[&[&url, "--unit", unit][..], &rest].concat())
@@ -270,32 +269,30 @@ fn the_processes_of_a_unit_are_watched_and_found_again_when_somebody_starts_it_a
         (group.0.to_str().unwrap(), "it has no process"),
     ] {
         let refused = start(unit).output().unwrap();
-        assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
-        assert!(said(&refused).contains(why), "{}", said(&refused));
+        assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));
+        assert!(text(&refused).contains(why), "{}", text(&refused));
     }
     // None is a child of another, as of a container.
     let (mut first, second) = (sleeper(), sleeper());
     group.enter(&first);
     group.enter(&second);
-    let mut lab = Running(
-        start(group.0.to_str().unwrap()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap(),
-    );
+    let mut lab =
+        Running::start(start(group.0.to_str().unwrap()).stdout(Stdio::null()).stderr(Stdio::null()));
     with_intervals(&path, 2);
     let processes = |soak: &Soak| soak.readings.iter().rfind(|s| s.metric == "processes").map(|s| s.mean);
     assert_eq!(processes(&Soak::open(&path).unwrap()), Some(2.0));
     drop(second);
-    first.0.kill().unwrap();
-    first.0.wait().unwrap();
+    first.kill();
     let told = |kind| move |soak: &Soak| soak.events.iter().find(|e| e.kind == kind).cloned();
-    until("its end is told", || told(EventKind::ServerEnded)(&Soak::open(&path).ok()?));
+    until_some("its end is told", || told(EventKind::ServerEnded)(&Soak::open(&path).ok()?));
     let again = sleeper();
     group.enter(&again);
     let restarted =
-        until("its new start is told", || told(EventKind::ServerRestarted)(&Soak::open(&path).ok()?));
-    let sentence = format!("was started again, as process {}", again.0.id());
+        until_some("its new start is told", || told(EventKind::ServerRestarted)(&Soak::open(&path).ok()?));
+    let sentence = format!("was started again, as process {}", again.id());
     assert!(restarted.sentence.contains(&sentence), "{restarted:?}");
-    signal(lab.0.id(), Signal::INT);
-    assert_eq!(lab.0.wait().unwrap().code(), Some(1));
+    signal(lab.id(), Signal::INT);
+    assert_eq!(lab.wait().unwrap().code(), Some(1));
     let soak = Soak::open(&path).unwrap();
     assert_eq!(soak.subjects[0].endings, Endings { deaths: 1, restarts: 1 }, "{:?}", soak.events);
     drop(again);
@@ -309,9 +306,9 @@ fn a_server_that_goes_away_is_loaded_all_the_same() {
     let arguments = [&url, "--for", "10s", "-c", "2", "-R", "50", "--interval", "1s", "-o", "a.pitot"];
     let lab = soak(dir.path(), &arguments).spawn().unwrap();
     with_intervals(&dir.path().join("a.pitot"), 2);
-    server.0.kill().unwrap();
+    server.kill();
     let output = lab.wait_with_output().unwrap();
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", text(&output));
     let soak = Soak::open(&dir.path().join("a.pitot")).unwrap();
     let kinds = &soak.loads[0].totals.kinds;
     assert!(kinds.iter().any(|kind| kind.kind == "ECONNREFUSED" && kind.count > 0), "{kinds:?}");
@@ -324,7 +321,7 @@ fn without_that_the_soak_ends_with_its_server_and_says_so() {
     let dir = tempfile::tempdir().unwrap();
     let (output, soak) = with_a_killed_server(dir.path(), &[]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(said(&output).contains("loop+epoll-et ended"), "{}", said(&output));
+    assert!(text(&output).contains("loop+epoll-et ended"), "{}", text(&output));
     assert_eq!((soak.state, events(&soak)[0].kind), (State::Stopped, EventKind::ServerEnded));
 }
 
@@ -332,27 +329,27 @@ fn without_that_the_soak_ends_with_its_server_and_says_so() {
 fn a_server_that_is_running_is_loaded_and_watched_and_left_alone() {
     let dir = tempfile::tempdir().unwrap();
     let arguments = ["serve", "http", "--listen", "127.0.0.1:0", "--model", "prefork", "--workers", "2"];
-    let mut server = Running(Command::new(PITOT).args(arguments).stdout(Stdio::piped()).spawn().unwrap());
+    let mut server = Running::start(Command::new(PITOT).args(arguments).stdout(Stdio::piped()));
     let mut line = String::new();
-    BufReader::new(server.0.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    BufReader::new(server.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
     let url = format!("http://{}/", line.trim().strip_prefix("ready ").unwrap());
-    let pid = server.0.id().to_string();
+    let pid = server.id().to_string();
     let arguments = [&url, "--pid", &pid, "--for", "2s", "-c", "2", "--interval", "1s", "-o", "a.pitot"];
     let output = soak(dir.path(), &arguments).output().unwrap();
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", text(&output));
     let soak_ = Soak::open(&dir.path().join("a.pitot")).unwrap();
     let last =
         |figure: &str| soak_.readings.iter().rfind(|s| s.subject == 1 && s.metric == figure).map(|s| s.mean);
     assert_eq!(last("processes"), Some(3.0));
     assert_eq!(last("sockets-established"), Some(2.0));
     assert!(last("descriptors").is_some_and(|count| count > 3.0) && last("cpu-per-request").is_some());
-    assert!(!is_gone(server.0.id()));
+    assert!(!is_gone(server.id()));
     let status =
         Command::new(PITOT).args(["soak", "status", "a.pitot"]).current_dir(dir.path()).output().unwrap();
     assert!(
-        status.status.success() && said(&status).contains(" of 2 s under load, complete"),
+        status.status.success() && text(&status).contains(" of 2 s under load, complete"),
         "{}",
-        said(&status)
+        text(&status)
     );
 }
 
@@ -363,9 +360,9 @@ fn the_processes_of_another_server_are_told() {
     let (other, other_address) = super::server::start("nothing");
     let url = format!("http://{address}/");
     let said_of = |server: &Running, file: &str| {
-        let pid = server.0.id().to_string();
+        let pid = server.id().to_string();
         let output = soak(dir.path(), &[&url, "--pid", &pid, "--for", "1s", "-c", "1", "-o", file]).output();
-        said(&output.unwrap())
+        text(&output.unwrap())
     };
     let wrong = said_of(&other, "a.pitot");
     assert!(wrong.contains(&format!("listens at {other_address}, and not at the port ")), "{wrong}");
@@ -409,8 +406,8 @@ fn mistakes_are_told_with_their_cure() {
         (vec!["http://127.0.0.1:1/", "--for", "5s", "-o", "text"], "there is a file"),
     ] {
         let output = soak(dir.path(), &arguments).output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", said(&output));
-        assert!(said(&output).contains(part), "{arguments:?}: {}", said(&output));
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", text(&output));
+        assert!(text(&output).contains(part), "{arguments:?}: {}", text(&output));
     }
     assert_eq!(std::fs::read_to_string(file).unwrap(), "no soak");
     let names: Vec<_> = std::fs::read_dir(dir.path()).unwrap().flatten().map(|e| e.file_name()).collect();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::Running;
+use crate::support::Running;
 
 /// Set for the process that is the server; it says which.
 const SERVER: &str = "PITOT_TEST_SERVER";
@@ -29,6 +29,7 @@ pub fn forgetful(dir: &Path) -> Vec<String> {
         "PITOT_TEST_ADDRESS={address}",
         &format!("PITOT_TEST_DIRECTORY={}", dir.display()),
         &own.display().to_string(),
+        "--ignored",
         "--exact",
         "soak::server::server",
         "--nocapture",
@@ -36,10 +37,10 @@ pub fn forgetful(dir: &Path) -> Vec<String> {
     words.map(str::to_owned).to_vec()
 }
 
-/// Not a test: the server that the tests start.
 #[test]
+#[ignore = "no test: the server that the tests of soaks start"]
 fn server() {
-    let Ok(kind) = std::env::var(SERVER) else { return };
+    let kind = std::env::var(SERVER).expect("a test has started it");
     let address = std::env::var("PITOT_TEST_ADDRESS").unwrap_or_else(|_| "127.0.0.1:0".into());
     let listener = TcpListener::bind(address).unwrap();
     eprintln!("ready {}", listener.local_addr().unwrap());
@@ -111,9 +112,9 @@ fn forget(stream: TcpStream, dir: &Path) -> Option<()> {
 /// Starts the server that `leaks`, that does `nothing` of the kind, or that is `silent`. Returns its address.
 pub fn start(kind: &str) -> (Running, String) {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "soak::server::server", "--nocapture"]).env(SERVER, kind);
-    let mut server = Running(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
-    let mut said = BufReader::new(server.0.stderr.take().unwrap());
+    command.args(["--ignored", "--exact", "soak::server::server", "--nocapture"]).env(SERVER, kind);
+    let mut server = Running::start(command.stdout(Stdio::null()).stderr(Stdio::piped()));
+    let mut said = BufReader::new(server.stderr.take().unwrap());
     let mut line = String::new();
     while !line.starts_with("ready ") {
         line.clear();

@@ -8,12 +8,10 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::PITOT;
+use crate::support::{PITOT, TIMEOUT, stderr, stdout, until, until_ok};
 
 /// Where the commands that are shown listen.
 const SHOWN: &str = "127.0.0.1:18080";
-/// Far more than a server of Java takes to start, on a busy machine too.
-const PATIENCE: Duration = Duration::from_secs(600);
 
 /// A server, which ends with the test.
 pub(crate) struct Server {
@@ -56,12 +54,10 @@ impl Server {
 pub(crate) fn start(target: &str, page: &str, settings: &str) -> Server {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let mut server = launch(target, page, settings, address);
-    let deadline = Instant::now() + PATIENCE;
-    while ask(&server.address, "GET", "/dynamic", b"").is_none_or(|reply| reply.0 != 200) {
+    until(&format!("{target} is ready"), || {
         assert!(server.child.try_wait().unwrap().is_none(), "{target} has ended");
-        assert!(Instant::now() < deadline, "{target} is not ready");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+        ask(&server.address, "GET", "/dynamic", b"").is_some_and(|reply| reply.0 == 200)
+    });
     server
 }
 
@@ -69,18 +65,13 @@ pub(crate) fn start(target: &str, page: &str, settings: &str) -> Server {
 pub(crate) fn says_that_its_port_is_taken(target: &str, texts: &[String]) {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let server = launch(target, "dynamic", "", taken.local_addr().unwrap().to_string());
-    let deadline = Instant::now() + PATIENCE;
-    loop {
+    until_ok(&format!("{target} says one of {texts:?}"), || {
         let printed: String = ["printed", "errors"]
             .iter()
             .filter_map(|name| std::fs::read_to_string(server.dir.path().join(name)).ok())
             .collect();
-        if texts.iter().any(|text| printed.contains(text)) {
-            return;
-        }
-        assert!(Instant::now() < deadline, "{target} says none of {texts:?}: {printed}");
-        std::thread::sleep(Duration::from_millis(100));
-    }
+        if texts.iter().any(|text| printed.contains(text)) { Ok(()) } else { Err(printed) }
+    });
 }
 
 fn launch(target: &str, page: &str, settings: &str, address: String) -> Server {
@@ -92,8 +83,8 @@ fn launch(target: &str, page: &str, settings: &str, address: String) -> Server {
     );
     std::fs::write(&plan, text).unwrap();
     let output = Command::new(PITOT).arg("run").arg(&plan).arg("--dry-run").output().unwrap();
-    let shown = String::from_utf8(output.stdout).unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
+    let shown = stdout(&output);
+    let told = stderr(&output);
     let (start, _) = shown.split_once(&format!(" load http://{SHOWN}")).unwrap_or_else(|| panic!("{told}"));
     // The last line begins with the path of Pitot and makes the load; the server's command is the one before.
     let (script, _) = start.rsplit_once('\n').unwrap();
@@ -150,7 +141,7 @@ pub(crate) fn ask(address: &str, method: &str, path: &str, body: &[u8]) -> Optio
 /// Whether a connection is kept for a second request.
 pub(crate) fn keeps(address: &str) -> bool {
     let stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     let mut replies = BufReader::new(&stream);
     for _ in 0..2 {
         // What the other side has closed may also refuse the request.

@@ -2,13 +2,10 @@
 //! replies, from files and from `/proc`.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use super::listed;
 use super::server::{ask, keeps, start};
-
-/// Products write their logs when it suits them.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::support::{until, until_ok};
 
 /// Starts a target with these settings, and with an access log and connections that do not persist where it has the settings. It
 /// closes them, its log grows, and it has so many threads whose names contain a word.
@@ -27,25 +24,21 @@ pub(crate) fn are_so(target: &str, settings: &str, threads: &[(&str, usize)]) {
     assert!(!keeps(&server.address), "{target} keeps connections");
     let log = || logged(server.dir.path());
     let before = log();
-    let deadline = Instant::now() + PATIENCE;
-    while log() <= before {
-        assert!(Instant::now() < deadline, "{target} writes no log");
+    until(&format!("{target} writes a log"), || {
         assert_eq!(ask(&server.address, "GET", "/dynamic", b"").map(|reply| reply.0), Some(200));
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let deadline = Instant::now() + PATIENCE;
+        log() > before
+    });
     for (name, count) in threads {
-        while server.threads(name) != *count {
-            let found = server.threads(name);
-            assert!(Instant::now() < deadline, "{target} with {settings} has {found} of {name}");
+        until_ok(&format!("{target} with {settings} has {count} threads {name}"), || {
             // Some have their threads once there are requests for them at the same time.
             std::thread::scope(|scope| {
                 for _ in 0..16 {
                     scope.spawn(|| ask(&server.address, "GET", "/dynamic", b""));
                 }
             });
-            std::thread::sleep(Duration::from_millis(20));
-        }
+            let found = server.threads(name);
+            if found == *count { Ok(()) } else { Err(found) }
+        });
     }
 }
 

@@ -3,23 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use pitot_needs::needs;
 use rustix::process::Signal;
 
 use super::client::Client;
-use super::server::{Server, signal};
-
-const TIMEOUT: Duration = Duration::from_secs(60);
-
-pub(crate) fn until(what: &str, mut done: impl FnMut() -> bool) {
-    let deadline = Instant::now() + TIMEOUT;
-    while !done() {
-        assert!(Instant::now() < deadline, "{what} takes too long");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
+use super::server::Server;
+use crate::support::{PITOT, signal, until};
 
 /// Buys until the server does not answer any more: the orders that it has confirmed.
 fn buy_until_it_dies(mut client: Client) -> Vec<i64> {
@@ -76,7 +66,7 @@ fn a_killed_server_on_sqlite_loses_and_doubles_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let database = format!("sqlite:{}", dir.path().join("trade.db").display());
         kill_and_look(&["--database", &database, "--orders", orders]);
-        let status = Command::new(env!("CARGO_BIN_EXE_pitot"))
+        let status = Command::new(PITOT)
             .args(["serve", "trade", "--audit", "--database", &database])
             .stdout(Stdio::null())
             .status()

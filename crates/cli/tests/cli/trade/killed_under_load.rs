@@ -1,16 +1,16 @@
 //! Killed while the scenario runs, whose users check at each page, and at the login after the kill, that nothing is lost or doubled.
 
-use std::io::Read;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use pitot_needs::needs;
 use rustix::process::Signal;
 use serde_json::Value;
 
 use super::client::Client;
-use super::kill::{postmaster, postmaster_is_another, until, url};
-use super::server::{Server, signal};
+use super::kill::{postmaster, postmaster_is_another, url};
+use super::server::Server;
+use crate::support::{PITOT, Running, signal, until};
 
 /// More sessions than there are users, so that each of them logs in.
 const SESSIONS: i64 = 60;
@@ -19,33 +19,24 @@ const WRONG: [&str; 8] =
     ["order-", "wrong-", "no-account", "no-order", "missing", "unchanged", "declined", "too-long"];
 
 /// A load, killed when the test ends.
-struct Load(Child);
+struct Load(Running);
 
 impl Load {
     fn start(address: &str) -> Load {
         let url = format!("trade://{address}/?users=40&quotes=60");
-        let child = Command::new(env!("CARGO_BIN_EXE_pitot"))
-            .args(["load", &url, "-c", "6", "-d", "600s", "--json", "-"])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        Load(child)
+        Load(Running::start(
+            Command::new(PITOT)
+                .args(["load", &url, "-c", "6", "-d", "600s", "--json", "-"])
+                .stdout(Stdio::piped())
+                .stderr(Stdio::null()),
+        ))
     }
 
     /// Ends it: its result.
     fn stop(mut self) -> Value {
-        signal(self.0.id(), Signal::INT);
-        let mut text = String::new();
-        self.0.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+        self.0.signal(Signal::INT);
+        let text = self.0.printed();
         serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"))
-    }
-}
-
-impl Drop for Load {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }
 

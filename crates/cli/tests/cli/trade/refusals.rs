@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use crate::support::PITOT;
+
 #[test]
 fn what_cannot_be_is_refused_with_a_cure() {
     let cases: [(&[&str], &str); 9] = [
@@ -16,7 +18,7 @@ fn what_cannot_be_is_refused_with_a_cure() {
         (&["http", "--with-postgres"], "trade"),
     ];
     for (words, said) in cases {
-        let output = Command::new(env!("CARGO_BIN_EXE_pitot")).arg("serve").args(words).output().unwrap();
+        let output = Command::new(PITOT).arg("serve").args(words).output().unwrap();
         let text = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{words:?}: {text}");
         assert!(text.contains(said), "{words:?}: {text}");
@@ -26,7 +28,7 @@ fn what_cannot_be_is_refused_with_a_cure() {
 #[test]
 fn a_missing_postgresql_and_one_that_is_not_there_are_said() {
     let serve = |words: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pitot"));
+        let mut command = Command::new(PITOT);
         let output = command.args(["serve", "trade"]).args(words).output().unwrap();
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };

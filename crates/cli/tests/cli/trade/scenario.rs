@@ -7,16 +7,11 @@ use serde_json::Value;
 
 use super::client::Client;
 use super::server::Server;
+use crate::support::{PITOT, stderr};
 
 pub(crate) fn load(words: &[&str]) -> Value {
-    let output = Command::new(env!("CARGO_BIN_EXE_pitot"))
-        .arg("load")
-        .args(words)
-        .args(["--json", "-"])
-        .output()
-        .unwrap();
-    serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&output.stderr)))
+    let output = Command::new(PITOT).arg("load").args(words).args(["--json", "-"]).output().unwrap();
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", stderr(&output)))
 }
 
 fn plays_the_mix(options: &[&str]) {
@@ -57,10 +52,8 @@ fn a_server_with_fewer_users_or_quotes_than_the_load_fails_the_run_with_a_hint()
     let server = Server::start(&[]);
     for (query, hint) in [("quotes=60", "?users=N"), ("users=40", "?quotes=N")] {
         let url = format!("trade://{}/?{query}", server.address);
-        let output = Command::new(env!("CARGO_BIN_EXE_pitot"))
-            .args(["load", &url, "-c", "6", "-n", "300", "-d", "60s"])
-            .output()
-            .unwrap();
+        let output =
+            Command::new(PITOT).args(["load", &url, "-c", "6", "-n", "300", "-d", "60s"]).output().unwrap();
         let [summary, error] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
         assert_eq!(output.status.code(), Some(1), "{summary}{error}");
         assert!(error.contains("sessions failed") && error.contains(hint), "{error}");

@@ -10,6 +10,7 @@ use super::client::{Certificate, Tls, VERSIONS};
 use crate::serve::pairs::{Cell, Pair, on_covering_pairs, on_these};
 use crate::serve::server::Server;
 use crate::serve::site::{INDEX, SMALL, Site};
+use crate::support::{stderr, stdout};
 
 /// curl, which trusts the certificate.
 fn curl(certificate: &Certificate, args: &[&str], urls: &[String]) -> Output {
@@ -22,7 +23,7 @@ fn curl(certificate: &Certificate, args: &[&str], urls: &[String]) -> Output {
 /// What it printed.
 fn got(certificate: &Certificate, args: &[&str], urls: &[String]) -> Vec<u8> {
     let output = curl(certificate, args, urls);
-    assert!(output.status.success(), "{args:?} {urls:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{args:?} {urls:?}: {}", stderr(&output));
     output.stdout
 }
 
@@ -45,7 +46,7 @@ fn h2load_is_answered_over_tls_on_connections_that_stay_open() {
             &format!("https://{}/bytes/3000", server.addr),
         ]);
         let output = command.output().expect("h2load runs");
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let text = stdout(&output).to_owned();
         assert!(text.contains("60 succeeded, 0 failed, 0 errored, 0 timeout"), "{pair}: {text}");
         assert!(text.contains("Application protocol: http/1.1"), "{pair}: {text}");
         assert_eq!(server.stop().count("/tls/handshakes"), 3, "{pair}");

@@ -10,6 +10,7 @@ use crate::serve::client::{connect, connect_narrow, read_to_end, until_read};
 use crate::serve::pairs::{Cell, on_covering_pairs, on_every_pair, on_these};
 use crate::serve::procfs::Process;
 use crate::serve::site::Site;
+use crate::support::{PITOT, stderr};
 
 #[test]
 fn a_server_survives_what_is_no_handshake_or_ends_in_one() {
@@ -17,7 +18,7 @@ fn a_server_survives_what_is_no_handshake_or_ends_in_one() {
     let config = certificate.config(VERSIONS[1]);
     let mut hello = Vec::new();
     Tls::on(&config, connect_to_nobody()).0.conn.write_tls(&mut hello).expect("memory");
-    on_covering_pairs(Cell::Works, |pair| {
+    on_covering_pairs(Cell::Waits, |pair| {
         let server = certificate.serve(pair, "http", &[]);
         // Ended or reset in the middle.
         for len in [1, 5, 6, 100, hello.len() - 1] {
@@ -88,7 +89,7 @@ fn clients_that_do_not_read_cost_a_few_records_of_memory_each() {
     let (site, certificate) = (Site::new(), Certificate::new());
     let config = certificate.config(VERSIONS[1]);
     let these = ["loop/epoll-et", "loop/uring", "thread/blocking", "tokio/epoll-et", "hybrid/epoll-lt"];
-    on_these(Cell::Works, these.map(|name| (name.to_owned(), name)).into(), |name| {
+    on_these(Cell::Waits, these.map(|name| (name.to_owned(), name)).into(), |name| {
         let (model, mechanism) = name.split_once('/').expect("two names");
         let pair = crate::serve::pairs::Pair::named(model, mechanism);
         let server = certificate.serve(&pair, "http", &["--root", &site.root()]);
@@ -117,7 +118,7 @@ fn clients_that_do_not_read_cost_a_few_records_of_memory_each() {
 fn a_server_that_stops_finishes_what_it_sends_and_says_that_nothing_follows() {
     let certificate = Certificate::new();
     let config = certificate.config(VERSIONS[1]);
-    on_every_pair(Cell::Works, |pair| {
+    on_every_pair(Cell::Waits, |pair| {
         let server = certificate.serve(pair, "http", &[]);
         let mut idle = Tls::connect(&config, server.addr);
         idle.get("/bytes/10", 10);
@@ -153,9 +154,8 @@ fn options_of_tls_that_make_no_sense_are_refused() {
         (&["http", "--tls", &file, "--key", &key, "--root", &root, "--disk", "sendfile"], "sendfile"),
         (&["dns", "--tls", "self-signed"], "--tls"),
     ] {
-        let output =
-            Command::new(env!("CARGO_BIN_EXE_pitot")).arg("serve").args(args).output().expect("it runs");
-        let said = String::from_utf8_lossy(&output.stderr);
+        let output = Command::new(PITOT).arg("serve").args(args).output().expect("it runs");
+        let said = stderr(&output);
         assert!(output.status.code() == Some(2) && said.contains(what), "{args:?}: {said}");
     }
 }

@@ -7,6 +7,7 @@ use pitot_needs::needs;
 
 use super::client::Certificate;
 use crate::serve::pairs::{Cell, Pair, on_covering_pairs};
+use crate::support::{PITOT, stdout};
 
 #[test]
 fn pitot_mail_sends_in_private_where_that_is_required() {
@@ -18,7 +19,7 @@ fn pitot_mail_sends_in_private_where_that_is_required() {
         fs::write(path("message"), "Subject: hello\n\nhi\n").expect("a file");
         let server = certificate.serve(pair, "smtp", &[]);
         let relay = format!("localhost:{}", server.addr.port());
-        let mut mail = Command::new(env!("CARGO_BIN_EXE_pitot"));
+        let mut mail = Command::new(PITOT);
         mail.args(["mail", "--really-send", "--from", "s@y.test", "--list", &path("list"), "--message"]);
         mail.args([&path("message"), "--relay", &relay, "--tls", "require", "--tls-ca", &certificate.file()]);
         let output = mail.args(["-c", "2"]).output().expect("it runs");
@@ -41,7 +42,7 @@ fn swaks_delivers_over_tls() {
     swaks.args(["--server", &server.addr.to_string(), "--to", "a@b.test", "--from", "c@d.test", "--tls"]);
     swaks.args(["--tls-verify", "--tls-ca-path", &certificate.file()]);
     let output = swaks.output().expect("swaks runs");
-    let said = String::from_utf8_lossy(&output.stdout);
+    let said = stdout(&output);
     assert!(
         output.status.success() && said.contains("TLS started") && said.contains("STARTTLS"),
         "{output:?}"

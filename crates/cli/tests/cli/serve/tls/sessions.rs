@@ -6,9 +6,9 @@ use pitot_needs::needs;
 use rustix::process::Signal;
 
 use super::client::{Certificate, Tls, VERSIONS};
-use crate::serve::client::eventually;
 use crate::serve::pairs::{Cell, Pair, on_covering_pairs, on_every_process_model};
 use crate::serve::server::send;
+use crate::support::until;
 
 #[test]
 fn every_process_of_a_server_resumes_the_sessions_of_the_others() {
@@ -48,7 +48,7 @@ fn a_worker_that_replaces_one_that_was_killed_resumes_its_sessions() {
         };
         let killed: Vec<i32> = workers().map(|worker| worker.pid).collect();
         killed.iter().for_each(|&worker| send(worker, Signal::KILL));
-        eventually("they are replaced", || {
+        until("they are replaced", || {
             workers().filter(|new| !killed.contains(&new.pid)).count() == killed.len()
         });
         let mut tls = Tls::connect(&config, server.addr);
