@@ -1,10 +1,8 @@
-//! The lab: it expands plans, runs cells and writes the run file.
+//! The lab: it runs the cells of plans and records them.
 //!
 //! It drives only what a user could type: servers and load generators are separate processes, started by their
 //! command lines and known by what they print. So nothing here depends on `pitot-serve` or `pitot-load`, and any
 //! other server is a cell like theirs.
-//!
-//! For reports, start at [`Run::open`] and [`METRICS`].
 #![forbid(unsafe_code)]
 
 pub mod advise;

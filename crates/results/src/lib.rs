@@ -40,7 +40,6 @@ pub mod stderr;
 mod time;
 pub mod under_way;
 mod verdict;
-mod words;
 
 pub use failure::{Failure, FailureKind};
 pub use latency::{Latencies, Latency, PERCENTILES};
@@ -51,4 +50,3 @@ pub use time::rfc3339;
 pub use verdict::{
     CLIENT_BUSY_SHARE_MAX, MISSED_SHARE_MAX, RETRANSMIT_SHARE_MAX, VerdictKind, is_client_at_limit,
 };
-pub use words::word_distance;

@@ -8,7 +8,7 @@ use super::prepare::Prepared;
 use super::slices::Group;
 
 impl Prepared {
-    /// Measures in as many generations as there are orders, each of which has indices of the sets of [`Plan::under`]: the
+    /// Measures in as many generations as there are orders, each of which has indices of the sets of [`Plan::under`](pitot_plan::Plan::under): the
     /// generations of one set follow each other, and those of the sets follow the order.
     ///
     /// # Errors
