@@ -77,10 +77,10 @@ def soak(options, path, length_s):
 def judged(kind, drifts, length_s):
     """Whether the answer is right, and what it was."""
     if kind == "creeps":
-        drift = drifts["response-p99"]
+        drift = drifts["latency-p99"]
         return drift["declared"] and drift["slope_per_hour"] > 0, drift["sentence"]
     if kind == "steps":
-        steps = [change for change in drifts["response-mean"]["changes"] if change["kind"] == "step"]
+        steps = [change for change in drifts["latency-mean"]["changes"] if change["kind"] == "step"]
         told = ", ".join(f"{step['size'] / 1e6:+.2f} ms at {step['at_s']:.0f} s" for step in steps)
         return len(steps) == 1 and abs(steps[0]["at_s"] - length_s / 2) <= WITHIN_S, told or "no step"
     alarms = [drift["sentence"] for drift in drifts.values() if drift["declared"]]

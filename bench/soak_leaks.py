@@ -27,7 +27,7 @@ import threading
 
 KINDS = ["memory", "descriptors", "threads", "cache", "nothing"]
 FIGURES = {
-    "memory": {"memory-rss", "memory-private", "memory-pss"},
+    "memory": {"memory-rss", "memory-private", "memory"},
     "descriptors": {"descriptors"},
     "threads": {"threads"},
 }

@@ -160,7 +160,7 @@ pub(crate) fn catalog() -> Result<Catalog, Failure> {
             .collect(),
         targets: targets::words()?,
         charts: pitot_report::chart::CHARTS.iter().map(|c| c.name.to_owned()).collect(),
-        metrics: METRICS.iter().map(|m| m.name.to_owned()).collect(),
+        metrics: METRICS.iter().filter(|m| m.is_of_runs()).map(|m| m.name.to_owned()).collect(),
         renamed_metrics: RENAMED.iter().map(|(old, new)| ((*old).to_owned(), (*new).to_owned())).collect(),
     })
 }

@@ -269,10 +269,10 @@ fn metrics() -> Vec<Row> {
         };
         Row {
             name: m.name.into(),
-            text: m.summary.into(),
+            text: if m.is_of_runs() { m.summary.into() } else { format!("{} (soaks alone)", m.summary) },
             json: json!({
                 "name": m.name, "summary": m.summary, "doc": format!("Needs {}.", m.needs), "title": m.title,
-                "unit": m.unit.symbol(), "better": better,
+                "unit": m.unit.symbol(), "better": better, "runs": m.is_of_runs(), "soaks": m.in_soak.is_some(),
             }),
         }
     };

@@ -13,9 +13,8 @@ use pitot_record::file::Moment;
 use pitot_record::soak::{
     Event, EventKind, Fault, Info, Interval, Load, Loss, Reading, SECOND_S, State, Subject, Totals,
 };
-use pitot_record::{Soak, SoakWriter};
+use pitot_record::{METRICS, Soak, SoakWriter};
 use pitot_soak::events::{EVIDENCE_BYTES, REFILL_S};
-use pitot_soak::figure::FIGURES;
 
 const DAYS: u32 = 14;
 const INTERVAL_S: u32 = 10;
@@ -123,7 +122,7 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
             let metric = metric.to_owned();
             Reading { subject, metric, start_s, length_s, mean: value, min: value, max: value }
         };
-        let figures = || FIGURES.iter().map(|figure| figure.name);
+        let figures = || METRICS.iter().filter(|metric| metric.in_soak.is_some()).map(|metric| metric.name);
         let second = n * INTERVAL_S;
         let is_time = |interval_s: u32| second.is_multiple_of(interval_s);
         file.write(&Moment {

@@ -1,4 +1,4 @@
-//! What is sampled of a server's processes and of the machine, once an interval.
+//! What is sampled of a server's processes and of the machine, once an interval: values of `METRICS` of the record.
 //!
 //! Memory is read from `smaps_rollup` (proc_pid_smaps(5)), which counts pages that processes share once in PSS; where it may not
 //! be read there is RSS alone. Sockets are those of the server's port, in /proc/PID/net/tcp of its own network namespace.
@@ -10,83 +10,7 @@ use pitot_sys::processes::{Process, Stat, TICK_NS};
 use pitot_sys::spawn;
 use pitot_sys::tcp_sockets::{self as sockets, ALL_STATES, CLOSE_WAIT, ESTABLISHED, LISTEN, TIME_WAIT};
 
-/// A figure that is sampled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Figure {
-    /// Its name in the file and in JSON.
-    pub name: &'static str,
-    /// What a value of it counts.
-    pub unit: Unit,
-    /// What sentences call it.
-    pub title: &'static str,
-    /// Whether growth of it is a leak. Others are judged by how far they drift in both directions; so is what everything on the
-    /// machine has a part in.
-    pub leaks: bool,
-}
-
-/// What the values of a figure count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// Bytes.
-    Bytes,
-    /// A plain number.
-    Count,
-    /// Nanoseconds.
-    Nanoseconds,
-    /// Per second.
-    PerSecond,
-    /// A share, 0 to 1.
-    Share,
-}
-
-impl Unit {
-    /// The word for it in JSON.
-    pub fn word(self) -> &'static str {
-        match self {
-            Unit::Bytes => "bytes",
-            Unit::Count => "count",
-            Unit::Nanoseconds => "nanoseconds",
-            Unit::PerSecond => "per-second",
-            Unit::Share => "share",
-        }
-    }
-}
-
-/// All figures: those of servers, and those of the machine.
-pub const FIGURES: &[Figure] = &[
-    Figure { name: "rate", unit: Unit::PerSecond, title: "the rate", leaks: false },
-    Figure { name: "response-mean", unit: Unit::Nanoseconds, title: "the mean response time", leaks: false },
-    Figure { name: "response-p50", unit: Unit::Nanoseconds, title: "p50", leaks: false },
-    Figure { name: "response-p99", unit: Unit::Nanoseconds, title: "p99", leaks: false },
-    Figure { name: "cpu-per-request", unit: Unit::Nanoseconds, title: "CPU time per request", leaks: false },
-    Figure { name: "cpu-server", unit: Unit::Share, title: "CPU utilisation", leaks: false },
-    Figure { name: "memory-rss", unit: Unit::Bytes, title: "memory (RSS)", leaks: true },
-    Figure { name: "memory-private", unit: Unit::Bytes, title: "private memory", leaks: true },
-    Figure { name: "memory-pss", unit: Unit::Bytes, title: "memory (PSS)", leaks: true },
-    Figure { name: "descriptors", unit: Unit::Count, title: "the number of descriptors", leaks: true },
-    Figure { name: "threads", unit: Unit::Count, title: "the number of threads", leaks: true },
-    Figure { name: "processes", unit: Unit::Count, title: "the number of processes", leaks: true },
-    Figure { name: "sockets-established", unit: Unit::Count, title: "established sockets", leaks: true },
-    Figure { name: "sockets-close-wait", unit: Unit::Count, title: "sockets in CLOSE-WAIT", leaks: true },
-    Figure { name: "sockets-time-wait", unit: Unit::Count, title: "sockets in TIME-WAIT", leaks: false },
-    Figure { name: "sockets-other", unit: Unit::Count, title: "sockets in other states", leaks: true },
-    Figure { name: "slab", unit: Unit::Bytes, title: "the kernel's slab", leaks: false },
-    Figure { name: "page-cache", unit: Unit::Bytes, title: "the page cache", leaks: false },
-    Figure { name: "memory-available", unit: Unit::Bytes, title: "available memory", leaks: false },
-    Figure { name: "disk-used", unit: Unit::Bytes, title: "used disk space", leaks: false },
-    Figure { name: "memory-lab", unit: Unit::Bytes, title: "memory of the lab (RSS)", leaks: true },
-    Figure { name: "memory-loads", unit: Unit::Bytes, title: "memory of its loads (RSS)", leaks: true },
-    Figure { name: "steal", unit: Unit::Share, title: "steal", leaks: false },
-    Figure { name: "neighbours", unit: Unit::Share, title: "CPU time of other processes", leaks: false },
-    Figure { name: "cpu-busy", unit: Unit::Share, title: "CPU time of the machine", leaks: false },
-];
-
-/// The figure with that name.
-pub fn find(name: &str) -> Option<&'static Figure> {
-    FIGURES.iter().find(|figure| figure.name == name)
-}
-
-/// Values by the name of their figure.
+/// Values by the name of their metric.
 pub type Values = BTreeMap<&'static str, f64>;
 
 /// CPU time of a server's processes and of their children that have ended, nanoseconds. That of the children is in clock ticks, and that
@@ -114,7 +38,7 @@ pub fn held(server: &[&Process]) -> Values {
     values.insert("memory-rss", resident(server));
     if let Some(memory) = server.iter().map(|p| Memory::of(p.pid)).collect::<Option<Vec<_>>>() {
         values.insert("memory-private", memory.iter().map(|m| m.private_bytes).sum::<u64>() as f64);
-        values.insert("memory-pss", memory.iter().map(|m| m.pss_bytes).sum::<u64>() as f64);
+        values.insert("memory", memory.iter().map(|m| m.pss_bytes).sum::<u64>() as f64);
     }
     if let Some(counts) = server.iter().map(|p| descriptors(p.pid)).collect::<Option<Vec<_>>>() {
         values.insert("descriptors", counts.iter().sum::<u64>() as f64);
@@ -193,13 +117,14 @@ impl MachineTime {
         Some(MachineTime { busy, steal, all: busy + idle + iowait + steal })
     }
 
-    /// Shares of what went by since an earlier reading. Other processes have used `neighbours` ticks of it.
+    /// Percent of what went by since an earlier reading. Other processes have used `neighbours` ticks of it.
     pub fn since(&self, earlier: &MachineTime, neighbours: u64) -> Values {
         let all = self.all.saturating_sub(earlier.all).max(1) as f64;
+        let percent = |ticks: u64| 100.0 * ticks as f64 / all;
         Values::from([
-            ("steal", self.steal.saturating_sub(earlier.steal) as f64 / all),
-            ("cpu-busy", self.busy.saturating_sub(earlier.busy) as f64 / all),
-            ("neighbours", (neighbours as f64 / all).min(1.0)),
+            ("steal", percent(self.steal.saturating_sub(earlier.steal))),
+            ("cpu-busy", percent(self.busy.saturating_sub(earlier.busy))),
+            ("neighbours", percent(neighbours).min(100.0)),
         ])
     }
 }
@@ -233,14 +158,13 @@ mod tests {
     }
 
     #[test]
-    fn figures_have_names_of_their_own() {
-        let names: std::collections::HashSet<_> = FIGURES.iter().map(|figure| figure.name).collect();
-        assert_eq!(names.len(), FIGURES.len());
+    fn what_is_sampled_is_followed_by_soaks() {
         let own = held(&[&Process::read(std::process::id()).unwrap()]);
         let all =
             own.into_iter().chain(machine("/")).chain(MachineTime::read().since(&MachineTime::default(), 1));
         for (name, value) in all {
-            assert!(find(name).is_some(), "{name}");
+            let is_followed = pitot_record::metric::find(name).is_some_and(|metric| metric.in_soak.is_some());
+            assert!(is_followed, "{name}");
             assert!(value > 0.0 || name == "steal", "{name} is {value}");
         }
     }
@@ -253,7 +177,7 @@ mod tests {
         let later = MachineTime::parse("cpu  30 0 20 140 0 0 0 10 0 0\n").unwrap();
         assert_eq!(
             later.since(&earlier, 20),
-            Values::from([("steal", 0.1), ("cpu-busy", 0.3), ("neighbours", 0.2)])
+            Values::from([("steal", 10.0), ("cpu-busy", 30.0), ("neighbours", 20.0)])
         );
     }
 }

@@ -123,11 +123,14 @@ impl Attempt {
         let set = SettingSet { name: TRIED.to_owned(), settings: settings.to_vec() };
         let (mut plan, text) = plan_with(self.plan.as_deref(), vec![set], catalog)?;
         if let Some(name) = &self.metric {
-            let all = || pitot_record::METRICS.iter().map(|metric| metric.name);
-            plan.metric = metric::find(name).map(|metric| metric.name.to_owned()).ok_or_else(|| {
-                let what = format!("no metric is called `{name}`{}", hint(name, all()));
-                Failure::misuse(what, "see `pitot list metrics`")
-            })?;
+            let all = || catalog.metrics.iter().map(String::as_str);
+            plan.metric = metric::find(name)
+                .filter(|metric| metric.is_of_runs())
+                .map(|metric| metric.name.to_owned())
+                .ok_or_else(|| {
+                    let what = format!("no metric is called `{name}`{}", hint(name, all()));
+                    Failure::misuse(what, "see `pitot list metrics`")
+                })?;
         }
         plan.name = "tune-try".to_owned();
         plan.title = format!("Does it help? {}", self.settings.join(", "));

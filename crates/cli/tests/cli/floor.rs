@@ -70,11 +70,7 @@ fn a_plan_measures_primitives_and_servers_stand_beside_them() {
     let metric = pitot_record::METRICS.iter().find(|metric| metric.name == "time-per-operation").unwrap();
     for cell in &run.cells {
         assert_eq!(cell.repetitions.len(), 2);
-        assert!(
-            cell.repetitions.iter().all(|r| (metric.read)(r).is_some_and(|ns| ns > 0.0)),
-            "{}",
-            cell.label()
-        );
+        assert!(cell.repetitions.iter().all(|r| metric.of(r).is_some_and(|ns| ns > 0.0)), "{}", cell.label());
     }
     // A run without servers cannot stand beside.
     let output = pitot(&["floor", "--beside", "floor.pitot"], dir.path());

@@ -333,7 +333,7 @@ fn a_program_without_a_server_is_measured_as_one() {
         repetition.verdict,
         repetition.output_tail
     );
-    let of = |name: &str| (pitot_record::metric::find(name).unwrap().read)(repetition);
+    let of = |name: &str| pitot_record::metric::find(name).unwrap().of(repetition);
     assert_eq!((of("throughput"), of("files-time"), of("write-time")), (Some(100.0), Some(0.1), Some(0.05)));
     assert!(repetition.samples.iter().any(|s| s.server.is_some()));
     assert_eq!(run.cells[0].server_command, "");

@@ -26,8 +26,30 @@ pub struct Metric {
     /// The value of a slice, in `unit`, where a slice is long enough to have one. Cells that are measured in slices are
     /// compared by it, slice against slice.
     pub in_slice: Option<fn(&Slice) -> Option<f64>>,
-    /// The value of a repetition, in `unit`; none if the repetition did not record what it needs.
-    pub read: fn(&Repetition) -> Option<f64>,
+    /// How a soak follows it over time; none if it does not.
+    pub in_soak: Option<Followed>,
+    /// The value of a repetition, in `unit`, where runs have it; none if the repetition did not record what it needs.
+    pub read: Option<fn(&Repetition) -> Option<f64>>,
+}
+
+/// How a soak follows a metric over time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Followed {
+    /// What sentences and charts of a soak call it: `the number of descriptors`.
+    pub title: &'static str,
+    /// What its course can mean.
+    pub course: Course,
+}
+
+/// What the course of a metric can mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Course {
+    /// Growth of it is a leak.
+    Leak,
+    /// It drifts, in both directions; so does what everything on the machine has a part in.
+    Drift,
+    /// It says how busy the machine is, and is told without being judged.
+    Context,
 }
 
 /// How a sentence speaks of a metric: `handled 5% more requests per second`, `had the lowest p99 latency`.
@@ -116,7 +138,12 @@ impl Metric {
         if self.is_of_time() && repetition.counts_instructions() {
             return None;
         }
-        (self.read)(repetition)
+        self.read.and_then(|read| read(repetition))
+    }
+
+    /// Whether runs have it: soaks alone have the others.
+    pub fn is_of_runs(&self) -> bool {
+        self.read.is_some()
     }
 
     /// Whether it is measured in time, so that it has no value where a clock counts instructions.

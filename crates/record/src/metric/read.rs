@@ -179,6 +179,11 @@ pub(super) fn error_percent(r: &Repetition) -> Option<f64> {
     r.load.as_ref()?.error_share().map(|share| share * 100.0)
 }
 
+/// The most of what samples of the server counted; none if it could not be read.
+pub(super) fn most(r: &Repetition, of: fn(&Resources) -> u64) -> Option<f64> {
+    r.resources.as_ref().map(of).filter(|most| *most > 0).map(|most| most as f64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -230,7 +235,7 @@ mod tests {
     #[test]
     fn full_and_resumed_handshakes_are_metrics_of_their_own_where_there_were_any() {
         let mut r = repetition(1, 1, 1);
-        let read = |r: &Repetition, name: &str| (crate::metric::find(name).unwrap().read)(r);
+        let read = |r: &Repetition, name: &str| crate::metric::find(name).unwrap().of(r);
         assert_eq!(read(&r, "handshake-p99"), None);
         let load = r.load.as_mut().unwrap();
         load.latency_ns.handshake = Latency { count: 2, p50: 7, p99: 9, ..Latency::default() };

@@ -14,8 +14,8 @@ const DOUBLED: &Metric = named("doubled");
 /// The sentence, if a server was looked through. Repetitions that have failed count too: those that lost something have.
 pub(super) fn durability(a: &Analysis<'_>) -> Option<String> {
     let all = a.cells.iter().flat_map(|cell| &cell.record.repetitions);
-    let sum = |metric: &Metric| all.clone().filter_map(|r| (metric.read)(r)).sum::<f64>() as u64;
-    let looked_at = all.clone().filter(|r| (ACKNOWLEDGED.read)(r).is_some()).count();
+    let sum = |metric: &Metric| all.clone().filter_map(|r| metric.of(r)).sum::<f64>() as u64;
+    let looked_at = all.clone().filter(|r| ACKNOWLEDGED.of(r).is_some()).count();
     if looked_at == 0 {
         return None;
     }
@@ -29,7 +29,7 @@ pub(super) fn durability(a: &Analysis<'_>) -> Option<String> {
         .cells
         .iter()
         .filter_map(|cell| {
-            let lost = |r: &Repetition| (LOST.read)(r).filter(|lost| *lost > 0.0);
+            let lost = |r: &Repetition| LOST.of(r).filter(|lost| *lost > 0.0);
             let all: Vec<f64> = cell.record.repetitions.iter().filter_map(lost).collect();
             let lost = all.iter().sum::<f64>() as u64;
             (lost > 0).then(|| format!("**{}** {}", cell.record.label(), count(lost)))

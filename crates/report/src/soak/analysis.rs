@@ -5,7 +5,7 @@ use pitot_record::Soak;
 use pitot_record::soak::{Interval, Load, Reading, Subject};
 
 use super::drifts::{Judged, judge};
-use super::series::Series;
+use super::series::{Figure, Series};
 use super::untouched::untouched;
 
 /// A soak with what its reports say.
@@ -87,16 +87,16 @@ impl<'a> SubjectFigures<'a> {
             let of = if loads.len() > 1 { load.load.name.clone() } else { String::new() };
             let mut add = |name: &str, value: fn(&Point) -> f64, only_answered: bool| {
                 let points = load.points.iter().filter(|p| !only_answered || p.p99_ns > 0.0);
-                series.extend(pitot_soak::figure::find(name).map(|figure| Series {
+                series.extend(Figure::find(name).map(|figure| Series {
                     figure,
                     of: of.clone(),
                     points: points.map(|point| (point.at_s, value(point))).collect(),
                 }));
             };
-            add("rate", |p| p.rate, false);
-            add("response-mean", |p| p.mean_ns, true);
-            add("response-p50", |p| p.p50_ns, true);
-            add("response-p99", |p| p.p99_ns, true);
+            add("throughput", |p| p.rate, false);
+            add("latency-mean", |p| p.mean_ns, true);
+            add("latency-p50", |p| p.p50_ns, true);
+            add("latency-p99", |p| p.p99_ns, true);
         }
         series.extend(sampled(&soak.readings, subject.id));
         let drifts = judge(&untouched(&series, soak, subject.id));
@@ -143,14 +143,14 @@ impl Point {
     }
 }
 
-/// The figures of a server, or of the machine (0), in the order of the table of figures.
+/// The figures of a server, or of the machine (0), in the order of the metrics.
 fn sampled(readings: &[Reading], subject: i64) -> Vec<Series> {
-    let of = |figure: &'static pitot_soak::figure::Figure| {
+    let of = |figure: Figure| {
         let own =
             readings.iter().filter(|reading| reading.subject == subject && reading.metric == figure.name);
         let points: Vec<_> =
             own.map(|sample| (sample.start_s + sample.length_s / 2.0, sample.mean)).collect();
         (!points.is_empty()).then_some(Series { figure, of: String::new(), points })
     };
-    pitot_soak::figure::FIGURES.iter().filter_map(of).collect()
+    Figure::all().filter_map(of).collect()
 }

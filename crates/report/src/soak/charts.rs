@@ -1,8 +1,8 @@
 //! A server over time: what its loads saw, and what it used.
 
 use pitot_meter::units::span;
+use pitot_record::Unit;
 use pitot_record::soak::{Event, EventKind, Fault};
-use pitot_soak::figure::Unit;
 
 use super::analysis::{Analysis, SubjectFigures};
 use super::series::{Series, shown};
@@ -11,11 +11,11 @@ use crate::scene::{Anchor, Figure, Ink, Mark, Pane, Scene, Size, Stop};
 
 /// What is drawn together: a title and the figures of one unit.
 const DRAWINGS: [(&str, &[&str]); 13] = [
-    ("Rate, replies a second", &["rate"]),
-    ("Response time", &["response-mean", "response-p50", "response-p99"]),
+    ("Rate, replies a second", &["throughput"]),
+    ("Response time", &["latency-mean", "latency-p50", "latency-p99"]),
     ("CPU time per request", &["cpu-per-request"]),
-    ("CPU utilisation of the server", &["cpu-server"]),
-    ("Memory", &["memory-rss", "memory-private", "memory-pss"]),
+    ("CPU utilisation of the server", &["server-cpu"]),
+    ("Memory", &["memory-rss", "memory-private", "memory"]),
     ("Descriptors", &["descriptors"]),
     ("Threads and processes", &["threads", "processes"]),
     ("Sockets", &["sockets-established", "sockets-close-wait", "sockets-time-wait", "sockets-other"]),
@@ -106,7 +106,7 @@ fn scene(a: &Analysis<'_>, subject: i64, title: &str, series: &[&Series]) -> Sce
 fn axis_base(unit: Unit, high: f64) -> f64 {
     match unit {
         Unit::Bytes => [1_073_741_824.0, 1_048_576.0, 1024.0].into_iter().find(|b| high >= *b).unwrap_or(1.0),
-        Unit::Count | Unit::Nanoseconds | Unit::PerSecond | Unit::Share => 1.0,
+        _ => 1.0,
     }
 }
 

@@ -1,15 +1,16 @@
-//! What drifts: the trend of each figure of a server (`pitot_drift`), and what would have been seen.
+//! What drifts: the trend of each figure of a server (`pitot_stats::drift`), and what would have been seen.
 //!
 //! A drift is worth an alarm only if it moved its figure in the run: by 5% of it where it is a time, a rate or memory of the
 //! machine, by 1% and 64 KiB where it is memory of a server, and by two where it is counted. The figures of a server are
 //! one family (Holm): of a server in which nothing drifts one soak of twenty has a false alarm.
 
-use pitot_soak::figure::{Figure, Unit};
+use pitot_record::Unit;
+use pitot_record::metric::Course as Meaning;
 use pitot_stats::drift::{Course, Drift, Question, Series as Asked, Tolerance, drift};
 use pitot_stats::holm;
 use serde_json::{Value, json};
 
-use super::series::{Series, shown};
+use super::series::{Figure, Series, shown};
 
 /// The chance of a false alarm for a server.
 const LEVEL: f64 = 0.05;
@@ -21,8 +22,6 @@ const MEMORY_SHARE: f64 = 0.01;
 const MEMORY_BYTES: f64 = 65_536.0;
 /// The same for what is counted: descriptors, threads, sockets.
 const COUNT: f64 = 2.0;
-/// What is told without being judged: they say how busy the machine is.
-const CONTEXT: [&str; 3] = ["steal", "cpu-busy", "neighbours"];
 
 /// A figure of a server that drifts. Those of the machine are nobody's.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +34,7 @@ pub struct Drifting {
 
 /// The answer for a figure.
 pub(super) struct Judged {
-    figure: &'static Figure,
+    figure: Figure,
     /// The load, where a server has several; empty otherwise.
     of: String,
     drift: Drift,
@@ -43,7 +42,7 @@ pub(super) struct Judged {
 
 /// Asks the figures of a server, or of the machine.
 pub(super) fn judge(series: &[Series]) -> Vec<Judged> {
-    let asked = series.iter().filter(|series| !CONTEXT.contains(&series.figure.name));
+    let asked = series.iter().filter(|series| series.figure.course != Meaning::Context);
     let mut judged: Vec<Judged> = asked.filter_map(answer).collect();
     let p: Vec<f64> = judged.iter().map(|judged| judged.drift.p).collect();
     for (judged, adjusted) in judged.iter_mut().zip(holm(&p)) {
@@ -88,7 +87,7 @@ fn tolerance(series: &Series) -> Tolerance {
     let hours = (length_s / 3600.0).max(1.0 / 3600.0);
     match series.figure.unit {
         Unit::Count => Tolerance::PerHour(COUNT / hours),
-        Unit::Bytes if series.figure.name.starts_with("memory-") && series.figure.leaks => {
+        Unit::Bytes if series.figure.course == Meaning::Leak => {
             let mean = series.points.iter().map(|point| point.1).sum::<f64>() / series.points.len() as f64;
             Tolerance::PerHour((MEMORY_SHARE * mean).max(MEMORY_BYTES) / hours)
         }
@@ -103,7 +102,7 @@ impl Judged {
 
     /// Whether something is lost: a figure that may not grow for ever grew, and still did at the end.
     pub(super) fn is_leak(&self) -> bool {
-        self.drift.declared && self.figure.leaks && self.drift.slope_per_hour > 0.0
+        self.drift.declared && self.figure.course == Meaning::Leak && self.drift.slope_per_hour > 0.0
     }
 
     /// Whether there is too little of it to say that it does not drift.
@@ -130,7 +129,7 @@ impl Judged {
     pub(super) fn sentence(&self) -> String {
         match self.figure.unit {
             Unit::Bytes | Unit::Count => self.drift.sentence(|amount| self.amount(amount)),
-            Unit::Nanoseconds | Unit::PerSecond | Unit::Share => self.drift.sentence_in_shares(),
+            _ => self.drift.sentence_in_shares(),
         }
     }
 
@@ -168,7 +167,7 @@ impl Judged {
             "server": server,
             "load": self.of,
             "figure": self.figure.name,
-            "unit": self.figure.unit.word(),
+            "unit": self.figure.unit.symbol(),
             "slope_per_hour": drift.slope_per_hour,
             "interval": drift.interval,
             "p": drift.p,
@@ -200,11 +199,7 @@ mod tests {
             let at_s = f64::from(n) * 10.0;
             (at_s, value(at_s) * (1.0 + 0.002 * (random.unit() - 0.5)))
         });
-        Series {
-            figure: pitot_soak::figure::find(name).unwrap(),
-            of: String::new(),
-            points: points.collect(),
-        }
+        Series { figure: Figure::find(name).unwrap(), of: String::new(), points: points.collect() }
     }
 
     fn declared(judged: &[Judged]) -> Vec<&str> {
@@ -229,7 +224,7 @@ mod tests {
         let said = judged[0].sentence();
         assert!(said.starts_with("no drift of private memory above "), "{said}");
         let json = judged[1].json(Some("loop"));
-        assert_eq!((&json["declared"], &json["unit"]), (&Value::from(true), &Value::from("bytes")));
+        assert_eq!((&json["declared"], &json["unit"]), (&Value::from(true), &Value::from("B")));
     }
 
     #[test]
@@ -238,7 +233,7 @@ mod tests {
         let points = |value: &dyn Fn(f64) -> f64| {
             (0..60).map(|n| (f64::from(n) * 2.0, value(f64::from(n)))).collect::<Vec<_>>()
         };
-        let restless = Series { points: points(&jumps), ..series("response-p99", |_| 0.0) };
+        let restless = Series { points: points(&jumps), ..series("latency-p99", |_| 0.0) };
         let steady = Series { points: points(&|_| 5e6), ..series("memory-private", |_| 0.0) };
         let judged = judge(&[restless, steady]);
         assert!(judged[0].is_too_short() && !judged[1].is_too_short());
@@ -260,10 +255,10 @@ mod tests {
 
     #[test]
     fn a_p99_that_creeps_is_told_and_a_mean_that_steps_is_marked() {
-        let creeps = series("response-p99", |at_s| 1e6 * (1.0 + 0.02 * at_s / 60.0));
-        let steps = series("response-mean", |at_s| if at_s < 300.0 { 1e5 } else { 1.1e5 });
+        let creeps = series("latency-p99", |at_s| 1e6 * (1.0 + 0.02 * at_s / 60.0));
+        let steps = series("latency-mean", |at_s| if at_s < 300.0 { 1e5 } else { 1.1e5 });
         let judged = judge(&[creeps, steps]);
-        assert_eq!(declared(&judged), ["response-p99"]);
+        assert_eq!(declared(&judged), ["latency-p99"]);
         assert!(judged[0].sentence().starts_with("p99 grew "), "{}", judged[0].sentence());
         assert!(!judged[0].is_leak());
         let changes: Vec<(f64, &str)> = judged[1].changes().collect();

@@ -1,13 +1,39 @@
 //! A figure over time, and its values as people read them.
 
-use pitot_record::Unit as ShownUnit;
-use pitot_soak::figure::Unit;
+use pitot_record::metric::{Course, Followed};
+use pitot_record::{METRICS, Metric, Unit};
 
-use crate::number::{figure, percent};
+use crate::number::figure;
+
+/// A metric that soaks follow.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Figure {
+    pub(super) name: &'static str,
+    pub(super) unit: Unit,
+    /// What sentences call it.
+    pub(super) title: &'static str,
+    pub(super) course: Course,
+}
+
+impl Figure {
+    /// All of them, in their order.
+    pub(super) fn all() -> impl Iterator<Item = Figure> {
+        METRICS.iter().filter_map(Figure::of)
+    }
+
+    fn of(metric: &'static Metric) -> Option<Figure> {
+        let Followed { title, course } = metric.in_soak?;
+        Some(Figure { name: metric.name, unit: metric.unit, title, course })
+    }
+
+    pub(super) fn find(name: &str) -> Option<Figure> {
+        pitot_record::metric::find(name).and_then(Figure::of)
+    }
+}
 
 /// A figure over time: (seconds since the soak began, value).
 pub(super) struct Series {
-    pub(super) figure: &'static pitot_soak::figure::Figure,
+    pub(super) figure: Figure,
     /// The load, where a server has several; empty otherwise.
     pub(super) of: String,
     pub(super) points: Vec<(f64, f64)>,
@@ -36,11 +62,5 @@ impl Series {
 
 /// A value of that unit.
 pub(super) fn shown(unit: Unit, value: f64) -> String {
-    match unit {
-        Unit::Bytes => figure(value, ShownUnit::Bytes),
-        Unit::Count => figure(value, ShownUnit::Count),
-        Unit::Nanoseconds => figure(value, ShownUnit::Nanoseconds),
-        Unit::PerSecond => figure(value, ShownUnit::PerSecond),
-        Unit::Share => percent(value),
-    }
+    figure(value, unit)
 }

@@ -21,7 +21,7 @@ use crate::terminal::{Page, Screen, Style, faults_table, grade_style};
 const STATUS_EVENTS_MAX: usize = 8;
 /// Figures that a summary tells of, where they were sampled.
 const SUMMARY: [&str; 7] = [
-    "cpu-server",
+    "server-cpu",
     "cpu-per-request",
     "memory-rss",
     "memory-private",

@@ -88,7 +88,7 @@ mod tests {
     /// Ten intervals of ten seconds, whose values are their numbers.
     fn series() -> Series {
         Series {
-            figure: pitot_soak::figure::find("rate").unwrap(),
+            figure: super::super::series::Figure::find("throughput").unwrap(),
             of: String::new(),
             points: (0..10).map(|n| (f64::from(n) * 10.0 + 5.0, f64::from(n))).collect(),
         }

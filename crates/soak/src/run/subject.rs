@@ -423,7 +423,7 @@ impl<'g> RunningSubject<'g> {
         {
             let used_ns = cpu_ns.saturating_sub(before) as f64;
             let length_ns = now.duration_since(then).as_nanos().max(1) as f64;
-            values.insert("cpu-server", used_ns / length_ns);
+            values.insert("server-cpu", 100.0 * used_ns / length_ns);
             if replies > 0 {
                 values.insert("cpu-per-request", used_ns / replies as f64);
             }

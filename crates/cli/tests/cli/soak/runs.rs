@@ -111,7 +111,7 @@ fn a_killed_soak_goes_on_and_the_time_between_is_a_gap() {
     assert!(killed.intervals.iter().all(|interval| whole.intervals.contains(interval)));
     assert_eq!(completed(&whole).0, completed(&whole).1);
     assert_eq!(whole.loads.iter().map(|load| load.totals.errors).sum::<u64>(), 0);
-    for (subject, figure) in [(1, "memory-rss"), (1, "cpu-server"), (0, "memory-lab"), (0, "memory-loads")] {
+    for (subject, figure) in [(1, "memory-rss"), (1, "server-cpu"), (0, "memory-lab"), (0, "memory-loads")] {
         let is_it =
             |sample: &&pitot_record::soak::Reading| sample.subject == subject && sample.metric == figure;
         assert!(whole.readings.iter().filter(is_it).any(|sample| sample.mean > 0.0), "{figure}");

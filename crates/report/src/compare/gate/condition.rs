@@ -96,7 +96,7 @@ impl From<GateError> for Failure {
 }
 
 fn names() -> String {
-    METRICS.iter().map(|m| m.name).collect::<Vec<_>>().join(", ")
+    METRICS.iter().filter(|m| m.is_of_runs()).map(|m| m.name).collect::<Vec<_>>().join(", ")
 }
 
 /// The verdicts that a gate may name: all but the one that is hoped for.
@@ -106,7 +106,8 @@ fn verdicts() -> Vec<&'static str> {
 
 /// The metric that a user means: by its name, `cpu_per_request` being `cpu-per-request`, or by its title, `p99`.
 fn find(name: &str) -> Option<&'static Metric> {
-    metric::find(&name.replace('_', "-")).or_else(|| METRICS.iter().find(|m| m.title == name))
+    let found = metric::find(&name.replace('_', "-")).or_else(|| METRICS.iter().find(|m| m.title == name));
+    found.filter(|metric| metric.is_of_runs())
 }
 
 impl FromStr for Gate {
