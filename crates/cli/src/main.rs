@@ -15,6 +15,7 @@ mod compare;
 mod comparison;
 mod confine;
 mod disk;
+mod events;
 mod failure;
 mod fault;
 mod floor;

@@ -38,6 +38,8 @@ impl Display {
             Event::Finished(_) => self.clear(),
             // Warnings stand in the report.
             Event::Trying(_) | Event::Begun(_) | Event::Started { .. } | Event::Warning(_) => {}
+            // Of soaks, which have a view of their own.
+            Event::Standing { .. } | Event::Recorded(_) | Event::Status(_) => {}
         }
     }
 

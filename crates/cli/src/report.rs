@@ -137,7 +137,7 @@ impl Report {
         }
         let Some(format) = self.format.map(ReportFormat::format).or(self.output.as_deref().map(by_name))
         else {
-            return soak_summary_and_page(&self.file, self.full, self.color).map(|_| ExitCode::SUCCESS);
+            return soak_summary_and_page(&self.file, self.full, Some(self.color)).map(|_| ExitCode::SUCCESS);
         };
         let soak = open_soak(&self.file, self.full)?;
         if is_drawn(format, self.output.as_deref()) {
@@ -179,11 +179,15 @@ fn open_soak(path: &Path, full: bool) -> Result<Soak, Failure> {
     Ok(soak)
 }
 
-/// Prints the summary of a soak and writes its page next to its file.
-pub(crate) fn soak_summary_and_page(path: &Path, full: bool, color: Color) -> Result<Soak, Failure> {
+/// Writes the page of a soak next to its file, and prints its summary in these colours, if in any.
+pub(crate) fn soak_summary_and_page(path: &Path, full: bool, color: Option<Color>) -> Result<Soak, Failure> {
     let soak = open_soak(path, full)?;
     let html = pitot_report::soak::render(&soak, Format::Html).unwrap_or_default();
     let page = page_path(path);
+    let Some(color) = color else {
+        write_to(Some(&page), &html)?;
+        return Ok(soak);
+    };
     each([
         output::draw(&pitot_report::soak::draw(&soak, color.screen())),
         write_page(&page, &html, "The full report, with charts"),

@@ -5,7 +5,6 @@ mod announce;
 mod asked;
 mod carry_out;
 pub(crate) mod check;
-mod events;
 mod faults;
 mod guests;
 mod on_bus;
@@ -29,6 +28,7 @@ use pitot_results::VerdictKind;
 
 use crate::catalog::catalog;
 use crate::comparison::{self, Folder};
+use crate::events::Events;
 use crate::output::{print, print_line};
 use crate::plan_text::PlanText;
 use crate::progress::Display;
@@ -37,7 +37,6 @@ use crate::runs::{How, Runs, own_path};
 use crate::screen::Color;
 use announce::{announce, extent, note};
 use asked::{Asked, Ready};
-use events::Events;
 pub(crate) use options::Run;
 use watched::Watched;
 

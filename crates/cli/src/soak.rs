@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use pitot_host::{CpuSplit, Fingerprint, split_cpus};
-use pitot_lab::Ground;
+use pitot_lab::{Event, Ground};
 use pitot_meter::{Nanos, units};
 use pitot_record::database::check_owner;
 use pitot_record::soak::{Info, State};
@@ -22,7 +22,8 @@ use pitot_results::secrets::mask;
 use pitot_soak::run::{OnDeath, OnHang, Settings};
 use pitot_sys::signal::{Signal, SignalFd};
 
-use crate::output::default_output;
+use crate::events::Events;
+use crate::output::{default_output, is_stdout};
 use crate::runs;
 use crate::screen::Color;
 pub(crate) use options::Soak;
@@ -39,7 +40,12 @@ impl Soak {
                 self.refuse_beside_resume()?;
                 check_owner(path, self.trust_owner)?;
                 // The soak goes on in the directory in which it was begun.
-                let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+                let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
+                let path = absolute(path);
+                let events = self
+                    .events
+                    .as_ref()
+                    .map(|path| if is_stdout(path) { path.clone() } else { absolute(path) });
                 let (asked, resumed) = resume::read(&path)?;
                 let soak = Soak {
                     pid: self.pid.or(asked.pid),
@@ -47,6 +53,7 @@ impl Soak {
                     on_hang: self.on_hang.or(asked.on_hang),
                     fail_if: if self.fail_if.is_empty() { asked.fail_if } else { self.fail_if },
                     on_event: self.on_event.or(asked.on_event),
+                    events,
                     user: self.user,
                     ..asked
                 };
@@ -101,8 +108,10 @@ impl Soak {
         let info = self.info(&target)?;
         let cpus = self.cpus(&target)?;
         let pitot = runs::own_path()?;
+        let events = self.events.as_deref().map(|path| Events::create(path, info.secrets())).transpose()?;
+        let is_quiet = events.as_ref().is_some_and(|events| events.are_on_stdout);
         // Everything of it has ended before its report is made.
-        let state = {
+        let (state, events) = {
             let ground = Ground::new(guardian, &cpus, &pitot, &stop);
             let mut orders = self.orders(&target, &ground, &pitot, &cpus)?;
             if let Some(prepared) = target.prepared() {
@@ -119,13 +128,20 @@ impl Soak {
             };
             let settings = self.settings(&target, &info, &output, resumed.as_ref(), &cpus, &stop);
             let mut view = view::View::new(&pitot, &info.title, &output);
-            let ran = pitot_soak::run::run(&ground, file, orders, settings, &mut |status| view.show(status));
+            let mut events = events;
+            let mut watch = |event: &Event<'_>| {
+                events.iter_mut().for_each(|events| events.write(event));
+                view.show(event);
+            };
+            let ran = pitot_soak::run::run(&ground, file, orders, settings, &mut watch);
             if ran.is_err() && resumed.is_none() {
                 remove_if_empty(&output);
             }
-            ran?
+            (ran?, events)
         };
-        let soak = crate::report::soak_summary_and_page(&output, false, Color::AUTO)?;
+        let color = (!is_quiet).then_some(Color::AUTO);
+        let soak = crate::report::soak_summary_and_page(&output, false, color)?;
+        events.map_or(Ok(()), Events::finish)?;
         let lost = soak.loads.iter().map(|load| load.totals.lost).sum();
         match state {
             State::Complete if lost > 0 => Err(Failure::run(

@@ -13,8 +13,9 @@ mod self_check;
 pub mod tune;
 
 pub use runner::{
-    Arrival, Caller, Carrier, Event, FaultNews, GUEST_START_MAX_S, Ground, Guardian, Leftovers, OtherRun,
-    Outcome, Part, PartCell, Place, Prepared, Request, RunLock, ShownCell, StandingLoad, StandingServer,
-    Step, Ways, Where, Work, check_part, prepare, prepare_part, push, run, serve_agent,
+    Arrival, Caller, Carrier, Event, FaultNews, GUEST_START_MAX_S, Ground, Guardian, Leftovers, LoadStatus,
+    OtherRun, Outcome, Part, PartCell, Place, Prepared, Request, RunLock, ServerStatus, ShownCell,
+    SoakStatus, StandingLoad, StandingServer, Step, Ways, Where, Work, check_part, prepare, prepare_part,
+    push, run, serve_agent,
 };
 pub use self_check::SelfCheck;

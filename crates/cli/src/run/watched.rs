@@ -1,6 +1,6 @@
 use pitot_lab::Event;
 
-use super::events::Events;
+use crate::events::Events;
 use crate::progress::Display;
 
 /// Those who watch a run.

@@ -89,6 +89,10 @@ pub(crate) struct Soak {
     /// minute at most.
     #[arg(long, value_name = "COMMAND")]
     pub(super) on_event: Option<String>,
+    /// Write what happens in the soak to this file as it happens, a JSON object a line (docs/events.md). `-` is standard output, which
+    /// then has nothing else.
+    #[arg(long, value_name = "FILE|-")]
+    pub(super) events: Option<PathBuf>,
     /// The seed from which the random moments of faults follow, instead of the plan's.
     #[arg(long, value_name = "N")]
     pub(super) seed: Option<u64>,

@@ -7,9 +7,9 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
+use pitot_lab::{Event, LoadStatus, ServerStatus, SoakStatus};
 use pitot_meter::units::{self, counted, grouped};
 use pitot_results::{Drawn, stderr, visible};
-use pitot_soak::run::{LoadStatus, ServerStatus, Status};
 
 /// The columns and rows of a terminal that does not say how many it has.
 const SIZE: (u16, u16) = (80, 24);
@@ -49,7 +49,8 @@ impl View {
         View { is_terminal: std::io::stderr().is_terminal(), drawn: 0, drifts }
     }
 
-    pub(super) fn show(&mut self, status: &Status) {
+    pub(super) fn show(&mut self, event: &Event<'_>) {
+        let Event::Status(status) = event else { return };
         let mut drawn = match self.drawn {
             0 => Drawn::default(),
             rows => Drawn::new(format_args!("\x1b[{rows}A\x1b[J")),
@@ -105,7 +106,7 @@ fn ask(pitot: &str, file: &Path) -> Vec<String> {
 }
 
 /// The lines of a screen, none of which is as long as it is wide.
-fn screen(status: &Status, drifts: &[String], (width, height): (u16, u16)) -> Vec<String> {
+fn screen(status: &SoakStatus, drifts: &[String], (width, height): (u16, u16)) -> Vec<String> {
     let mut lines = vec![format!(
         "{} of load left, {} since it began",
         units::span(status.left_s),
@@ -185,7 +186,7 @@ mod tests {
 
     use super::*;
 
-    fn status() -> Status {
+    fn status() -> SoakStatus {
         let kind = Kind { phase: "receive".into(), kind: "ECONNRESET".into(), count: 12 };
         let busy = LoadStatus {
             name: "the plan's load".into(),
@@ -202,7 +203,7 @@ mod tests {
         let endings = Endings { deaths: 2, restarts: 1 };
         let first = ServerStatus { name: "nginx".into(), is_up: false, endings, loads: vec![busy, quiet] };
         let second = ServerStatus { name: "loop".into(), is_up: true, ..ServerStatus::default() };
-        Status { now_s: 7200.0, left_s: 3600.0, servers: vec![first, second], events: Vec::new() }
+        SoakStatus { now_s: 7200.0, left_s: 3600.0, servers: vec![first, second], events: Vec::new() }
     }
 
     #[test]

@@ -758,7 +758,7 @@ fn a_search_that_finds_nothing_is_a_failure_with_its_reason() {
         error.contains("no rate that was tried keeps p99 < 1us") && error.lines().count() == 3,
         "{error}"
     );
-    assert!(error.starts_with("searching from 2 rps: at most 40 runs of 0.1 s, 4.0 s"), "{error}");
+    assert!(error.starts_with("searching from 2 rps: at most 40 runs of 0.1 s, 4 s;"), "{error}");
 }
 
 #[test]

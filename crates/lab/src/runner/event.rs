@@ -1,9 +1,13 @@
-//! What a run tells while it goes on: the same events for the terminal, for whoever follows it by machine, and for commands that
+//! What a run or a soak tells while it goes on: the same events for the terminal, for whoever follows it by machine, and for commands that
 //! run plans of their own.
 
 use std::path::{Path, PathBuf};
 
+use pitot_record::file::Moment;
+use pitot_record::soak::{Load, Subject};
 use pitot_record::{CellRecord, Repetition, RunState};
+
+use super::soak_status::SoakStatus;
 
 /// Where a run is.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +22,7 @@ pub struct Step<'a> {
     pub left_s: f64,
 }
 
-/// What happens in a run. Whatever is said to be measured is in the file already.
+/// What happens in a run or a soak. Whatever is said to be measured or recorded is in the file already.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
     /// A cell is tried for a moment before anything is measured; these steps are cells.
@@ -48,19 +52,34 @@ pub enum Event<'a> {
         /// Its repetitions, each with the number of its cell.
         repetitions: &'a [(usize, Repetition)],
     },
+    /// The servers of a soak stand, and their loads begin.
+    Standing {
+        /// The file.
+        file: &'a Path,
+        /// The soak's identity.
+        run: &'a str,
+        /// Its servers.
+        subjects: &'a [Subject],
+        /// Their loads.
+        loads: &'a [Load],
+    },
+    /// What has come about in a soak.
+    Recorded(&'a Moment),
+    /// How a soak goes, once a second and when something has happened. It is not recorded.
+    Status(&'a SoakStatus),
     /// Something that the reader of the report has to know.
     Warning(&'a str),
     /// The file is closed.
     Finished(&'a Outcome),
 }
 
-/// How a run went.
+/// How a run or a soak went.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// Its file.
     pub path: PathBuf,
     /// How it ended.
     pub state: RunState,
-    /// Repetitions that failed.
+    /// Repetitions that failed; 0 of a soak.
     pub failed: usize,
 }

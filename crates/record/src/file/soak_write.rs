@@ -94,6 +94,14 @@ impl SoakWriter {
         Ok(SoakWriter { writer: Writer::resume(path, Kind::Soak, info.secrets())?, aged: Aged::default() })
     }
 
+    /// The soak's identity.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn id(&self) -> Result<String, RecordError> {
+        Ok(self.writer.connection.query_row("SELECT id FROM run", [], |row| row.get(0))?)
+    }
+
     /// Faults that went on when the lab was killed were taken back then.
     ///
     /// # Errors

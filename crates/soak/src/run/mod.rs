@@ -8,20 +8,20 @@
 //! | `subject` | a server with its loads, while they run |
 //! | `back_off` | waits between starts of what ends at once |
 //! | `counts` | from the lines of a load to its intervals and counts |
-//! | `status` | what the user sees |
+//! | `told` | sentences for what has happened |
 
 mod back_off;
 mod counts;
 mod on_event;
 mod order;
 mod reaction;
-mod status;
 mod subject;
+mod told;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use pitot_lab::Ground;
+use pitot_lab::{Event as Told, Ground, LoadStatus, Outcome, ServerStatus, SoakStatus};
 use pitot_meter::now;
 use pitot_results::Failure;
 use pitot_sys::processes::ProcessTable;
@@ -36,13 +36,13 @@ use crate::throttle::ThrottleWatch;
 use counts::LoadCounts;
 use on_event::OnEvent;
 pub use order::{Faulted, LoadOrder, Server, SubjectOrder, Watch, Watched};
+use pitot_record::RunState;
 use pitot_record::file::{Moment, RecordError, SoakWriter};
 use pitot_record::soak::{Endings, Event, Fault, Load, Loss, Reading, State, Subject};
 pub use reaction::{OnDeath, OnHang};
-pub use status::{LoadStatus, ServerStatus, Status};
-use status::{told, told_of_fault};
 pub use subject::never_answered;
 use subject::{RunningLoad, RunningSubject};
+use told::{told, told_of_fault};
 
 /// Between two looks at what goes on.
 const TICK: Duration = Duration::from_millis(50);
@@ -84,6 +84,7 @@ struct Run<'g> {
     ground: &'g Ground<'g>,
     settings: Settings<'g>,
     file: SoakWriter,
+    watch: &'g mut dyn FnMut(&Told<'_>),
     subjects: Vec<RunningSubject<'g>>,
     begun: Instant,
     events: Vec<Event>,
@@ -111,11 +112,12 @@ pub fn run<'g>(
     file: SoakWriter,
     orders: Vec<SubjectOrder<'g>>,
     settings: Settings<'g>,
-    show: &mut dyn FnMut(&Status),
+    watch: &'g mut dyn FnMut(&Told<'_>),
 ) -> Result<State, Failure> {
     let mut run = Run {
         ground,
         file,
+        watch,
         subjects: Vec::new(),
         begun: Instant::now(),
         events: Vec::new(),
@@ -133,12 +135,17 @@ pub fn run<'g>(
         settings,
     };
     run.prepare(orders)?;
-    let ended = run.carry_on(show);
+    let ended = run.carry_on();
     let over = run.measured_s() >= run.settings.left_s;
     let state = if over { State::Complete } else { State::Stopped };
     // Whatever has happened, loads and servers are ended, and what can be written is.
     let written = run.end();
     let finished = run.file.finish(state).map_err(|e| unwritten(&e));
+    if finished.is_ok() {
+        let path = run.settings.path.to_owned();
+        let state = if over { RunState::Complete } else { RunState::Interrupted };
+        (run.watch)(&Told::Finished(&Outcome { path, state, failed: 0 }));
+    }
     match ended? {
         Some(failure) => Err(failure),
         None => written.and(finished).map(|()| state),
@@ -163,7 +170,7 @@ impl<'g> Run<'g> {
 
     /// Notes servers and loads, and starts the servers.
     fn prepare(&mut self, orders: Vec<SubjectOrder<'g>>) -> Result<(), Failure> {
-        let (mut load_id, mut schedules) = (0, Vec::new());
+        let (mut subjects, mut loads, mut schedules) = (Vec::new(), Vec::new(), Vec::new());
         for (id, order) in (1..).zip(orders) {
             let mut subject = RunningSubject::new(id, order.name, order.server);
             match &mut subject.server {
@@ -182,16 +189,25 @@ impl<'g> Run<'g> {
             let (name, command) = (subject.name.clone(), subject.server.command());
             let row = Subject { id, name, command, endings: Endings::default() };
             subject.endings = self.file.put_subject(&row).map_err(|e| unwritten(&e))?;
+            subjects.push(Subject { endings: subject.endings, ..row });
             for (name, order) in order.loads {
-                load_id += 1;
+                let load_id = loads.len() as i64 + 1;
                 let command = subject.server.load_argv(&order).join(" ");
                 let row = Load { id: load_id, subject: id, name: name.clone(), command, ..Load::default() };
                 let totals = self.file.put_load(&row).map_err(|e| unwritten(&e))?;
+                loads.push(Load { totals: totals.clone(), ..row });
                 subject.loads.push(RunningLoad::new(name, order, LoadCounts::new(load_id, totals)));
             }
             self.subjects.push(subject);
             schedules.push(order.faults);
         }
+        let run = self.file.id().map_err(|e| unwritten(&e))?;
+        (self.watch)(&Told::Standing {
+            file: self.settings.path,
+            run: &run,
+            subjects: &subjects,
+            loads: &loads,
+        });
         let processes = ProcessTable::read();
         let own = self.own_processes();
         self.neighbours.look(&processes, &own, (0.0, 0.0));
@@ -212,7 +228,7 @@ impl<'g> Run<'g> {
     }
 
     /// Goes on until the time is over, the user ends it, or a server dies that is not to be started again, which is returned.
-    fn carry_on(&mut self, show: &mut dyn FnMut(&Status)) -> Result<Option<Failure>, Failure> {
+    fn carry_on(&mut self) -> Result<Option<Failure>, Failure> {
         let mut interval_end_s = self.next_interval_s();
         let mut show_at_s = 0.0;
         while self.measured_s() < self.settings.left_s && !(self.settings.stop)() {
@@ -251,7 +267,8 @@ impl<'g> Run<'g> {
             }
             told.extend(self.on_event.as_mut().and_then(OnEvent::turn));
             if !told.is_empty() || now_s >= show_at_s {
-                show(&self.status(now_s, told));
+                let status = self.status(now_s, told);
+                (self.watch)(&Told::Status(&status));
                 show_at_s = now_s + SHOW_INTERVAL_S;
             }
             std::thread::sleep(TICK);
@@ -310,8 +327,7 @@ impl<'g> Run<'g> {
         let faults = std::mem::take(&mut self.faults);
         let losses = std::mem::take(&mut self.losses);
         let moment = Moment { now_s, events, faults, losses, endings: self.endings(), ..Moment::default() };
-        self.file.write(&moment).map_err(|e| unwritten(&e))?;
-        Ok(self.told(&moment))
+        self.write(&moment)
     }
 
     fn endings(&self) -> Vec<(i64, Endings)> {
@@ -333,13 +349,13 @@ impl<'g> Run<'g> {
             moment.intervals.extend(load.counts.end_interval(self.written_s, end_s));
             moment.totals.push((load.id, load.counts.totals().clone()));
         }
-        self.file.write(&moment).map_err(|e| unwritten(&e))?;
+        let told = self.write(&moment)?;
         self.written_s = end_s;
-        Ok(self.told(&moment))
+        Ok(told)
     }
 
     /// How it goes now.
-    fn status(&self, now_s: f64, events: Vec<String>) -> Status {
+    fn status(&self, now_s: f64, events: Vec<String>) -> SoakStatus {
         let load = |load: &RunningLoad<'_>| {
             let (totals, last) = (load.counts.totals(), load.counts.last_second());
             LoadStatus {
@@ -361,11 +377,14 @@ impl<'g> Run<'g> {
             loads: subject.loads.iter().map(load).collect(),
         });
         let left_s = (self.settings.left_s - self.measured_s()).max(0.0);
-        Status { now_s, left_s, servers: servers.collect(), events }
+        SoakStatus { now_s, left_s, servers: servers.collect(), events }
     }
 
-    /// What has happened and is written, in a sentence each. The user's command is run for each event.
-    fn told(&mut self, moment: &Moment) -> Vec<String> {
+    /// Writes what has come about, tells those who watch, and has the user's command run for each event. Returns what has happened,
+    /// in a sentence each.
+    fn write(&mut self, moment: &Moment) -> Result<Vec<String>, Failure> {
+        self.file.write(moment).map_err(|e| unwritten(&e))?;
+        (self.watch)(&Told::Recorded(moment));
         let name = |id: i64| self.subjects.iter().find(|s| s.id == id).map_or("", |s| s.name.as_str());
         let faults = moment.faults.iter().map(|fault| told_of_fault(fault, name(fault.subject)));
         let sentences = moment.events.iter().map(told).chain(faults).collect();
@@ -373,7 +392,7 @@ impl<'g> Run<'g> {
             let named = |event: &Event| (event.subject.map_or("", name).to_owned(), event.clone());
             on_event.put(moment.events.iter().map(named));
         }
-        sentences
+        Ok(sentences)
     }
 
     /// Ends loads and servers, and writes what the loads say last.
@@ -402,10 +421,9 @@ impl<'g> Run<'g> {
         let events = self.gate.admit(events, end_s);
         let last =
             Moment { now_s: end_s, events, losses, totals, endings: self.endings(), ..Moment::default() };
-        let written = written.and(self.file.write(&last).map_err(|e| unwritten(&e)));
-        self.told(&last);
+        let written = written.and(self.write(&last));
         self.on_event.iter_mut().for_each(OnEvent::finish);
-        written
+        written.map(drop)
     }
 }
 

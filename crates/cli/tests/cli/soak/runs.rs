@@ -10,6 +10,7 @@ use pitot_record::Soak;
 use pitot_record::soak::{Endings, Event, EventKind, State};
 use pitot_sys::control_group;
 use rustix::process::Signal;
+use serde_json::Value;
 
 use super::{children, silent, soak};
 use crate::support::{PITOT, Running, signal, text, until_some};
@@ -91,12 +92,14 @@ fn a_killed_soak_goes_on_and_the_time_between_is_a_gap() {
     let elsewhere = dir.path().join("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
     let away_s = killed_at.elapsed().as_secs_f64();
-    let mut lab = Running::start(&mut soak(&elsewhere, &["--resume", "../a.pitot"]));
+    let again = ["--resume", "../a.pitot", "--events", "told.jsonl"];
+    let mut lab = Running::start(&mut soak(&elsewhere, &again));
     with_intervals(&path, killed.intervals.len() + 4);
     signal(lab.id(), Signal::INT);
     assert_eq!(lab.wait().unwrap().code(), Some(1));
     let whole = Soak::open(&path).unwrap();
     assert_eq!(whole.state, State::Stopped);
+    follows(&elsewhere.join("told.jsonl"), &killed, &whole);
     // Nobody died.
     let all = events(&whole);
     assert!(matches!(all[..], [gap] if gap.kind == EventKind::Gap), "{all:?}");
@@ -124,6 +127,27 @@ fn a_killed_soak_goes_on_and_the_time_between_is_a_gap() {
     let csv =
         Command::new(PITOT).args(["report", "a.pitot", "--format", "csv"]).current_dir(dir.path()).output();
     assert_eq!(csv.unwrap().status.code(), Some(2));
+}
+
+/// What those who watch are told of a soak from where it was killed to where it was stopped: all that its file has of that.
+fn follows(told: &Path, killed: &Soak, whole: &Soak) {
+    let told = std::fs::read_to_string(told).unwrap();
+    let told: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let [started, recorded @ .., finished] = &told[..] else { panic!("{told:?}") };
+    assert_eq!((&started["event"], &started["schema"]), (&"started".into(), &"pitot-events/1".into()));
+    assert_eq!(started["run"], whole.id.as_str());
+    let servers = started["servers"].as_array().unwrap();
+    let loads: usize = servers.iter().map(|server| server["loads"].as_array().unwrap().len()).sum();
+    assert_eq!((servers.len(), loads), (whole.subjects.len(), whole.loads.len()));
+    assert_eq!((&finished["event"], &finished["state"]), (&"finished".into(), &"interrupted".into()));
+    assert!(recorded.iter().all(|event| event["event"] == "recorded"), "{recorded:?}");
+    let lists =
+        |name: &str| recorded.iter().filter_map(|event| event[name].as_array()).flatten().collect::<Vec<_>>();
+    let intervals = lists("intervals");
+    assert_eq!(intervals.len(), whole.intervals.len() - killed.intervals.len());
+    let answered: u64 = intervals.iter().map(|interval| interval["completed"].as_u64().unwrap()).sum();
+    assert_eq!(answered, completed(whole).0 - completed(killed).0);
+    assert_eq!(lists("readings").len(), whole.readings.len() - killed.readings.len());
 }
 
 /// A soak whose server is killed after two intervals, and its end.
@@ -401,9 +425,9 @@ fn mistakes_are_told_with_their_cure() {
         (vec!["--server", "loop", "--load", "http://{adress}/ -c 2", "--for", "5s"], "adress"),
         (vec!["http://127.0.0.1:1/", "--interval", "500ms", "--for", "5s"], "whole seconds"),
         (vec!["http://127.0.0.1:1/", "--seed", "3", "--for", "5s"], "leave --seed out"),
-        (vec!["--resume", "text"], "not the file of a soak"),
-        (vec!["status", "text"], "not the file of a soak"),
-        (vec!["http://127.0.0.1:1/", "--for", "5s", "-o", "text"], "there is a file"),
+        (vec!["--resume", "text"], "is not a run file"),
+        (vec!["status", "text"], "is not a run file"),
+        (vec!["http://127.0.0.1:1/", "--for", "5s", "-o", "text"], "text exists"),
     ] {
         let output = soak(dir.path(), &arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", text(&output));

@@ -1,55 +1,6 @@
-//! What the user sees while a soak goes on.
+//! What has happened in a soak, as those who watch it are told.
 
-use pitot_record::soak::{Endings, Event, EventKind, Fault, Kind};
-
-/// A soak as it is now.
-#[derive(Clone, Debug, Default)]
-pub struct Status {
-    /// Seconds since the soak began.
-    pub now_s: f64,
-    /// Seconds of load that are left.
-    pub left_s: f64,
-    /// The servers.
-    pub servers: Vec<ServerStatus>,
-    /// What has happened since the last time, in a sentence each.
-    pub events: Vec<String>,
-}
-
-/// A server as it is now.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ServerStatus {
-    /// What it is called.
-    pub name: String,
-    /// Whether it runs.
-    pub is_up: bool,
-    /// How often it has ended.
-    pub endings: Endings,
-    /// Its loads.
-    pub loads: Vec<LoadStatus>,
-}
-
-/// A load as it is now.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct LoadStatus {
-    /// What it is called.
-    pub name: String,
-    /// Replies in the last second.
-    pub rate: u64,
-    /// The median of response times in it, nanoseconds.
-    pub p50_ns: u64,
-    /// The 99th percentile of response times in it, nanoseconds.
-    pub p99_ns: u64,
-    /// Replies since the soak began.
-    pub completed: u64,
-    /// Arrivals missed since then.
-    pub missed: u64,
-    /// Errors since then.
-    pub errors: u64,
-    /// These by phase and kind.
-    pub kinds: Vec<Kind>,
-    /// Requests that the server acknowledged and lost.
-    pub lost: u64,
-}
+use pitot_record::soak::{Event, EventKind, Fault};
 
 /// An event as it is shown when it comes about. A hang is told when it begins and when it is over.
 pub(super) fn told(event: &Event) -> String {

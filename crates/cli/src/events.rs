@@ -1,10 +1,13 @@
-//! `--events`: what happens in a run, a JSON object a line (docs/events.md).
+//! `--events`: what happens in a run or a soak, a JSON object a line (docs/events.md).
 
 use std::io::Write;
 use std::path::Path;
 use std::time::SystemTime;
 
 use pitot_lab::{Event, Step};
+use pitot_meter::Histogram;
+use pitot_record::file::Moment;
+use pitot_record::soak::{Event as Happened, Interval, Load, Reading, Subject};
 use pitot_record::{CellRecord, METRICS, Repetition, RunState};
 use pitot_results::secrets::Secrets;
 use pitot_results::{Failure, rfc3339, visible};
@@ -17,7 +20,7 @@ use crate::progress::label;
 const SCHEMA: &str = "pitot-events/1";
 
 /// Where events are written.
-pub(super) struct Events {
+pub(crate) struct Events {
     out: Box<dyn Write>,
     /// What they must not show.
     secrets: Secrets,
@@ -26,12 +29,12 @@ pub(super) struct Events {
     /// The first event names the layout of all.
     is_first: bool,
     /// Nothing else may go to standard output.
-    pub(super) are_on_stdout: bool,
+    pub(crate) are_on_stdout: bool,
 }
 
 impl Events {
     /// Opens the output, before the run.
-    pub(super) fn create(path: &Path, secrets: Secrets) -> Result<Events, Failure> {
+    pub(crate) fn create(path: &Path, secrets: Secrets) -> Result<Events, Failure> {
         Ok(Events {
             out: create(path)?,
             secrets,
@@ -42,12 +45,12 @@ impl Events {
     }
 
     /// Writes an event.
-    pub(super) fn write(&mut self, event: &Event<'_>) {
+    pub(crate) fn write(&mut self, event: &Event<'_>) {
         if self.failed.is_some() {
             return;
         }
         let at = rfc3339(SystemTime::now());
-        let mut object = shown(event, &at);
+        let Some(mut object) = shown(event, &at) else { return };
         if std::mem::take(&mut self.is_first) {
             object["schema"] = json!(SCHEMA);
         }
@@ -60,13 +63,13 @@ impl Events {
     ///
     /// # Errors
     /// If an event could not be written.
-    pub(super) fn finish(self) -> Result<(), Failure> {
+    pub(crate) fn finish(self) -> Result<(), Failure> {
         self.failed.map_or(Ok(()), |e| Err(not_written("the events", &e)))
     }
 }
 
-/// An event as an object.
-fn shown(event: &Event<'_>, at: &str) -> Value {
+/// An event as an object, if it has any news.
+fn shown(event: &Event<'_>, at: &str) -> Option<Value> {
     let mut object = Map::new();
     let mut put = |name: &str, value: Value| {
         object.insert(name.to_owned(), value);
@@ -88,6 +91,20 @@ fn shown(event: &Event<'_>, at: &str) -> Value {
             more["repetitions"] = repetitions.iter().map(of_repetition).collect();
             ("measured", more)
         }
+        Event::Standing { file, run, subjects, loads } => {
+            let loads_of = |subject: i64| loads.iter().filter(move |load| load.subject == subject);
+            let load = |load: &Load| json!({"load": load.id, "name": load.name, "command": load.command});
+            let server = |server: &Subject| {
+                json!({
+                    "server": server.id, "name": server.name, "command": server.command,
+                    "loads": loads_of(server.id).map(load).collect::<Vec<_>>(),
+                })
+            };
+            let servers: Vec<Value> = subjects.iter().map(server).collect();
+            ("started", json!({"file": file, "run": run, "servers": servers}))
+        }
+        Event::Recorded(moment) => ("recorded", of_moment(moment)?),
+        Event::Status(_) => return None,
         Event::Warning(sentence) => ("warning", json!({"text": sentence})),
         Event::Finished(outcome) => {
             let state = match outcome.state {
@@ -103,7 +120,44 @@ fn shown(event: &Event<'_>, at: &str) -> Value {
     if let Value::Object(more) = more {
         object.extend(more);
     }
-    Value::Object(object)
+    Some(Value::Object(object))
+}
+
+/// What has come about in a soak, if anything has.
+fn of_moment(moment: &Moment) -> Option<Value> {
+    let mut object = Map::new();
+    let mut put = |name: &str, list: Vec<Value>| {
+        if !list.is_empty() {
+            object.insert(name.to_owned(), list.into());
+        }
+    };
+    put("intervals", moment.intervals.iter().map(of_interval).collect());
+    let reading = |r: &Reading| json!({"server": r.subject, "metric": r.metric, "mean": r.mean, "from_s": r.start_s, "length_s": r.length_s});
+    put("readings", moment.readings.iter().map(reading).collect());
+    let happened = |e: &Happened| {
+        json!({
+            "kind": e.kind, "server": e.subject, "from_s": e.at_s, "until_s": e.until_s, "text": e.sentence,
+            "evidence": e.evidence,
+        })
+    };
+    put("events", moment.events.iter().map(happened).collect());
+    put("faults", moment.faults.iter().map(|fault| json!(fault)).collect());
+    put("losses", moment.losses.iter().map(|loss| json!(loss)).collect());
+    if object.is_empty() {
+        return None;
+    }
+    object.insert("now_s".to_owned(), json!(moment.now_s));
+    Some(Value::Object(object))
+}
+
+fn of_interval(interval: &Interval) -> Value {
+    let times = Histogram::decode(&interval.response).unwrap_or_default();
+    let at = |quantile: f64| (times.count() > 0).then(|| times.at(quantile).0);
+    json!({
+        "load": interval.load, "from_s": interval.start_s, "length_s": interval.length_s,
+        "completed": interval.completed, "errors": interval.errors, "missed": interval.missed,
+        "received": interval.received, "open": interval.open, "p50_ns": at(0.5), "p99_ns": at(0.99),
+    })
 }
 
 fn of_step(step: &Step<'_>) -> Value {
