@@ -192,7 +192,6 @@ fn names_that_fail_or_lie_are_felt_by_new_connections_of_every_architecture() {
         if lasted < 0.3 {
             continue;
         }
-        judged[fault["number"].as_u64().unwrap() as usize] += 1;
         let service = &fault["service"];
         // Nothing was answered meanwhile but what was under way, and all afterwards: nobody remembers a wrong answer.
         assert!(
@@ -201,12 +200,19 @@ fn names_that_fail_or_lie_are_felt_by_new_connections_of_every_architecture() {
             "{fault:#}"
         );
         assert_outage(fault, 0.4);
-        let (_, _, error) = kinds[fault["number"].as_u64().unwrap() as usize];
+        let number = fault["number"].as_u64().unwrap() as usize;
+        let (_, _, error) = kinds[number];
         let errors = fault["errors"].as_array().unwrap();
+        // A load that had hardly a CPU has not asked for the name meanwhile.
+        if service.is_null() && errors.is_empty() {
+            continue;
+        }
+        judged[number] += 1;
         let is_told = errors.iter().all(|row| error == row["phase"].as_str().zip(row["kind"].as_str()));
         assert!(is_told && errors.is_empty() == error.is_none(), "{fault:#}");
     }
-    assert!(judged.iter().all(|servers| *servers > 0), "each at one server at least: {judged:?}");
+    let are_judged = kinds.iter().zip(judged).all(|((.., error), servers)| error.is_none() || servers > 0);
+    assert!(are_judged, "each at one server at least: {judged:?}");
     let page = std::fs::read_to_string(told.dir.path().join("run.html")).unwrap();
     assert!(page.contains("class=\"stretch fault\"") && page.contains("SERVFAIL"));
 }
