@@ -2,6 +2,7 @@
 
 use std::io;
 use std::ptr;
+use std::sync::Once;
 use std::thread::{Builder, JoinHandle};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
@@ -21,9 +22,20 @@ pub fn spawn<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<JoinHandle<T>> {
     if getrlimit(Resource::As).current.is_some() {
+        share_one_arena();
         check_room(stack_bytes.saturating_add(BESIDE_STACK))?;
     }
     builder.stack_size(stack_bytes).spawn(work)
+}
+
+/// Has all threads allocate from one arena of the C library. One of its own reserves 64 MiB for each thread (mallopt(3)): it would take
+/// the room that another thread was started with.
+fn share_one_arena() {
+    static ONCE: Once = Once::new();
+    // SAFETY: it changes how memory is found and nothing that has been allocated.
+    ONCE.call_once(|| unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, 1);
+    });
 }
 
 /// Whether so many bytes of address space are free: they are mapped, and given back. An allocation would not do, since the allocator
