@@ -9,34 +9,13 @@ use pitot_record::{Run, RunState, metric};
 use pitot_results::VerdictKind;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{PITOT, Running, stderr, stdout, text, until};
-
-/// A directory with a plan and its run file.
-struct Bed {
-    dir: tempfile::TempDir,
-}
+use crate::support::{Bed, PITOT, Running, stderr, stdout, text, until};
 
 impl Bed {
-    fn new(plan: &str) -> Bed {
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::write(dir.path().join("plan.toml"), plan).unwrap();
-        Bed { dir }
-    }
-
-    fn file(&self) -> PathBuf {
-        self.dir.path().join("run.pitot")
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(PITOT);
-        command.arg("run").args(arguments).current_dir(self.dir.path()).env("TMPDIR", self.dir.path());
-        command
-    }
-
-    fn run(&self) -> Run {
+    fn measured(&self) -> Run {
         let output = self.command(&["plan.toml", "-o", "run.pitot"]).output().unwrap();
         assert!(output.status.success(), "{}", text(&output));
-        Run::open(&self.file()).unwrap()
+        self.open()
     }
 }
 
@@ -235,7 +214,7 @@ fn another_process_on_the_servers_cpu_makes_a_cell_noisy() {
     // Several, since a repetition during which the machine is stopped gets no reply and fails.
     let bed = Bed::new(&plan("repetitions = 4\nserver-cpus = \"0\"", ""));
     let burner = Running::start(Command::new("taskset").args(["-c", "0", "sh", "-c", "while :; do :; done"]));
-    let run = bed.run();
+    let run = bed.measured();
     drop(burner);
     for cell in &run.cells {
         let verdict = cell.verdict();
@@ -263,7 +242,7 @@ fn nginx_is_a_cell_beside_the_built_in_servers() {
         assert!(plan.contains(line), "{line}");
         plan.replace(line, short)
     });
-    let run = Bed::new(&plan).run();
+    let run = Bed::new(&plan).measured();
     let nginx: Vec<_> = run.cells.iter().filter(|c| c.factors[0].level == "nginx").collect();
     assert_eq!(nginx.len(), 2);
     for cell in nginx {

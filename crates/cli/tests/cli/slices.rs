@@ -12,39 +12,9 @@ use pitot_record::{CellRecord, Repetition, Run, RunState};
 use pitot_results::VerdictKind;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{PITOT, Running, signal, text, until};
-
-/// A directory with a plan and its run file. Whatever a run of it starts is known by the directory in its environment.
-struct Bed {
-    dir: tempfile::TempDir,
-}
+use crate::support::{Bed, PITOT, Running, signal, text, until};
 
 impl Bed {
-    fn new(plan: &str) -> Bed {
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::write(dir.path().join("plan.toml"), plan).unwrap();
-        Bed { dir }
-    }
-
-    fn file(&self) -> PathBuf {
-        self.dir.path().join("run.pitot")
-    }
-
-    fn open(&self) -> Run {
-        Run::open(&self.file()).unwrap()
-    }
-
-    fn in_place(&self, mut command: Command) -> Command {
-        command.current_dir(self.dir.path()).env("TMPDIR", self.dir.path());
-        command
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(PITOT);
-        command.arg("run").args(arguments);
-        self.in_place(command)
-    }
-
     /// Starts the plan.
     fn start(&self) -> Lab {
         let mut command = self.command(&["plan.toml", "-o", "run.pitot"]);

@@ -3,10 +3,12 @@
 use std::fmt::Debug;
 use std::io::Read;
 use std::ops::{Deref, DerefMut};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Output};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use pitot_record::Run;
 use rustix::process::{Pid, Signal, kill_process};
 
 pub(crate) const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
@@ -103,6 +105,39 @@ impl DerefMut for Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.kill();
+    }
+}
+
+/// A directory with a plan and its run file. Whatever a run of it starts is known by the directory in its environment.
+pub(crate) struct Bed {
+    pub(crate) dir: tempfile::TempDir,
+}
+
+impl Bed {
+    pub(crate) fn new(plan: &str) -> Bed {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("plan.toml"), plan).unwrap();
+        Bed { dir }
+    }
+
+    pub(crate) fn file(&self) -> PathBuf {
+        self.dir.path().join("run.pitot")
+    }
+
+    pub(crate) fn open(&self) -> Run {
+        Run::open(&self.file()).unwrap()
+    }
+
+    pub(crate) fn in_place(&self, mut command: Command) -> Command {
+        command.current_dir(self.dir.path()).env("TMPDIR", self.dir.path());
+        command
+    }
+
+    /// `pitot run` with these arguments.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(PITOT);
+        command.arg("run").args(arguments);
+        self.in_place(command)
     }
 }
 
