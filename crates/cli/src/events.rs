@@ -8,7 +8,7 @@ use pitot_lab::{Event, Step};
 use pitot_meter::Histogram;
 use pitot_record::file::Moment;
 use pitot_record::soak::{Event as Happened, Interval, Load, Reading, Subject};
-use pitot_record::{CellRecord, METRICS, Repetition, RunState};
+use pitot_record::{CellRecord, METRICS, Repetition};
 use pitot_results::secrets::Secrets;
 use pitot_results::{Failure, rfc3339, visible};
 use serde_json::{Map, Value, json};
@@ -106,14 +106,10 @@ fn shown(event: &Event<'_>, at: &str) -> Option<Value> {
         Event::Recorded(moment) => ("recorded", of_moment(moment)?),
         Event::Status(_) => return None,
         Event::Warning(sentence) => ("warning", json!({"text": sentence})),
-        Event::Finished(outcome) => {
-            let state = match outcome.state {
-                RunState::Complete => "complete",
-                RunState::Interrupted => "interrupted",
-                RunState::Running => "running",
-            };
-            ("finished", json!({"state": state, "failed": outcome.failed, "file": outcome.path}))
-        }
+        Event::Finished(outcome) => (
+            "finished",
+            json!({"state": outcome.state.word(), "failed": outcome.failed, "file": outcome.path}),
+        ),
     };
     put("event", json!(name));
     put("at", json!(at));

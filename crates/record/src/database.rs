@@ -96,10 +96,8 @@ pub enum DatabaseError {
 pub struct Format {
     /// `PRAGMA application_id`.
     pub application_id: i64,
-    /// `PRAGMA user_version`: the newest layout that is known.
+    /// `PRAGMA user_version`: the layout that is known.
     pub layout: u32,
-    /// The oldest that is still read.
-    pub first: u32,
     /// The tables that are read.
     pub tables: &'static [&'static str],
     /// The view for people, which is not read here.
@@ -121,7 +119,7 @@ impl Format {
             return Err(DatabaseError::Foreign);
         }
         let found = pragma("user_version")?.try_into().unwrap_or(u32::MAX);
-        if !(self.first..=self.layout).contains(&found) {
+        if found != self.layout {
             return Err(DatabaseError::Layout { found, known: self.layout });
         }
         self.check_schema(connection)?;

@@ -8,6 +8,8 @@ use pitot_results::secrets::Secrets;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::run::RunState;
+
 /// What is lost is known by the second of its acknowledgement, for a while.
 pub const SECOND_S: f64 = 1.0;
 /// What is lost so long after a fault still belongs to it, seconds.
@@ -97,6 +99,26 @@ pub enum State {
     Stopped,
     /// All of the time is over.
     Complete,
+}
+
+impl From<State> for RunState {
+    fn from(state: State) -> RunState {
+        match state {
+            State::Running | State::Killed => RunState::Running,
+            State::Stopped => RunState::Interrupted,
+            State::Complete => RunState::Complete,
+        }
+    }
+}
+
+impl From<RunState> for State {
+    fn from(state: RunState) -> State {
+        match state {
+            RunState::Running => State::Running,
+            RunState::Interrupted => State::Stopped,
+            RunState::Complete => State::Complete,
+        }
+    }
 }
 
 /// A server.

@@ -10,7 +10,6 @@ use crate::database::Format;
 pub(super) const FORMAT: Format = Format {
     application_id: 0x5069_746F,
     layout: 8,
-    first: 8,
     tables: &[
         "run",
         "fact",

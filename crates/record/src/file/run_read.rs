@@ -70,16 +70,6 @@ pub(super) fn read(transaction: &Connection, layout: u32, path: &Path) -> Result
     })
 }
 
-const STATES: [(&str, RunState); 3] = [
-    ("running", RunState::Running),
-    ("complete", RunState::Complete),
-    ("interrupted", RunState::Interrupted),
-];
-
-pub(super) fn state_name(state: RunState) -> &'static str {
-    STATES.iter().find(|(_, s)| *s == state).expect("every state has a name").0
-}
-
 const MEASURES: [(&str, Measure); 2] = [("fresh", Measure::Fresh), ("slices", Measure::Slices)];
 
 pub(super) fn measure_name(measure: Measure) -> &'static str {
@@ -102,7 +92,7 @@ fn read_info(row: &Row<'_>) -> Result<(RunInfo, String), rusqlite::Error> {
         seed: row.get::<_, i64>("seed")? as u64,
         started_at: row.get("started_at")?,
         ended_at: row.get("ended_at")?,
-        state: STATES.iter().find(|(name, _)| *name == state).map_or(RunState::Running, |(_, s)| *s),
+        state: RunState::of(&state),
         server_cpus: row.get("server_cpus")?,
         load_cpus: row.get("load_cpus")?,
         warnings: serde_json::from_str(&list("warnings")?).unwrap_or_default(),

@@ -206,7 +206,7 @@ impl RunWriter {
     /// # Errors
     /// If the database cannot be written.
     pub fn finish(self, state: RunState, ended_at: &str, host: &Fingerprint) -> Result<(), RecordError> {
-        self.0.finish(super::run_read::state_name(state), ended_at, Some(host))
+        self.0.finish(state, ended_at, Some(host))
     }
 }
 

@@ -6,6 +6,7 @@ use rusqlite::Connection;
 use super::error::RecordError;
 use super::layout::Kind;
 use super::open::{self, from_json, is_running, read_facts};
+use crate::run::RunState;
 use crate::secrets_file;
 use crate::soak::{
     Endings, Event, EventKind, Fault, Info, Interval, Load, Loss, Reading, Soak, State, Subject,
@@ -50,14 +51,6 @@ impl Soak {
             Ok(soak)
         })
     }
-}
-
-/// The words of `run.state`. That a soak was killed does not stand there.
-const STATES: [(&str, State); 3] =
-    [("running", State::Running), ("interrupted", State::Stopped), ("complete", State::Complete)];
-
-pub(super) fn state_word(state: State) -> &'static str {
-    STATES.iter().find(|(_, s)| *s == state).map_or("running", |(word, _)| word)
 }
 
 /// A century: no soak is longer, and no moment of one is later.
@@ -200,7 +193,7 @@ pub(super) fn read(transaction: &Connection) -> Result<Soak, RecordError> {
         faults: faults(transaction)?,
         losses: losses(transaction)?,
         info: Info { machine: read_facts(transaction, "before")?, ..info },
-        state: STATES.iter().find(|(word, _)| *word == state).map_or(State::Running, |(_, state)| *state),
+        state: RunState::of(&state).into(),
         subjects,
         loads,
         intervals,

@@ -9,7 +9,6 @@ use super::age::{Aged, put_together};
 use super::error::RecordError;
 use super::layout::Kind;
 use super::open::from_json;
-use super::soak_read::state_word;
 use super::writer::{Opening, Writer, json};
 use crate::soak::{
     Endings, Event, EventKind, Fault, Info, Interval, Load, Loss, Reading, SECOND_S, State, Subject, Totals,
@@ -238,7 +237,7 @@ impl SoakWriter {
     /// # Errors
     /// If it cannot be written.
     pub fn finish(self, state: State) -> Result<(), RecordError> {
-        self.writer.finish(state_word(state), &rfc3339(SystemTime::now()), None)
+        self.writer.finish(state.into(), &rfc3339(SystemTime::now()), None)
     }
 }
 

@@ -11,6 +11,7 @@ use super::error::RecordError;
 use super::layout::{FORMAT, Kind, create};
 use super::open::check_kind;
 use crate::database::{DatabaseError, Draft, WriteLock};
+use crate::run::RunState;
 use crate::secrets_file;
 
 /// The one writer of a record. It holds a lock on the file (flock(2)) that dies with the process, and masks secrets in all that it
@@ -91,10 +92,10 @@ impl Writer {
         Ok(Writer { connection, _lock: lock, path: path.into(), secrets })
     }
 
-    /// Ends the record and leaves one plain file. `state` is a word of `run.state`.
+    /// Ends the record and leaves one plain file.
     pub(super) fn finish(
         mut self,
-        state: &str,
+        state: RunState,
         ended_at: &str,
         host: Option<&Fingerprint>,
     ) -> Result<(), RecordError> {
@@ -103,19 +104,16 @@ impl Writer {
             transaction.execute("DELETE FROM fact WHERE moment = 'after'", [])?;
             insert_facts(&transaction, "after", host)?;
         }
-        transaction.execute("UPDATE run SET state = ?1, ended_at = ?2", params![state, ended_at])?;
+        transaction.execute("UPDATE run SET state = ?1, ended_at = ?2", params![state.word(), ended_at])?;
         transaction.commit()?;
         // A reader in another process may hold the log; the file is complete all the same, together with the log.
         let _ = self.connection.pragma_update(None, "journal_mode", "delete");
-        if state == COMPLETE {
+        if state == RunState::Complete {
             secrets_file::forget(&self.path);
         }
         Ok(())
     }
 }
-
-/// The word of a record that has all that was asked for.
-pub(super) const COMPLETE: &str = "complete";
 
 /// Returns the record's identity.
 fn begin(

@@ -38,17 +38,17 @@ pub struct Followed {
     /// What sentences and charts of a soak call it: `the number of descriptors`.
     pub title: &'static str,
     /// What its course can mean.
-    pub course: Course,
+    pub meaning: Meaning,
 }
 
 /// What the course of a metric can mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Course {
+pub enum Meaning {
     /// Growth of it is a leak.
     Leak,
     /// It drifts, in both directions; so does what everything on the machine has a part in.
     Drift,
-    /// It says how busy the machine is, and is told without being judged.
+    /// It says how busy the machine is, and is shown but not judged.
     Context,
 }
 

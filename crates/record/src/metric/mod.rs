@@ -7,5 +7,5 @@ mod entry;
 mod read;
 mod registry;
 
-pub use entry::{Better, Column, Course, Followed, Metric, Quantity, Section, Unit, Words};
+pub use entry::{Better, Column, Followed, Meaning, Metric, Quantity, Section, Unit, Words};
 pub use registry::{METRICS, RENAMED, find, named, new_name, recorded};

@@ -1,6 +1,6 @@
 //! The metrics.
 
-use super::entry::{Better, Column, Course, Followed, Metric, Quantity, Section, Unit, Words};
+use super::entry::{Better, Column, Followed, Meaning, Metric, Quantity, Section, Unit, Words};
 use super::read;
 
 /// All metrics of runs and soaks, in the order in which lists and tables show them.
@@ -22,7 +22,7 @@ pub static METRICS: &[Metric] = &[
         ],
         needs: "a load generator's result",
         in_slice: Some(|s| s.throughput_rps()),
-        in_soak: Some(Followed { title: "the rate", course: Course::Drift }),
+        in_soak: Some(Followed { title: "the rate", meaning: Meaning::Drift }),
         read: Some(|r| r.load.as_ref().map(|l| l.throughput_rps)),
     },
     Metric {
@@ -42,7 +42,7 @@ pub static METRICS: &[Metric] = &[
         ],
         needs: "a load generator's result and samples of the server's processes",
         in_slice: Some(|s| s.per_request(s.server_cpu_ns?)),
-        in_soak: Some(Followed { title: "CPU time per request", course: Course::Drift }),
+        in_soak: Some(Followed { title: "CPU time per request", meaning: Meaning::Drift }),
         read: Some(|r| read::cpu_ns_per_request(r, |own| own.user + own.system, |seen| seen.server_cpu_s)),
     },
     Metric {
@@ -112,7 +112,7 @@ pub static METRICS: &[Metric] = &[
         shown_in: &[],
         needs: "response times",
         in_slice: None,
-        in_soak: Some(Followed { title: "the mean response time", course: Course::Drift }),
+        in_soak: Some(Followed { title: "the mean response time", meaning: Meaning::Drift }),
         // Other programs that print the rest may leave it out.
         read: Some(|r| read::response(r, |l| l.mean).filter(|mean| *mean > 0.0)),
     },
@@ -127,7 +127,7 @@ pub static METRICS: &[Metric] = &[
         shown_in: &[Section::Table(Column::Optional), Section::Comparison],
         needs: "response times",
         in_slice: Some(|s| positive(s.p50_ns)),
-        in_soak: Some(Followed { title: "p50", course: Course::Drift }),
+        in_soak: Some(Followed { title: "p50", meaning: Meaning::Drift }),
         read: Some(|r| read::response(r, |l| l.p50)),
     },
     Metric {
@@ -161,7 +161,7 @@ pub static METRICS: &[Metric] = &[
         ],
         needs: "response times",
         in_slice: Some(|s| positive(s.p99_ns)),
-        in_soak: Some(Followed { title: "p99", course: Course::Drift }),
+        in_soak: Some(Followed { title: "p99", meaning: Meaning::Drift }),
         read: Some(|r| read::response(r, |l| l.p99)),
     },
     Metric {
@@ -474,7 +474,7 @@ pub static METRICS: &[Metric] = &[
         shown_in: &[],
         needs: "samples of the server's processes",
         in_slice: None,
-        in_soak: Some(Followed { title: "CPU utilisation", course: Course::Drift }),
+        in_soak: Some(Followed { title: "CPU utilisation", meaning: Meaning::Drift }),
         read: Some(|r| read::per_second(r, |used| used.server_cpu_s * 100.0)),
     },
     Metric {
@@ -552,7 +552,7 @@ pub static METRICS: &[Metric] = &[
         shown_in: &[Section::Comparison],
         needs: "samples of the server's processes",
         in_slice: None,
-        in_soak: Some(Followed { title: "memory (PSS)", course: Course::Leak }),
+        in_soak: Some(Followed { title: "memory (PSS)", meaning: Meaning::Leak }),
         read: Some(read::resident_bytes_max),
     },
     Metric {
@@ -721,7 +721,7 @@ pub static METRICS: &[Metric] = &[
         shown_in: &[],
         needs: "samples of the server's processes",
         in_slice: None,
-        in_soak: Some(Followed { title: "memory (RSS)", course: Course::Leak }),
+        in_soak: Some(Followed { title: "memory (RSS)", meaning: Meaning::Leak }),
         read: Some(|r| read::most(r, |used| used.server_rss_bytes_max)),
     },
     Metric {
@@ -735,7 +735,7 @@ pub static METRICS: &[Metric] = &[
         shown_in: &[],
         needs: "samples of the server's processes",
         in_slice: None,
-        in_soak: Some(Followed { title: "private memory", course: Course::Leak }),
+        in_soak: Some(Followed { title: "private memory", meaning: Meaning::Leak }),
         read: Some(|r| read::most(r, |used| used.server_private_bytes_max)),
     },
     Metric {
@@ -749,7 +749,7 @@ pub static METRICS: &[Metric] = &[
         shown_in: &[],
         needs: "samples of the server's processes",
         in_slice: None,
-        in_soak: Some(Followed { title: "the number of descriptors", course: Course::Leak }),
+        in_soak: Some(Followed { title: "the number of descriptors", meaning: Meaning::Leak }),
         read: Some(|r| read::most(r, |used| used.server_descriptors_max)),
     },
     Metric {
@@ -763,7 +763,7 @@ pub static METRICS: &[Metric] = &[
         shown_in: &[],
         needs: "samples of the server's processes",
         in_slice: None,
-        in_soak: Some(Followed { title: "the number of threads", course: Course::Leak }),
+        in_soak: Some(Followed { title: "the number of threads", meaning: Meaning::Leak }),
         read: Some(|r| read::most(r, |used| used.server_threads_max)),
     },
     Metric {
@@ -777,7 +777,7 @@ pub static METRICS: &[Metric] = &[
         shown_in: &[],
         needs: "samples of the server's processes",
         in_slice: None,
-        in_soak: Some(Followed { title: "the number of processes", course: Course::Leak }),
+        in_soak: Some(Followed { title: "the number of processes", meaning: Meaning::Leak }),
         read: Some(|r| read::most(r, |used| used.server_processes_max)),
     },
     Metric {
@@ -791,7 +791,7 @@ pub static METRICS: &[Metric] = &[
         shown_in: &[],
         needs: "a soak",
         in_slice: None,
-        in_soak: Some(Followed { title: "established sockets", course: Course::Leak }),
+        in_soak: Some(Followed { title: "established sockets", meaning: Meaning::Leak }),
         read: None,
     },
     Metric {
@@ -805,7 +805,7 @@ pub static METRICS: &[Metric] = &[
         shown_in: &[],
         needs: "a soak",
         in_slice: None,
-        in_soak: Some(Followed { title: "sockets in CLOSE-WAIT", course: Course::Leak }),
+        in_soak: Some(Followed { title: "sockets in CLOSE-WAIT", meaning: Meaning::Leak }),
         read: None,
     },
     Metric {
@@ -819,7 +819,7 @@ pub static METRICS: &[Metric] = &[
         shown_in: &[],
         needs: "a soak",
         in_slice: None,
-        in_soak: Some(Followed { title: "sockets in TIME-WAIT", course: Course::Drift }),
+        in_soak: Some(Followed { title: "sockets in TIME-WAIT", meaning: Meaning::Drift }),
         read: None,
     },
     Metric {
@@ -833,7 +833,7 @@ pub static METRICS: &[Metric] = &[
         shown_in: &[],
         needs: "a soak",
         in_slice: None,
-        in_soak: Some(Followed { title: "sockets in other states", course: Course::Leak }),
+        in_soak: Some(Followed { title: "sockets in other states", meaning: Meaning::Leak }),
         read: None,
     },
     Metric {
@@ -847,7 +847,7 @@ pub static METRICS: &[Metric] = &[
         shown_in: &[],
         needs: "a soak",
         in_slice: None,
-        in_soak: Some(Followed { title: "the kernel's slab", course: Course::Drift }),
+        in_soak: Some(Followed { title: "the kernel's slab", meaning: Meaning::Drift }),
         read: None,
     },
     Metric {
@@ -861,7 +861,7 @@ pub static METRICS: &[Metric] = &[
         shown_in: &[],
         needs: "a soak",
         in_slice: None,
-        in_soak: Some(Followed { title: "the page cache", course: Course::Drift }),
+        in_soak: Some(Followed { title: "the page cache", meaning: Meaning::Drift }),
         read: None,
     },
     Metric {
@@ -875,7 +875,7 @@ pub static METRICS: &[Metric] = &[
         shown_in: &[],
         needs: "a soak",
         in_slice: None,
-        in_soak: Some(Followed { title: "available memory", course: Course::Drift }),
+        in_soak: Some(Followed { title: "available memory", meaning: Meaning::Drift }),
         read: None,
     },
     Metric {
@@ -889,7 +889,7 @@ pub static METRICS: &[Metric] = &[
         shown_in: &[],
         needs: "a soak",
         in_slice: None,
-        in_soak: Some(Followed { title: "used disk space", course: Course::Drift }),
+        in_soak: Some(Followed { title: "used disk space", meaning: Meaning::Drift }),
         read: None,
     },
     Metric {
@@ -903,7 +903,7 @@ pub static METRICS: &[Metric] = &[
         shown_in: &[],
         needs: "a soak",
         in_slice: None,
-        in_soak: Some(Followed { title: "memory of the lab (RSS)", course: Course::Leak }),
+        in_soak: Some(Followed { title: "memory of the lab (RSS)", meaning: Meaning::Leak }),
         read: None,
     },
     Metric {
@@ -917,7 +917,7 @@ pub static METRICS: &[Metric] = &[
         shown_in: &[],
         needs: "a soak",
         in_slice: None,
-        in_soak: Some(Followed { title: "memory of its loads (RSS)", course: Course::Leak }),
+        in_soak: Some(Followed { title: "memory of its loads (RSS)", meaning: Meaning::Leak }),
         read: None,
     },
     Metric {
@@ -931,7 +931,7 @@ pub static METRICS: &[Metric] = &[
         shown_in: &[],
         needs: "a soak",
         in_slice: None,
-        in_soak: Some(Followed { title: "steal", course: Course::Context }),
+        in_soak: Some(Followed { title: "steal", meaning: Meaning::Context }),
         read: None,
     },
     Metric {
@@ -945,7 +945,7 @@ pub static METRICS: &[Metric] = &[
         shown_in: &[],
         needs: "a soak",
         in_slice: None,
-        in_soak: Some(Followed { title: "CPU time of other processes", course: Course::Context }),
+        in_soak: Some(Followed { title: "CPU time of other processes", meaning: Meaning::Context }),
         read: None,
     },
     Metric {
@@ -959,7 +959,7 @@ pub static METRICS: &[Metric] = &[
         shown_in: &[],
         needs: "a soak",
         in_slice: None,
-        in_soak: Some(Followed { title: "CPU time of the machine", course: Course::Context }),
+        in_soak: Some(Followed { title: "CPU time of the machine", meaning: Meaning::Context }),
         read: None,
     },
 ];

@@ -143,3 +143,21 @@ pub enum RunState {
     /// It was stopped by its user; it can be resumed.
     Interrupted,
 }
+
+impl RunState {
+    const ALL: [RunState; 3] = [RunState::Running, RunState::Complete, RunState::Interrupted];
+
+    /// The word for it in the file and in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            RunState::Running => "running",
+            RunState::Complete => "complete",
+            RunState::Interrupted => "interrupted",
+        }
+    }
+
+    /// The state with that word. One that is not known is that of a file whose writer was killed.
+    pub(crate) fn of(word: &str) -> RunState {
+        RunState::ALL.into_iter().find(|state| state.word() == word).unwrap_or_default()
+    }
+}

@@ -5,8 +5,9 @@ use pitot_record::Unit;
 use pitot_record::soak::{Event, EventKind, Fault};
 
 use super::analysis::{Analysis, SubjectFigures};
-use super::series::{Series, shown};
+use super::series::Series;
 use crate::axis::{Axis, Scale};
+use crate::number::figure as value_of;
 use crate::scene::{Anchor, Figure, Ink, Mark, Pane, Scene, Size, Stop};
 
 /// What is drawn together: a title and the figures of one unit.
@@ -65,7 +66,7 @@ fn scene(a: &Analysis<'_>, subject: i64, title: &str, series: &[&Series]) -> Sce
     let high = series.iter().flat_map(|s| &s.points).map(|p| p.1).fold(0.0, f64::max) * HEADROOM;
     let of = series[0].figure.unit;
     let base = axis_base(of, high);
-    let mut y = Axis::from_zero("", high / base, |v| shown(of, v * base));
+    let mut y = Axis::from_zero("", high / base, |v| value_of(v * base, of));
     stretch(&mut y, base);
     let mut marks: Vec<Mark> =
         a.soak.events.iter().filter_map(|event| mark(event, subject, reached_s)).collect();
@@ -167,7 +168,7 @@ fn stops(series: &[&Series], faults: &[&Fault]) -> Vec<Stop> {
     let stop = |(index, (at_s, _)): (usize, &(f64, f64))| {
         let values = series.iter().enumerate().filter_map(|(ink, one)| {
             let value = one.points.get(index)?.1;
-            Some((Some(Ink::Part(ink % 3)), one.figure.title.to_owned(), shown(one.figure.unit, value)))
+            Some((Some(Ink::Part(ink % 3)), one.figure.title.to_owned(), value_of(value, one.figure.unit)))
         });
         // Those from here to the next stop.
         let from = first.stretch_s(index).0;

@@ -5,12 +5,13 @@
 //! one family (Holm): of a server in which nothing drifts one soak of twenty has a false alarm.
 
 use pitot_record::Unit;
-use pitot_record::metric::Course as Meaning;
+use pitot_record::metric::Meaning;
 use pitot_stats::drift::{Course, Drift, Question, Series as Asked, Tolerance, drift};
 use pitot_stats::holm;
 use serde_json::{Value, json};
 
-use super::series::{Figure, Series, shown};
+use super::series::{Figure, Series};
+use crate::number::figure;
 
 /// The chance of a false alarm for a server.
 const LEVEL: f64 = 0.05;
@@ -42,7 +43,7 @@ pub(super) struct Judged {
 
 /// Asks the figures of a server, or of the machine.
 pub(super) fn judge(series: &[Series]) -> Vec<Judged> {
-    let asked = series.iter().filter(|series| series.figure.course != Meaning::Context);
+    let asked = series.iter().filter(|series| series.figure.meaning != Meaning::Context);
     let mut judged: Vec<Judged> = asked.filter_map(answer).collect();
     let p: Vec<f64> = judged.iter().map(|judged| judged.drift.p).collect();
     for (judged, adjusted) in judged.iter_mut().zip(holm(&p)) {
@@ -87,7 +88,7 @@ fn tolerance(series: &Series) -> Tolerance {
     let hours = (length_s / 3600.0).max(1.0 / 3600.0);
     match series.figure.unit {
         Unit::Count => Tolerance::PerHour(COUNT / hours),
-        Unit::Bytes if series.figure.course == Meaning::Leak => {
+        Unit::Bytes if series.figure.meaning == Meaning::Leak => {
             let mean = series.points.iter().map(|point| point.1).sum::<f64>() / series.points.len() as f64;
             Tolerance::PerHour((MEMORY_SHARE * mean).max(MEMORY_BYTES) / hours)
         }
@@ -102,7 +103,7 @@ impl Judged {
 
     /// Whether something is lost: a figure that may not grow for ever grew, and still did at the end.
     pub(super) fn is_leak(&self) -> bool {
-        self.drift.declared && self.figure.course == Meaning::Leak && self.drift.slope_per_hour > 0.0
+        self.drift.declared && self.figure.meaning == Meaning::Leak && self.drift.slope_per_hour > 0.0
     }
 
     /// Whether there is too little of it to say that it does not drift.
@@ -137,7 +138,7 @@ impl Judged {
         match self.figure.unit {
             Unit::Count if amount < 10.0 => format!("{amount:.1}"),
             Unit::Count => format!("{amount:.0}"),
-            unit => shown(unit, amount),
+            unit => figure(amount, unit),
         }
     }
 

@@ -9,9 +9,9 @@ use pitot_stats::median;
 use serde_json::{Value, json};
 
 use super::analysis::{Analysis, SubjectFigures};
-use super::series::shown;
 use crate::faults::{Row, TOLERANCE};
 use crate::json::errors_of;
+use crate::number::figure;
 
 /// What was so long before a fault, and so long after it, is compared, seconds.
 const STRETCH_S: f64 = 600.0;
@@ -144,7 +144,7 @@ fn left_behind(own: &[&Fault], server: &SubjectFigures<'_>, made: &[&Fault]) -> 
         };
         let all: Vec<(f64, f64)> = made.iter().filter_map(differs).collect();
         let (before, after) = *all.last()?;
-        let value = |value: f64| shown(series.figure.unit, value);
+        let value = |value: f64| figure(value, series.figure.unit);
         let times =
             if made.len() > 1 { format!(" ({} of {} times)", all.len(), made.len()) } else { String::new() };
         let title = series.figure.title.trim_start_matches("the number of ");

@@ -1,9 +1,7 @@
 //! A figure over time, and its values as people read them.
 
-use pitot_record::metric::{Course, Followed};
+use pitot_record::metric::{Followed, Meaning};
 use pitot_record::{METRICS, Metric, Unit};
-
-use crate::number::figure;
 
 /// A metric that soaks follow.
 #[derive(Clone, Copy, Debug)]
@@ -12,7 +10,7 @@ pub(super) struct Figure {
     pub(super) unit: Unit,
     /// What sentences call it.
     pub(super) title: &'static str,
-    pub(super) course: Course,
+    pub(super) meaning: Meaning,
 }
 
 impl Figure {
@@ -22,8 +20,8 @@ impl Figure {
     }
 
     fn of(metric: &'static Metric) -> Option<Figure> {
-        let Followed { title, course } = metric.in_soak?;
-        Some(Figure { name: metric.name, unit: metric.unit, title, course })
+        let Followed { title, meaning } = metric.in_soak?;
+        Some(Figure { name: metric.name, unit: metric.unit, title, meaning })
     }
 
     pub(super) fn find(name: &str) -> Option<Figure> {
@@ -58,9 +56,4 @@ impl Series {
     pub(super) fn last(&self) -> Option<f64> {
         self.points.last().map(|point| point.1)
     }
-}
-
-/// A value of that unit.
-pub(super) fn shown(unit: Unit, value: f64) -> String {
-    figure(value, unit)
 }

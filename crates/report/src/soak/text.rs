@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use pitot_meter::units::{counted, grouped, span};
-use pitot_record::Unit as ShownUnit;
+use pitot_record::Unit;
 use pitot_record::soak::{EventKind, State};
 use pitot_results::Drawn;
 
@@ -12,7 +12,7 @@ use super::answer::answer;
 use super::counts::{counts, shown_rate};
 use super::drifts::{Drifting, Judged};
 use super::faults;
-use super::series::{Series, shown};
+use super::series::Series;
 use super::trust::trust;
 use crate::number::figure;
 use crate::terminal::{Page, Screen, Style, faults_table, grade_style};
@@ -106,8 +106,8 @@ pub(super) fn status(a: &Analysis<'_>, screen: Screen) -> Drawn {
                     out,
                     "  now {}, p50 {}, p99 {}   {}",
                     shown_rate(last.rate),
-                    figure(last.p50_ns, ShownUnit::Nanoseconds),
-                    figure(last.p99_ns, ShownUnit::Nanoseconds),
+                    figure(last.p50_ns, Unit::Nanoseconds),
+                    figure(last.p99_ns, Unit::Nanoseconds),
                     load.load.name
                 );
             }
@@ -149,7 +149,7 @@ fn server(out: &mut Page, subject: &SubjectFigures<'_>) {
     endings(out, subject);
     for load in &subject.loads {
         let times = &load.response;
-        let time = |nanos: f64| figure(nanos, ShownUnit::Nanoseconds);
+        let time = |nanos: f64| figure(nanos, Unit::Nanoseconds);
         let _ = writeln!(out, "  load: {}", load.load.name);
         let _ = writeln!(out, "    {}", counts(load));
         if let Some(durability) = durability(load) {
@@ -250,7 +250,7 @@ fn drifts(out: &mut Page, judged: &[Judged], all: bool) {
 
 /// A value of a series as people read it.
 pub(super) fn value(series: &Series, value: f64) -> String {
-    shown(series.figure.unit, value)
+    figure(value, series.figure.unit)
 }
 
 /// How many faults there were, and the one that goes on.

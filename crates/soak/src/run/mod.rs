@@ -36,7 +36,6 @@ use crate::throttle::ThrottleWatch;
 use counts::LoadCounts;
 use on_event::OnEvent;
 pub use order::{Faulted, LoadOrder, Server, SubjectOrder, Watch, Watched};
-use pitot_record::RunState;
 use pitot_record::file::{Moment, RecordError, SoakWriter};
 use pitot_record::soak::{Endings, Event, Fault, Load, Loss, Reading, State, Subject};
 pub use reaction::{OnDeath, OnHang};
@@ -143,8 +142,7 @@ pub fn run<'g>(
     let finished = run.file.finish(state).map_err(|e| unwritten(&e));
     if finished.is_ok() {
         let path = run.settings.path.to_owned();
-        let state = if over { RunState::Complete } else { RunState::Interrupted };
-        (run.watch)(&Told::Finished(&Outcome { path, state, failed: 0 }));
+        (run.watch)(&Told::Finished(&Outcome { path, state: state.into(), failed: 0 }));
     }
     match ended? {
         Some(failure) => Err(failure),

@@ -1,4 +1,4 @@
-//! What has happened in a soak, as those who watch it are told.
+//! Sentences for the events and faults of a soak.
 
 use pitot_record::soak::{Event, EventKind, Fault};
 

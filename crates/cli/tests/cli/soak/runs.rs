@@ -129,7 +129,7 @@ fn a_killed_soak_goes_on_and_the_time_between_is_a_gap() {
     assert_eq!(csv.unwrap().status.code(), Some(2));
 }
 
-/// What those who watch are told of a soak from where it was killed to where it was stopped: all that its file has of that.
+/// Checks that the events of a resumed soak have all that its file has from then on.
 fn follows(told: &Path, killed: &Soak, whole: &Soak) {
     let told = std::fs::read_to_string(told).unwrap();
     let told: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -212,7 +212,7 @@ fn the_process_of_a_running_server_may_end_and_the_load_goes_on() {
     process.kill();
     // Nobody has waited for it: it is still in the table of processes.
     let ended = |soak: &Soak| soak.events.iter().find(|e| e.kind == EventKind::ServerEnded).cloned();
-    let ended = until_some("its end is told", || ended(&Soak::open(&path).ok()?));
+    let ended = until_some("its end is recorded", || ended(&Soak::open(&path).ok()?));
     assert!(ended.sentence.contains("is gone; the load goes on"), "{ended:?}");
     let after = |soak: &Soak| {
         soak.intervals
@@ -308,11 +308,12 @@ fn the_processes_of_a_unit_are_watched_and_found_again_when_somebody_starts_it_a
     drop(second);
     first.kill();
     let told = |kind| move |soak: &Soak| soak.events.iter().find(|e| e.kind == kind).cloned();
-    until_some("its end is told", || told(EventKind::ServerEnded)(&Soak::open(&path).ok()?));
+    until_some("its end is recorded", || told(EventKind::ServerEnded)(&Soak::open(&path).ok()?));
     let again = sleeper();
     group.enter(&again);
-    let restarted =
-        until_some("its new start is told", || told(EventKind::ServerRestarted)(&Soak::open(&path).ok()?));
+    let restarted = until_some("its new start is recorded", || {
+        told(EventKind::ServerRestarted)(&Soak::open(&path).ok()?)
+    });
     let sentence = format!("was started again, as process {}", again.id());
     assert!(restarted.sentence.contains(&sentence), "{restarted:?}");
     signal(lab.id(), Signal::INT);
