@@ -13,11 +13,11 @@ use std::process::ExitCode;
 
 use pitot_host::check::{Judgement, TOPICS, Use};
 use pitot_host::{Facts, Machine, offer};
-use pitot_lab::advise::{
+use pitot_results::Failure;
+use pitot_study::advise::{
     Case, Choice, Contender, LevelAnswer, Probe, Wanted, choose, entrants, excluded, known, may_be_advised,
     probes, topics, turns,
 };
-use pitot_results::Failure;
 
 use crate::list::Format;
 use crate::output::{default_output, print};

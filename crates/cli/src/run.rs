@@ -18,13 +18,14 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use pitot_lab::{Outcome, Place, SelfCheck, Where};
+use pitot_lab::{Outcome, Place, Where};
 use pitot_meter::units::counted;
 use pitot_plan::{Catalog, shortened, skips_by_reason};
 use pitot_record::database::check_owner;
 use pitot_record::{Run as RunFile, RunState};
 use pitot_results::Failure;
 use pitot_results::VerdictKind;
+use pitot_study::SelfCheck;
 
 use crate::catalog::catalog;
 use crate::comparison::{self, Folder};

@@ -5,12 +5,9 @@
 //! other server is a cell like theirs.
 #![forbid(unsafe_code)]
 
-pub mod advise;
 mod monitor;
 mod procfs;
 mod runner;
-mod self_check;
-pub mod tune;
 
 pub use runner::{
     Arrival, Caller, Carrier, Event, FaultNews, GUEST_START_MAX_S, Ground, Guardian, Leftovers, LoadStatus,
@@ -18,4 +15,3 @@ pub use runner::{
     SoakStatus, StandingLoad, StandingServer, Step, Ways, Where, Work, check_part, prepare, prepare_part,
     push, run, serve_agent,
 };
-pub use self_check::SelfCheck;

@@ -1,5 +1,5 @@
 use pitot_host::check::Judgement;
-use pitot_lab::advise::{Case, Choice, Contender, Known, LevelAnswer, Probe, Turns};
+use pitot_study::advise::{Case, Choice, Contender, Known, LevelAnswer, Probe, Turns};
 
 use super::measure::Measured;
 

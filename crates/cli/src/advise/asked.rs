@@ -1,7 +1,7 @@
 //! From the options to a case.
 
-use pitot_lab::advise::{Case, FileSet, SERVICES};
 use pitot_results::Failure;
+use pitot_study::advise::{Case, FileSet, SERVICES};
 
 use super::measure::Bench;
 use super::options::Advise;

@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use pitot_lab::advise::Case;
 use pitot_meter::units::counted;
 use pitot_results::Failure;
+use pitot_study::advise::Case;
 
 /// All files together are about so large, however many the description has: cold ones leave memory by themselves.
 const BYTES_MAX: u64 = 512 << 20;

@@ -1,6 +1,6 @@
 //! An answer for programs: `pitot-advice/1`.
 
-use pitot_lab::advise::{Against, Case, Choice, Contender, LevelAnswer, Standing};
+use pitot_study::advise::{Against, Case, Choice, Contender, LevelAnswer, Standing};
 use serde_json::{Value, json};
 
 use super::advice::{Advice, Tried};

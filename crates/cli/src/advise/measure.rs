@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use pitot_host::split_cpus;
-use pitot_lab::advise::{Case, Contender, Wanted, plan_text};
 use pitot_lab::{Guardian, Prepared, Where, prepare};
 use pitot_meter::Nanos;
 use pitot_plan::{Catalog, Plan};
 use pitot_record::Run;
 use pitot_results::Failure;
 use pitot_stats::generations_needed;
+use pitot_study::advise::{Case, Contender, Wanted, plan_text};
 
 use super::files::FileStore;
 use crate::catalog::catalog;

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use pitot_host::check::{Judgement, Verdict};
-use pitot_lab::advise::{Against, Case, Choice, Isolation, LevelAnswer, Probe, Standing, Turn, Turns};
 use pitot_meter::Nanos;
 use pitot_meter::units::{self, grouped};
+use pitot_study::advise::{Against, Case, Choice, Isolation, LevelAnswer, Probe, Standing, Turn, Turns};
 
 use super::advice::{Advice, Tried};
 use crate::screen::wrapped;

@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use pitot_lab::tune::{Effect, Extent, Fate, Permanent, SYSCTL_FILE, Search, permanent};
 use pitot_meter::units::counted;
 use pitot_plan::Plan;
 use pitot_record::Better;
 use pitot_record::metric::Metric;
 use pitot_stats::Comparison;
+use pitot_study::tune::{Effect, Extent, Fate, Permanent, SYSCTL_FILE, Search, permanent};
 use serde_json::{Value, json as object};
 
 use super::candidates::{Candidate, LeftOut};

@@ -3,8 +3,8 @@
 use pitot_host::Machine;
 use pitot_host::journal::{self, Wanted};
 use pitot_host::setting::{self, same};
-use pitot_lab::tune::WantedSetting;
 use pitot_results::Failure;
+use pitot_study::tune::WantedSetting;
 use serde::Serialize;
 
 /// A setting that a search tries.

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use pitot_lab::tune::{Combination, Experiment, Measured, Pair, Stage, log_figure, why_lost};
 use pitot_lab::{Where, prepare};
 use pitot_meter::Random;
 use pitot_plan::{AS_FOUND, Catalog, Plan, SettingSet};
 use pitot_record::Run;
 use pitot_record::metric::Metric;
 use pitot_results::Failure;
+use pitot_study::tune::{Combination, Experiment, Measured, Pair, Stage, log_figure, why_lost};
 
 use super::candidates::{Candidate, LeftOut};
 use crate::runs::Runs;

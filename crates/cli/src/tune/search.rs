@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use pitot_host::Machine;
 use pitot_host::profile::PROFILES;
-use pitot_lab::tune::{Bounds, WantedSetting, read_settings, search};
 use pitot_meter::{Nanos, Random, units};
 use pitot_plan::Plan;
 use pitot_record::metric;
 use pitot_results::{Failure, stderr};
+use pitot_study::tune::{Bounds, WantedSetting, read_settings, search};
 
 use super::answer::{SearchAnswer, json, text};
 use super::candidates::{candidates, not_as_found};

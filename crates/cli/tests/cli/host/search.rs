@@ -1,4 +1,4 @@
-//! Searches among settings, as far as it shows in seconds; `pitot_lab::tune` has the statistics.
+//! Searches among settings, as far as it shows in seconds; `pitot_study::tune` has the statistics.
 
 use std::fs;
 use std::process::Command;
