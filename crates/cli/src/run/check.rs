@@ -67,42 +67,40 @@ struct Refusal {
 }
 
 fn refusal(argv: &[String]) -> Option<Refusal> {
-    let words = argv.iter().skip(1).take_while(|word| !word.starts_with('-') && !word.contains("://"));
-    let help = format!("pitot {} --help", words.take(2).cloned().collect::<Vec<_>>().join(" "));
-    let failure = match Pitot::try_parse_from(argv) {
-        Err(error) => return Some(of_clap(&error, &help)),
-        Ok(Pitot { command: Command::Load(load) })
-            if !argv.iter().any(|word| OF_FILES.contains(&word.as_str())) =>
-        {
-            load.check().err()?
-        }
-        Ok(Pitot { command: Command::Serve(serve) }) => {
-            serve.check(Serve::given(argv.iter().skip(1).map(OsString::from)).as_ref()).err()?
-        }
-        Ok(_) => return None,
-    };
-    // Its sentences name options, with or without dashes.
-    let named = |option: &&str| {
-        let names = [format!("--{option}"), format!("`{option}`"), format!("{option} ")];
-        names.iter().any(|name| failure.what.contains(name.as_str()))
-    };
-    let options: Vec<(&str, Option<&String>)> = argv
-        .iter()
-        .enumerate()
-        .filter_map(|(at, word)| Some((word.strip_prefix("--")?, argv.get(at + 1))))
-        .collect();
-    let by_value = options.iter().find(|(_, value)| {
-        value.is_some_and(|value| value.len() > 1 && failure.what.contains(&format!("`{value}`")))
-    });
-    let found = by_value.or_else(|| options.iter().find(|(option, _)| named(option)));
-    Some(Refusal {
-        option: found.map(|(option, _)| (*option).to_owned()),
-        value: by_value.and_then(|(_, value)| value.cloned()),
-        failure,
+    let failure = failure(argv)?;
+    let (option, value) = blamed(argv).unzip();
+    Some(Refusal { option, value: value.flatten(), failure })
+}
+
+/// The option, without dashes, and its value, without which a command that is refused would not be.
+fn blamed(argv: &[String]) -> Option<(String, Option<String>)> {
+    let mut options = argv.iter().enumerate().filter_map(|(at, word)| Some((at, word.strip_prefix("--")?)));
+    options.find_map(|(at, option)| {
+        let value = argv.get(at + 1).filter(|next| !next.starts_with("--"));
+        let rest = at + 1 + usize::from(value.is_some());
+        failure(&[&argv[..at], &argv[rest..]].concat()).is_none().then(|| (option.to_owned(), value.cloned()))
     })
 }
 
-fn of_clap(error: &clap::Error, help: &str) -> Refusal {
+/// What a command would say of its options.
+fn failure(argv: &[String]) -> Option<Failure> {
+    let words = argv.iter().skip(1).take_while(|word| !word.starts_with('-') && !word.contains("://"));
+    let help = format!("pitot {} --help", words.take(2).cloned().collect::<Vec<_>>().join(" "));
+    match Pitot::try_parse_from(argv) {
+        Err(error) => Some(of_clap(&error, &help)),
+        Ok(Pitot { command: Command::Load(load) })
+            if !argv.iter().any(|word| OF_FILES.contains(&word.as_str())) =>
+        {
+            load.check().err()
+        }
+        Ok(Pitot { command: Command::Serve(serve) }) => {
+            serve.check(Serve::given(argv.iter().skip(1).map(OsString::from)).as_ref()).err()
+        }
+        Ok(_) => None,
+    }
+}
+
+fn of_clap(error: &clap::Error, help: &str) -> Failure {
     let context = |kind| error.get(kind).map(ToString::to_string);
     let option = context(ContextKind::InvalidArg).and_then(|arg| {
         let name = arg.trim_start_matches('-').split([' ', '=']).next()?;
@@ -120,7 +118,7 @@ fn of_clap(error: &clap::Error, help: &str) -> Refusal {
             line.trim_start_matches("error: ").to_owned()
         }
     };
-    Refusal { option, value, failure: Failure::misuse(what, format!("see {help}")) }
+    Failure::misuse(what, format!("see {help}"))
 }
 
 impl Refusal {
@@ -160,7 +158,7 @@ fn place(source: &str, table: &str, option: &str, value: Option<&str>) -> Option
         if key != wanted && !of_a_server(&key) {
             continue;
         }
-        let in_line = value.and_then(|value| Some(line.len() - rest.len() + rest.find(value)?));
+        let in_line = value.and_then(|value| Some(line.len() - rest.len() + find_word(rest, value)?));
         let column = in_line.unwrap_or(line.len() - line.trim_start().len());
         let at = (number, line[..column].chars().count() + 1);
         // Of two settings of an option, that which has the value is to blame.
@@ -172,6 +170,15 @@ fn place(source: &str, table: &str, option: &str, value: Option<&str>) -> Option
     found
 }
 
+/// Where `word` stands in `text`, and not as a part of a longer one.
+fn find_word(text: &str, word: &str) -> Option<usize> {
+    let is_apart = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
+    let mut found = text.match_indices(word).map(|(at, _)| at);
+    found.find(|&at| {
+        is_apart(text[..at].chars().next_back()) && is_apart(text[at + word.len()..].chars().next())
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -179,10 +186,11 @@ mod tests {
     #[test]
     fn an_option_is_found_where_the_plan_sets_it() {
         let plan = "[server]\nworkers = 2\n[load]\nrate = \"5k\"\n  pace = \"x\"\n[factors]\n\
-                    \"load.connections\" = [5, \"many\"]\n[servers.own]\nworkers = \"all\"\n";
+                    \"load.connections\" = [5, 15, \"many\"]\n[servers.own]\nworkers = \"all\"\n";
         assert_eq!(place(plan, "load", "pace", Some("x")), Some((5, 11)));
         assert_eq!(place(plan, "load", "rate", None), Some((4, 1)));
-        assert_eq!(place(plan, "load", "connections", Some("many")), Some((7, 27)));
+        assert_eq!(place(plan, "load", "connections", Some("many")), Some((7, 31)));
+        assert_eq!(place(plan, "load", "connections", Some("15")), Some((7, 26)));
         assert_eq!(place(plan, "server", "workers", Some("all")), Some((9, 12)));
         assert_eq!(place(plan, "load", "timeout", None), None);
     }

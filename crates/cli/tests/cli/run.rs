@@ -50,15 +50,15 @@ fn a_dry_run_refuses_what_the_run_would_refuse() {
     for (plan, wanted) in [
         (
             format!("{head}[factors]\nserver = [\"loop\"]\n\"server.workers\" = [0, 1]\n"),
-            "plan.toml:5:1: --workers is 0, and a server needs at least one worker",
+            "plan.toml:5:21: --workers is 0, and a server needs at least one worker",
         ),
         (
             format!("{head}workers = 2\n[factors]\nserver = [\"loop\"]\n"),
-            "plan.toml:3:1: --workers is 2, and model loop has at most 1 worker",
+            "plan.toml:3:11: --workers is 2, and model loop has at most 1 worker",
         ),
         (
             format!("{head}max-connections = 0\n[factors]\nserver = [\"loop\"]\n"),
-            "plan.toml:3:1: --max-connections 0 leaves no connection to serve",
+            "plan.toml:3:19: --max-connections 0 leaves no connection to serve",
         ),
         (format!("slices = 5\n{head}[factors]\nserver = [\"loop\"]\n"), "plan.toml:1:1: `slices = 5` is odd"),
         (
