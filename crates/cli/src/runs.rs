@@ -58,7 +58,7 @@ impl Runs {
     pub(crate) fn new(count: usize, user: Option<User>) -> Result<Runs, Failure> {
         let guardians =
             (0..count).map(|_| Ok(guardian()?.with_user(user))).collect::<Result<_, Failure>>()?;
-        let signals = SignalFd::new(&[Signal::Interrupt, Signal::Terminate]).map_err(|e| {
+        let signals = SignalFd::new(&Signal::that_end()).map_err(|e| {
             Failure::run(format!("signals cannot be received: {e}"), "raise the limit on descriptors")
         })?;
         Ok(Runs { guardians, signals, stopped: Cell::new(false) })

@@ -11,20 +11,20 @@ mod view;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use pitot_host::setting::Change;
 use pitot_host::{CpuSplit, Fingerprint, split_cpus};
-use pitot_lab::{Event, Ground};
+use pitot_lab::{Event, Ground, Outcome, Place, Work};
 use pitot_meter::{Nanos, units};
 use pitot_record::database::check_owner;
-use pitot_record::soak::{Info, State};
-use pitot_record::{Soak as Recorded, SoakWriter};
+use pitot_record::soak::Info;
+use pitot_record::{RunState, Soak as Recorded, SoakWriter};
 use pitot_results::Failure;
 use pitot_results::secrets::mask;
 use pitot_soak::run::{OnDeath, OnHang, Settings};
-use pitot_sys::signal::{Signal, SignalFd};
 
 use crate::events::Events;
 use crate::output::{default_output, is_stdout};
-use crate::runs;
+use crate::runs::{self, How, Runs};
 use crate::screen::Color;
 pub(crate) use options::Soak;
 use options::{Command, HangChoice, INTERVAL_S};
@@ -94,71 +94,52 @@ impl Soak {
     /// Runs it, or what is left of it.
     fn carry_out(&self, output: PathBuf, resumed: Option<resume::Resumed>) -> Result<ExitCode, Failure> {
         crate::user::check(self.user)?;
-        // Before anything starts a thread: the guardian is a fork of this process.
-        let guardian = runs::guardian()?.with_user(self.user);
-        let signals = SignalFd::new(&Signal::that_end()).map_err(|e| {
-            Failure::run(format!("signals cannot be received: {e}"), "raise the limit on descriptors")
-        })?;
-        let stopped = std::cell::Cell::new(false);
-        let stop = || {
-            stopped.set(stopped.get() || signals.next().is_some());
-            stopped.get()
-        };
+        let mut runs = Runs::new(1, self.user)?;
+        let guardian = runs.guardian()?;
         let target = self.target()?;
-        let info = self.info(&target)?;
+        let mut info = self.info(&target)?;
         let cpus = self.cpus(&target)?;
-        let pitot = runs::own_path()?;
-        let events = self.events.as_deref().map(|path| Events::create(path, info.secrets())).transpose()?;
+        let lock = runs.lock(&info.title, false)?;
+        info.notes.extend(lock.note());
+        let mut events =
+            self.events.as_deref().map(|path| Events::create(path, info.secrets())).transpose()?;
         let is_quiet = events.as_ref().is_some_and(|events| events.are_on_stdout);
-        // Everything of it has ended before its report is made.
-        let (state, events) = {
-            let ground = Ground::new(guardian, &cpus, &pitot, &stop);
-            let mut orders = self.orders(&target, &ground, &pitot, &cpus)?;
-            if let Some(prepared) = target.prepared() {
-                faults::check_times(&prepared.plan.faults, &self.faults, info.asked_s)?;
-                let is_due =
-                    |subject, moment: &_| resumed.as_ref().is_none_or(|soak| soak.is_due(subject, moment));
-                faults::plan(&prepared.plan, info.asked_s, &is_due, &mut orders);
-            }
-            set_host(&target, &ground)?;
-            // A mistake in what is asked for leaves no file behind.
-            let file = match &resumed {
-                Some(resumed) => resumed.reopen(&output)?,
-                None => SoakWriter::create(&output, &info)?,
-            };
-            let settings = self.settings(&target, &info, &output, resumed.as_ref(), &cpus, &stop);
-            let mut view = view::View::new(&pitot, &info.title, &output);
-            let mut events = events;
-            let mut watch = |event: &Event<'_>| {
-                events.iter_mut().for_each(|events| events.write(event));
-                view.show(event);
-            };
-            let ran = pitot_soak::run::run(&ground, file, orders, settings, &mut watch);
-            if ran.is_err() && resumed.is_none() {
-                remove_if_empty(&output);
-            }
-            (ran?, events)
+        let mut view = view::View::new(&runs::own_path()?, &info.title, &output);
+        let mut watch = |event: &Event<'_>| {
+            events.iter_mut().for_each(|events| events.write(event));
+            view.show(event);
         };
+        let mut asked = Asked {
+            options: self,
+            target: &target,
+            info: &info,
+            cpus: &cpus,
+            output: &output,
+            resumed: resumed.as_ref(),
+        };
+        let how = How { trial: false, lock: Some(&lock), is_over: &|| false };
+        // Everything of it has ended before its report is made.
+        let state = runs.carry_out(Work::Soak(&mut asked), Place::Here(guardian), how, &mut watch)?.state;
         let color = (!is_quiet).then_some(Color::AUTO);
         let soak = crate::report::soak_summary_and_page(&output, false, color)?;
         events.map_or(Ok(()), Events::finish)?;
         let lost = soak.loads.iter().map(|load| load.totals.lost).sum();
         match state {
-            State::Complete if lost > 0 => Err(Failure::run(
+            RunState::Complete if lost > 0 => Err(Failure::run(
                 format!(
                     "{} that servers had acknowledged are lost",
                     units::counted(lost, "request", "requests")
                 ),
                 format!("see when and of which load: pitot report {}", output.display()),
             )),
-            State::Complete => {
+            RunState::Complete => {
                 if let Some((server, met)) = soak.never_answered() {
                     return Err(pitot_soak::run::never_answered(&server.name, &met));
                 }
                 alarms::check(&soak, &self.fail_if.concat(), &output)?;
                 Ok(ExitCode::SUCCESS)
             }
-            State::Running | State::Killed | State::Stopped => Err(Failure::run(
+            RunState::Running | RunState::Interrupted => Err(Failure::run(
                 "the soak was stopped before its end; all intervals that were over are kept",
                 format!("go on with: pitot soak --resume {}", output.display()),
             )),
@@ -181,39 +162,6 @@ impl Soak {
         })
     }
 
-    /// How it goes on, by the command line and what the plan says of soaks.
-    fn settings<'a>(
-        &'a self,
-        target: &SoakTarget,
-        info: &'a Info,
-        path: &'a Path,
-        resumed: Option<&resume::Resumed>,
-        cpus: &CpuSplit,
-        stop: &'a dyn Fn() -> bool,
-    ) -> Settings<'a> {
-        let restarts = self.restart || target.soak().is_some_and(|soak| soak.restart);
-        let planned = || match target.soak().is_some_and(|soak| soak.ends_on_hang) {
-            true => HangChoice::End,
-            false => HangChoice::Continue,
-        };
-        Settings {
-            left_s: resumed.map_or(info.asked_s, |resumed| resumed.left_s),
-            done_s: resumed.map_or(0.0, |resumed| resumed.done_s),
-            offset_s: resumed.map_or(0.0, |resumed| resumed.offset_s),
-            interval_s: info.interval_s as f64,
-            on_death: if restarts { OnDeath::Restart } else { OnDeath::End },
-            on_hang: match self.on_hang.unwrap_or_else(planned) {
-                HangChoice::Continue => OnHang::Continue,
-                HangChoice::End => OnHang::End,
-            },
-            on_event: self.on_event.as_deref(),
-            path,
-            directory: &info.directory,
-            cpus: [&cpus.server[..], &cpus.load].concat(),
-            stop,
-        }
-    }
-
     /// Time under load that is asked for, seconds.
     fn length_s(&self, target: &SoakTarget) -> Result<f64, Failure> {
         let planned = || target.soak().and_then(|soak| soak.for_s);
@@ -231,13 +179,80 @@ impl Soak {
     }
 }
 
-/// Changes the settings of the host that the plan asks for, which are the same for all its cells.
-fn set_host(target: &SoakTarget, ground: &Ground<'_>) -> Result<(), Failure> {
-    let SoakTarget::Plan(prepared) = target else { return Ok(()) };
-    let changes = prepared.cells.first().map_or(&[][..], |cell| &cell.host);
-    ground.set_host(changes).map_err(|reason| {
-        Failure::run(format!("the host cannot be set as the plan asks: {reason}"), "see pitot host status")
-    })
+/// A soak as it is asked for.
+struct Asked<'a> {
+    options: &'a Soak,
+    target: &'a SoakTarget,
+    info: &'a Info,
+    cpus: &'a CpuSplit,
+    output: &'a Path,
+    /// Where it goes on, if it was begun before.
+    resumed: Option<&'a resume::Resumed>,
+}
+
+impl pitot_lab::Soak for Asked<'_> {
+    fn cpus(&self) -> &CpuSplit {
+        self.cpus
+    }
+
+    /// The settings of a plan are the same for all its cells.
+    fn host(&self) -> &[Change] {
+        match self.target {
+            SoakTarget::Plan(prepared) => prepared.cells.first().map_or(&[], |cell| &cell.host),
+            SoakTarget::Running { .. } => &[],
+        }
+    }
+
+    fn measure(
+        &mut self,
+        ground: &Ground<'_>,
+        watch: &mut dyn FnMut(&Event<'_>),
+    ) -> Result<Outcome, Failure> {
+        let Asked { options, target, info, output, resumed, .. } = *self;
+        let mut orders = options.orders(target, ground, self.cpus)?;
+        if let Some(prepared) = target.prepared() {
+            faults::check_times(&prepared.plan.faults, &options.faults, info.asked_s)?;
+            let is_due = |subject, moment: &_| resumed.is_none_or(|soak| soak.is_due(subject, moment));
+            faults::plan(&prepared.plan, info.asked_s, &is_due, &mut orders);
+        }
+        // A mistake in what is asked for leaves no file behind.
+        let file = match resumed {
+            Some(resumed) => resumed.reopen(output)?,
+            None => SoakWriter::create(output, info)?,
+        };
+        let ran = pitot_soak::run::run(ground, file, orders, self.settings(), watch);
+        if ran.is_err() && resumed.is_none() {
+            remove_if_empty(output);
+        }
+        ran
+    }
+}
+
+impl Asked<'_> {
+    /// How it goes on, by the command line and what the plan says of soaks.
+    fn settings(&self) -> Settings<'_> {
+        let Asked { options, target, info, resumed, .. } = self;
+        let restarts = options.restart || target.soak().is_some_and(|soak| soak.restart);
+        let planned = || match target.soak().is_some_and(|soak| soak.ends_on_hang) {
+            true => HangChoice::End,
+            false => HangChoice::Continue,
+        };
+        Settings {
+            left_s: resumed.map_or(info.asked_s, |resumed| resumed.left_s),
+            done_s: resumed.map_or(0.0, |resumed| resumed.done_s),
+            offset_s: resumed.map_or(0.0, |resumed| resumed.offset_s),
+            interval_s: info.interval_s as f64,
+            on_death: if restarts { OnDeath::Restart } else { OnDeath::End },
+            on_hang: match options.on_hang.unwrap_or_else(planned) {
+                HangChoice::Continue => OnHang::Continue,
+                HangChoice::End => OnHang::End,
+            },
+            on_event: options.on_event.as_deref(),
+            path: self.output,
+            directory: &info.directory,
+            cpus: [&self.cpus.server[..], &self.cpus.load].concat(),
+        }
+    }
 }
 
 /// Takes away the file of a soak that did not begin: the same command, corrected, is to find no file.

@@ -11,7 +11,7 @@ mod runner;
 
 pub use runner::{
     Arrival, Caller, Carrier, Event, FaultNews, GUEST_START_MAX_S, Ground, Guardian, Leftovers, LoadStatus,
-    OtherRun, Outcome, Part, PartCell, Place, Prepared, Request, RunLock, ServerStatus, ShownCell,
+    OtherRun, Outcome, Part, PartCell, Place, Prepared, Request, RunLock, ServerStatus, ShownCell, Soak,
     SoakStatus, StandingLoad, StandingServer, Step, Ways, Where, Work, check_part, prepare, prepare_part,
     push, run, serve_agent,
 };

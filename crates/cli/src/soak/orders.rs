@@ -242,9 +242,9 @@ impl Soak {
         &self,
         target: &'g SoakTarget,
         ground: &'g Ground<'g>,
-        pitot: &str,
         cpus: &CpuSplit,
     ) -> Result<Vec<SubjectOrder<'g>>, Failure> {
+        let pitot = ground.pitot();
         let as_it_is = |word: &str| word.to_owned();
         match target {
             SoakTarget::Running { url, faulted } => {

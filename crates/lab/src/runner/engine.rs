@@ -1,7 +1,8 @@
 //! The one way to run a plan. A request says what to measure and where. A run measures what its file lacks, and reports it in
 //! events.
 //!
-//! The place decides who carries repetitions out: the lab itself on a machine, or others, part by part ([`Carrier`]). How a file is read, recorded and watched is the same for both.
+//! The place decides who carries repetitions out: the lab itself on a machine, or others, part by part ([`Carrier`]). How a file is read, recorded and watched is the same for both. A soak
+//! measures in its own way on a machine that is made ready here as for any run.
 
 use std::path::Path;
 use std::time::{Instant, SystemTime};
@@ -23,7 +24,9 @@ use super::repetition::{GivenUp, Shared};
 use super::request::{Caller, Place, Request, Work};
 use super::scattered;
 use super::slices::SLICE_S;
-use pitot_plan::{Measure, Plan, Program};
+use super::soak::Soak;
+use super::standing::Ground;
+use pitot_plan::{Catalog, Measure, Plan, Program};
 use pitot_record::file::{NewCell, NewRun, RunWriter};
 use pitot_record::{HostRecord, Run, RunState};
 
@@ -31,9 +34,13 @@ use pitot_record::{HostRecord, Run, RunState};
 ///
 /// # Errors
 /// If the place is not set up for what the plan needs or cannot be asked for it, or the file cannot be read or written.
-pub fn run(request: Request<'_, '_>, watch: &mut dyn FnMut(&Event<'_>)) -> Result<Outcome, Failure> {
+pub fn run(request: Request<'_, '_, '_>, watch: &mut dyn FnMut(&Event<'_>)) -> Result<Outcome, Failure> {
     let Request { work, place, trial, caller } = request;
-    let (prepared, target) = open(work, &place)?;
+    let (prepared, target) = match work {
+        Work::New { prepared, output } => create_for(*prepared, output, &place)?,
+        Work::Resume { path, catalog } => reopen(path, catalog, &place)?,
+        Work::Soak(soak) => return measure_standing(soak, place, caller, watch),
+    };
     match place {
         Place::Here(guardian) => {
             hosts::with_machine(prepared, guardian, caller.pitot, |prepared, machine| {
@@ -52,54 +59,79 @@ enum OutputFile<'a> {
     Begun(Box<Run>),
 }
 
-/// The plan of a request, once it is known that its place can carry it out.
-fn open<'a>(work: Work<'a>, place: &Place<'_>) -> Result<(Prepared, OutputFile<'a>), Failure> {
-    match work {
-        Work::New { mut prepared, output } => {
-            match place {
-                Place::Here(guardian) => {
-                    prepared.check_needs()?;
-                    if !guardian.is_there() {
-                        prepared.warnings.push(
-                            "No guardian process could be started: had the run been killed, children of servers could \
-                             have stayed."
-                                .into(),
-                        );
-                    }
-                }
-                Place::Parts(_) => prepared.can_be_scattered()?,
-                #[cfg(test)]
-                Place::Scripted(_) => {}
-            }
-            // Before anything that takes its time.
-            RunWriter::check(output)?;
-            Ok((*prepared, OutputFile::New(output)))
-        }
-        Work::Resume { path, catalog } => {
-            let run = Run::open_to_resume(path)?;
-            let (at, was_elsewhere) = (path.display(), run.host_before.facts.is_empty());
-            let at_place = match place {
-                Place::Parts(_) if !was_elsewhere => {
-                    return Err(Failure::misuse(
-                        format!("{at} was begun on one machine, without a bus"),
-                        "resume it there, without --bus",
-                    ));
-                }
-                Place::Parts(_) => Where::Elsewhere,
-                _ if was_elsewhere => {
-                    return Err(Failure::misuse(
-                        format!("{at} was begun on a bus, and agents have carried out what it has"),
-                        format!("resume it there: pitot run --bus URL --sign FILE --resume {at}"),
-                    ));
-                }
-                _ => Where::Here,
-            };
-            let mut prepared = prepare(run.plan.clone(), run.info.plan_source.clone(), catalog, at_place)?;
+/// A new plan, once it is known that the place can carry it out and its file can be made: before anything that takes its time.
+fn create_for<'a>(
+    mut prepared: Prepared,
+    output: &'a Path,
+    place: &Place<'_>,
+) -> Result<(Prepared, OutputFile<'a>), Failure> {
+    match place {
+        Place::Here(guardian) => {
             prepared.check_needs()?;
-            prepared.narrow_to(&run)?;
-            Ok((prepared, OutputFile::Begun(Box::new(run))))
+            if !guardian.is_there() {
+                prepared.warnings.push(
+                    "No guardian process could be started: had the run been killed, children of servers could have stayed."
+                        .into(),
+                );
+            }
         }
+        Place::Parts(_) => prepared.can_be_scattered()?,
+        #[cfg(test)]
+        Place::Scripted(_) => {}
     }
+    RunWriter::check(output)?;
+    Ok((prepared, OutputFile::New(output)))
+}
+
+/// What the file of a run lacks that was begun, if the place is where it was begun.
+fn reopen<'a>(
+    path: &Path,
+    catalog: &Catalog,
+    place: &Place<'_>,
+) -> Result<(Prepared, OutputFile<'a>), Failure> {
+    let run = Run::open_to_resume(path)?;
+    let (at, was_elsewhere) = (path.display(), run.host_before.facts.is_empty());
+    let at_place = match place {
+        Place::Parts(_) if !was_elsewhere => {
+            return Err(Failure::misuse(
+                format!("{at} was begun on one machine, without a bus"),
+                "resume it there, without --bus",
+            ));
+        }
+        Place::Parts(_) => Where::Elsewhere,
+        _ if was_elsewhere => {
+            return Err(Failure::misuse(
+                format!("{at} was begun on a bus, and agents have carried out what it has"),
+                format!("resume it there: pitot run --bus URL --sign FILE --resume {at}"),
+            ));
+        }
+        _ => Where::Here,
+    };
+    let mut prepared = prepare(run.plan.clone(), run.info.plan_source.clone(), catalog, at_place)?;
+    prepared.check_needs()?;
+    prepared.narrow_to(&run)?;
+    Ok((prepared, OutputFile::Begun(Box::new(run))))
+}
+
+/// Has a soak go on, on this machine.
+fn measure_standing(
+    soak: &mut dyn Soak,
+    place: Place<'_>,
+    caller: Caller<'_>,
+    watch: &mut dyn FnMut(&Event<'_>),
+) -> Result<Outcome, Failure> {
+    let Place::Here(guardian) = place else {
+        return Err(Failure::misuse(
+            "a soak runs on this machine",
+            "begin it on the machine that is to be watched",
+        ));
+    };
+    let cpus = soak.cpus().clone();
+    let ground = Ground::new(guardian, &cpus, caller.pitot, caller.stop);
+    ground.set_host(soak.host()).map_err(|reason| {
+        Failure::run(format!("the host cannot be set as the plan asks: {reason}"), "see pitot host status")
+    })?;
+    soak.measure(&ground, watch)
 }
 
 /// Measures on a machine what the file lacks.

@@ -35,6 +35,7 @@ mod scattered;
 mod schedule;
 mod settling;
 mod slices;
+mod soak;
 mod soak_status;
 mod standing;
 #[cfg(test)]
@@ -57,6 +58,7 @@ pub use part::{Part, PartCell, check_part};
 pub use prepare::{GUEST_START_MAX_S, Prepared, ShownCell, Where, prepare};
 pub use repetition::FaultNews;
 pub use request::{Caller, Place, Request, Work};
+pub use soak::Soak;
 pub use soak_status::{LoadStatus, ServerStatus, SoakStatus};
 pub use standing::{Ground, StandingLoad, StandingServer};
 pub use way::Ways;

@@ -7,12 +7,13 @@ use super::carrier::Carrier;
 use super::executor::Machine;
 use super::local::Guardian;
 use super::prepare::Prepared;
+use super::soak::Soak;
 use pitot_plan::Catalog;
 
 /// What is to be run, where, and for whom.
-pub struct Request<'a, 'p> {
+pub struct Request<'a, 'w, 'p> {
     /// What.
-    pub work: Work<'a>,
+    pub work: Work<'w>,
     /// Where.
     pub place: Place<'p>,
     /// Whether each cell is tried for a moment before anything is measured; others who carry out parts try nothing.
@@ -37,6 +38,8 @@ pub enum Work<'a> {
         /// What this machine offers.
         catalog: &'a Catalog,
     },
+    /// A soak, or what is left of one.
+    Soak(&'a mut dyn Soak),
 }
 
 /// Where it is run.

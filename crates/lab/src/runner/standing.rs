@@ -42,7 +42,7 @@ pub struct Ground<'a> {
 
 impl<'a> Ground<'a> {
     /// Nothing stands yet. `pitot` is the path of the program.
-    pub fn new(
+    pub(super) fn new(
         guardian: Guardian,
         cpus: &'a CpuSplit,
         pitot: &'a str,
@@ -52,11 +52,18 @@ impl<'a> Ground<'a> {
         Ground { machine, cpus, pitot, stop, begun: std::cell::Cell::new(0) }
     }
 
+    /// How `pitot` is started: a path.
+    pub fn pitot(&self) -> &str {
+        self.pitot
+    }
+
+    /// Whether the user wants everything to end.
+    pub fn is_stopped(&self) -> bool {
+        (self.stop)()
+    }
+
     /// Makes these changes of the host for as long as this stands. The error is a sentence.
-    ///
-    /// # Errors
-    /// If one cannot be made; none is then.
-    pub fn set_host(&self, changes: &[Change]) -> Result<(), String> {
+    pub(super) fn set_host(&self, changes: &[Change]) -> Result<(), String> {
         self.machine.set_host(changes)
     }
 

@@ -157,7 +157,7 @@ pub(super) fn on<'a>(
     prepared: Prepared,
     output: &'a Path,
     stop: &'a dyn Fn() -> bool,
-) -> Request<'a, 'a> {
+) -> Request<'a, 'a, 'a> {
     let work = Work::New { prepared: Box::new(prepared), output };
     Request { work, place: Place::Scripted(machine), trial: false, caller: caller(stop) }
 }

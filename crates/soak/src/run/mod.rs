@@ -74,8 +74,6 @@ pub struct Settings<'a> {
     pub directory: &'a str,
     /// The CPUs of servers and loads, which may be throttled.
     pub cpus: Vec<usize>,
-    /// True once the user wants it to end.
-    pub stop: &'a dyn Fn() -> bool,
 }
 
 /// A soak under way.
@@ -112,7 +110,7 @@ pub fn run<'g>(
     orders: Vec<SubjectOrder<'g>>,
     settings: Settings<'g>,
     watch: &'g mut dyn FnMut(&Told<'_>),
-) -> Result<State, Failure> {
+) -> Result<Outcome, Failure> {
     let mut run = Run {
         ground,
         file,
@@ -140,13 +138,13 @@ pub fn run<'g>(
     // Whatever has happened, loads and servers are ended, and what can be written is.
     let written = run.end();
     let finished = run.file.finish(state).map_err(|e| unwritten(&e));
+    let outcome = Outcome { path: run.settings.path.to_owned(), state: state.into(), failed: 0 };
     if finished.is_ok() {
-        let path = run.settings.path.to_owned();
-        (run.watch)(&Told::Finished(&Outcome { path, state: state.into(), failed: 0 }));
+        (run.watch)(&Told::Finished(&outcome));
     }
     match ended? {
         Some(failure) => Err(failure),
-        None => written.and(finished).map(|()| state),
+        None => written.and(finished).map(|()| outcome),
     }
 }
 
@@ -229,7 +227,7 @@ impl<'g> Run<'g> {
     fn carry_on(&mut self) -> Result<Option<Failure>, Failure> {
         let mut interval_end_s = self.next_interval_s();
         let mut show_at_s = 0.0;
-        while self.measured_s() < self.settings.left_s && !(self.settings.stop)() {
+        while self.measured_s() < self.settings.left_s && !self.ground.is_stopped() {
             let now_s = self.now_s();
             for subject in &mut self.subjects {
                 let events = &mut self.events;
