@@ -19,12 +19,13 @@ use std::time::Duration;
 
 pub use message::{Ask, Greeting, Hello, Reply, Request};
 pub use program::{
-    Account, AddressChoice, Command, Ending, Extent, LeftBehind, Line, Output, Place, Role, Signal,
+    Account, AddressChoice, Command, Count, Ending, Extent, LeftBehind, Line, Output, Place, Question, Role,
+    Signal,
 };
 
 /// The version of the protocol. Both sides must have the same: a lab and its agents are the same program, and a
 /// measurement of two programs that only nearly agree is none.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// An agent that hears nothing for so long ends: its lab is gone, and the stream does not say so.
 pub const IDLE: Duration = Duration::from_secs(60);

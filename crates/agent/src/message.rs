@@ -6,7 +6,9 @@ use pitot_host::Fingerprint;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::program::{AddressChoice, Command, Ending, Extent, LeftBehind, Line, Output, Place, Role, Signal};
+use crate::program::{
+    AddressChoice, Command, Count, Ending, Extent, LeftBehind, Line, Output, Place, Question, Role, Signal,
+};
 
 /// What the lab asks of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,12 +102,8 @@ pub enum Ask {
         /// The line, without its end.
         line: String,
     },
-    /// CPU time of a program: [`Reply::Nanos`].
-    CpuTime(Role),
-    /// How many connections of the server at this port have bytes under way: [`Reply::Count`].
-    Sending(u16),
-    /// Steal time: [`Reply::Nanos`].
-    Steal,
+    /// A count: [`Reply::Count`].
+    Count(Count),
     /// Wait for a line of output: [`Reply::Line`].
     Wait {
         /// At most so long, and never longer than [`WAIT_MAX`](crate::WAIT_MAX).
@@ -115,23 +113,12 @@ pub enum Ask {
     Ending(Role),
     /// Whether a signal has suspended a program: [`Reply::Flag`].
     IsSuspended(Role),
-    /// Whether a connection can be opened: [`Reply::Flag`].
-    Accepts(String),
-    /// Whether a new connection answers as expected: [`Reply::Flag`].
+    /// Whether a server answers as it should: [`Reply::Flag`]. What is false may be under way, and is asked again.
     Answers {
         /// Where.
         address: String,
-        /// What is sent.
-        send: String,
-        /// What the answer contains.
-        expect: String,
-    },
-    /// Whether a request of HTTP is answered with status 200: [`Reply::Flag`].
-    Serves {
-        /// Where.
-        address: String,
-        /// For what.
-        path: String,
+        /// What it is asked.
+        question: Question,
     },
     /// Take a sample: [`Reply::Done`].
     Sample(Extent),

@@ -175,3 +175,36 @@ pub enum Signal {
     /// SIGKILL.
     Kill,
 }
+
+/// What is counted where programs run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Count {
+    /// CPU time that a program has used since it was started, with all its descendants, those that have ended included,
+    /// nanoseconds. It is exact when none of them is running.
+    CpuTime(Role),
+    /// Steal time of all CPUs of the run since the machine was started, nanoseconds.
+    Steal,
+    /// CPU time that all processes used on these CPUs since then, seen or not, without interrupts, nanoseconds.
+    Busy,
+    /// Connections of the server at this port that have bytes under way which their other side has not acknowledged. It cannot be
+    /// said where there are none at all.
+    Sending(u16),
+}
+
+/// What a server is asked over a new connection, to see whether it is ready.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Question {
+    /// Whether the connection can be opened.
+    Connection,
+    /// Whether what it answers to `send` contains `expect`.
+    Text {
+        /// Nothing is sent to a server that speaks first.
+        send: String,
+        /// What is looked for.
+        expect: String,
+    },
+    /// Whether a request of HTTP for this path is answered with status 200.
+    Page(String),
+}

@@ -11,7 +11,7 @@ use pitot_host::{CpuSplit, Fingerprint, memory_total_bytes};
 use pitot_results::Failure;
 use pitot_sys::spawn::Stop;
 
-use super::executor::{Executor, Machine, Question};
+use super::executor::{Executor, Machine};
 use super::hosts::to_reply;
 use super::local::{Guardian, ThisMachine};
 
@@ -127,19 +127,13 @@ fn carry_out(executor: &mut dyn Executor, ask: Ask, pitot: &str) -> Result<Reply
             executor.write_line(role, &line)?;
             Reply::Done
         }
-        Ask::CpuTime(role) => Reply::Nanos(executor.cpu_time(role).map(|cpu| cpu.0)),
-        Ask::Sending(port) => Reply::Count(executor.sending(port)),
-        Ask::Steal => Reply::Nanos(Some(executor.steal().0)),
+        Ask::Count(what) => Reply::Count(executor.count(what)),
         Ask::Wait { timeout_us } => {
             Reply::Line(executor.wait(Duration::from_micros(timeout_us).min(WAIT_MAX)))
         }
         Ask::Ending(role) => Reply::Ending(executor.ending(role)),
         Ask::IsSuspended(role) => Reply::Flag(executor.is_suspended(role)),
-        Ask::Accepts(address) => Reply::Flag(executor.accepts(&address)),
-        Ask::Answers { address, send, expect } => {
-            Reply::Flag(executor.answers(&address, Question::Text { send: &send, expect: &expect }))
-        }
-        Ask::Serves { address, path } => Reply::Flag(executor.answers(&address, Question::Page(&path))),
+        Ask::Answers { address, question } => Reply::Flag(executor.answers(&address, &question)),
         Ask::Sample(extent) => {
             executor.sample(extent);
             Reply::Done

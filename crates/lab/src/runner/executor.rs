@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 pub(super) use pitot_agent::{
-    Account, AddressChoice, Command, Ending, Extent, LeftBehind, Line, Output, Place, Role,
+    Account, AddressChoice, Command, Count, Ending, Extent, LeftBehind, Line, Output, Place, Question, Role,
 };
 use pitot_host::setting::Change;
 use pitot_meter::Nanos;
@@ -44,20 +44,6 @@ pub(super) trait Machine {
     }
 }
 
-/// What a server is asked over a new connection, to see whether it is ready.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Question<'a> {
-    /// Whether what it answers to `send` contains `expect`.
-    Text {
-        /// Nothing is sent to a server that speaks first.
-        send: &'a str,
-        /// What is looked for.
-        expect: &'a str,
-    },
-    /// Whether a request of HTTP for this path is answered with status 200.
-    Page(&'a str),
-}
-
 /// Carries out one repetition at a time.
 pub(super) trait Executor {
     /// `CLOCK_MONOTONIC` of the machine where the programs run, or of the lab where they run on several. All waiting is measured with it.
@@ -76,24 +62,8 @@ pub(super) trait Executor {
     /// Writes a line to the standard input of a program that was started with one. The error is a sentence.
     fn write_line(&mut self, role: Role, line: &str) -> Result<(), String>;
 
-    /// CPU time that a program has used since it was started, with all its descendants, those that have ended included.
-    /// It is exact when none of them is running. `None` if this cannot be said.
-    fn cpu_time(&mut self, role: Role) -> Option<Nanos>;
-
-    /// How many connections of the server at this port have bytes under way that their other side has not acknowledged. `None`
-    /// if that cannot be said, or there are none at all.
-    fn sending(&mut self, _port: u16) -> Option<u64> {
-        None
-    }
-
-    /// Steal time of all CPUs of both sides since the machine was started.
-    fn steal(&mut self) -> Nanos;
-
-    /// CPU time that all processes used on the CPUs of both sides since the machine was started, seen or not, without interrupts.
-    /// `None` if that cannot be said.
-    fn busy(&mut self) -> Option<Nanos> {
-        None
-    }
+    /// What is counted of the machine or of a program. `None` if it cannot be said.
+    fn count(&mut self, what: Count) -> Option<u64>;
 
     /// Waits until a program prints a line or closes a stream, for at most `timeout`. `None` for anything but a line.
     fn wait(&mut self, timeout: Duration) -> Option<Line>;
@@ -114,16 +84,9 @@ pub(super) trait Executor {
     /// Whether a signal such as SIGSTOP has suspended a program.
     fn is_suspended(&mut self, role: Role) -> bool;
 
-    /// Whether a connection to `address` can be opened at once.
-    fn accepts(&mut self, address: &str) -> bool;
-
-    /// Whether a new connection to `address` gets the answer that is looked for.
-    fn answers(&mut self, address: &str, question: Question<'_>) -> bool;
-
-    /// The same without waiting for the answer: false while it is not there, and then the next call asks for the same.
-    fn has_answered(&mut self, address: &str, question: Question<'_>) -> bool {
-        self.answers(address, question)
-    }
+    /// Whether the server at `address` answers as it should. It is not waited for: false while the answer is under way, and then the
+    /// next call looks for the same one.
+    fn answers(&mut self, address: &str, question: &Question) -> bool;
 
     /// Takes a sample of the machine and of the programs.
     fn sample(&mut self, extent: Extent);
@@ -154,6 +117,13 @@ pub(super) trait Executor {
 
     /// Ends the repetition: kills what still runs, removes the private directory, and reports what was observed.
     fn finish(&mut self) -> Observed;
+}
+
+impl dyn Executor + '_ {
+    /// CPU time of a program ([`Count::CpuTime`]).
+    pub(super) fn cpu_time(&mut self, role: Role) -> Option<Nanos> {
+        self.count(Count::CpuTime(role)).map(Nanos)
+    }
 }
 
 /// What was observed during a repetition.

@@ -14,8 +14,8 @@ use pitot_plan::PlanFile;
 use pitot_record::{CpuSample, Sample, TreeSample};
 
 use super::executor::{
-    AddressChoice, Command, Ending, Executor, Extent, LeftBehind, Line, Machine, Observed, Output, Place,
-    Question, Role,
+    AddressChoice, Command, Count, Ending, Executor, Extent, LeftBehind, Line, Machine, Observed, Output,
+    Place, Question, Role,
 };
 
 /// The answer to a line: after so many milliseconds, these lines.
@@ -288,22 +288,17 @@ impl Executor for Fake {
         Ok(())
     }
 
-    fn cpu_time(&mut self, role: Role) -> Option<Nanos> {
+    fn count(&mut self, what: Count) -> Option<u64> {
         let now = self.time();
-        let program = self.program(role)?;
-        Some(Nanos((now.since(program.started).0 as f64 * program.script.cpu_share) as u64))
-    }
-
-    fn sending(&mut self, _: u16) -> Option<u64> {
-        self.sending
-    }
-
-    fn steal(&mut self) -> Nanos {
-        Nanos::ZERO
-    }
-
-    fn busy(&mut self) -> Option<Nanos> {
-        Some(Nanos((self.now().0 as f64 * self.busy_share?) as u64))
+        match what {
+            Count::CpuTime(role) => {
+                let program = self.program(role)?;
+                Some((now.since(program.started).0 as f64 * program.script.cpu_share) as u64)
+            }
+            Count::Steal => Some(0),
+            Count::Busy => Some((now.0 as f64 * self.busy_share?) as u64),
+            Count::Sending(_) => self.sending,
+        }
     }
 
     fn wait(&mut self, timeout: Duration) -> Option<Line> {
@@ -332,14 +327,10 @@ impl Executor for Fake {
         self.suspended == Some(role)
     }
 
-    fn accepts(&mut self, _: &str) -> bool {
+    fn answers(&mut self, _: &str, _: &Question) -> bool {
         let now = self.time();
         let program = self.program(Role::Server);
         program.is_some_and(|p| p.script.accepts_from.is_some_and(|from| p.age_ms(now) >= from))
-    }
-
-    fn answers(&mut self, address: &str, _: Question<'_>) -> bool {
-        self.accepts(address)
     }
 
     fn sample(&mut self, extent: Extent) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use pitot_meter::Nanos;
 use pitot_results::hold::{Answer, Slice};
 
-use crate::runner::executor::{Executor, Line, Role};
+use crate::runner::executor::{Count, Executor, Line, Role};
 use crate::runner::repetition::context::{Abort, nanos};
 
 /// How long an answer may take beyond the time that was asked for: connections to be opened, requests to be drained.
@@ -60,12 +60,12 @@ impl<'a> Held<'a> {
 
     /// Steal time of all CPUs so far.
     pub(super) fn steal(&mut self) -> Nanos {
-        self.executor.steal()
+        Nanos(self.executor.count(Count::Steal).unwrap_or_default())
     }
 
     /// CPU time that all processes used so far.
     pub(super) fn busy(&mut self) -> Option<Nanos> {
-        self.executor.busy()
+        self.executor.count(Count::Busy).map(Nanos)
     }
 
     /// Asks it to end.

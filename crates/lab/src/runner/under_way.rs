@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use pitot_results::under_way::UnderWay;
 
-use super::executor::Executor;
+use super::executor::{Count, Executor};
 use pitot_plan::{Cell, Plan};
 
 /// The looks of one cell.
@@ -34,7 +34,7 @@ impl Looks {
     /// Looks.
     pub(super) fn look(&mut self, executor: &mut dyn Executor) {
         if let Some(port) = self.port.filter(|_| self.are_wanted())
-            && let Some(sending) = executor.sending(port)
+            && let Some(sending) = executor.count(Count::Sending(port))
         {
             self.seen.add(self.connections, sending);
         }

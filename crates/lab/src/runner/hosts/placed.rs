@@ -14,7 +14,8 @@ use super::samples::join_load;
 use super::side::Side;
 use crate::monitor::OtherProcessUse;
 use crate::runner::executor::{
-    Account, AddressChoice, Command, Ending, Executor, Extent, Line, Observed, Output, Place, Question, Role,
+    Account, AddressChoice, Command, Count, Ending, Executor, Extent, Line, Observed, Output, Place,
+    Question, Role,
 };
 use pitot_plan::{CPUS_APART, FileContent, PlanFile};
 use pitot_record::Sample;
@@ -113,16 +114,14 @@ impl Executor for Placed<'_> {
         self.side(role).write_line(role, &line)
     }
 
-    fn cpu_time(&mut self, role: Role) -> Option<Nanos> {
-        self.side(role).cpu_time(role)
-    }
-
-    fn sending(&mut self, port: u16) -> Option<u64> {
-        self.server.executor.sending(port)
-    }
-
-    fn steal(&mut self) -> Nanos {
-        self.server.executor.steal() + self.load.executor.steal()
+    fn count(&mut self, what: Count) -> Option<u64> {
+        match what {
+            Count::CpuTime(role) => self.side(role).count(what),
+            Count::Sending(_) => self.server.executor.count(what),
+            Count::Steal => Some(self.server.executor.count(what)? + self.load.executor.count(what)?),
+            // The CPUs of an agent are all those of its host.
+            Count::Busy => None,
+        }
     }
 
     fn wait(&mut self, timeout: Duration) -> Option<Line> {
@@ -141,11 +140,7 @@ impl Executor for Placed<'_> {
         self.side(role).is_suspended(role)
     }
 
-    fn accepts(&mut self, address: &str) -> bool {
-        self.server.executor.accepts(address)
-    }
-
-    fn answers(&mut self, address: &str, question: Question<'_>) -> bool {
+    fn answers(&mut self, address: &str, question: &Question) -> bool {
         self.server.executor.answers(address, question)
     }
 

@@ -9,7 +9,7 @@ use pitot_sys::spawn::Stop;
 use super::link::Link;
 use super::wire;
 use crate::runner::executor::{
-    AddressChoice, Command, Ending, Executor, Extent, Line, Observed, Output, Place, Question, Role,
+    AddressChoice, Command, Count, Ending, Executor, Extent, Line, Observed, Output, Place, Question, Role,
 };
 use pitot_plan::PlanFile;
 
@@ -67,24 +67,10 @@ impl Executor for Remote<'_> {
         self.done(Ask::WriteLine { role, line: line.to_owned() })
     }
 
-    fn cpu_time(&mut self, role: Role) -> Option<Nanos> {
-        match self.ask(Ask::CpuTime(role)) {
-            Ok(Reply::Nanos(nanos)) => nanos.map(Nanos),
-            _ => None,
-        }
-    }
-
-    fn sending(&mut self, port: u16) -> Option<u64> {
-        match self.ask(Ask::Sending(port)) {
+    fn count(&mut self, what: Count) -> Option<u64> {
+        match self.ask(Ask::Count(what)) {
             Ok(Reply::Count(count)) => count,
             _ => None,
-        }
-    }
-
-    fn steal(&mut self) -> Nanos {
-        match self.ask(Ask::Steal) {
-            Ok(Reply::Nanos(Some(nanos))) => Nanos(nanos),
-            _ => Nanos::ZERO,
         }
     }
 
@@ -107,18 +93,8 @@ impl Executor for Remote<'_> {
         matches!(self.ask(Ask::IsSuspended(role)), Ok(Reply::Flag(true)))
     }
 
-    fn accepts(&mut self, address: &str) -> bool {
-        matches!(self.ask(Ask::Accepts(address.to_owned())), Ok(Reply::Flag(true)))
-    }
-
-    fn answers(&mut self, address: &str, question: Question<'_>) -> bool {
-        let address = address.to_owned();
-        let ask = match question {
-            Question::Text { send, expect } => {
-                Ask::Answers { address, send: send.to_owned(), expect: expect.to_owned() }
-            }
-            Question::Page(path) => Ask::Serves { address, path: path.to_owned() },
-        };
+    fn answers(&mut self, address: &str, question: &Question) -> bool {
+        let ask = Ask::Answers { address: address.to_owned(), question: question.clone() };
         matches!(self.ask(ask), Ok(Reply::Flag(true)))
     }
 

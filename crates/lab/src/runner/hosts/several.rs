@@ -15,7 +15,7 @@ use super::answers;
 use super::samples::add_samples;
 use super::side::Side;
 use crate::runner::executor::{
-    AddressChoice, Command, Ending, Executor, Extent, Line, Observed, Output, Place, Question, Role,
+    AddressChoice, Command, Count, Ending, Executor, Extent, Line, Observed, Output, Place, Question, Role,
 };
 use pitot_plan::{CPUS_APART, FileContent, PlanFile};
 use pitot_record::Sample;
@@ -277,14 +277,13 @@ impl Executor for Several<'_> {
         Ok(())
     }
 
-    fn cpu_time(&mut self, role: Role) -> Option<Nanos> {
-        self.hosts
-            .iter_mut()
-            .try_fold(Nanos::ZERO, |sum, host| Some(sum + host.side.executor.cpu_time(role)?))
-    }
-
-    fn steal(&mut self) -> Nanos {
-        self.hosts.iter_mut().fold(Nanos::ZERO, |sum, host| sum + host.side.executor.steal())
+    fn count(&mut self, what: Count) -> Option<u64> {
+        match what {
+            Count::CpuTime(_) | Count::Steal => {
+                self.hosts.iter_mut().map(|host| host.side.executor.count(what)).sum()
+            }
+            Count::Busy | Count::Sending(_) => None,
+        }
     }
 
     fn wait(&mut self, timeout: Duration) -> Option<Line> {
@@ -326,11 +325,7 @@ impl Executor for Several<'_> {
         self.hosts.iter_mut().any(|host| host.side.executor.is_suspended(role))
     }
 
-    fn accepts(&mut self, address: &str) -> bool {
-        self.hosts.iter_mut().all(|host| host.side.executor.accepts(address))
-    }
-
-    fn answers(&mut self, address: &str, question: Question<'_>) -> bool {
+    fn answers(&mut self, address: &str, question: &Question) -> bool {
         self.hosts.iter_mut().all(|host| host.side.executor.answers(address, question))
     }
 

@@ -15,21 +15,8 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 /// What is looked for stands in the first bytes of an answer.
 const ANSWER_BYTES_MAX: usize = 16 * 1024;
 
-/// Whether a connection can be made.
-pub(super) fn is_accepting(address: &str) -> bool {
-    connect(address).is_some()
-}
-
 fn connect(address: &str) -> Option<TcpStream> {
     TcpStream::connect_timeout(&address.parse().ok()?, CONNECT_TIMEOUT).ok()
-}
-
-/// Whether a new connection gets the answer that is looked for.
-pub(super) fn is_right(address: &str, question: Question<'_>) -> bool {
-    match question {
-        Question::Text { send, expect } => contains(address, send, expect),
-        Question::Page(path) => is_ok(address, path),
-    }
 }
 
 /// Whether a new connection that sends `send` receives something that contains `expect`.
@@ -83,7 +70,10 @@ pub(super) struct Pending(Option<Receiver<bool>>);
 impl Pending {
     /// Whether the answer has come and is right. False while there is none; one that is wrong is asked for again at the next
     /// call.
-    pub(super) fn has_answered(&mut self, address: &str, question: Question<'_>) -> bool {
+    pub(super) fn has_answered(&mut self, address: &str, question: &Question) -> bool {
+        if *question == Question::Connection {
+            return connect(address).is_some();
+        }
         let answer = self.0.take().unwrap_or_else(|| in_a_thread(address, question));
         match answer.try_recv() {
             Ok(is_right) => is_right,
@@ -97,19 +87,16 @@ impl Pending {
 }
 
 /// Asks in a thread, which ends with the answer or its time. Nobody listens to it any more if the server was started again.
-fn in_a_thread(address: &str, question: Question<'_>) -> Receiver<bool> {
+fn in_a_thread(address: &str, question: &Question) -> Receiver<bool> {
     let (tell, answer) = channel();
-    let address = address.to_owned();
-    match question {
-        Question::Text { send, expect } => {
-            let [send, expect] = [send, expect].map(str::to_owned);
-            std::thread::spawn(move || tell.send(contains(&address, &send, &expect)));
-        }
-        Question::Page(path) => {
-            let path = path.to_owned();
-            std::thread::spawn(move || tell.send(is_ok(&address, &path)));
-        }
-    }
+    let (address, question) = (address.to_owned(), question.clone());
+    std::thread::spawn(move || {
+        tell.send(match question {
+            Question::Connection => connect(&address).is_some(),
+            Question::Text { send, expect } => contains(&address, &send, &expect),
+            Question::Page(path) => is_ok(&address, &path),
+        })
+    });
     answer
 }
 
@@ -152,8 +139,8 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let mut pending = Pending::default();
-        let question = Question::Text { send: "PING\r\n", expect: "+PONG" };
-        let mut is_answered = || pending.has_answered(&address, question);
+        let question = Question::Text { send: "PING\r\n".into(), expect: "+PONG".into() };
+        let mut is_answered = || pending.has_answered(&address, &question);
         // Nobody takes the connection yet, so that no answer can have come.
         assert!(!is_answered());
         let (mut stream, _) = listener.accept().unwrap();

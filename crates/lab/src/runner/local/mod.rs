@@ -36,8 +36,8 @@ use process::{Event, Process, Start};
 use crate::monitor::{Monitor, StealReader};
 use crate::procfs::COOKIE_NAME;
 use crate::runner::executor::{
-    Account, AddressChoice, Command, Ending, Executor, Extent, LeftBehind, Line, Machine, Observed, Output,
-    Place, Question, Role,
+    Account, AddressChoice, Command, Count, Ending, Executor, Extent, LeftBehind, Line, Machine, Observed,
+    Output, Place, Question, Role,
 };
 use crate::runner::printed::{self, Asked};
 use crate::runner::repetition::SERVER_PID;
@@ -341,23 +341,22 @@ impl Executor for Local<'_> {
         program.write_line(line).map_err(|e| format!("it does not read its standard input: {e}"))
     }
 
-    fn cpu_time(&mut self, role: Role) -> Option<Nanos> {
-        // As of its output, of one that was started again the last counts.
-        self.programs.iter_mut().rev().find(|p| p.role == role)?.cpu.as_mut()?.cpu_time()
-    }
-
-    fn sending(&mut self, port: u16) -> Option<u64> {
-        let pid = self.pid(Role::Server)?;
-        let sockets = of_port(Some(pid), port, 1 << ESTABLISHED | 1 << CLOSE_WAIT)?;
-        (!sockets.all.is_empty()).then(|| sockets.sending())
-    }
-
-    fn steal(&mut self) -> Nanos {
-        self.steal.read(&self.machine.cpus.server, &self.machine.cpus.load)
-    }
-
-    fn busy(&mut self) -> Option<Nanos> {
-        self.steal.busy(&self.machine.cpus.server, &self.machine.cpus.load)
+    fn count(&mut self, what: Count) -> Option<u64> {
+        let cpus = self.machine.cpus;
+        match what {
+            Count::CpuTime(role) => {
+                // As of its output, of one that was started again the last counts.
+                let program = self.programs.iter_mut().rev().find(|p| p.role == role)?;
+                Some(program.cpu.as_mut()?.cpu_time()?.0)
+            }
+            Count::Steal => Some(self.steal.read(&cpus.server, &cpus.load).0),
+            Count::Busy => Some(self.steal.busy(&cpus.server, &cpus.load)?.0),
+            Count::Sending(port) => {
+                let pid = self.pid(Role::Server)?;
+                let sockets = of_port(Some(pid), port, 1 << ESTABLISHED | 1 << CLOSE_WAIT)?;
+                (!sockets.all.is_empty()).then(|| sockets.sending())
+            }
+        }
     }
 
     fn wait(&mut self, timeout: Duration) -> Option<Line> {
@@ -380,15 +379,7 @@ impl Executor for Local<'_> {
         process.is_some_and(|process| process.stat.state == 'T')
     }
 
-    fn accepts(&mut self, address: &str) -> bool {
-        answer::is_accepting(address)
-    }
-
-    fn answers(&mut self, address: &str, question: Question<'_>) -> bool {
-        answer::is_right(address, question)
-    }
-
-    fn has_answered(&mut self, address: &str, question: Question<'_>) -> bool {
+    fn answers(&mut self, address: &str, question: &Question) -> bool {
         self.pending.has_answered(address, question)
     }
 

@@ -79,8 +79,8 @@ impl Readiness {
         }
     }
 
-    /// Its address, once it is ready. A look takes `interval`, and as long as the program takes to reply; with an interval of zero it
-    /// waits for nothing: what it has asked for then is there at a later look.
+    /// Its address, once it is ready. A look takes `interval` at most. It does not wait for what it has asked: that is there at a
+    /// later look.
     pub(in crate::runner) fn look(
         &mut self,
         context: &mut Context<'_>,
@@ -94,7 +94,7 @@ impl Readiness {
         if self.role != Role::Server {
             context.check_helpers()?;
         }
-        if let Some(address) = self.asked(context, interval)? {
+        if let Some(address) = self.asked(context)? {
             return Ok(Some(address));
         }
         if context.executor.now() > self.deadline {
@@ -144,18 +144,15 @@ impl Readiness {
     }
 
     /// The address, if the program answers as it should.
-    fn asked(&mut self, context: &mut Context<'_>, interval: Duration) -> Result<Option<String>, Abort> {
+    fn asked(&mut self, context: &mut Context<'_>) -> Result<Option<String>, Abort> {
         if let Sign::Described { ready, address, .. } = &self.sign {
-            let mut gets = |question| match interval.is_zero() {
-                true => context.executor.has_answered(address, question),
-                false => context.executor.answers(address, question),
-            };
+            let mut gets = |question| context.executor.answers(address, &question);
             let is_ready = match ready {
                 Ready::Line(_) => false,
-                Ready::Port => context.executor.accepts(address),
-                Ready::Get(path) => gets(Question::Page(path)),
+                Ready::Port => gets(Question::Connection),
+                Ready::Get(path) => gets(Question::Page(path.clone())),
                 Ready::Answer { send, expect } => {
-                    gets(Question::Text { send: &send.replace("{address}", address), expect })
+                    gets(Question::Text { send: send.replace("{address}", address), expect: expect.clone() })
                 }
                 Ready::Https(path) => replies_over_tls(
                     context,
@@ -190,7 +187,7 @@ fn replies_over_tls(
         *is_asked = ending.is_none();
         return Ok(ending == Some(Ending::Code(0)));
     }
-    if context.executor.accepts(address) {
+    if context.executor.answers(address, &Question::Connection) {
         let options = ["--insecure", "--connections", "1", "--requests-total", "1", "--timeout", "2s"];
         let gate = ["--expect-status", "200", "--fail-if", "errors > 0"];
         let words = [context.shared.pitot, "load", url].into_iter().chain(options).chain(gate);
