@@ -246,6 +246,16 @@ mod tests {
     }
 
     #[test]
+    fn the_time_to_the_first_byte_is_known_where_a_first_byte_was_seen() {
+        let mut r = repetition(1, 1, 1);
+        let read = |r: &Repetition, name: &str| crate::metric::find(name).unwrap().of(r);
+        assert_eq!(read(&r, "first-byte-p99"), None);
+        r.load.as_mut().unwrap().latency_ns.first_byte =
+            Latency { count: 3, p50: 5, p99: 8, ..Latency::default() };
+        assert_eq!((read(&r, "first-byte-p50"), read(&r, "first-byte-p99")), (Some(5.0), Some(8.0)));
+    }
+
+    #[test]
     fn the_share_of_a_database_is_read_from_what_a_brokerage_printed() {
         let stats = r#"{"schema": "pitot-trade/1", "cpu_user_s": 2.0, "cpu_system_s": 1.0, "database_cpu_s": 1.0,
                         "time_s": 10.0, "database_s": 8.0}"#;
