@@ -1,8 +1,10 @@
 //! `pitot agent`.
 
 mod bus;
+mod root;
 
 use std::io::{self, BufReader};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -26,10 +28,17 @@ pub(crate) struct Agent {
     /// (docs/security.md).
     #[arg(long, value_name = "USER", value_parser = crate::user::parse)]
     user: Option<User>,
+    /// Go on in this root directory, with the libraries and programs that are there: that of another distribution, or of another
+    /// version. /proc, /sys and /dev are those of this machine, and /run is empty. For root (docs/agent.md).
+    #[arg(long, value_name = "DIR", conflicts_with = "bus")]
+    root: Option<PathBuf>,
 }
 
 impl Agent {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        if let Some(root) = &self.root {
+            match root::enter(root)? {}
+        }
         crate::user::become_user(self.user)?;
         // Before anything starts a thread: a guardian is a fork of this process.
         let guardian = Guardian::start().map_err(|e| {

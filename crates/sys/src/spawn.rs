@@ -69,22 +69,27 @@ pub fn can_enter_cgroup(members: std::fs::File) -> bool {
 ///
 /// The program cannot be started without CAP_SYS_ADMIN.
 pub fn own_mounts(command: &mut Command) {
-    let prepare = || {
-        // SAFETY: both calls may be made between fork and exec; the strings are literals, and what is not given is null.
-        let failed = unsafe {
-            libc::unshare(libc::CLONE_NEWNS) < 0
-                || libc::mount(
-                    std::ptr::null(),
-                    c"/".as_ptr(),
-                    std::ptr::null(),
-                    libc::MS_REC | libc::MS_SLAVE,
-                    std::ptr::null(),
-                ) < 0
-        };
-        if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
+    // SAFETY: the function may be called between fork and exec.
+    unsafe { command.pre_exec(enter_own_mounts) };
+}
+
+/// The same for this thread, and for what it starts. It makes two system calls and nothing else.
+///
+/// # Errors
+/// Without CAP_SYS_ADMIN.
+pub fn enter_own_mounts() -> io::Result<()> {
+    // SAFETY: the strings are literals, and what is not given is null.
+    let failed = unsafe {
+        libc::unshare(libc::CLONE_NEWNS) < 0
+            || libc::mount(
+                std::ptr::null(),
+                c"/".as_ptr(),
+                std::ptr::null(),
+                libc::MS_REC | libc::MS_SLAVE,
+                std::ptr::null(),
+            ) < 0
     };
-    // SAFETY: the closure runs between fork and exec and makes two system calls.
-    unsafe { command.pre_exec(prepare) };
+    if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Makes `command` start its program in a session of its own, without a terminal and with SIGHUP ignored, so that it goes

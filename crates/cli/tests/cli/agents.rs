@@ -3,6 +3,7 @@
 mod clocks;
 mod foreign;
 pub(crate) mod network;
+mod root;
 mod several;
 mod ssh;
 

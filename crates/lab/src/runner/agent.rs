@@ -154,14 +154,17 @@ fn carry_out(executor: &mut dyn Executor, ask: Ask, pitot: &str) -> Result<Reply
     })
 }
 
-/// The CPUs that the lab wants, if they are here.
+/// The CPUs that the lab wants, if they are here. An agent that the lab has started on its own machine has inherited fewer: those of
+/// the lab itself.
 fn split(hello: &Hello) -> Result<CpuSplit, String> {
-    let allowed =
-        pitot_sys::affinity::allowed().map_err(|e| format!("the allowed CPUs cannot be read: {e}"))?;
-    for cpu in hello.cpus.iter().chain(&hello.other_cpus) {
-        if !allowed.contains(cpu) {
-            return Err(format!("CPU {cpu} is not there, or may not be used"));
-        }
+    let read = || pitot_sys::affinity::allowed().map_err(|e| format!("the allowed CPUs cannot be read: {e}"));
+    let wanted = || hello.cpus.iter().chain(&hello.other_cpus).copied();
+    let inherited = read()?;
+    // The kernel leaves out what is not there, and what a control group does not allow.
+    let _ = pitot_sys::affinity::pin(&inherited.iter().copied().chain(wanted()).collect::<Vec<_>>());
+    let allowed = read()?;
+    if let Some(cpu) = wanted().find(|cpu| !allowed.contains(cpu)) {
+        return Err(format!("CPU {cpu} is not there, or may not be used"));
     }
     let others = || allowed.iter().copied().filter(|cpu| !hello.cpus.contains(cpu)).collect::<Vec<_>>();
     let other = if hello.other_cpus.is_empty() { others() } else { hello.other_cpus.clone() };
