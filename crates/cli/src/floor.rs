@@ -15,7 +15,7 @@ use pitot_meter::{Nanos, units};
 use pitot_results::floor::{
     FloorFigure, FloorMissing, FloorOptions, FloorPrimitive, FloorRequest, FloorResult, FloorThreads, SCHEMA,
 };
-use pitot_results::{Drawn, Failure, rfc3339, stderr};
+use pitot_results::{Failure, Rows, rfc3339, stderr};
 use pitot_sys::{affinity, limits};
 pub(crate) use request::{RequestArg, floor_of_run};
 
@@ -82,15 +82,14 @@ impl Floor {
         let started_at = rfc3339(SystemTime::now());
         let quiet = self.format == Format::Json || sink.quiet;
         let show = !quiet && pitot_sys::terminal::size(io::stderr()).is_some();
+        let mut rows = Rows::default();
         let figures = measure(&plan, |round| {
             if show {
-                stderr::draw(&Drawn::new("\r").text(format_args!("round {} of {} ", round + 1, plan.rounds)));
+                stderr::draw(&rows.draw("", &format!("round {} of {}", round + 1, plan.rounds)));
             }
             true
         });
-        if show {
-            stderr::draw(&Drawn::new(Drawn::ERASE_LINE));
-        }
+        stderr::draw(&rows.clear());
         let threads = self.threads.map(threads).transpose()?;
         let mut result = result(&plan, &figures, threads, started_at);
         result.host = host;

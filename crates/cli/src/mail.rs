@@ -9,7 +9,7 @@ use pitot_mail::address::BadAddress;
 use pitot_mail::{MailPlan, Observer, Options, Progress, TlsPolicy, output};
 use pitot_meter::{Nanos, units};
 use pitot_results::mail::MailResult;
-use pitot_results::{Drawn, Failure, stderr};
+use pitot_results::{Failure, Rows, stderr};
 use pitot_sys::signal::{Signal, SignalFd};
 
 use crate::output::{create, each, is_stdout, print, write_json};
@@ -142,7 +142,7 @@ impl Mail {
         // Opened before the run, so that a file that cannot be written is reported first.
         let json = self.json.as_deref().map(create).transpose()?;
         let mut screen =
-            Screen { signals, requests: 0, live: io::stderr().is_terminal(), shown: false, bad: 0 };
+            Screen { signals, requests: 0, live: io::stderr().is_terminal(), rows: Rows::default(), bad: 0 };
         if self.dry_run {
             let result = pitot_mail::dry_run(&plan, &mut screen);
             screen.end();
@@ -243,7 +243,7 @@ struct Screen {
     requests: u32,
     /// Standard error is a terminal.
     live: bool,
-    shown: bool,
+    rows: Rows,
     /// Lines that are not addresses.
     bad: u64,
 }
@@ -259,17 +259,14 @@ impl Screen {
 
     /// Clears the progress line.
     fn clear(&mut self) {
-        if std::mem::take(&mut self.shown) {
-            stderr::draw(&Drawn::new(Drawn::ERASE_LINE));
-        }
+        stderr::draw(&self.rows.clear());
     }
 }
 
 impl Observer for Screen {
     fn progress(&mut self, progress: &Progress) {
         if self.live {
-            self.shown = true;
-            stderr::draw(&Drawn::new(Drawn::ERASE_LINE).text(output::progress_line(progress)));
+            stderr::draw(&self.rows.draw("", &output::progress_line(progress)));
         }
     }
 

@@ -1,66 +1,105 @@
-//! Progress of a run on stderr: one line that changes on a terminal, a line for each step elsewhere.
+//! Progress of a run or a soak on stderr: on a terminal rows that are drawn over, elsewhere a line for each step and event.
+
+mod soak;
+mod watched;
 
 use std::io::{self, IsTerminal};
+use std::path::Path;
 
-use pitot_lab::{Event, Step};
+use pitot_lab::{Event, SoakStatus, Step};
 use pitot_meter::units::span;
 use pitot_record::{Repetition, metric};
 use pitot_results::VerdictKind;
 use pitot_results::secrets::mask_option;
-use pitot_results::{Drawn, stderr};
+use pitot_results::{Rows, stderr};
 
-/// Shows the progress of a run.
+use soak::Drifts;
+pub(crate) use watched::Watched;
+
+/// Shows the progress of a run or a soak.
 pub(crate) struct Display {
-    terminal: bool,
+    /// What is drawn, if it is a terminal.
+    rows: Option<Rows>,
+    /// What is known to drift in a soak.
+    drifts: Option<Drifts>,
 }
 
 impl Display {
     pub(crate) fn new() -> Display {
-        Display { terminal: io::stderr().is_terminal() }
+        let rows = io::stderr().is_terminal().then(Rows::default);
+        Display { rows, drifts: None }
+    }
+
+    /// Of a soak with this title into `file`. `pitot` is the path of this program.
+    pub(crate) fn of_soak(pitot: &str, title: &str, file: &Path) -> Display {
+        stderr::line(title);
+        let mut display = Display::new();
+        display.drifts = Some(Drifts::new(pitot, file));
+        display
     }
 
     pub(crate) fn show(&mut self, event: &Event<'_>) {
         match event {
-            Event::Trying(step) if self.terminal => draw(format_args!("trying {}", shown(step))),
-            Event::Begun(step) if self.terminal => {
-                draw(format_args!("{}  {} left", shown(step), span(step.left_s)));
+            Event::Trying(step) => self.draw(&format!("trying {}", shown(step))),
+            Event::Begun(step) => self.draw(&format!("{}  {} left", shown(step), span(step.left_s))),
+            Event::GivenUp { step, tried } => {
+                self.say(&format!("{} cannot be measured: {}", label(step), tried.verdict.reason));
+                if let Some(line) = tried.telling_line() {
+                    self.say(&format!("  it printed: {line}"));
+                }
             }
-            Event::GivenUp { step, tried } => self.show_given_up(&label(step), tried),
             Event::Measured { step, repetitions } => {
                 let (outcome, failed) = outcome(repetitions);
                 let (line, left) = (format!("{}{outcome}", shown(step)), span(step.left_s));
-                match (self.terminal, failed) {
-                    (true, true) => draw(format_args!("{line}\n")),
-                    (true, false) => draw(format_args!("{line}  {left} left")),
-                    (false, _) => stderr::line(format_args!("{line}  {left} left")),
+                match (self.rows.is_some(), failed) {
+                    (true, true) => self.say(&line),
+                    (true, false) => self.draw(&format!("{line}  {left} left")),
+                    (false, _) => self.say(&format!("{line}  {left} left")),
                 }
             }
+            Event::Status(status) => self.show_status(status),
             Event::Finished(_) => self.clear(),
-            // Warnings stand in the report.
-            Event::Trying(_) | Event::Begun(_) | Event::Started { .. } | Event::Warning(_) => {}
-            // Of soaks, which have a view of their own.
-            Event::Standing { .. } | Event::Recorded(_) | Event::Status(_) => {}
+            // Warnings stand in the report, and what comes about in a soak in its status.
+            Event::Started { .. } | Event::Warning(_) | Event::Standing { .. } | Event::Recorded(_) => {}
         }
     }
 
-    fn show_given_up(&self, label: &str, tried: &Repetition) {
-        self.clear();
-        stderr::line(format_args!("{label} cannot be measured: {}", tried.verdict.reason));
-        if let Some(line) = tried.telling_line() {
-            stderr::line(format_args!("  it printed: {line}"));
+    /// What happens in a soak, and below it on a terminal how it goes: what `pitot soak status` shows.
+    fn show_status(&mut self, status: &SoakStatus) {
+        let happened: Vec<String> =
+            status.events.iter().map(|sentence| format!("{:>9}  {sentence}\n", span(status.now_s))).collect();
+        let happened = happened.concat();
+        match (&mut self.rows, &mut self.drifts) {
+            (Some(rows), Some(drifts)) => {
+                stderr::draw(&rows.draw(&happened, &soak::screen(status, drifts.known()).join("\n")));
+            }
+            _ => stderr::text(&happened),
         }
     }
 
-    fn clear(&self) {
-        if self.terminal {
-            draw("");
+    fn clear(&mut self) {
+        self.rows.iter_mut().for_each(|rows| stderr::draw(&rows.clear()));
+    }
+
+    /// Draws a line over the one before, on a terminal.
+    fn draw(&mut self, line: &str) {
+        self.rows.iter_mut().for_each(|rows| stderr::draw(&rows.draw("", line)));
+    }
+
+    /// Says something that stays.
+    fn say(&mut self, line: &str) {
+        match &mut self.rows {
+            Some(rows) => stderr::draw(&rows.draw(&format!("{line}\n"), "")),
+            None => stderr::line(line),
         }
     }
 }
 
-/// Draws over the line.
-fn draw(text: impl std::fmt::Display) {
-    stderr::draw(&Drawn::new(Drawn::ERASE_LINE).text(text));
+/// A failure is said below what stays, and not behind what is drawn over.
+impl Drop for Display {
+    fn drop(&mut self) {
+        self.clear();
+    }
 }
 
 /// Number and label of a step.

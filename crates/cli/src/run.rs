@@ -12,7 +12,6 @@ mod options;
 mod part;
 mod self_check;
 mod summary;
-mod watched;
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -32,14 +31,13 @@ use crate::comparison::{self, Folder};
 use crate::events::Events;
 use crate::output::{print, print_line};
 use crate::plan_text::PlanText;
-use crate::progress::Display;
+use crate::progress::{Display, Watched};
 use crate::report;
 use crate::runs::{How, Runs, own_path};
 use crate::screen::Color;
 use announce::{announce, extent, note};
 use asked::{Asked, Ready};
 pub(crate) use options::Run;
-use watched::Watched;
 
 impl Run {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {

@@ -6,7 +6,6 @@ mod options;
 mod orders;
 mod resume;
 mod status;
-mod view;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -24,6 +23,7 @@ use pitot_soak::run::{OnDeath, OnHang, Settings};
 
 use crate::events::Events;
 use crate::output::{default_output, is_stdout};
+use crate::progress::{Display, Watched};
 use crate::runs::{self, How, Runs};
 use crate::screen::Color;
 pub(crate) use options::Soak;
@@ -101,14 +101,10 @@ impl Soak {
         let cpus = self.cpus(&target)?;
         let lock = runs.lock(&info.title, false)?;
         info.notes.extend(lock.note());
-        let mut events =
-            self.events.as_deref().map(|path| Events::create(path, info.secrets())).transpose()?;
+        let events = self.events.as_deref().map(|path| Events::create(path, info.secrets())).transpose()?;
         let is_quiet = events.as_ref().is_some_and(|events| events.are_on_stdout);
-        let mut view = view::View::new(&runs::own_path()?, &info.title, &output);
-        let mut watch = |event: &Event<'_>| {
-            events.iter_mut().for_each(|events| events.write(event));
-            view.show(event);
-        };
+        let display = Display::of_soak(&runs::own_path()?, &info.title, &output);
+        let mut watched = Watched { display, events };
         let mut asked = Asked {
             options: self,
             target: &target,
@@ -119,10 +115,12 @@ impl Soak {
         };
         let how = How { trial: false, lock: Some(&lock), is_over: &|| false };
         // Everything of it has ended before its report is made.
-        let state = runs.carry_out(Work::Soak(&mut asked), Place::Here(guardian), how, &mut watch)?.state;
+        let state = runs
+            .carry_out(Work::Soak(&mut asked), Place::Here(guardian), how, &mut |event| watched.take(event))?
+            .state;
         let color = (!is_quiet).then_some(Color::AUTO);
         let soak = crate::report::soak_summary_and_page(&output, false, color)?;
-        events.map_or(Ok(()), Events::finish)?;
+        watched.events.map_or(Ok(()), Events::finish)?;
         let lost = soak.loads.iter().map(|load| load.totals.lost).sum();
         match state {
             RunState::Complete if lost > 0 => Err(Failure::run(

@@ -44,7 +44,7 @@ mod verdict;
 pub use failure::{Failure, FailureKind};
 pub use latency::{Latencies, Latency, PERCENTILES};
 pub use parse::{COUNT_MAX, ParseError, check_numbers};
-pub use printable::{Drawn, printable, printable_start, visible};
+pub use printable::{Drawn, Rows, printable, printable_start, visible};
 pub use printed::Printed;
 pub use time::rfc3339;
 pub use verdict::{

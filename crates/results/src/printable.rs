@@ -63,9 +63,6 @@ fn is_obeyed(letter: char) -> bool {
 pub struct Drawn(String);
 
 impl Drawn {
-    /// To the beginning of the line, which is erased.
-    pub const ERASE_LINE: &str = "\r\x1b[K";
-
     /// Begins with a code, or with none.
     pub fn new(code: impl Display) -> Drawn {
         Drawn(code.to_string())
@@ -87,6 +84,30 @@ impl Drawn {
     pub fn then(mut self, drawn: &Drawn) -> Drawn {
         self.0.push_str(&drawn.0);
         self
+    }
+}
+
+/// Rows on a terminal that the next ones are drawn over. The cursor stays in the last of them, so that nothing scrolls.
+#[derive(Debug, Default)]
+pub struct Rows {
+    drawn: usize,
+}
+
+impl Rows {
+    /// What draws these rows, in the place of those before. What is `above` them, whole lines, stays.
+    pub fn draw(&mut self, above: &str, rows: &str) -> Drawn {
+        let drawn = self.clear().text(above).text(rows);
+        self.drawn = if rows.is_empty() { 0 } else { rows.lines().count() };
+        drawn
+    }
+
+    /// What erases them, if there are any.
+    pub fn clear(&mut self) -> Drawn {
+        match std::mem::take(&mut self.drawn) {
+            0 => Drawn::default(),
+            1 => Drawn::new("\r\x1b[J"),
+            rows => Drawn::new(format_args!("\r\x1b[{}A\x1b[J", rows - 1)),
+        }
     }
 }
 
@@ -133,7 +154,16 @@ mod tests {
 
     #[test]
     fn own_codes_pass_and_those_within_text_do_not() {
-        let drawn = Drawn::new(Drawn::ERASE_LINE).text("\x1b[2Jx").code("\x1b[1m").text("y");
-        assert_eq!(drawn.to_string(), "\r\x1b[K\\x1b[2Jx\x1b[1my");
+        let drawn = Drawn::new("\r").text("\x1b[2Jx").code("\x1b[1m").text("y");
+        assert_eq!(drawn.to_string(), "\r\\x1b[2Jx\x1b[1my");
+    }
+
+    #[test]
+    fn rows_are_drawn_over_and_what_is_above_them_stays() {
+        let mut rows = Rows::default();
+        assert_eq!(rows.draw("said\n", "a\nb\nc").to_string(), "said\na\nb\nc");
+        assert_eq!(rows.draw("", "\x1b[2J").to_string(), "\r\x1b[2A\x1b[J\\x1b[2J");
+        assert_eq!(rows.draw("said\n", "").to_string(), "\r\x1b[Jsaid\n");
+        assert_eq!(rows.clear(), Drawn::default());
     }
 }

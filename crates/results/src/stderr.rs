@@ -12,6 +12,11 @@ pub fn line(text: impl Display) {
     let _ = io::stderr().write_all(visible(&format!("{text}\n")).as_bytes());
 }
 
+/// Writes whole lines, or nothing.
+pub fn text(lines: &str) {
+    let _ = io::stderr().write_all(visible(lines).as_bytes());
+}
+
 /// Writes what is drawn on a terminal, as a line that is drawn over needs it.
 pub fn draw(drawn: &Drawn) {
     let _ = io::stderr().write_all(drawn.to_string().as_bytes());

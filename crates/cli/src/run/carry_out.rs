@@ -8,9 +8,9 @@ use pitot_results::Failure;
 
 use super::asked::{Asked, Ready};
 use super::options::Run;
-use super::watched::Watched;
 use super::{check, self_check};
 use crate::output::default_output;
+use crate::progress::Watched;
 use crate::runs::{How, Runs};
 
 impl Run {

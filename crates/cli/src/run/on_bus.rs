@@ -12,8 +12,8 @@ use pitot_results::{Failure, printable, stderr};
 use super::announce::{announce, extent};
 use super::asked::{Asked, Ready};
 use super::options::Run;
-use super::watched::Watched;
 use crate::bus::tell;
+use crate::progress::Watched;
 use crate::runs::{How, Runs};
 
 impl Run {

@@ -8,8 +8,8 @@ use std::fmt::Write as _;
 
 use pitot_meter::units::grouped;
 use pitot_meter::{Histogram, Nanos};
-use pitot_results::Drawn;
 use pitot_results::load::ErrorRow;
+use pitot_results::{Drawn, Rows};
 
 use super::progress::{preparing_line, progress_line, time_or_none};
 use crate::watch::{Preparing, Progress};
@@ -50,8 +50,7 @@ pub struct Live {
     seconds: u64,
     /// Replies by the first digit of their status, from 2 to 5.
     by_class: [u64; 4],
-    /// Rows that are drawn.
-    drawn: usize,
+    drawn: Rows,
 }
 
 impl Live {
@@ -65,7 +64,7 @@ impl Live {
             completed: 0,
             seconds: 0,
             by_class: [0; 4],
-            drawn: 0,
+            drawn: Rows::default(),
         }
     }
 
@@ -78,32 +77,24 @@ impl Live {
         };
         let rows: Vec<String> =
             rows.iter().map(|row| row.chars().take(self.screen.width.saturating_sub(1)).collect()).collect();
-        // The cursor stays in the last row, so that nothing scrolls.
-        let drawn = self.clear().text(rows.join("\n"));
-        self.drawn = rows.len();
-        drawn
+        self.drawn.draw("", &rows.join("\n"))
     }
 
     /// Returns what draws a line about what comes before the measured part.
     pub fn preparing(&mut self, stage: Preparing) -> Drawn {
         let row: String = preparing_line(stage).chars().take(self.screen.width.saturating_sub(3)).collect();
-        let drawn = self.clear().text(format_args!("  {row}"));
-        self.drawn = 1;
-        drawn
+        self.drawn.draw("", &format!("  {row}"))
     }
 
     /// Erases the view, if there is one.
     pub fn clear(&mut self) -> Drawn {
-        match std::mem::take(&mut self.drawn) {
-            0 => Drawn::default(),
-            1 => Drawn::new("\r\x1b[J"),
-            rows => Drawn::new(format_args!("\r\x1b[{}A\x1b[J", rows - 1)),
-        }
+        self.drawn.clear()
     }
 
     fn add(&mut self, progress: &Progress<'_>) {
         if self.trying != progress.trying_rps {
-            *self = Live { drawn: self.drawn, trying: progress.trying_rps, ..Live::new(self.screen) };
+            let drawn = std::mem::take(&mut self.drawn);
+            *self = Live { drawn, trying: progress.trying_rps, ..Live::new(self.screen) };
         }
         let second = progress.second;
         if self.last.len() == CHART_SECONDS {

@@ -27,7 +27,7 @@ use crate::runs::{How, Runs, own_path};
 use super::announce::{announce, extent};
 use super::asked::{Asked, Ready};
 use super::options::Run;
-use super::watched::Watched;
+use crate::progress::Watched;
 use ground::{GuestPool, Place, Task, room};
 use possible::{as_carried, leave_out_what_is_not};
 

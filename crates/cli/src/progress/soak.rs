@@ -1,15 +1,13 @@
-//! What the user sees while a soak runs: what happens, and below it on a terminal how it goes, drawn anew each second. It shows what
-//! `pitot soak status` does.
+//! How a soak goes, for the terminal on which it runs: what `pitot soak status` shows.
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use pitot_lab::{Event, LoadStatus, ServerStatus, SoakStatus};
+use pitot_lab::{LoadStatus, ServerStatus, SoakStatus};
 use pitot_meter::units::{self, counted, grouped};
-use pitot_results::{Drawn, stderr, visible};
+use pitot_results::visible;
 
 /// The columns and rows of a terminal that does not say how many it has.
 const SIZE: (u16, u16) = (80, 24);
@@ -18,15 +16,8 @@ const DRIFTS_INTERVAL: Duration = Duration::from_secs(60);
 /// It may take this share of the time at most: a long soak has many intervals.
 const DRIFTS_SHARE: u32 = 20;
 
-pub(super) struct View {
-    is_terminal: bool,
-    /// Lines that stand there and are to be drawn over.
-    drawn: usize,
-    drifts: Drifts,
-}
-
 /// What drifts so far, which takes a while to find out.
-struct Drifts {
+pub(super) struct Drifts {
     /// The path of this program.
     pitot: String,
     path: PathBuf,
@@ -36,40 +27,23 @@ struct Drifts {
     next: Instant,
 }
 
-impl View {
-    pub(super) fn new(pitot: &str, title: &str, file: &Path) -> View {
-        stderr::line(title);
-        let drifts = Drifts {
+impl Drifts {
+    pub(super) fn new(pitot: &str, file: &Path) -> Drifts {
+        Drifts {
             pitot: pitot.to_owned(),
             path: file.to_owned(),
             known: Vec::new(),
             coming: None,
             next: Instant::now() + DRIFTS_INTERVAL,
-        };
-        View { is_terminal: std::io::stderr().is_terminal(), drawn: 0, drifts }
+        }
     }
 
-    pub(super) fn show(&mut self, event: &Event<'_>) {
-        let Event::Status(status) = event else { return };
-        let mut drawn = match self.drawn {
-            0 => Drawn::default(),
-            rows => Drawn::new(format_args!("\x1b[{rows}A\x1b[J")),
-        };
-        for sentence in &status.events {
-            drawn = drawn.text(format_args!("{:>9}  {sentence}\n", units::span(status.now_s)));
-        }
-        if self.is_terminal {
-            self.drifts.turn();
-            let size = pitot_sys::terminal::size(std::io::stderr()).unwrap_or(SIZE);
-            let lines = screen(status, &self.drifts.known, size);
-            self.drawn = lines.len();
-            drawn = lines.iter().fold(drawn, |drawn, line| drawn.text(format_args!("{line}\n")));
-        }
-        stderr::draw(&drawn);
+    /// A sentence for each.
+    pub(super) fn known(&mut self) -> &[String] {
+        self.turn();
+        &self.known
     }
-}
 
-impl Drifts {
     /// Takes what was found out, and has it found out again in its time: nobody is to wait for it.
     fn turn(&mut self) {
         if let Some(coming) = &self.coming {
@@ -105,8 +79,13 @@ fn ask(pitot: &str, file: &Path) -> Vec<String> {
     String::from_utf8_lossy(&printed).lines().map(str::to_owned).collect()
 }
 
-/// The lines of a screen, none of which is as long as it is wide.
-fn screen(status: &SoakStatus, drifts: &[String], (width, height): (u16, u16)) -> Vec<String> {
+/// The rows that show how a soak goes on this terminal.
+pub(super) fn screen(status: &SoakStatus, drifts: &[String]) -> Vec<String> {
+    rows(status, drifts, pitot_sys::terminal::size(std::io::stderr()).unwrap_or(SIZE))
+}
+
+/// Those of a terminal of this size, none of which is as long as it is wide.
+fn rows(status: &SoakStatus, drifts: &[String], (width, height): (u16, u16)) -> Vec<String> {
     let mut lines = vec![format!(
         "{} of load left, {} since it began",
         units::span(status.left_s),
@@ -209,7 +188,7 @@ mod tests {
     #[test]
     fn a_screen_has_servers_loads_failures_by_kind_drifts_and_the_time_left() {
         let drifts = ["leak? memory (RSS) grew 1 MiB an hour".to_owned()];
-        let lines = screen(&status(), &drifts, (100, 40));
+        let lines = rows(&status(), &drifts, (100, 40));
         let expected = [
             "1 h of load left, 2 h since it began",
             "nginx: DOWN, ended 2 times, started again 1 time",
@@ -226,11 +205,11 @@ mod tests {
     #[test]
     fn a_screen_is_cut_to_the_terminal() {
         for (width, height) in [(30, 5), (1, 1), (80, 24)] {
-            let lines = screen(&status(), &[], (width, height));
+            let lines = rows(&status(), &[], (width, height));
             assert!(lines.len() < usize::from(height).max(3), "{lines:#?}");
             assert!(lines.iter().all(|line| line.chars().count() < usize::from(width).max(2)), "{lines:#?}");
         }
-        let lines = screen(&status(), &[], (60, 5));
+        let lines = rows(&status(), &[], (60, 5));
         assert_eq!(lines[3], "  and 4 more lines: pitot soak status");
     }
 }
