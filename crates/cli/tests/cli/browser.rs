@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use pitot_proto_harness::http2::Either;
 use serde_json::Value;
 
-use crate::support::{PITOT, Running, stderr, stdout, text};
+use crate::support::{PITOT, Port, Running, stderr, stdout, text};
 
 /// A request as the server received it.
 #[derive(Clone, Debug)]
@@ -361,8 +361,8 @@ fn pages_of_an_open_loop_are_due_at_a_rate() {
 
 #[test]
 fn pages_without_a_server_fail_and_the_run_ends() {
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let result = load(&[&format!("http://{address}/"), "--browser", "-c", "2", "-n", "4"]);
+    let closed = Port::new();
+    let result = load(&[&format!("http://{}/", closed.address), "--browser", "-c", "2", "-n", "4"]);
     assert_eq!((&result["pages"]["begun"], &result["pages"]["failed"]), (&4.into(), &4.into()));
     assert_eq!(result["pages"]["time_ns"]["count"], 0);
     assert_eq!(result["client"]["verdict"], "failed");

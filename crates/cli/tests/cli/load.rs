@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use server::{Act, Script, Server};
 
-use crate::support::{PITOT, Running, TIMEOUT, stderr, stdout, until};
+use crate::support::{PITOT, Port, Running, TIMEOUT, stderr, stdout, until};
 
 fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(PITOT);
@@ -178,10 +178,8 @@ fn without_reader() -> Stdio {
 #[test]
 fn exit_codes_are_the_same_where_nobody_reads() {
     let server = Server::start(Script::default());
-    let (url, closed) = (
-        server.url(),
-        format!("http://{}/", TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()),
-    );
+    let held = Port::new();
+    let (url, closed) = (server.url(), format!("http://{}/", held.address));
     let cases: &[(&[&str], i32)] = &[
         (&["load", &url, "-n", "20"], 0),
         (&["load", &url, "-n", "20", "--steps", "100ms"], 0),
@@ -216,8 +214,8 @@ fn help_lists_the_options_of_urls() {
 
 #[test]
 fn a_server_that_is_not_there_or_never_answers_ends_with_exit_code_1() {
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let url = format!("http://{closed}/");
+    let closed = Port::new();
+    let url = format!("http://{}/", closed.address);
     let output = load(&[&url, "-d", "600s"]);
     let error = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{error}");

@@ -10,11 +10,11 @@ mod reasons;
 mod tls;
 
 use std::collections::HashMap;
-use std::net::{TcpListener, UdpSocket};
+use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use crate::support::{PITOT, Running, stderr, stdout, until};
+use crate::support::{PITOT, Port, Running, stderr, stdout, until};
 use dns::Data;
 use host::{Host, Script};
 use pitot_needs::needs;
@@ -379,7 +379,8 @@ fn a_host_that_never_answers_is_given_up_in_time() {
 
 #[test]
 fn hosts_that_refuse_connections_or_speak_another_protocol_are_given_up() {
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let held = Port::new();
+    let closed = held.address.to_string();
     let busy = Host::new(Script { banner: "421 4.3.2 too busy\r\n", ..Script::default() });
     let other = Host::new(Script { banner: "HTTP/1.1 400 Bad Request\r\n", ..Script::default() });
     for (relay, word) in
@@ -589,13 +590,13 @@ fn domains_that_share_a_host_share_its_connections_and_no_transaction() {
 #[needs("smtp-sink")]
 #[test]
 fn the_debian_sink_takes_what_is_sent() {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let addr = format!("127.0.0.1:{port}");
+    let held = Port::new();
+    let addr = held.address.to_string();
     let user = String::from_utf8(Command::new("id").arg("-un").output().unwrap().stdout).unwrap();
     let mut command = daemon("smtp-sink");
     command.args(["-u", user.trim(), &addr, "100"]).stdout(Stdio::null());
-    let _sink = Running::start(&mut command);
-    until("the sink listens", || std::net::TcpStream::connect(&addr).is_ok());
+    let mut sink = Running::start(&mut command);
+    sink.listens(held.address);
     for mode in ["--test-mode", "--really-send"] {
         let (report, code) = Files::new(&list(2000, 50)).json(&[mode, "--relay", &addr, "-c", "20"]);
         assert_eq!(recipients(&report, "sent") + recipients(&report, "accepted"), 2000, "{report}");

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use pitot_needs::needs;
 use serde_json::Value;
 
-use crate::support::{PITOT, stderr, stdout};
+use crate::support::{PITOT, Port, stderr, stdout};
 use cluster::Cluster;
 
 fn load(arguments: &[&str]) -> Output {
@@ -155,7 +155,8 @@ fn what_is_not_supported_is_refused_in_two_lines() {
 #[test]
 fn queries_go_over_tls_where_the_url_asks_for_it() {
     // PostgreSQL takes no port 0.
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let held = Port::new();
+    let port = held.number();
     let cluster = Cluster::start_with_tls(port);
     let authority = cluster.certificate();
     let run = |sslmode: &str, more: &[&str]| {

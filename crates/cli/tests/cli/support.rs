@@ -2,13 +2,16 @@
 
 use std::fmt::Debug;
 use std::io::Read;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::ops::{Deref, DerefMut};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Output};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use pitot_record::Run;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, socket_with, sockopt};
 use rustix::process::{Pid, Signal, kill_process};
 
 pub(crate) const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
@@ -65,6 +68,16 @@ impl Running {
         address.unwrap_or_else(|| panic!("it is not ready: {line}")).to_owned()
     }
 
+    /// Waits until it takes connections.
+    #[track_caller]
+    pub(crate) fn listens(&mut self, address: SocketAddr) {
+        until("the server listens", || {
+            let ended = self.0.try_wait().unwrap();
+            assert!(ended.is_none(), "it has ended: {ended:?}");
+            TcpStream::connect(address).is_ok()
+        });
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.0), signal).unwrap();
     }
@@ -105,6 +118,26 @@ impl DerefMut for Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.kill();
+    }
+}
+
+/// A port of 127.0.0.1 at which nobody listens but a server that is told it. A socket that is bound and does not listen keeps it from
+/// all others: the kernel gives it to none that asks for any port, and servers that set SO_REUSEADDR, as all do, get it.
+pub(crate) struct Port {
+    pub(crate) address: SocketAddr,
+    _held: OwnedFd,
+}
+
+impl Port {
+    pub(crate) fn new() -> Port {
+        let held = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
+        sockopt::set_socket_reuseaddr(&held, true).unwrap();
+        bind(&held, &SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
+        Port { address: getsockname(&held).unwrap().try_into().unwrap(), _held: held }
+    }
+
+    pub(crate) fn number(&self) -> u16 {
+        self.address.port()
     }
 }
 

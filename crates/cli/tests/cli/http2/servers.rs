@@ -1,19 +1,19 @@
 //! Servers of others.
 
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::support::{Running, TIMEOUT};
+use crate::support::{Port, Running};
 
 /// A server that is killed when the test ends, however it ends.
 pub(crate) struct Server {
-    child: Running,
+    _child: Running,
     pub(crate) address: SocketAddr,
     pub(crate) folder: TempDir,
+    _held: Port,
 }
 
 impl Server {
@@ -59,24 +59,14 @@ impl Server {
     }
 
     fn start(command: impl Fn(&Path, SocketAddr) -> Command) -> Server {
-        let start = Instant::now();
-        loop {
-            let folder = tempfile::tempdir().unwrap();
-            std::fs::write(folder.path().join("file"), [b'x'; 1000]).unwrap();
-            // Somebody else may take the port before the server does; then the next one is tried.
-            let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-            let mut command = command(folder.path(), address);
-            let path = format!("{}:/usr/sbin:/usr/local/sbin", std::env::var("PATH").unwrap_or_default());
-            command.env("PATH", path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-            let mut server = Server { child: Running::start(&mut command), address, folder };
-            while server.child.try_wait().unwrap().is_none() {
-                if TcpStream::connect(address).is_ok() {
-                    return server;
-                }
-                assert!(start.elapsed() < TIMEOUT, "the server does not start");
-                std::thread::sleep(Duration::from_millis(5));
-            }
-        }
+        let (folder, held) = (tempfile::tempdir().unwrap(), Port::new());
+        std::fs::write(folder.path().join("file"), [b'x'; 1000]).unwrap();
+        let mut command = command(folder.path(), held.address);
+        let path = format!("{}:/usr/sbin:/usr/local/sbin", std::env::var("PATH").unwrap_or_default());
+        command.env("PATH", path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = Running::start(&mut command);
+        child.listens(held.address);
+        Server { _child: child, address: held.address, folder, _held: held }
     }
 
     pub(crate) fn url(&self) -> String {

@@ -1,24 +1,24 @@
 //! Servers that others wrote, each on a port of its own, which end with the test.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
 use super::certificates::{Identity, Pki};
-use crate::support::{Running, TIMEOUT, stderr};
+use crate::support::{Port, Running, stderr};
 
 /// The length of the file `bytes`: several records.
 const BYTES: usize = 100_000;
 
 /// A server that is killed when the test ends.
 pub struct Server {
-    child: Running,
+    _child: Running,
     folder: TempDir,
     pub port: u16,
+    _held: Port,
 }
 
 impl Server {
@@ -28,25 +28,13 @@ impl Server {
     }
 }
 
-/// Starts a server on a port that is free; another one if somebody else was faster.
 fn start(command: impl Fn(&Path, u16) -> Command) -> Server {
-    for _ in 0..5 {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("bytes"), vec![b'x'; BYTES]).unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let mut command = command(folder.path(), port);
-        let child = Running::start(command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()));
-        let mut running = Server { child, folder, port };
-        let start = Instant::now();
-        while running.child.try_wait().unwrap().is_none() {
-            if TcpStream::connect(("127.0.0.1", port)).is_ok() {
-                return running;
-            }
-            assert!(start.elapsed() < TIMEOUT, "{command:?} does not listen");
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    }
-    panic!("no server could be started");
+    let (folder, held) = (tempfile::tempdir().unwrap(), Port::new());
+    std::fs::write(folder.path().join("bytes"), vec![b'x'; BYTES]).unwrap();
+    let mut command = command(folder.path(), held.number());
+    let mut child = Running::start(command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()));
+    child.listens(held.address);
+    Server { _child: child, folder, port: held.number(), _held: held }
 }
 
 fn program(name: &str) -> String {

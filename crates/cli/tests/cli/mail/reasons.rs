@@ -1,6 +1,5 @@
 //! Why recipients were refused or given up, told for each domain and each host.
 
-use std::net::TcpListener;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
@@ -8,7 +7,7 @@ use serde_json::Value;
 use super::dns::{self, Data};
 use super::host::{Host, Script};
 use super::{Files, list, recipients};
-use crate::support::{stderr, stdout};
+use crate::support::{Port, stderr, stdout};
 
 static ZONE: dns::Zone = &[
     ("one.test", &[Data::Mx(10, "first.test")]),
@@ -112,7 +111,8 @@ fn a_run_that_the_journal_ends_writes_its_result_all_the_same() {
 
 #[test]
 fn a_host_that_cannot_be_reached_is_named_with_the_reason() {
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let held = Port::new();
+    let closed = held.address.to_string();
     let output = Files::new(&list(5, 2)).mail(&["--test-mode", "--relay", &closed, "--retries", "0"]);
     let summary = stdout(&output);
     assert_eq!(summary.matches("gave-up: ").count(), 1 + 2, "{summary}");

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 
 use super::server::start;
 use super::{soak, together};
-use crate::support::{signal, text, until_some};
+use crate::support::{Port, signal, text, until_some};
 
 #[test]
 fn alarms_reach_the_exit_code() {
@@ -19,9 +19,8 @@ fn alarms_reach_the_exit_code() {
 
 fn a_server_that_never_answers_ends_the_soak_at_once_and_leaves_no_file() {
     let dir = tempfile::tempdir().unwrap();
-    // Nothing listens there any more.
-    let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let url = format!("http://{address}/");
+    let closed = Port::new();
+    let url = format!("http://{}/", closed.address);
     let began = Instant::now();
     let output = soak(dir.path(), &[&url, "--for", "1h", "-o", "a.pitot"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{PITOT, TIMEOUT, stderr, stdout, until, until_ok};
+use crate::support::{PITOT, Port, TIMEOUT, stderr, stdout, until, until_ok};
 
 /// Where the commands that are shown listen.
 const SHOWN: &str = "127.0.0.1:18080";
@@ -18,6 +18,8 @@ pub(crate) struct Server {
     child: Child,
     pub(crate) address: String,
     pub(crate) dir: tempfile::TempDir,
+    /// Keeps its port.
+    held: Option<Port>,
 }
 
 impl Drop for Server {
@@ -52,8 +54,9 @@ impl Server {
 
 /// Starts a target that is asked for a page, with these lines of a plan's table `[target]`, and waits until it answers.
 pub(crate) fn start(target: &str, page: &str, settings: &str) -> Server {
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-    let mut server = launch(target, page, settings, address);
+    let port = Port::new();
+    let mut server = launch(target, page, settings, port.address.to_string());
+    server.held = Some(port);
     until(&format!("{target} is ready"), || {
         assert!(server.child.try_wait().unwrap().is_none(), "{target} has ended");
         ask(&server.address, "GET", "/dynamic", b"").is_some_and(|reply| reply.0 == 200)
@@ -114,7 +117,7 @@ fn launch(target: &str, page: &str, settings: &str, address: String) -> Server {
         .process_group(0)
         .spawn()
         .unwrap();
-    Server { child, address, dir }
+    Server { child, address, dir, held: None }
 }
 
 /// The status and the content of a reply; none if there was none.
