@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pitot_record::{Repetition, Run};
 use pitot_results::VerdictKind;
@@ -18,11 +19,12 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    /// With so many hosts, two at least. `test` tells its namespaces from those of other tests.
-    pub(crate) fn new(test: &str, hosts: usize) -> Network {
-        let id = std::process::id();
-        let network =
-            Network { names: HOSTS[..hosts].iter().map(|host| format!("pt{test}{host}{id}")).collect() };
+    /// With so many hosts, two at least.
+    pub(crate) fn new(hosts: usize) -> Network {
+        static NETWORKS: AtomicUsize = AtomicUsize::new(0);
+        let (number, id) = (NETWORKS.fetch_add(1, Ordering::Relaxed), std::process::id());
+        let names = HOSTS[..hosts].iter().map(|host| format!("pt{number}{host}{id}"));
+        let network = Network { names: names.collect() };
         for name in &network.names {
             ip(&["netns", "add", name]);
             ip(&["-n", name, "link", "set", "lo", "up"]);

@@ -36,7 +36,7 @@ fn repetitions(network: &Network, top: &str, load: &str) -> Vec<Repetition> {
 #[needs("network-namespaces")]
 #[test]
 fn two_load_hosts_do_what_one_does() {
-    let network = Network::new("s", 3);
+    let network = Network::new(3);
     for (load, requests) in EXACT {
         for (hosts, names) in [("hosts = [\"b\"]", vec![]), ("hosts = [\"b\", \"c\"]", vec!["b", "c"])] {
             for repetition in repetitions(&network, FRESH, &format!("{hosts}\n{load}")) {
@@ -64,7 +64,7 @@ fn two_load_hosts_do_what_one_does() {
 #[needs("network-namespaces")]
 #[test]
 fn slices_of_two_load_hosts_are_slices_of_one_load() {
-    let network = Network::new("h", 3);
+    let network = Network::new(3);
     let slices = "generations = 2\nslices = 2\nslice = \"40ms\"\nwarmup = \"50ms\"";
     let all = repetitions(&network, slices, "hosts = [\"b\", \"c\"]\nconnections = 3");
     assert_eq!(all.len(), 4);
@@ -80,7 +80,7 @@ fn slices_of_two_load_hosts_are_slices_of_one_load() {
 #[needs("network-namespaces")]
 #[test]
 fn a_load_host_that_dies_fails_the_repetition_with_its_name() {
-    let (network, dir) = (Network::new("d", 3), tempfile::tempdir().unwrap());
+    let (network, dir) = (Network::new(3), tempfile::tempdir().unwrap());
     let plan = network.plan(
         "repetitions = 2\nwarmup = \"50ms\"\nduration = \"1s\"",
         "hosts = [\"b\", \"c\"]\nconnections = 2",
@@ -91,7 +91,7 @@ fn a_load_host_that_dies_fails_the_repetition_with_its_name() {
 #[needs("network-namespaces")]
 #[test]
 fn a_load_host_that_dies_between_slices_fails_its_generation_with_its_name_and_no_other() {
-    let (network, dir) = (Network::new("g", 3), tempfile::tempdir().unwrap());
+    let (network, dir) = (Network::new(3), tempfile::tempdir().unwrap());
     let plan = network.plan(
         "generations = 2\nslices = 4\nslice = \"500ms\"\nwarmup = \"50ms\"",
         "hosts = [\"b\", \"c\"]\nconnections = 3",
@@ -120,7 +120,7 @@ fn a_load_host_that_dies_between_slices_fails_its_generation_with_its_name_and_n
 #[needs("network-namespaces")]
 #[test]
 fn a_coordinator_that_is_killed_and_resumed_loses_and_doubles_nothing() {
-    let (network, dir) = (Network::new("r", 3), tempfile::tempdir().unwrap());
+    let (network, dir) = (Network::new(3), tempfile::tempdir().unwrap());
     let plan = network.plan(
         "repetitions = 2\nwarmup = \"50ms\"\nduration = \"1s\"",
         "hosts = [\"b\", \"c\"]\nconnections = 2\nrate = 100",

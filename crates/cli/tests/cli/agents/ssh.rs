@@ -100,15 +100,17 @@ const LOAD: &str = "host = \"b\"\nconnections = 2";
 #[needs("network-namespaces", "ssh", "sshd")]
 #[test]
 fn a_host_without_pitot_is_reached_over_ssh() {
-    let (network, dir) = (Network::new("p", 2), tempfile::tempdir().unwrap());
+    let (network, dir) = (Network::new(2), tempfile::tempdir().unwrap());
     let sshd = Sshd::start(&network, dir.path(), "");
     let there = dir.path().join("far/pitot");
     let agent = sshd.agent(&network, "user", there.to_str().unwrap());
-    let plan = network.plan_with_agent(TOP, LOAD, &agent);
+    // The load's host has no Pitot either. Else the program that all tests run would be replaced.
+    let near = dir.path().join("near/pitot");
+    let plan = network.plan_with_agent(TOP, LOAD, &agent).replace(PITOT, near.to_str().unwrap());
     let output = network.run(dir.path(), &plan).arg("--push").output().unwrap();
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(0), "{said}{}", sshd.log());
-    assert!(there.exists(), "the program was copied");
+    assert!(there.exists() && near.exists(), "the program was copied");
     let run = Run::open(&dir.path().join("run.pitot")).unwrap();
     assert_eq!(run.info.state, RunState::Complete);
     let all: Vec<_> = run.cells.iter().flat_map(|cell| &cell.repetitions).collect();
@@ -125,7 +127,7 @@ fn a_host_without_pitot_is_reached_over_ssh() {
 #[needs("network-namespaces", "ssh", "sshd")]
 #[test]
 fn a_key_starts_an_agent_and_nothing_else_and_a_strangers_key_not_even_that() {
-    let (network, dir) = (Network::new("q", 2), tempfile::tempdir().unwrap());
+    let (network, dir) = (Network::new(2), tempfile::tempdir().unwrap());
     let sshd = Sshd::start(&network, dir.path(), &format!("restrict,command=\"{PITOT} agent\" "));
     // Whatever is asked for, this key starts the agent.
     let agent = sshd.agent(&network, "user", "./anything");

@@ -20,7 +20,7 @@ fn due(run: &Run) -> BTreeMap<String, Vec<u64>> {
 #[needs("nats-server", "network-namespaces")]
 #[test]
 fn a_run_on_three_hosts_has_what_one_on_this_machine_has() {
-    let bus = Bus::start_on(Network::new("n", 4));
+    let bus = Bus::start_on(Network::new(4));
     let without = bus.refused_agent(&bus.url, &["--trust", &bus.key]);
     assert_eq!(without.0, Some(2), "{}", without.1);
     assert!(without.1.contains("is not a loopback address"), "{}", without.1);

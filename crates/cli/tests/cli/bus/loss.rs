@@ -32,7 +32,7 @@ fn nothing_is_lost_or_doubled_when_everything_is_killed_once() {
 #[needs("nats-server", "network-namespaces")]
 #[test]
 fn nothing_is_lost_or_doubled_over_a_network_with_credentials() {
-    everything_is_killed_once(Bus::start_on(Network::new("l", 4)));
+    everything_is_killed_once(Bus::start_on(Network::new(4)));
 }
 
 fn everything_is_killed_once(mut bus: Bus) {

@@ -72,9 +72,9 @@ fn whole_and_failed(bus: &Bus, hosts: &[&str]) -> (usize, usize) {
     (whole, failed)
 }
 
-/// A bus in a network of that name with the agents of the three hosts of the plan.
-fn bus_with_hosts(name: &str) -> (Bus, [Running; 3]) {
-    let bus = Bus::start_on(Network::new(name, 4));
+/// A bus in a network with the agents of the three hosts of the plan.
+fn bus_with_hosts() -> (Bus, [Running; 3]) {
+    let bus = Bus::start_on(Network::new(4));
     let agents = ["a", "b", "c"].map(|name| bus.agent(name));
     write_plan(&bus);
     (bus, agents)
@@ -94,7 +94,7 @@ fn lab_under_load(bus: &Bus) -> Running {
 #[needs("nats-server", "network-namespaces")]
 #[test]
 fn a_coordinator_that_is_killed_goes_on_with_agents_that_it_reaches_over_a_bus() {
-    let (bus, agents) = bus_with_hosts("p");
+    let (bus, agents) = bus_with_hosts();
     let mut lab = lab_under_load(&bus);
     lab.kill();
     until("what it had started is gone", || !bus.has_load());
@@ -109,7 +109,7 @@ fn a_coordinator_that_is_killed_goes_on_with_agents_that_it_reaches_over_a_bus()
 #[needs("nats-server", "network-namespaces")]
 #[test]
 fn a_key_that_an_agent_does_not_trust_reaches_nothing() {
-    let (bus, agents) = bus_with_hosts("q");
+    let (bus, agents) = bus_with_hosts();
     assert!(bus.pitot(&["bus-key", "other.nk"]).output().unwrap().status.success());
     let plan = std::fs::read_to_string(bus.path("plan.toml")).unwrap();
     std::fs::write(bus.path("plan.toml"), plan.replace("sign.nk", "other.nk")).unwrap();
@@ -124,7 +124,7 @@ fn a_key_that_an_agent_does_not_trust_reaches_nothing() {
 #[needs("nats-server", "network-namespaces")]
 #[test]
 fn an_agent_of_a_load_host_that_is_killed_fails_repetitions_with_its_name_and_comes_back() {
-    let (bus, mut agents) = bus_with_hosts("y");
+    let (bus, mut agents) = bus_with_hosts();
     let mut lab = lab_under_load(&bus);
     agents[2].kill();
     // Its name is free when its announcement has lapsed: until then the host is not reached.
@@ -139,7 +139,7 @@ fn an_agent_of_a_load_host_that_is_killed_fails_repetitions_with_its_name_and_co
 #[needs("nats-server", "network-namespaces")]
 #[test]
 fn a_bus_that_is_killed_and_comes_back_loses_no_repetition_and_doubles_none() {
-    let (mut bus, agents) = bus_with_hosts("x");
+    let (mut bus, agents) = bus_with_hosts();
     let mut lab = lab_under_load(&bus);
     bus.kill_server();
     bus.restart_server();
