@@ -286,37 +286,31 @@ fn a_file_truncated_while_it_is_served_ends_the_connection_and_not_the_server() 
 
 #[test]
 fn a_file_that_is_gone_before_its_reply_starts_is_an_error_and_no_reply_of_a_right_length() {
-    // Within a second the open file is not looked at again, so its old length is believed.
     let engines = ["pread", "mmap", "nowait", "pool", "uring", "posix-aio-signal", "linux-aio"];
     let site = Site::new();
     let engines = engines.into_iter().filter(|engine| is_admitted(&site, engine));
     let cells = engines.map(|engine| (engine.to_owned(), engine));
     on_these(Cell::Waits, cells.collect(), |engine| {
         let site = Site::new();
-        let pair = Pair::named("loop", "epoll-et");
-        let server = Server::start(&pair, "http", &args(&site.root(), engine, &[]));
-        // The second that a look is good for may end between the two: then it is a file of no bytes.
-        for _ in 0..20 {
-            let file = OpenOptions::new().write(true).open(site.path("large.bin")).expect("a file");
-            file.set_len(MIB).expect("a length");
-            until("the server has looked at the file", || {
-                let mut http = Http::connect(server.addr);
-                http.ask("/large.bin");
-                http.reply_to_head().field("content-length") == Some(&MIB.to_string())
-            });
-            file.set_len(0).expect("a truncation");
-            let mut http = Http::connect(server.addr);
-            http.ask("/large.bin");
-            let reply = http.reply();
-            if reply.status == 200 {
-                assert_eq!(reply.body.len(), 0);
-                continue;
-            }
-            assert_eq!((reply.status, reply.closes()), (500, true));
-            return;
-        }
-        panic!("the open file was looked at anew every time");
+        let server = start_with_old_length(&site, engine, 0);
+        let mut http = Http::connect(server.addr);
+        http.ask("/large.bin");
+        let reply = http.reply();
+        assert_eq!((reply.status, reply.closes()), (500, true));
     });
+}
+
+/// Starts a server that believes a file to have its old length: it is open, and is not looked at again.
+fn start_with_old_length(site: &Site, engine: &str, now: u64) -> Server {
+    let pair = Pair::named("loop", "epoll-et");
+    let server = Server::start(&pair, "http", &args(&site.root(), engine, &["--file-cache-time", "1h"]));
+    let file = OpenOptions::new().write(true).open(site.path("large.bin")).expect("a file");
+    file.set_len(MIB).expect("a length");
+    let mut http = Http::connect(server.addr);
+    http.write("HEAD /large.bin HTTP/1.1\r\nHost: test\r\n\r\n");
+    assert_eq!(http.reply_to_head().field("content-length"), Some(&*MIB.to_string()));
+    file.set_len(now).expect("a truncation");
+    server
 }
 
 #[test]
@@ -326,30 +320,13 @@ fn a_file_that_was_cut_before_its_reply_starts_ends_the_connection_at_once() {
     let cells = engines.map(|engine| (engine.to_owned(), engine));
     on_these(Cell::Waits, cells.to_vec(), |engine| {
         let site = Site::new();
-        let pair = Pair::named("loop", "epoll-et");
-        let server = Server::start(&pair, "http", &args(&site.root(), engine, &[]));
-        let file = OpenOptions::new().write(true).open(site.path("large.bin")).expect("a file");
-        // Within a second the open file is not looked at again, so its old length is believed. A slow machine may need
-        // more than one attempt.
-        for _ in 0..20 {
-            file.set_len(MIB).expect("a length");
-            until("the server has looked at the file", || {
-                let mut http = Http::connect(server.addr);
-                http.ask("/large.bin");
-                http.reply_to_head().field("content-length") == Some(&MIB.to_string())
-            });
-            file.set_len(5000).expect("a truncation");
-            let mut http = Http::connect(server.addr);
-            // From here on the loop watches it: to watch it anew would report that it takes more.
-            assert_eq!(http.get("/small.txt").status, 200);
-            http.ask("/large.bin");
-            let head = http.reply_to_head();
-            if head.field("content-length") == Some(&MIB.to_string()) {
-                assert_eq!(read_to_end(&mut http.0).len(), 5000);
-                return;
-            }
-        }
-        panic!("the open file was looked at anew every time");
+        let server = start_with_old_length(&site, engine, 5000);
+        let mut http = Http::connect(server.addr);
+        // From here on the loop watches it: to watch it anew would report that it takes more.
+        assert_eq!(http.get("/small.txt").status, 200);
+        http.ask("/large.bin");
+        assert_eq!(http.reply_to_head().field("content-length"), Some(&*MIB.to_string()));
+        assert_eq!(read_to_end(&mut http.0).len(), 5000);
     });
 }
 
