@@ -10,7 +10,7 @@ use tempfile::TempDir;
 pub(crate) const SMALL: &[u8] = b"a small file\n";
 pub(crate) const INDEX: &[u8] = b"<!doctype html><title>index</title>\n";
 /// Too large to be kept in memory by the server, and than what a socket takes at once.
-pub(crate) const LARGE_BYTES: u64 = 24 << 20;
+pub(crate) const LARGE_BYTES: u64 = 8 << 20;
 
 /// A directory to be served, gone when it is dropped.
 pub(crate) struct Site(TempDir);

@@ -28,7 +28,7 @@ fn requests_in_flight_are_finished_before_the_end() {
         let mut idle = Http::connect(server.addr);
         assert_eq!(idle.get("/small.txt").status, 200);
         let mut large = Http::on(connect_narrow(server.addr));
-        large.ask("/bytes/16777216");
+        large.ask("/bytes/8388608");
         assert_eq!(large.reply_to_head().status, 200);
         let mut file = Http::on(connect_narrow(server.addr));
         file.ask("/large.bin");
@@ -50,7 +50,7 @@ fn requests_in_flight_are_finished_before_the_end() {
         in_body.write("345");
         assert_eq!(in_body.reply().body, b"12345");
         expect_end(&mut in_body.0);
-        expect_pattern(&mut large.0, 16 << 20, 1 << 16, |_| ());
+        expect_pattern(&mut large.0, 8 << 20, 1 << 16, |_| ());
         expect_end(&mut large.0);
         expect_pattern(&mut file.0, LARGE_BYTES, 1 << 16, |_| ());
         expect_end(&mut file.0);
@@ -59,7 +59,7 @@ fn requests_in_flight_are_finished_before_the_end() {
         assert_eq!(ended.count("/requests"), 5);
         check(&ended);
         let sent = ended.count("/bytes/sent");
-        assert!(sent > (16 << 20) + LARGE_BYTES, "{sent}");
+        assert!(sent > (8 << 20) + LARGE_BYTES, "{sent}");
         let received = ended.count("/bytes/received");
         assert!(received > 5 * 30, "{received}");
         // That of the server alone, not of this process, which started it.
@@ -81,7 +81,7 @@ fn a_blob_in_flight_is_finished_before_the_end() {
         idle.write_all(b"GET 10\n").expect("the server reads");
         expect_pattern(&mut idle, 10, 10, |_| ());
         let mut large = connect_narrow(server.addr);
-        large.write_all(b"GET 16777216\n").expect("the server reads");
+        large.write_all(b"GET 8388608\n").expect("the server reads");
         expect_pattern(&mut large, 1000, 1000, |_| ());
         server.signal(Signal::INT);
         expect_end(&mut idle);
@@ -90,7 +90,7 @@ fn a_blob_in_flight_is_finished_before_the_end() {
         while let n @ 1.. = large.read(&mut buffer).expect("the rest") {
             rest += n;
         }
-        assert_eq!(rest, 16 << 20);
+        assert_eq!(rest, 8 << 20);
         let ended = server.end();
         assert_eq!((ended.count("/requests"), ended.count("/connections/accepted")), (2, 2));
         check(&ended);

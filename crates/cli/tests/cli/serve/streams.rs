@@ -4,6 +4,8 @@ use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::thread;
 
+use pitot_proto::pattern_at;
+
 use super::client::{connect, connect_narrow, expect_end, expect_pattern, write_until_stuck};
 use super::http::{Http, get};
 use super::pairs::{Cell, on_covering_pairs, on_every_pair};
@@ -11,6 +13,9 @@ use super::server::Server;
 use super::site::{LARGE_BYTES, SMALL, Site};
 
 const MIB: u64 = 1 << 20;
+
+/// A reply of which a server must not have all in memory.
+const WHOLE_BYTES: u64 = 24 * MIB;
 
 /// What a server with a few connections may take more than one with none: the buffers of its workers, and those of its
 /// connections many times over, but not a large reply.
@@ -86,25 +91,27 @@ fn a_large_reply_reaches_a_slow_reader_whole_and_takes_no_memory() {
         expect_pattern(&mut request(&blob, b"GET 10\n"), 10, 10, |_| ());
         let before = blob.memory_bytes();
         let mut stream = connect_narrow(blob.addr);
-        stream.write_all(format!("GET {LARGE_BYTES}\n").as_bytes()).expect("the server reads");
-        expect_pattern(&mut stream, LARGE_BYTES, 8192, |read| check_memory(&blob, before, read));
+        stream.write_all(format!("GET {WHOLE_BYTES}\n").as_bytes()).expect("the server reads");
+        expect_pattern(&mut stream, WHOLE_BYTES, 8192, |read| check_memory(&blob, before, read));
     });
 }
 
 #[test]
 fn a_large_page_reaches_a_slow_reader_whole_and_takes_no_memory() {
     let site = Site::new();
+    let bytes: Vec<u8> = (0..WHOLE_BYTES).map(pattern_at).collect();
+    std::fs::write(site.path("whole.bin"), bytes).expect("a file");
     on_covering_pairs(Cell::Waits, |pair| {
         let server = Server::start(pair, "http", &["--root", &site.root()]);
         assert_eq!(Http::connect(server.addr).get("/small.txt").body, SMALL);
         let before = server.memory_bytes();
         let mut http = Http::on(connect_narrow(server.addr));
-        let generated = format!("/bytes/{LARGE_BYTES}");
-        for path in [&*generated, "/large.bin"] {
+        let generated = format!("/bytes/{WHOLE_BYTES}");
+        for path in [&*generated, "/whole.bin"] {
             http.ask(path);
             let head = http.reply_to_head();
-            assert_eq!(head.field("content-length"), Some(LARGE_BYTES.to_string().as_str()));
-            expect_pattern(&mut http.0, LARGE_BYTES, 8192, |read| check_memory(&server, before, read));
+            assert_eq!(head.field("content-length"), Some(WHOLE_BYTES.to_string().as_str()));
+            expect_pattern(&mut http.0, WHOLE_BYTES, 8192, |read| check_memory(&server, before, read));
         }
     });
 }
@@ -222,12 +229,12 @@ fn a_body_waits_behind_a_reply_that_is_not_read() {
         let body = vec![b'x'; 1 << 20];
         let mut writer = http.stream().try_clone().expect("a descriptor");
         let writer = thread::spawn(move || {
-            let large = get("/bytes/16777216");
+            let large = get("/bytes/8388608");
             let post = format!("POST /any HTTP/1.1\r\nHost: test\r\nContent-Length: {}\r\n\r\n", body.len());
             writer.write_all(&[large.as_bytes(), post.as_bytes(), &body].concat())
         });
         assert_eq!(http.reply_to_head().status, 200);
-        expect_pattern(&mut http.0, 16 * MIB, 1 << 16, |_| ());
+        expect_pattern(&mut http.0, 8 * MIB, 1 << 16, |_| ());
         assert_eq!(http.reply().status, 200);
         writer.join().expect("no panic").expect("the server reads");
         drop(http);

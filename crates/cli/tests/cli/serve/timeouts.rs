@@ -177,10 +177,10 @@ fn a_slow_reader_who_makes_progress_is_served_to_the_end() {
         // Each pause is shorter than the time-out, all of them together are longer.
         let server = Server::start(pair, "blob", &["--write-timeout", "1500ms"]);
         let mut stream = connect_narrow(server.addr);
-        stream.write_all(b"GET 16777216\n").expect("the server reads");
+        stream.write_all(b"GET 8388608\n").expect("the server reads");
         let mut pauses = 0;
-        super::client::expect_pattern(&mut stream, 16 << 20, 64 << 10, |read| {
-            if read >> 19 > pauses && pauses < 24 {
+        super::client::expect_pattern(&mut stream, 8 << 20, 64 << 10, |read| {
+            if read >> 18 > pauses && pauses < 24 {
                 pauses += 1;
                 std::thread::sleep(Duration::from_millis(100));
             }
