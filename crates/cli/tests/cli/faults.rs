@@ -15,22 +15,21 @@ use serde_json::Value;
 
 use crate::support::{PITOT, text};
 
-/// The load that these faults are felt by.
+/// The load that these faults are felt by. Most have a rate, which is the same before and after, whatever else the machine does, and leaves it
+/// its CPUs: tests run beside each other.
 fn load(faults: &str) -> &'static str {
     if faults.contains("\"descriptors\"") {
         // Connections that are open need no descriptor.
-        return "size = \"1KiB\"\nrequests-per-connection = 20\n";
-    }
-    if faults.contains("\"latency\"") || faults.contains("\"bandwidth\"") {
-        // A rate that is the same before and after, whatever else the machine does.
-        return "size = \"1KiB\"\nrate = 1000\n";
+        return "size = \"1KiB\"\nrequests-per-connection = 20\nrate = 1000\n";
     }
     match faults.contains("\"dns-") {
         // One that looks the server up for each request.
         true => {
-            "url = \"http://www.test:{port}/bytes/1024\"\nresolver = \"{resolver}\"\nrequests-per-connection = 1\n"
+            "url = \"http://www.test:{port}/bytes/1024\"\nresolver = \"{resolver}\"\nrequests-per-connection = 1\nrate = 500\n"
         }
-        false => "size = \"1KiB\"\n",
+        // Each connection has a request under way, so that its user notices when it ends.
+        false if faults.contains("\"kill\"") => "size = \"1KiB\"\n",
+        false => "size = \"1KiB\"\nrate = 1000\n",
     }
 }
 
@@ -236,7 +235,7 @@ fn run_with_full_disk(servers: &str) -> Told {
         "repetitions = 1\nduration = \"2200ms\"\nwarmup = \"100ms\"\n\
          [[faults]]\nkind = \"disk-full\"\nat = \"800ms\"\nfor = \"700ms\"\n\
          [server]\nprotocol = \"http\"\nroot = \"{{dir}}/up\"\nwritable = true\n\
-         [load]\nurl = \"http://{{address}}/{{0..99}}\"\nchoice = \"turn\"\nmethod = \"PUT\"\nconnections = 4\nbody = \"@{}\"\n\
+         [load]\nurl = \"http://{{address}}/{{0..99}}\"\nchoice = \"turn\"\nmethod = \"PUT\"\nconnections = 4\nrate = 500\nbody = \"@{}\"\n\
          [files]\n\"up/x\" = \"x\"\n[factors]\nserver = [{servers}]\nhost.filesystem = [\"ext4\"]\n",
         dir.path().join("body").display()
     );

@@ -38,6 +38,7 @@ url = "http://{address}/{receipt}.dat"
 method = "PUT"
 body = "@{plan}/body"
 connections = 4
+rate = 500
 [files]
 "html/index.html" = "x"
 [factors]
@@ -122,6 +123,7 @@ url = "http://{address}/{receipt}"
 method = "PUT"
 body = "0123456789"
 connections = 4
+rate = 500
 [files]
 "html/index.html" = "x"
 [servers.forgetful]

@@ -25,7 +25,7 @@ fn run(servers: &str, fault: &str) -> Told {
     let dir = tempfile::tempdir().unwrap();
     let plan = format!(
         "repetitions = 1\nduration = \"3s\"\nwarmup = \"100ms\"\n[[faults]]\nkind = \"loss\"\nat = \"800ms\"\n{fault}\n\
-         [server]\nprotocol = \"http\"\n[load]\nsize = \"1KiB\"\nconnections = 8\ntimeout = \"60s\"\n\
+         [server]\nprotocol = \"http\"\n[load]\nsize = \"1KiB\"\nconnections = 8\nrate = 1000\ntimeout = \"60s\"\n\
          [factors]\nserver = [{servers}]\n"
     );
     std::fs::write(dir.path().join("plan.toml"), plan).unwrap();
