@@ -45,12 +45,22 @@ impl Server {
 
     /// CPU time of all its threads, nanoseconds: exact once they sleep.
     fn cpu_ns(&self) -> u64 {
+        self.scheduled(0)
+    }
+
+    /// The sum over its threads of a field of /proc/PID/task/TID/schedstat.
+    fn scheduled(&self, field: usize) -> u64 {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap();
         let of = |path: std::path::PathBuf| -> u64 {
             let text = std::fs::read_to_string(path.join("schedstat")).unwrap_or_default();
-            text.split_ascii_whitespace().next().map_or(0, |n| n.parse().unwrap())
+            text.split_ascii_whitespace().nth(field).map_or(0, |n| n.parse().unwrap())
         };
         tasks.map(|task| of(task.unwrap().path())).sum()
+    }
+
+    /// How often any of its threads was given a CPU.
+    fn turns(&self) -> u64 {
+        self.scheduled(2)
     }
 
     /// Whether all its threads sleep.
@@ -259,6 +269,9 @@ fn an_open_pace_asks_in_many_slices_for_as_much_as_in_one_run() {
     load.quit();
 }
 
+/// How often timers of its own wake an idle server in 100 ms.
+const TIMERS_MAX: u64 = 5;
+
 #[test]
 fn a_server_whose_slice_is_drained_uses_no_more_cpu_time() {
     for engine in engines() {
@@ -266,20 +279,15 @@ fn a_server_whose_slice_is_drained_uses_no_more_cpu_time() {
             let server = Server::http();
             let mut load = Load::start(&[]);
             load.open(&format!("a {} -c 8 --engine {engine} {life}", server.url()));
-            // On a busy machine a slice may hold too little work for a wake-up of a timer to be small beside it. A server
-            // that goes on working when its slice is drained does so in each.
-            let mut slices = Vec::new();
-            while slices.iter().filter(|(used, later)| later * 20 < *used).count() < 3 {
-                assert!(
-                    slices.len() < 30,
-                    "{engine} {life}: (ns in a slice, ns in the 100 ms after it) {slices:?}"
-                );
-                let before = server.cpu_ns();
+            for _ in 0..3 {
+                let before = server.turns();
                 load.run("a 50ms");
                 until("the server sleeps", || server.sleeps());
-                let drained = server.cpu_ns();
+                let drained = server.turns();
                 std::thread::sleep(Duration::from_millis(100));
-                slices.push((drained - before, server.cpu_ns() - drained));
+                let (worked, later) = (drained - before, server.turns() - drained);
+                // Requests wake it thousands of times; timers a few times, on however busy a machine.
+                assert!(worked > 0 && later <= TIMERS_MAX, "{engine} {life}: {worked} turns, then {later}");
             }
             load.quit();
         }
