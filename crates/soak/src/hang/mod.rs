@@ -279,6 +279,20 @@ mod tests {
     }
 
     #[test]
+    fn a_load_that_never_had_a_reply_is_told_after_half_a_minute() {
+        let mut watch = HangWatch::default();
+        let mut told = Vec::new();
+        for second in 0..40u32 {
+            let now_s = f64::from(second);
+            watch.second(now_s, 1, 500, true);
+            watch.second(now_s, 2, 0, true);
+            assert_eq!(watch.change(now_s), None);
+            told.extend(watch.load_changes(now_s).into_iter().map(|change| (second, change.0)));
+        }
+        assert_eq!(told, [(30, 2)]);
+    }
+
+    #[test]
     fn a_load_of_its_own_has_no_event_beside_that_of_its_server() {
         let mut watch = HangWatch::default();
         for second in 0..30u32 {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use pitot_record::Soak;
-use pitot_record::soak::{Event, EventKind};
+use pitot_record::soak::{Event, EventKind, Load};
 use rustix::net::{AddressFamily, SocketType, bind, listen, socket};
 use rustix::process::Signal;
 
@@ -104,17 +104,22 @@ fn a_server_that_takes_connections_and_answers_nothing_is_told() {
 
 #[test]
 fn a_load_that_alone_gets_no_replies_is_told_by_its_name() {
-    let (silent, nobody) = start("silent");
+    let (other, others_address) = start("nothing");
     let (server, address) = start("nothing");
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.pitot");
     let url = format!("http://{address}/");
-    let other = format!("http://{nobody}/ -c 1 --timeout 1s");
+    let load = format!("http://{others_address}/ -c 1 -R 20 --timeout 1s");
     let pid = server.id().to_string();
-    let mut command = soak(dir.path(), &[&url, "--pid", &pid, "-c", "2", "--load", &other]);
+    let mut command = soak(dir.path(), &[&url, "--pid", &pid, "-c", "2", "-R", "50", "--load", &load]);
     let mut lab = Running::start(command.stderr(Stdio::null()).stdout(Stdio::null()));
+    until_some("both are answered", || {
+        let answered = |load: &&Load| load.totals.completed > 0;
+        Soak::open(&path).ok().filter(|soak| soak.loads.iter().filter(answered).count() == 2)
+    });
+    signal(other.id(), Signal::STOP);
     let event = with_event(&path, "it is told", |event| event.kind == EventKind::LoadUnanswered);
-    assert!(event.sentence.contains(&other) && event.evidence.contains("listen queue"), "{event:#?}");
+    assert!(event.sentence.contains(&load) && event.evidence.contains("listen queue"), "{event:#?}");
     // While it runs its status has the failures by kind, and the time that is left.
     let status = until_some("its status tells the kinds", || {
         let output = super::soak(dir.path(), &["status", "a.pitot"]).output().unwrap();
@@ -125,7 +130,6 @@ fn a_load_that_alone_gets_no_replies_is_told_by_its_name() {
     signal(lab.id(), Signal::INT);
     assert_eq!(lab.wait().unwrap().code(), Some(1));
     assert!(!Soak::open(&path).unwrap().events.iter().any(|event| event.kind.is_hang()));
-    drop(silent);
 }
 
 fn a_server_whose_listen_queue_is_full_is_told() {
