@@ -9,7 +9,7 @@ use pitot_record::{Run, RunState, metric};
 use pitot_results::VerdictKind;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{Bed, PITOT, Running, stderr, stdout, text, until};
+use crate::support::{Bed, PITOT, Port, Running, stderr, stdout, text, until};
 
 impl Bed {
     fn measured(&self) -> Run {
@@ -94,11 +94,10 @@ fn a_run_ends_in_a_file_a_summary_and_a_page() {
     assert_eq!((run.info.state, run.info.seed), (RunState::Complete, 7));
     assert!(run.is_complete());
     for cell in &run.cells {
-        // Of one repetition, on a busy machine, neither needs to have had a CPU for as long as its clock counts.
-        let used = cell.repetitions.iter().map(|repetition| repetition.resources.unwrap());
-        let (server_s, load_s) =
-            used.fold((0.0, 0.0), |sum, used| (sum.0 + used.server_cpu_s, sum.1 + used.load_cpu_s));
-        assert!(server_s > 0.0 && load_s > 0.0, "{server_s} {load_s}");
+        // One repetition, on a busy machine, may be over before it was sampled.
+        let used = || cell.repetitions.iter().map(|repetition| repetition.resources.unwrap());
+        assert!(used().any(|used| used.server_cpu_s > 0.0) && used().any(|used| used.load_cpu_s > 0.0));
+        assert!(used().any(|used| used.server_rss_bytes_max > 0));
         for repetition in &cell.repetitions {
             assert_ne!(
                 repetition.verdict.kind,
@@ -112,7 +111,6 @@ fn a_run_ends_in_a_file_a_summary_and_a_page() {
             assert!(load.clock_ns.end > load.clock_ns.start);
             let used = repetition.resources.unwrap();
             assert!((used.window_s - load.duration_s).abs() < 1.0, "{} {}", used.window_s, load.duration_s);
-            assert!(used.server_rss_bytes_max > 0);
             assert!(repetition.serve_result().is_some_and(|s| s.requests > 0));
         }
     }
@@ -277,10 +275,11 @@ fn the_commands_of_a_dry_run_work_when_pasted() {
     let server: Vec<&str> =
         printed.lines().filter(|l| !l.starts_with('#') && !l.contains(" load ")).collect();
     // The port is one that a person can type; a test must not depend on its being free.
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let held = Port::new();
+    let free = held.number();
     let paste = |command: &str| {
         let mut shell = Command::new("sh");
-        shell.args(["-c", &command.replace("18080", &free)]).stdout(Stdio::piped());
+        shell.args(["-c", &command.replace("18080", &free.to_string())]).stdout(Stdio::piped());
         shell
     };
     let script =
@@ -303,41 +302,33 @@ fn mistakes_end_with_exit_code_2_their_place_and_their_cure() {
         assert!(!bed.file().exists());
         text(&output)
     };
-    let output_text = wrong(&plan("repetition = 4", ""));
-    assert!(output_text.contains("plan.toml:1:1: `repetition` is not a key of the plan"), "{output_text}");
-    assert!(output_text.contains("did you mean `repetitions`?"), "{output_text}");
-    let output_text = wrong(&plan("", "").replace("epoll-et", "epoll-te"));
-    assert!(
-        output_text.contains("`epoll-te`") && output_text.contains("did you mean `epoll-et`?"),
-        "{output_text}"
-    );
-    let output_text = wrong(&plan("", "conections = 5"));
-    assert!(output_text.contains("did you mean `connections`?"), "{output_text}");
-    let output_text = wrong(&plan("server-cpus = \"4000\"", ""));
-    assert!(output_text.contains("line 1 of plan: `server-cpus` names CPU 4000"), "{output_text}");
-    let output_text = wrong(&plan("repetitions = \"6\"", ""));
-    assert!(output_text.contains("not the text \"6\""), "{output_text}");
-    assert!(output_text.contains("write it without quotes: repetitions = 6"), "{output_text}");
-    let output_text = wrong(&plan("repetitions = 0", ""));
-    assert!(output_text.contains("write at least 1"), "{output_text}");
-    let output_text = wrong(&plan("", "").replace("\"thread\"", "\"gosrv\""));
-    assert!(output_text.contains("or define it: [servers.gosrv] with command ="), "{output_text}");
     let option = |line: &str| plan("", line);
     let level = |line: &str| plan("", "").replace("[factors]\n", &format!("[factors]\n{line}\n"));
     let server = |line: &str| plan("", &format!("[servers.own]\n{line}\n")).replace("\"thread\"", "\"own\"");
-    for (plan, place, what) in [
-        (option("rate = \"fast\""), "plan.toml:8:9: ", "`fast` is not a value of `rate`"),
-        (option("pace = \"posson\""), "plan.toml:8:9: ", "posson"),
-        (option("expect-status = \"abc\""), "plan.toml:8:18: ", "abc"),
-        (option("url = \"http://{adress}/\""), "plan.toml:8:7: ", "did you mean `{address}`?"),
-        (level("load.pipeline = [1, 99999]"), "plan.toml:10:21: ", "`99999` is not a value of `pipeline`"),
-        (server("workers = \"all\""), "plan.toml:9:12: ", "`all` is not a value of `workers`"),
-    ] {
-        let output_text = wrong(&plan);
-        assert!(output_text.contains(place) && output_text.contains(what), "{plan}: {output_text}");
+    let told = [
+        plan("repetition = 4", ""),
+        plan("repetitions = \"6\"", ""),
+        plan("repetitions = 0", ""),
+        plan("", "").replace("epoll-et", "epoll-te"),
+        option("conections = 5"),
+        option("rate = \"fast\""),
+        option("pace = \"posson\""),
+        option("expect-status = \"abc\""),
+        option("url = \"http://{adress}/\""),
+        level("load.pipeline = [1, 99999]"),
+        server("workers = \"all\""),
+    ]
+    .map(|plan| {
         let output = Bed::new(&plan).command(&["plan.toml", "--dry-run"]).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{plan}: {}", text(&output));
-    }
+        wrong(&plan)
+    });
+    insta::assert_snapshot!("mistakes_in_plans", told.join("\n"));
+    // What else these name belongs to the machine, or is data that grows.
+    let output_text = wrong(&plan("", "").replace("\"thread\"", "\"gosrv\""));
+    assert!(output_text.contains("or define it: [servers.gosrv] with command ="), "{output_text}");
+    let output_text = wrong(&plan("server-cpus = \"4000\"", ""));
+    assert!(output_text.contains("line 1 of plan: `server-cpus` names CPU 4000"), "{output_text}");
     let bed = Bed::new(&plan("", "[servers.gosrv]\ncommand = [\"true\"]\nurl = \"http://{address}/\""));
     let output = bed.command(&["plan.toml", "--dry-run"]).output().unwrap();
     assert!(text(&output).contains("defines the server `gosrv`, and no level"), "{}", text(&output));
