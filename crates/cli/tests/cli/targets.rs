@@ -125,25 +125,17 @@ fn mistakes_in_plans_and_in_targets_of_the_user_are_told_with_their_place() {
         text(&output)
     };
     let factors = "[server]\nprotocol = \"http\"\n[factors]\n";
-    for (plan, wanted) in [
-        (format!("{factors}server = [\"ngnix\"]"), "did you mean `nginx`?"),
-        (
-            format!("{factors}server = [\"nginx\"]\ntarget.wokers = [1]"),
-            "plan.toml:5:8: `wokers` is not a setting",
-        ),
-        (
-            format!("{factors}server = [\"nginx\"]\ntarget.keepalive = [\"maybe\"]"),
-            "`maybe` is not a value of",
-        ),
-        (format!("[target]\nworkers = 1\nlog = 1\n{factors}server = [\"nginx\"]"), "plan.toml:3:1: `log`"),
-        (
-            format!("{factors}server = [\"x\"]\n[servers.x]\ntarget = \"nginx\"\nthreads = 2"),
-            "`threads` is not",
-        ),
-    ] {
-        let told = refusal(&plan);
-        assert!(told.contains(wanted), "{wanted}: {told}");
-    }
+    let told = [
+        format!("{factors}server = [\"ngnix\"]"),
+        format!("{factors}server = [\"nginx\"]\ntarget.wokers = [1]"),
+        format!("{factors}server = [\"nginx\"]\ntarget.keepalive = [\"maybe\"]"),
+        format!("{factors}server = [\"x\"]\n[servers.x]\ntarget = \"nginx\"\nthreads = 2"),
+    ]
+    .map(|plan| refusal(&plan));
+    insta::assert_snapshot!("mistakes_in_plans", told.join("\n"));
+    // All settings of all targets are named behind it.
+    let log = refusal(&format!("[target]\nworkers = 1\nlog = 1\n{factors}server = [\"nginx\"]"));
+    assert!(log.contains("plan.toml:3:1: `log`"), "{log}");
 }
 
 #[test]
