@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use pitot_report::{
-    Format, Gate, GateOutcome, LoadComparison, LoadSide, compare, compare_within, draw_comparison,
-    draw_loads, render_comparison, render_loads,
+    Format, Gate, GateOutcome, LoadComparison, LoadSide, compare, compare_within, comparison_page,
+    loads_page, render_comparison, render_loads,
 };
 use pitot_results::load::LoadResult;
 use pitot_results::{Failure, Printed, stderr};
@@ -131,7 +131,7 @@ impl Compare {
         let judged: Vec<(Gate, GateOutcome)> = gates.into_iter().map(judge).collect();
         let path = self.output.as_deref();
         let written = match is_drawn(format, path) {
-            true => output::draw(&draw_loads(&comparison, &judged, self.color.screen())),
+            true => output::draw(&loads_page(&comparison, &judged).draw(self.color.screen())),
             false => write_to(path, &render_loads(&comparison, &judged, format)),
         };
         say(&judged);
@@ -178,7 +178,7 @@ impl Compare {
             (format == Format::Html && self.output.is_none()).then(|| page_path(&self.a, self.b.as_deref()));
         let path = self.output.as_deref().or(page.as_deref());
         let write = || match is_drawn(format, path) {
-            true => output::draw(&draw_comparison(&comparison, &judged, self.color.screen())),
+            true => output::draw(&comparison_page(&comparison, &judged).draw(self.color.screen())),
             false => write_to(path, &render_comparison(&comparison, &judged, format)),
         };
         let written = each([

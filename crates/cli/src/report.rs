@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use pitot_record::Run;
 use pitot_record::Soak;
 use pitot_record::file::{Kind, kind};
-use pitot_report::{Format, draw, render};
+use pitot_report::{Format, render, run_page, soak};
 use pitot_results::Failure;
 
 use crate::confine::Reader;
@@ -96,7 +96,7 @@ impl Report {
     /// Writes the report of a run in one format.
     fn write(&self, run: &Run, format: Format) -> Result<ExitCode, Failure> {
         if is_drawn(format, self.output.as_deref()) {
-            return output::draw(&draw(run, self.color.screen())).map(|()| ExitCode::SUCCESS);
+            return output::draw(&run_page(run).draw(self.color.screen())).map(|()| ExitCode::SUCCESS);
         }
         let default = (format == Format::Html).then(|| page_path(&run.path));
         let path = self.output.clone().or(default);
@@ -141,10 +141,10 @@ impl Report {
         };
         let soak = open_soak(&self.file, self.full)?;
         if is_drawn(format, self.output.as_deref()) {
-            let drawn = pitot_report::soak::draw(&soak, self.color.screen());
+            let drawn = soak::page(&soak).draw(self.color.screen());
             return output::draw(&drawn).map(|()| ExitCode::SUCCESS);
         }
-        let Some(text) = pitot_report::soak::render(&soak, format) else {
+        let Some(text) = soak::render(&soak, format) else {
             return Err(Failure::misuse(
                 "this is the file of a soak, which has no report of that format",
                 "use terminal, html, md or json",
@@ -182,14 +182,14 @@ fn open_soak(path: &Path, full: bool) -> Result<Soak, Failure> {
 /// Writes the page of a soak next to its file, and prints its summary in these colours, if in any.
 pub(crate) fn soak_summary_and_page(path: &Path, full: bool, color: Option<Color>) -> Result<Soak, Failure> {
     let soak = open_soak(path, full)?;
-    let html = pitot_report::soak::render(&soak, Format::Html).unwrap_or_default();
+    let html = soak::render(&soak, Format::Html).unwrap_or_default();
     let page = page_path(path);
     let Some(color) = color else {
         write_to(Some(&page), &html)?;
         return Ok(soak);
     };
     each([
-        output::draw(&pitot_report::soak::draw(&soak, color.screen())),
+        output::draw(&soak::page(&soak).draw(color.screen())),
         write_page(&page, &html, "The full report, with charts"),
     ])?;
     Ok(soak)
@@ -199,7 +199,7 @@ pub(crate) fn soak_summary_and_page(path: &Path, full: bool, color: Option<Color
 pub(crate) fn summary_and_page(run: &Run, color: Color) -> Result<(), Failure> {
     let page = page_path(&run.path);
     each([
-        output::draw(&draw(run, color.screen())),
+        output::draw(&run_page(run).draw(color.screen())),
         write_page(&page, &render(run, Format::Html), "The full report, with charts and commands"),
     ])
 }

@@ -1,12 +1,8 @@
 //! What went wrong with requests, by cell and kind.
 
-use pitot_record::{CellRecord, Run, Unit};
+use pitot_record::{CellRecord, Unit};
 
 use crate::number::{count, figure};
-
-pub(crate) const LEGEND: &str = "What the load generator counted in the measured part, over all repetitions of a cell, by the phase of \
-                                 a request and the kind of error.";
-pub(crate) const COLUMNS: [&str; 5] = ["cell", "error", "count", "of its requests", "in repetitions"];
 
 /// One kind of error of one cell.
 #[derive(Debug)]
@@ -19,11 +15,6 @@ pub(crate) struct ErrorRow {
     pub(crate) share: Option<f64>,
     /// The repetitions that had some, and of how many.
     pub(crate) of: (usize, usize),
-}
-
-/// The errors of all cells that had any.
-pub(crate) fn rows(run: &Run) -> Vec<ErrorRow> {
-    run.cells.iter().flat_map(of_cell).collect()
 }
 
 /// Those of a cell, the most frequent first.
@@ -56,24 +47,13 @@ pub(crate) fn of_cell(cell: &CellRecord) -> Vec<ErrorRow> {
 }
 
 impl ErrorRow {
-    /// As in [`COLUMNS`].
-    pub(crate) fn fields(&self) -> [String; 5] {
+    /// All but its cell.
+    pub(crate) fn fields(&self) -> [String; 4] {
         [
-            self.cell.clone(),
-            self.name(),
+            format!("{} {}", self.phase, self.kind),
             count(self.count),
             self.share.map_or_else(|| "–".to_owned(), |share| figure(share * 100.0, Unit::Percent)),
             format!("{} of {}", self.of.0, self.of.1),
         ]
-    }
-
-    fn name(&self) -> String {
-        format!("{} {}", self.phase, self.kind)
-    }
-
-    /// In a line, without its cell.
-    pub(crate) fn in_words(&self) -> String {
-        let [_, name, count, share, of] = self.fields();
-        format!("{name} ×{count} ({share} of its requests, in {of} repetitions)")
     }
 }

@@ -242,10 +242,6 @@ impl Row<'_> {
     }
 }
 
-/// The titles of the columns that all formats show.
-pub(crate) const COLUMNS: [&str; 5] =
-    ["fault", "first right reply", "95% of the rate", "replies meanwhile", "afterwards"];
-
 /// How the columns are to be read.
 pub(crate) const LEGEND: &str = "Times count from the begin of the fault, those of the first right reply after an outage and of the \
      moment from which the rate was at 95% of what it was before; replies are in percent of those before. Medians of the \

@@ -3,9 +3,8 @@
 use pitot_host::{HostChange, side_by_side};
 use pitot_record::HostRecord;
 
-/// A table: what each host does, its clock where that was measured, and the facts in which hosts differ. The first field of a row
-/// is its name.
-pub(crate) fn rows(hosts: &[HostRecord]) -> Vec<Vec<String>> {
+/// Rows of a name and a value for each: what a host does, its clock where that was measured, and the facts in which hosts differ.
+pub(crate) fn rows(hosts: &[HostRecord]) -> Vec<(String, Vec<String>)> {
     let mut rows = vec![row("does", hosts.iter().map(|host| host.does.clone()))];
     if hosts.iter().any(|host| host.round_trip_ns > 0) {
         rows.push(row("clock, from the lab's", hosts.iter().map(clock)));
@@ -18,8 +17,8 @@ pub(crate) fn rows(hosts: &[HostRecord]) -> Vec<Vec<String>> {
     rows
 }
 
-fn row(name: &str, values: impl Iterator<Item = String>) -> Vec<String> {
-    std::iter::once(name.to_owned()).chain(values).collect()
+fn row(name: &str, values: impl Iterator<Item = String>) -> (String, Vec<String>) {
+    (name.to_owned(), values.collect())
 }
 
 /// How far a clock was from the lab's.

@@ -1,6 +1,5 @@
 //! The report as one JSON object, `pitot-report/1`, for programs.
 
-use crate::Question;
 use crate::amount::{generations, slice_s};
 use crate::analysis::{Analysis, Standing};
 use crate::control::{controls, steal};
@@ -8,6 +7,7 @@ use crate::errors::{ErrorRow, of_cell};
 use crate::faults::effect;
 use crate::findings::{Answer, answer, findings};
 use crate::floor::times;
+use crate::page::Question;
 use crate::published::published;
 use crate::text::unmarked;
 use crate::trust::{Grade, trust};

@@ -2,6 +2,7 @@
 
 use crate::number;
 use crate::text::s;
+use crate::tone::Tone;
 use pitot_record::metric::{Quantity, Words};
 use pitot_record::{Better, Metric};
 use pitot_stats::{Comparison, Decision};
@@ -153,35 +154,16 @@ pub(crate) fn tone(comparison: &Comparison, metric: &Metric) -> Option<Tone> {
         Decision::Lower => metric.better == Better::Lower,
         _ => return None,
     };
-    Some(if better { Tone::Better } else { Tone::Worse })
-}
-
-/// A declared difference, judged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tone {
-    /// For the better.
-    Better,
-    /// For the worse.
-    Worse,
-}
-
-impl Tone {
-    /// The word for it, which is its class in HTML too.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Tone::Better => "better",
-            Tone::Worse => "worse",
-        }
-    }
+    Some(if better { Tone::Good } else { Tone::Bad })
 }
 
 /// What was decided, in a few words for a table; `unit` is as for [`versus`].
 pub(crate) fn decision(c: &Comparison, metric: &Metric, unit: &str) -> String {
     match c.decision {
-        Decision::Higher | Decision::Lower => tone(c, metric).map_or("", Tone::name).to_owned(),
+        Decision::Higher | Decision::Lower => tone(c, metric).map_or("", Tone::change).to_owned(),
         Decision::Suggested => {
-            let direction = if metric.is_better(c.ratio, 1.0) { Tone::Better } else { Tone::Worse };
-            format!("possibly {}", direction.name())
+            let direction = if metric.is_better(c.ratio, 1.0) { Tone::Good } else { Tone::Bad };
+            format!("possibly {}", direction.change())
         }
         Decision::Alike => "equivalent".into(),
         Decision::NoDifferenceSeen => "undecided".into(),

@@ -26,18 +26,6 @@ pub struct Trust {
     pub notes: Vec<String>,
 }
 
-impl Trust {
-    /// The grade with the gravest reason: `Read with care: 3 of 16 cells were noisy.`
-    pub(crate) fn in_short(&self) -> String {
-        let more = match self.reasons.len() {
-            0 | 1 => "",
-            _ => " More below.",
-        };
-        let first = self.reasons.first().map_or("", String::as_str);
-        format!("{}: {first}{more}", self.grade.title())
-    }
-}
-
 /// A grade of trust.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grade {

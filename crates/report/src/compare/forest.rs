@@ -4,9 +4,10 @@ use super::comparison::{MetricTable, RunComparison};
 use crate::amount::unit_of_run;
 use crate::axis::Axis;
 use crate::number::plain;
-use crate::phrase::{Tone, decision, ratio, tone};
+use crate::phrase::{decision, ratio, tone};
 use crate::scene::{Anchor, Figure, Ink, Mark, Pane, Scene, Size, Stop};
 use crate::text::capital;
+use crate::tone::Tone;
 use pitot_stats::Comparison;
 
 /// Ratios further apart than this need a logarithmic axis.
@@ -38,9 +39,9 @@ fn forest(c: &RunComparison<'_>, table: &MetricTable) -> Option<Pane> {
     for (row, (label, comparison)) in rows.iter().enumerate() {
         let (low, high) = ends(comparison);
         let ink = match tone(comparison, table.metric) {
-            Some(Tone::Better) => Ink::Better,
-            Some(Tone::Worse) => Ink::Worse,
-            None => Ink::Muted,
+            Some(Tone::Good) => Ink::Better,
+            Some(Tone::Bad) => Ink::Worse,
+            Some(Tone::Care) | None => Ink::Muted,
         };
         marks.push(Mark::Reach { series: None, row, low, high });
         marks.push(Mark::Dot { ink, row, x: comparison.ratio, open: !comparison.decision.is_difference() });

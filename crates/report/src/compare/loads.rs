@@ -4,18 +4,19 @@
 //! far equal servers lie apart, so that ratios are shown and no interval and no difference is claimed.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 
 use pitot_record::Unit;
 use pitot_results::load::LoadResult;
-use pitot_results::{Drawn, VerdictKind, visible};
+use pitot_results::{VerdictKind, visible};
 use serde_json::{Value, json};
 
 use super::gate::{Gate, GateOutcome};
-use super::terminal::tell_gates;
+use super::page::{sides, verdict};
+use crate::document::{Block, Column, Document, Table};
+use crate::findings::Answer;
 use crate::format::Format;
 use crate::number::figure;
-use crate::terminal::{Page, Screen, Style};
+use crate::render::Screen;
 use crate::text::sentence;
 
 /// Samples that must lie beyond a percentile for it to be shown.
@@ -202,14 +203,13 @@ fn differences(a: &LoadResult, b: &LoadResult) -> Vec<(String, String, String)> 
     found
 }
 
-/// The comparison as text, Markdown or JSON; a form that it does not have is text.
+/// The comparison in a form of a report; one that it does not have is text.
 pub fn render_loads(c: &LoadComparison<'_>, gates: &[(Gate, GateOutcome)], format: Format) -> String {
-    let text = match format {
-        Format::Json => json_of(c, gates),
-        Format::Markdown => markdown(c, gates),
-        _ => return draw_loads(c, gates, Screen::PLAIN).to_string(),
-    };
-    visible(&text).into_owned()
+    if format == Format::Json {
+        return visible(&json_of(c, gates)).into_owned();
+    }
+    let page = loads_page(c, gates);
+    page.render(format).unwrap_or_else(|| page.draw(Screen::PLAIN).to_string())
 }
 
 /// A figure of a row; a count is exact.
@@ -221,61 +221,25 @@ fn shown(value: Option<f64>, unit: Unit) -> String {
     }
 }
 
-fn entries(row: &Row) -> [String; 3] {
-    let ratio = row.ratio().map_or_else(|| "–".to_owned(), |ratio| format!("{ratio:.2}"));
-    [shown(row.a, row.unit), shown(row.b, row.unit), ratio]
-}
-
-/// The comparison in lines of a screen.
-pub fn draw_loads(c: &LoadComparison<'_>, gates: &[(Gate, GateOutcome)], screen: Screen) -> Drawn {
-    let mut out = Page::new(screen);
-    out.line(None, "");
-    let [of_a, of_b] = c.lines();
-    out.item("A  ", &of_a);
-    out.item("B  ", &of_b);
-    out.line(None, "");
-    out.styled(Style::Bold, &c.headline());
-    let same = "The same was asked for";
-    out.heading(if c.differences.is_empty() { same } else { "Differences in what was asked for" });
-    for (name, before, after) in &c.differences {
-        out.item("- ", &format!("{name}: {before} → {after}"));
-    }
-    out.heading("Figures");
-    let rows: Vec<(&str, [String; 3])> = c.rows.iter().map(|row| (&*row.name, entries(row))).collect();
-    let width = |i: usize| rows.iter().map(|(_, cells)| cells[i].chars().count()).max().unwrap_or(0).max(3);
-    let [a, b, ratio] = [width(0), width(1), width(2)];
-    let label = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    let _ = writeln!(out, "  {:label$}  {:>a$}  {:>b$}  {:>ratio$}", "", "A", "B", "B/A");
-    for (name, [of_a, of_b, times]) in &rows {
-        let _ = writeln!(out, "  {name:label$}  {of_a:>a$}  {of_b:>b$}  {times:>ratio$}");
-    }
-    out.heading("Caveats");
-    for caution in c.cautions() {
-        out.item("- ", &caution);
-    }
-    tell_gates(&mut out, gates);
-    out.finish()
-}
-
-fn markdown(c: &LoadComparison<'_>, gates: &[(Gate, GateOutcome)]) -> String {
-    let [of_a, of_b] = c.lines();
-    let mut out = format!("**{}**\n\nA is {of_a}.  \nB is {of_b}.\n\n", c.headline());
-    for (name, before, after) in &c.differences {
-        let _ = writeln!(out, "- {name}: {before} → {after}");
-    }
-    out.push_str("\n| | A | B | B/A |\n|---|---:|---:|---:|\n");
-    for row in &c.rows {
-        let [of_a, of_b, times] = entries(row);
-        let _ = writeln!(out, "| {} | {of_a} | {of_b} | {times} |", row.name);
-    }
-    out.push('\n');
-    for caution in c.cautions() {
-        let _ = writeln!(out, "- {caution}");
-    }
-    for (gate, outcome) in gates {
-        let _ = writeln!(out, "- {}", outcome.sentence(gate));
-    }
-    out
+/// The page of a comparison.
+pub fn loads_page(c: &LoadComparison<'_>, gates: &[(Gate, GateOutcome)]) -> Document {
+    let answer = Answer { headline: c.headline(), details: Vec::new(), tiles: Vec::new() };
+    let differences = match c.differences.is_empty() {
+        true => Block::paragraph("The same was asked for."),
+        false => Block::list(c.differences.iter().map(|(name, a, b)| format!("{name}: {a} → {b}"))),
+    };
+    let rows = c.rows.iter().map(|row| {
+        let ratio = row.ratio().map_or_else(|| "–".to_owned(), |ratio| format!("{ratio:.2}"));
+        (row.name.clone(), vec![shown(row.a, row.unit), shown(row.b, row.unit), ratio])
+    });
+    let figures = Table::plain("Figures", "", ["A", "B", "B/A"].map(Column::of).to_vec(), rows);
+    let blocks = vec![
+        sides(c.lines()),
+        verdict(answer, gates, c.cautions()),
+        Block::section("differences", "Differences in what was asked for", vec![differences]),
+        Block::section("figures", "Figures", vec![Block::Table(figures)]),
+    ];
+    Document { title: "Comparison of two loads".into(), blocks, ..Document::default() }
 }
 
 /// As `pitot-compare-loads/1`.

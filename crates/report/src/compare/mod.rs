@@ -4,23 +4,20 @@ mod comparison;
 mod differences;
 mod forest;
 mod gate;
-mod github;
-mod html;
 mod json;
 mod junit;
 mod loads;
-mod markdown;
-mod terminal;
+mod page;
 mod words;
 
 pub use comparison::{CellPair, MetricRow, MetricTable, RunComparison};
 pub use gate::{CellOutcome, Gate, GateCell, GateError, GateOutcome};
-pub use loads::{LoadComparison, LoadSide, draw_loads, render_loads};
+pub use loads::{LoadComparison, LoadSide, loads_page, render_loads};
 
+use crate::document::Document;
 use crate::format::Format;
-use crate::terminal::Screen;
 use pitot_record::{Metric, Run};
-use pitot_results::{Drawn, visible};
+use pitot_results::visible;
 
 /// Compares `b` with `a`, in the usual metrics and those that `gates` name.
 pub fn compare<'r>(a: &'r Run, b: &'r Run, gates: &[Gate]) -> RunComparison<'r> {
@@ -34,28 +31,22 @@ pub fn compare_within<'r>(run: &'r Run, gates: &[Gate]) -> RunComparison<'r> {
     comparison::compare_within(run, &metrics)
 }
 
-/// The comparison in lines of a screen.
-pub fn draw_comparison(
-    comparison: &RunComparison<'_>,
-    gates: &[(Gate, GateOutcome)],
-    screen: Screen,
-) -> Drawn {
-    terminal::render(comparison, gates, screen)
+/// The page of a comparison.
+pub fn comparison_page(comparison: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) -> Document {
+    page::page(comparison, gates)
 }
 
-/// The comparison in one of the forms of a report; CSV has none.
+/// The comparison in one of the forms of a report; CSV has none, and is Markdown.
 pub fn render_comparison(
     comparison: &RunComparison<'_>,
     gates: &[(Gate, GateOutcome)],
     format: Format,
 ) -> String {
-    let text = match format {
-        Format::Terminal => return draw_comparison(comparison, gates, Screen::PLAIN).to_string(),
-        Format::Markdown | Format::Csv | Format::CsvSlices => markdown::render(comparison, gates),
-        Format::Html => html::render(comparison, gates),
+    let data = match format {
         Format::Json => json::render(comparison, gates),
-        Format::Github => github::render(comparison, gates),
         Format::Junit => junit::render(comparison, gates),
+        Format::Csv | Format::CsvSlices => return render_comparison(comparison, gates, Format::Markdown),
+        _ => return page::page(comparison, gates).render(format).unwrap_or_default(),
     };
-    visible(&text).into_owned()
+    visible(&data).into_owned()
 }

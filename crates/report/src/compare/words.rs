@@ -5,8 +5,9 @@ use crate::amount::unit_of_run;
 use crate::analysis::{Analysis, levels_words};
 use crate::control::failed_controls;
 use crate::number::{figure_of, percent, plain};
-use crate::phrase::{Tone, decision, ratio, shown_to_exceed, tone};
+use crate::phrase::{decision, ratio, shown_to_exceed, tone};
 use crate::text::{s, sentence, unmarked};
+use crate::tone::Tone;
 use crate::trust::{Grade, trust};
 use pitot_plan::SERVER_FACTOR;
 use pitot_record::Run;
@@ -48,8 +49,8 @@ pub(super) fn headline(c: &RunComparison<'_>) -> String {
         let why = if failed.is_empty() { String::new() } else { format!(": {} failed", failed.join("; ")) };
         return sentence(&format!("no cell can be compared in {noun}{why}"));
     }
-    let worse = count(&|x| tone(x, table.metric) == Some(Tone::Worse));
-    let better = count(&|x| tone(x, table.metric) == Some(Tone::Better));
+    let worse = count(&|x| tone(x, table.metric) == Some(Tone::Bad));
+    let better = count(&|x| tone(x, table.metric) == Some(Tone::Good));
     let open = total - worse - better - count(&|x| x.decision == Decision::Alike);
     let few = compared.clone().filter_map(|x| match x.decision {
         Decision::TooFewRepetitions { needed } => Some(needed),
@@ -57,14 +58,14 @@ pub(super) fn headline(c: &RunComparison<'_>) -> String {
     });
     let few = few.max();
     let mut parts = Vec::new();
-    for (cells, wanted) in [(worse, Tone::Worse), (better, Tone::Better)] {
+    for (cells, wanted) in [(worse, Tone::Bad), (better, Tone::Good)] {
         if cells > 0 {
             let most = furthest(c, table, &|x| tone(x, table.metric) == Some(wanted));
             let most = most.map_or_else(String::new, |(label, x)| {
                 let most = if cells > 1 { "most " } else { "" };
                 format!(" ({most}{label}: {})", ratio(x))
             });
-            parts.push(format!("{} in {cells} of {total} cell{}{most}", wanted.name(), s(total)));
+            parts.push(format!("{} in {cells} of {total} cell{}{most}", wanted.change(), s(total)));
         }
     }
     let changed = if parts.is_empty() {

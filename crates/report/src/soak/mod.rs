@@ -6,11 +6,10 @@ mod charts;
 mod counts;
 mod drifts;
 mod faults;
-mod html;
 mod json;
+mod page;
 mod published;
 mod series;
-mod text;
 mod trust;
 mod untouched;
 
@@ -18,41 +17,34 @@ use pitot_plan::Published;
 use pitot_record::Soak;
 use pitot_results::{Drawn, visible};
 
-use crate::escape::markdown_code;
+use crate::document::Document;
 use crate::format::Format;
-use crate::terminal::Screen;
+use crate::render::Screen;
 use analysis::Analysis;
 pub use drifts::Drifting;
 
-/// The report of a soak, also while it runs. The formats for continuous integration are those of runs, and have no
-/// counterpart here: `None`.
-pub fn render(soak: &Soak, format: Format) -> Option<String> {
-    let analysis = Analysis::of(soak);
-    let text = match format {
-        Format::Terminal => text::render(&analysis, Screen::PLAIN).to_string(),
-        Format::Markdown => {
-            markdown_code("", text::render(&analysis, Screen::PLAIN).to_string().trim_start())
-        }
-        Format::Html => html::render(&analysis),
-        Format::Json => json::render(&analysis),
-        Format::Csv | Format::CsvSlices | Format::Github | Format::Junit => return None,
-    };
-    Some(visible(&text).into_owned())
+/// The page of a soak, also while it runs.
+pub fn page(soak: &Soak) -> Document {
+    page::page(&Analysis::of(soak))
 }
 
-/// The report of a soak in lines of a screen.
-pub fn draw(soak: &Soak, screen: Screen) -> Drawn {
-    text::render(&Analysis::of(soak), screen)
+/// The report of a soak. The formats for continuous integration are those of runs, and have no counterpart here: `None`.
+pub fn render(soak: &Soak, format: Format) -> Option<String> {
+    match format {
+        Format::Json => Some(visible(&json::render(&Analysis::of(soak))).into_owned()),
+        Format::Terminal | Format::Markdown | Format::Html => page(soak).render(format),
+        Format::Csv | Format::CsvSlices | Format::Github | Format::Junit => None,
+    }
 }
 
 /// What drifts so far, a sentence each with its server.
 pub fn declared(soak: &Soak) -> Vec<String> {
-    text::declared(&Analysis::of(soak))
+    page::declared(&Analysis::of(soak))
 }
 
 /// The figures of servers that drift so far.
 pub fn drifting(soak: &Soak) -> Vec<Drifting> {
-    text::drifting(&Analysis::of(soak))
+    page::drifting(&Analysis::of(soak))
 }
 
 /// Figures that others published, a line each.
@@ -62,5 +54,5 @@ pub fn published(tables: &[Published]) -> Vec<String> {
 
 /// How far a soak has come, on one screen.
 pub fn status(soak: &Soak, screen: Screen) -> Drawn {
-    text::status(&Analysis::of(soak), screen)
+    page::status(&Analysis::of(soak)).draw(screen)
 }

@@ -706,7 +706,12 @@ fn errors_are_told_by_cell_and_kind() {
     let markdown = render(&run, Format::Markdown);
     assert!(markdown.contains("| fork+blocking, 10 | receive ECONNRESET | 6 |"), "{markdown}");
     let terminal = render(&run, Format::Terminal);
-    assert!(terminal.contains("- fork+blocking, 10: receive ECONNRESET ×6 ("), "{terminal}");
+    let row = terminal.lines().find(|line| line.contains("receive ECONNRESET")).unwrap();
+    assert_eq!(
+        row.split_whitespace().take(6).collect::<Vec<_>>().join(" "),
+        "fork+blocking, 10 receive ECONNRESET 6 0.0189%",
+        "{row}"
+    );
     all_within_80_columns(&terminal);
     let html = render(&run, Format::Html);
     assert!(html.contains("<section id=\"errors\">") && html.contains("2 of 6"), "{html}");

@@ -10,11 +10,11 @@ const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
 /// The mark at the head of every page.
-pub(crate) const BRAND: &str = "<div class=\"brand\"><svg viewBox=\"0 0 24 24\" aria-hidden=\"true\">\
+pub(super) const BRAND: &str = "<div class=\"brand\"><svg viewBox=\"0 0 24 24\" aria-hidden=\"true\">\
     <path d=\"M3 9h13a3 3 0 0 1 0 6H3M8 12h6M18 12h3\"/></svg>Pitot report</div>";
 
 /// A page with the report's style and script around `body`.
-pub(crate) fn page(title: &str, body: &str) -> String {
+pub(super) fn page(title: &str, body: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\

@@ -1,12 +1,22 @@
-//! Sentences as HTML.
+//! Sentences as HTML, and how they stand out.
 
 use crate::escape::escape;
+use crate::tone::Tone;
 use std::fmt::Write as _;
 
 /// A sentence with its marked names in bold, and what is in back quotes as code.
 pub(super) fn marked(sentence: &str) -> String {
     let bold = between(&glued(&escape(sentence)), "**", "strong");
     between(&bold, "`", "code")
+}
+
+/// The class of what stands out.
+pub(super) fn class(tone: Tone) -> &'static str {
+    match tone {
+        Tone::Good => "better",
+        Tone::Care => "doubtful",
+        Tone::Bad => "worse",
+    }
 }
 
 /// Keeps a figure and its unit on one line: `142 k`, `4.93 µs`.

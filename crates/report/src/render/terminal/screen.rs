@@ -1,11 +1,11 @@
-//! What a report for a terminal is written to.
+//! What a page for a terminal is written to.
 
-use std::fmt;
 use std::mem::take;
 
 use pitot_results::Drawn;
 
 use crate::text::unmarked;
+use crate::tone::Tone;
 
 /// What a text is shown on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ impl Screen {
 
 /// How a piece of text stands out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Style {
+pub(super) enum Style {
     /// It matters more than what is around it.
     Bold,
     /// All is well.
@@ -32,6 +32,16 @@ pub(crate) enum Style {
     Care,
     /// Something is wrong.
     Bad,
+}
+
+impl From<Tone> for Style {
+    fn from(tone: Tone) -> Style {
+        match tone {
+            Tone::Good => Style::Good,
+            Tone::Care => Style::Care,
+            Tone::Bad => Style::Bad,
+        }
+    }
 }
 
 impl Style {
@@ -47,29 +57,31 @@ impl Style {
 }
 
 /// A text in lines of a screen, whoever worded it: none of it is obeyed.
-pub(crate) struct Page {
+pub(super) struct Page {
     drawn: Drawn,
     screen: Screen,
+    is_empty: bool,
 }
 
 impl Page {
-    pub(crate) fn new(screen: Screen) -> Page {
-        Page { drawn: Drawn::default(), screen }
+    pub(super) fn new(screen: Screen) -> Page {
+        Page { drawn: Drawn::default(), screen, is_empty: true }
     }
 
     /// Columns of a line.
-    pub(crate) fn width(&self) -> usize {
+    pub(super) fn width(&self) -> usize {
         self.screen.width
     }
 
-    pub(crate) fn finish(self) -> Drawn {
+    pub(super) fn finish(self) -> Drawn {
         self.drawn
     }
 
     /// Adds a text that stands out, where there are colours.
-    pub(crate) fn painted(&mut self, style: Option<Style>, text: &str) {
+    pub(super) fn painted(&mut self, style: Option<Style>, text: &str) {
         let code = style.filter(|_| self.screen.is_coloured && !text.is_empty()).map(Style::code);
         let drawn = take(&mut self.drawn);
+        self.is_empty = false;
         self.drawn = match code {
             Some(code) => drawn.code(format_args!("\x1b[{code}m")).text(text).code("\x1b[0m"),
             None => drawn.text(text),
@@ -77,43 +89,50 @@ impl Page {
     }
 
     /// Adds a line.
-    pub(crate) fn line(&mut self, style: Option<Style>, text: &str) {
+    pub(super) fn line(&mut self, style: Option<Style>, text: &str) {
         self.painted(style, text);
         self.painted(None, "\n");
     }
 
-    /// A line with an empty one before it.
-    pub(crate) fn heading(&mut self, text: &str) {
-        self.painted(None, "\n");
+    /// A line with an empty one before it, unless it is the first of the page.
+    pub(super) fn heading(&mut self, text: &str) {
+        if !self.is_empty {
+            self.painted(None, "\n");
+        }
         self.line(Some(Style::Bold), text);
     }
 
+    /// A text wrapped behind a label, which may stand out.
+    pub(super) fn labelled(&mut self, style: Option<Style>, label: &str, text: &str) {
+        self.wrapped((style, label), &" ".repeat(label.chars().count()), text, None);
+    }
+
     /// A text wrapped behind an indent.
-    pub(crate) fn paragraph(&mut self, indent: &str, text: &str) {
-        self.wrapped(indent, indent, text, None);
+    pub(super) fn paragraph(&mut self, indent: &str, text: &str) {
+        self.wrapped((None, indent), indent, text, None);
     }
 
     /// The same, all of which stands out.
-    pub(crate) fn styled(&mut self, style: Style, text: &str) {
-        self.wrapped("", "", text, Some(style));
+    pub(super) fn styled(&mut self, style: Style, text: &str) {
+        self.wrapped((None, ""), "", text, Some(style));
     }
 
     /// A text wrapped behind a bullet.
-    pub(crate) fn item(&mut self, bullet: &str, text: &str) {
+    pub(super) fn item(&mut self, bullet: &str, text: &str) {
         self.item_in(None, bullet, text);
     }
 
     /// The same, which may stand out.
-    pub(crate) fn item_in(&mut self, style: Option<Style>, bullet: &str, text: &str) {
-        self.wrapped(bullet, &" ".repeat(bullet.chars().count()), text, style);
+    pub(super) fn item_in(&mut self, style: Option<Style>, bullet: &str, text: &str) {
+        self.wrapped((None, bullet), &" ".repeat(bullet.chars().count()), text, style);
     }
 
     /// Lines of words, none of which is broken. What stands between `**` is bold, unless all of it has a style.
-    fn wrapped(&mut self, first: &str, rest: &str, text: &str, style: Option<Style>) {
+    fn wrapped(&mut self, first: (Option<Style>, &str), rest: &str, text: &str, style: Option<Style>) {
         let length = |text: &str| text.chars().count();
         let mut line = Line::default();
-        line.push(None, first);
-        let (mut column, mut is_empty, mut is_bold) = (length(first), true, false);
+        line.push(first.0, first.1);
+        let (mut column, mut is_empty, mut is_bold) = (length(first.1), true, false);
         for word in text.split_whitespace() {
             let letters = length(&unmarked(word));
             if !is_empty && letters > 0 {
@@ -137,7 +156,7 @@ impl Page {
     }
 
     /// Adds a line in pieces, without blanks at its end.
-    fn pieces(&mut self, line: &Line) {
+    pub(super) fn pieces(&mut self, line: &Line) {
         let last = line.0.len().saturating_sub(1);
         for (at, (style, text)) in line.0.iter().enumerate() {
             self.painted(*style, if at == last { text.trim_end() } else { text });
@@ -148,10 +167,21 @@ impl Page {
 
 /// Pieces of a line, each with how it stands out.
 #[derive(Default)]
-struct Line(Vec<(Option<Style>, String)>);
+pub(super) struct Line(Vec<(Option<Style>, String)>);
 
 impl Line {
-    fn push(&mut self, style: Option<Style>, text: &str) {
+    pub(super) fn of(style: Option<Style>, text: &str) -> Line {
+        let mut line = Line::default();
+        line.push(style, text);
+        line
+    }
+
+    /// Whether a piece of it has that text.
+    pub(super) fn has(&self, text: &str) -> bool {
+        self.0.iter().any(|(_, piece)| piece.contains(text))
+    }
+
+    pub(super) fn push(&mut self, style: Option<Style>, text: &str) {
         match self.0.last_mut() {
             Some((last, before)) if *last == style => before.push_str(text),
             _ if text.is_empty() => {}
@@ -159,18 +189,16 @@ impl Line {
         }
     }
 
+    /// Its columns.
+    pub(super) fn length(&self) -> usize {
+        self.0.iter().map(|(_, text)| text.chars().count()).sum()
+    }
+
     /// Between two words: it belongs to the first of them.
     fn blank(&mut self) {
         if let Some((_, before)) = self.0.last_mut() {
             before.push(' ');
         }
-    }
-}
-
-impl fmt::Write for Page {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.painted(None, text);
-        Ok(())
     }
 }
 

@@ -1,5 +1,7 @@
 //! A figure as HTML: the choice, the legend, the drawings, and its values as a table.
 
+use super::table::table;
+use crate::document::{Column, Table};
 use crate::escape::escape;
 use crate::scene::{Anchor, Figure, Ink, Mark, Pane, Scene, Size};
 use crate::svg::{self, Page};
@@ -10,7 +12,7 @@ use std::fmt::Write as _;
 const BUTTONS_MAX: usize = 7;
 const BUTTONS_LETTERS_MAX: usize = 48;
 
-pub(crate) fn render(figure: &Figure) -> String {
+pub(super) fn render(figure: &Figure) -> String {
     let shown = figure.panes.len().saturating_sub(1);
     let mut html = String::from("<figure>");
     for (i, pane) in figure.panes.iter().enumerate() {
@@ -176,26 +178,13 @@ fn data(pane: &Pane) -> String {
         }
         let by_x = scene.stops.iter().any(|s| matches!(s.at, Anchor::X(_)));
         let corner = if by_x { scene.x.title.as_str() } else { "" };
-        let _ = write!(
-            html,
-            "<h3>{}</h3><div class=\"scroll\"><table><caption>{}</caption><thead><tr><th scope=\"col\">{}</th>",
-            escape(&scene.title),
-            escape(&scene.title),
-            escape(corner)
-        );
-        for name in &names {
-            let _ = write!(html, "<th scope=\"col\">{}</th>", escape(name));
-        }
-        html.push_str("</tr></thead><tbody>");
-        for stop in &scene.stops {
-            let _ = write!(html, "<tr><th scope=\"row\">{}</th>", escape(&stop.heading));
-            for name in &names {
-                let value = stop.rows.iter().find(|r| r.1 == *name).map_or("", |r| r.2.as_str());
-                let _ = write!(html, "<td>{}</td>", escape(value));
-            }
-            html.push_str("</tr>");
-        }
-        html.push_str("</tbody></table></div>");
+        let rows = scene.stops.iter().map(|stop| {
+            let value = |name: &&str| stop.rows.iter().find(|r| r.1 == **name).map_or("", |r| r.2.as_str());
+            (stop.heading.clone(), names.iter().map(value).collect())
+        });
+        let columns = names.iter().map(|name| Column::of(*name)).collect();
+        let _ = write!(html, "<h3>{}</h3>", escape(&scene.title));
+        table(&mut html, &Table::plain(&scene.title, corner, columns, rows));
     }
     if !html.contains("<table>") {
         return String::new();

@@ -1,0 +1,178 @@
+//! A page of results before it is rendered: blocks as plain data.
+//!
+//! A page is a function that makes a [`Document`] of what was computed. Each of the [renderers](crate::render) shows every kind of
+//! block once, and escapes what its readers would obey. In sentences names stand between `**`, and code between back quotes.
+
+mod table;
+
+pub use table::{Column, Entry, Group, Mark, Row, Table};
+
+use crate::findings::Answer;
+use crate::format::Format;
+use crate::scene::Figure;
+use crate::tone::Tone;
+use crate::trust::{Grade, Trust};
+use pitot_results::VerdictKind;
+
+/// A page of results.
+#[derive(Clone, Debug, Default)]
+pub struct Document {
+    /// Its title; empty if what it is needs no saying.
+    pub title: String,
+    /// What was asked.
+    pub question: String,
+    /// When, where and how much, as names and values.
+    pub facts: Vec<(String, String)>,
+    /// What is said, the answer first.
+    pub blocks: Vec<Block>,
+    /// Where it came from, at the foot of a page of HTML.
+    pub origin: String,
+}
+
+/// The forms in which a page is read as a whole, and not on a screen.
+pub const PAGES: &[Format] = &[Format::Markdown, Format::Html];
+
+/// A piece of a page.
+#[derive(Clone, Debug)]
+pub enum Block {
+    /// Blocks under a heading that the contents list. Without a block to show there is no heading either.
+    Section(Section),
+    /// The heading of the blocks that follow.
+    Heading(String),
+    /// Sentences.
+    Paragraph(String),
+    /// Items in any order.
+    List(Vec<Item>),
+    /// Items that are counted.
+    Numbered(Vec<Item>),
+    /// Names, which stand out as their items do, and values.
+    Pairs(Vec<(String, Item)>),
+    /// What a reader who reads no more is told.
+    Verdict(Box<Verdict>),
+    /// Figures in rows and columns.
+    Table(Table),
+    /// A chart, which no form but HTML draws, with how it is to be read.
+    Chart(String, Box<Figure>),
+    /// Commands to type, each with what it is for if that needs saying.
+    Commands(Vec<(String, String)>),
+    /// What a program has printed.
+    Output(String),
+    /// Blocks that are folded away where that is possible.
+    Fold(Fold),
+    /// An annotation of GitHub Actions, which no other form has.
+    Note(Note),
+    /// Blocks for readers of some forms.
+    Only(&'static [Format], Vec<Block>),
+}
+
+impl Block {
+    /// A section that the contents list, if `id` is not empty.
+    pub fn section(id: &'static str, title: impl Into<String>, blocks: Vec<Block>) -> Block {
+        Block::Section(Section { id, title: title.into(), blocks })
+    }
+
+    /// A list of items.
+    pub fn list<T: Into<Item>>(items: impl IntoIterator<Item = T>) -> Block {
+        Block::List(items.into_iter().map(Into::into).collect())
+    }
+
+    /// Names and values.
+    pub fn pairs<T: Into<Item>>(pairs: impl IntoIterator<Item = (String, T)>) -> Block {
+        Block::Pairs(pairs.into_iter().map(|(name, value)| (name, value.into())).collect())
+    }
+
+    /// A paragraph.
+    pub fn paragraph(text: impl Into<String>) -> Block {
+        Block::Paragraph(text.into())
+    }
+}
+
+/// Blocks under a heading.
+#[derive(Clone, Debug)]
+pub struct Section {
+    /// Where its entry in the contents leads to; empty if it has none.
+    pub id: &'static str,
+    /// Its heading.
+    pub title: String,
+    /// What it holds.
+    pub blocks: Vec<Block>,
+}
+
+/// An item of a list.
+#[derive(Clone, Debug, Default)]
+pub struct Item {
+    /// Its sentence.
+    pub text: String,
+    /// How it stands out, if it does.
+    pub tone: Option<Tone>,
+    /// Sentences that belong to it.
+    pub more: Vec<String>,
+}
+
+impl<T: Into<String>> From<T> for Item {
+    fn from(text: T) -> Item {
+        Item { text: text.into(), ..Item::default() }
+    }
+}
+
+/// The answers of a page, and whether they can be relied on.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    /// What was asked, empty if that is one question alone, and the answer.
+    pub answers: Vec<(String, Answer)>,
+    /// Whose figures the tiles of the only answer are.
+    pub tiles_of: String,
+    /// What the grade is called here.
+    pub title: String,
+    /// How far they can be relied on.
+    pub tone: Tone,
+    /// Why, the gravest first.
+    pub reasons: Vec<Item>,
+    /// What else a reader should know to judge.
+    pub notes: Vec<Item>,
+    /// How many cells have which verdict.
+    pub tally: Vec<(VerdictKind, usize)>,
+}
+
+impl Verdict {
+    /// One or several answers with what speaks for and against them.
+    pub fn of(answers: Vec<(String, Answer)>, trust: Trust) -> Verdict {
+        Verdict {
+            answers,
+            tiles_of: String::new(),
+            title: trust.grade.title().to_owned(),
+            tone: match trust.grade {
+                Grade::Good => Tone::Good,
+                Grade::Care => Tone::Care,
+                Grade::Bad | Grade::Untrusted => Tone::Bad,
+            },
+            reasons: trust.reasons.into_iter().map(Item::from).collect(),
+            notes: trust.notes.into_iter().map(Item::from).collect(),
+            tally: Vec::new(),
+        }
+    }
+}
+
+/// Blocks that are folded away under a title. One that holds folds is a group of them.
+#[derive(Clone, Debug)]
+pub struct Fold {
+    /// What it holds.
+    pub title: String,
+    /// The verdict of a cell, with how many of its repetitions failed.
+    pub verdict: Option<(VerdictKind, String)>,
+    /// Whether it is open at first.
+    pub is_open: bool,
+    /// What it holds.
+    pub blocks: Vec<Block>,
+}
+
+/// An annotation.
+#[derive(Clone, Debug)]
+pub struct Note {
+    /// How grave it is: an error, a warning, or good to know.
+    pub tone: Tone,
+    /// What it is about.
+    pub title: String,
+    /// What is said.
+    pub text: String,
+}

@@ -1,0 +1,202 @@
+//! The page of a run: the answer first, the evidence after it.
+
+mod cells;
+mod environment;
+mod results;
+mod tables;
+
+pub(crate) use environment::{changes, machine};
+pub(crate) use tables::faults;
+
+use crate::analysis::{Analysis, Cell};
+use crate::chart::{Chart, wanted};
+use crate::document::{Block, Document, Item, Note, PAGES, Verdict};
+use crate::faults::{LEGEND, rows};
+use crate::findings::{Answer, answer, findings};
+use crate::format::Format;
+use crate::method::{facts, method_sentences};
+use crate::number::span;
+use crate::published::published;
+use crate::scene::{Figure, Pane};
+use crate::text::sentence;
+use crate::tone::Tone;
+use crate::trust::{outliers, trust};
+use pitot_plan::{shortened, skips_by_reason};
+use pitot_record::Repetition;
+use pitot_results::VerdictKind;
+
+/// What a run was asked: one question, or one for each of its [parts](crate::parts).
+pub(crate) struct Question<'a> {
+    /// What the load asks of the servers there; empty if the run asks one question.
+    pub(crate) asked: &'a str,
+    /// The part analysed, or the whole run.
+    pub(crate) analysis: &'a Analysis<'a>,
+}
+
+/// The verdicts in the order of the tally.
+const VERDICTS: [VerdictKind; 6] = [
+    VerdictKind::Valid,
+    VerdictKind::ClientBound,
+    VerdictKind::NetworkBound,
+    VerdictKind::RateMissed,
+    VerdictKind::Noisy,
+    VerdictKind::Failed,
+];
+
+/// The page of a run.
+pub(crate) fn page(a: &Analysis<'_>, questions: &[Question<'_>]) -> Document {
+    let (run, plan) = (a.run, &a.run.plan);
+    let said: Vec<(String, Answer)> =
+        questions.iter().map(|question| (question.asked.to_owned(), answer(question.analysis))).collect();
+    let (verdict, failures) = verdict(a, questions, &said);
+    let notes = notes(a, &said, &verdict.title);
+    let charts = wanted(a).into_iter().filter_map(|chart| {
+        let shown = Block::Chart(chart.summary.to_owned(), Box::new(drawn(chart, questions)?));
+        Some(Block::section(chart.name, chart.title, vec![shown]))
+    });
+    let mut charts = charts.collect::<Vec<_>>().into_iter();
+    let mut blocks = vec![Block::Verdict(Box::new(verdict))];
+    blocks.push(of_each(questions, "findings", "Findings", |a| {
+        let findings = findings(a);
+        (!findings.is_empty()).then(|| Block::Numbered(findings.into_iter().map(Item::from).collect()))
+    }));
+    // The first chart is the picture of the answer; the table with all figures follows it.
+    blocks.extend(charts.next());
+    blocks.push(of_each(questions, "results", "Results", |a| Some(Block::Table(results::results(a)))));
+    let skipped = skips_by_reason(&run.skips);
+    let skipped =
+        skipped.iter().map(|(reason, combinations)| format!("**{}**: {reason}", shortened(combinations)));
+    blocks.push(Block::section("", "Skipped", vec![Block::list(skipped)]));
+    blocks.extend(tables::errors(run));
+    blocks.extend(tables::faults(&rows(run), LEGEND));
+    // A page has them as a chart.
+    let published = published(a).iter().map(tables::published).collect();
+    blocks.push(Block::Only(&[Format::Terminal, Format::Markdown], published));
+    blocks.extend(charts);
+    blocks.push(Block::Only(&[Format::Terminal], vec![Block::section("", "Failures", failures)]));
+    let outliers = outliers(a);
+    if !outliers.is_empty() {
+        let what = "Repetitions further than 3.5 robust deviations from the median of their cell. All figures include them.";
+        blocks.push(Block::section("", "Outliers", vec![Block::paragraph(what), Block::list(outliers)]));
+    }
+    blocks.push(Block::Only(PAGES, vec![cells::cells(a), environment::environment(a), method(a)]));
+    blocks.extend(notes);
+    Document {
+        title: if plan.title.is_empty() { plan.name.clone() } else { plan.title.clone() },
+        question: plan.question.clone(),
+        facts: facts(a).into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        blocks,
+        origin: origin(a),
+    }
+}
+
+/// A section with a block for each question, which has a heading if there are several.
+fn of_each(
+    questions: &[Question<'_>],
+    id: &'static str,
+    title: &str,
+    block: impl Fn(&Analysis<'_>) -> Option<Block>,
+) -> Block {
+    let mut blocks = Vec::new();
+    for question in questions {
+        if let Some(block) = block(question.analysis) {
+            let asked = (!question.asked.is_empty()).then(|| Block::Heading(question.asked.to_owned()));
+            blocks.extend(asked.into_iter().chain([block]));
+        }
+    }
+    Block::section(id, title, blocks)
+}
+
+/// The answers, and whether they can be trusted; and the failures that this does not tell.
+fn verdict(a: &Analysis<'_>, questions: &[Question<'_>], said: &[(String, Answer)]) -> (Verdict, Vec<Block>) {
+    let mut verdict = Verdict::of(said.to_vec(), trust(a));
+    if let [only] = questions {
+        let level = only.analysis.top_level().unwrap_or(0);
+        let best = only.analysis.best_at(level, only.analysis.headline);
+        let best = best.map_or("", |cell| only.analysis.series_of(cell));
+        verdict.tiles_of = format!("**{best}**{}", only.analysis.at_load(level));
+    }
+    let count = |kind: &VerdictKind| a.cells.iter().filter(|c| c.verdict.kind == *kind).count();
+    verdict.tally =
+        VERDICTS.iter().map(|kind| (*kind, count(kind))).filter(|(_, count)| *count > 0).collect();
+    let mut failures: Vec<Item> = Vec::new();
+    for cell in a.cells.iter().filter(|c| c.record.failures().next().is_some()) {
+        let text = sentence(&format!("**{}**: {}", a.name_of(cell), cell.verdict.reason));
+        let last = cell.record.failures().find_map(Repetition::telling_line);
+        let more = last.map(|last| format!("last output: {last}"));
+        match verdict.reasons.iter_mut().find(|reason| reason.text == text) {
+            Some(reason) => reason.more.extend(more),
+            None => failures.push(Item { text, tone: None, more: more.into_iter().collect() }),
+        }
+    }
+    (verdict, vec![Block::List(failures)])
+}
+
+/// A chart of the run. Where the run asks more than one thing the reader chooses what is shown, with the load level if the chart
+/// has a choice of its own.
+fn drawn(chart: &Chart, questions: &[Question<'_>]) -> Option<Figure> {
+    if let [only] = questions {
+        return (chart.draw)(only.analysis);
+    }
+    let mut whole: Option<Figure> = None;
+    for question in questions {
+        let Some(figure) = (chart.draw)(question.analysis) else { continue };
+        let named = |pane: Pane| {
+            let and = if pane.label.is_empty() { "" } else { " · " };
+            Pane { label: format!("{}{and}{}", question.asked, pane.label), ..pane }
+        };
+        let panes = figure.panes.into_iter().map(named);
+        match &mut whole {
+            None => {
+                whole = Some(Figure {
+                    choice: Some("asked".to_owned()),
+                    panes: panes.collect(),
+                    caption: figure.caption,
+                });
+            }
+            Some(whole) => whole.panes.extend(panes),
+        }
+    }
+    whole
+}
+
+/// How the figures were made.
+fn method(a: &Analysis<'_>) -> Block {
+    let mut blocks = vec![Block::list(method_sentences(a))];
+    if !a.run.plan.notes.is_empty() {
+        blocks.extend([Block::Heading("Notes on this plan".into()), Block::list(&a.run.plan.notes)]);
+    }
+    let source = &a.run.info.plan_source;
+    if !source.is_empty() {
+        let commands = vec![Block::Commands(vec![("The plan".into(), source.clone())])];
+        blocks.push(Block::Only(&[Format::Html], vec![environment::folded("The plan", commands)]));
+    }
+    Block::section("method", "Method", blocks)
+}
+
+fn origin(a: &Analysis<'_>) -> String {
+    let elapsed: f64 = a.run.cells.iter().flat_map(|c| &c.repetitions).map(|r| r.elapsed_s).sum();
+    format!(
+        "Generated by Pitot {} from {} (run {}, {} of measurement in total).",
+        a.run.info.version,
+        a.run.path.file_name().unwrap_or_default().to_string_lossy(),
+        a.run.info.id.get(..12).unwrap_or(&a.run.info.id),
+        span(elapsed)
+    )
+}
+
+/// Cells that failed are errors, others that are not valid warnings, and each answer is good to know.
+fn notes(a: &Analysis<'_>, said: &[(String, Answer)], grade: &str) -> Vec<Block> {
+    let of_cell = |cell: &Cell<'_>| Note {
+        tone: cell.verdict.kind.into(),
+        title: format!("{} {}", a.name_of(cell), cell.verdict.kind.name()),
+        text: cell.verdict.reason.clone(),
+    };
+    let cells = a.cells.iter().filter(|c| c.verdict.kind != VerdictKind::Valid).map(of_cell);
+    let of_answer = |(asked, answer): &(String, Answer)| {
+        let colon = if asked.is_empty() { "" } else { ": " };
+        let text = format!("{asked}{colon}{} {grade}.", answer.headline);
+        Note { tone: Tone::Good, title: a.run.plan.name.clone(), text }
+    };
+    cells.chain(said.iter().map(of_answer)).map(Block::Note).collect()
+}

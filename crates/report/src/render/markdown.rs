@@ -1,0 +1,136 @@
+//! A page as Markdown, for an issue or a wiki.
+
+use crate::document::{Block, Document, Item, Mark, Table, Verdict};
+use crate::escape::{markdown, markdown_code, markdown_field, markdown_paragraph};
+use crate::format::Format;
+use std::fmt::Write as _;
+
+pub(super) fn render(document: &Document) -> String {
+    let mut out = String::new();
+    if !document.title.is_empty() {
+        heading(&mut out, "#", &document.title);
+    }
+    if !document.question.is_empty() {
+        paragraph(&mut out, &document.question);
+    }
+    let facts: Vec<String> = document.facts.iter().map(|(name, value)| format!("{name} {value}")).collect();
+    if !facts.is_empty() {
+        paragraph(&mut out, &facts.join(" · "));
+    }
+    blocks(&mut out, &document.blocks);
+    out.truncate(out.trim_end().len());
+    out.push('\n');
+    out
+}
+
+fn blocks(out: &mut String, all: &[Block]) {
+    for block in all {
+        match block {
+            Block::Section(section) => {
+                let mut within = String::new();
+                blocks(&mut within, &section.blocks);
+                if !within.is_empty() {
+                    heading(out, "##", &section.title);
+                    out.push_str(&within);
+                }
+            }
+            Block::Heading(text) => heading(out, "###", text),
+            Block::Paragraph(text) => paragraph(out, text),
+            Block::List(items) => list(out, "- ", items),
+            Block::Numbered(items) => list(out, "1. ", items),
+            Block::Pairs(pairs) => {
+                let named = |(name, item): &(String, Item)| Item {
+                    text: format!("{name}: {}", item.text),
+                    ..item.clone()
+                };
+                list(out, "- ", &pairs.iter().map(named).collect::<Vec<_>>());
+            }
+            Block::Verdict(said) => verdict(out, said),
+            Block::Table(of) => table(out, of),
+            Block::Commands(commands) => {
+                let lines: Vec<&str> = commands.iter().map(|(_, command)| command.as_str()).collect();
+                let _ = writeln!(out, "{}", markdown_code("sh", &lines.join("\n")));
+            }
+            Block::Output(text) => {
+                let _ = writeln!(out, "{}", markdown_code("", text));
+            }
+            Block::Fold(fold) => {
+                match &fold.verdict {
+                    Some((kind, _)) => paragraph(out, &format!("**{}** ({})", fold.title, kind.name())),
+                    None => heading(out, "###", &fold.title),
+                }
+                blocks(out, &fold.blocks);
+            }
+            Block::Only(formats, within) if formats.contains(&Format::Markdown) => blocks(out, within),
+            Block::Only(..) | Block::Chart(..) | Block::Note(_) => {}
+        }
+    }
+}
+
+fn heading(out: &mut String, level: &str, text: &str) {
+    let _ = writeln!(out, "{level} {}\n", markdown(text));
+}
+
+fn paragraph(out: &mut String, text: &str) {
+    let _ = writeln!(out, "{}\n", markdown_paragraph(text));
+}
+
+fn list(out: &mut String, bullet: &str, items: &[Item]) {
+    for item in items {
+        let _ = writeln!(out, "{bullet}{}", markdown_paragraph(&item.text));
+        for line in &item.more {
+            let _ = writeln!(out, "  - {}", markdown_paragraph(line));
+        }
+    }
+    if !items.is_empty() {
+        out.push('\n');
+    }
+}
+
+fn verdict(out: &mut String, said: &Verdict) {
+    heading(out, "##", "Answer");
+    for (asked, answer) in &said.answers {
+        if !asked.is_empty() {
+            heading(out, "###", asked);
+        }
+        paragraph(out, &answer.headline);
+        let details: Vec<Item> = answer.details.iter().map(Item::from).collect();
+        list(out, "- ", &details);
+    }
+    let _ = writeln!(out, "**{}.**\n", markdown(&said.title));
+    list(out, "- ", &[&*said.reasons, &*said.notes].concat());
+}
+
+/// A table. The names of groups have a column of their own.
+fn table(out: &mut String, table: &Table) {
+    if !table.legend.is_empty() {
+        paragraph(out, &table.legend);
+    }
+    let is_grouped = table.groups.iter().any(|group| !group.name.is_empty());
+    let group = is_grouped.then(|| table.grouped_by.clone());
+    let heads = table.columns.iter().map(|column| match column.is_ratio {
+        true => format!("{} {}", column.title, column.hint),
+        false => column.title.clone(),
+    });
+    let heads: Vec<String> = group.into_iter().chain([table.corner.clone()]).chain(heads).collect();
+    line(out, &heads);
+    line(out, &heads.iter().map(|_| "---".to_owned()).collect::<Vec<_>>());
+    for group in &table.groups {
+        for row in &group.rows {
+            let gap = if row.mark == Mark::None { "" } else { " " };
+            let name = format!("{}{gap}{}", row.name, row.mark.sign());
+            let entries = row.entries.iter().map(|entry| match entry.is_best {
+                true => format!("**{}**", entry.words()),
+                false => entry.words(),
+            });
+            let group = is_grouped.then(|| group.name.clone());
+            line(out, &group.into_iter().chain([name]).chain(entries).collect::<Vec<_>>());
+        }
+    }
+    out.push('\n');
+}
+
+fn line(out: &mut String, fields: &[String]) {
+    let fields: Vec<String> = fields.iter().map(|field| markdown_field(field)).collect();
+    let _ = writeln!(out, "| {} |", fields.join(" | "));
+}
