@@ -20,7 +20,7 @@ use pitot_study::advise::{
 };
 
 use crate::list::Format;
-use crate::output::{default_output, print};
+use crate::output::{default_output, draw, print};
 use crate::screen::Color;
 use advice::{Advice, Tried};
 use files::FileStore;
@@ -94,11 +94,10 @@ impl Advise {
     }
 
     fn print(&self, advice: &Advice<'_>) -> Result<(), Failure> {
-        let text = match self.format {
-            Format::Text => page::text(advice, Color::AUTO.screen().width),
-            Format::Json => format!("{:#}\n", json::json(advice)),
-        };
-        print(&text)
+        match self.format {
+            Format::Text => draw(&page::page(advice).draw(Color::AUTO.screen())),
+            Format::Json => print(&format!("{:#}\n", json::json(advice))),
+        }
     }
 }
 

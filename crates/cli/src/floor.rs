@@ -15,13 +15,14 @@ use pitot_meter::{Nanos, units};
 use pitot_results::floor::{
     FloorFigure, FloorMissing, FloorOptions, FloorPrimitive, FloorRequest, FloorResult, FloorThreads, SCHEMA,
 };
-use pitot_results::{Failure, Rows, rfc3339, stderr};
+use pitot_results::{Drawn, Failure, Rows, rfc3339, stderr};
 use pitot_sys::{affinity, limits};
 pub(crate) use request::{RequestArg, floor_of_run};
 
 use crate::failure::hint;
 use crate::list::Format;
 use crate::output::Sink;
+use crate::screen::Color;
 use crate::value::{self, Cpus};
 
 mod beside;
@@ -95,8 +96,8 @@ impl Floor {
         result.host = host;
         result.beside = beside.map(|cells| cells.beside(&result, self.request.name()));
         let text = match self.format {
-            Format::Json => format!("{:#}\n", serde_json::json!(result)),
-            Format::Text => table::text(&result) + &beside::text(&result),
+            Format::Json => Drawn::default().text(format_args!("{:#}\n", serde_json::json!(result))),
+            Format::Text => table::page(&result).draw(Color::AUTO.screen()),
         };
         sink.write(&text, &result)?;
         Ok(if result.primitives.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })

@@ -26,8 +26,8 @@ impl Sink {
         Ok(Sink { json, quiet: path.is_some_and(is_stdout) })
     }
 
-    pub(crate) fn write(self, table: &str, result: &impl Serialize) -> Result<(), Failure> {
-        let printed = if self.quiet { Ok(()) } else { print(table) };
+    pub(crate) fn write(self, shown: &Drawn, result: &impl Serialize) -> Result<(), Failure> {
+        let printed = if self.quiet { Ok(()) } else { draw(shown) };
         let written =
             self.json.map_or(Ok(()), |mut out| write_json(&mut out, serde_json::to_string_pretty(result)));
         each([printed, written])
@@ -128,15 +128,6 @@ fn free_output(stem: &str, is_there: &dyn Fn(&Path) -> bool) -> PathBuf {
 
 /// Rows in columns, the first to the left and the others to the right.
 pub(crate) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
-    columns(head, rows, |column| column == 0)
-}
-
-/// The same, with words in the last column: it is to the left, too.
-pub(crate) fn table_with_words(head: &[&str], rows: &[Vec<String>]) -> String {
-    columns(head, rows, |column| column == 0 || column + 1 == head.len())
-}
-
-fn columns(head: &[&str], rows: &[Vec<String>], is_left: impl Fn(usize) -> bool) -> String {
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
         cells.chain([head[column].chars().count()]).max().unwrap_or(0)
@@ -149,7 +140,7 @@ fn columns(head: &[&str], rows: &[Vec<String>], is_left: impl Fn(usize) -> bool)
         for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
             let pad = " ".repeat(width - cell.chars().count());
             let gap = if column == 0 { "" } else { "  " };
-            let (before, after) = if is_left(column) { ("", &*pad) } else { (&*pad, "") };
+            let (before, after) = if column == 0 { ("", &*pad) } else { (&*pad, "") };
             line.extend([gap, before, cell, after]);
         }
         text.push_str(line.trim_end());
@@ -177,10 +168,5 @@ mod tests {
     #[test]
     fn columns_line_up() {
         assert_eq!(table(&["name", "n"], &rows()), "name   n\na     10\nlong   1\n");
-    }
-
-    #[test]
-    fn words_begin_where_their_column_does() {
-        assert_eq!(table_with_words(&["name", "n"], &rows()), "name  n\na     10\nlong  1\n");
     }
 }

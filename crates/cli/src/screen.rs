@@ -60,30 +60,6 @@ struct Surroundings<'a> {
     term: Option<&'a OsStr>,
 }
 
-/// Lines of words, none of which is broken: the first behind `first`, the others behind `others`.
-pub(crate) fn wrapped<'w>(
-    first: &str,
-    others: &str,
-    words: impl IntoIterator<Item = &'w str>,
-    width: usize,
-) -> String {
-    let length = |text: &str| text.chars().count();
-    let (mut lines, mut line, mut is_empty) = (String::new(), first.to_owned(), true);
-    for word in words {
-        if !is_empty && length(&line) + 1 + length(word) > width {
-            lines += &format!("{}\n", line.trim_end());
-            line = others.to_owned();
-            is_empty = true;
-        }
-        if !is_empty {
-            line.push(' ');
-        }
-        line += word;
-        is_empty = false;
-    }
-    format!("{lines}{}\n", line.trim_end())
-}
-
 fn decide(color: ColorChoice, around: &Surroundings<'_>) -> Screen {
     let asked = around.asked_columns.and_then(OsStr::to_str).and_then(|columns| columns.parse().ok());
     let width = asked.filter(|columns| *columns > 0).or(around.columns).unwrap_or(Screen::PLAIN.width);

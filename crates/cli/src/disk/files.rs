@@ -10,7 +10,7 @@ use pitot_disk::file_system;
 use pitot_disk::files::{self, FilesError, FilesPlan, Phase, PhaseReport, SizeReport};
 use pitot_meter::units;
 use pitot_results::disk::{DiskFiles, FILES, FilesOfSize, FilesOptions, FilesPhase, SCHEMA};
-use pitot_results::{Failure, Latency, rfc3339, stderr};
+use pitot_results::{Drawn, Failure, Latency, rfc3339, stderr};
 
 use super::output::{residency, size};
 use super::signals::stop_on_signals;
@@ -77,7 +77,7 @@ impl Files {
         let dir = plan.dir.canonicalize().ok().or_else(|| plan.dir.parent().map(|p| p.join(".")));
         let file_system = dir.and_then(|dir| file_system::name(&dir).ok()).unwrap_or_default();
         let table = summary(&plan, &reports, &file_system);
-        sink.write(&table, &result(&plan, &reports, file_system, started_at))?;
+        sink.write(&Drawn::default().text(table), &result(&plan, &reports, file_system, started_at))?;
         Ok(ExitCode::SUCCESS)
     }
 }

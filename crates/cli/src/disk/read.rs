@@ -14,7 +14,7 @@ use pitot_meter::{Nanos, units};
 use pitot_results::disk::{
     DiskRead, READ, ReadCache, ReadCpu, ReadErrors, ReadOptions, ReadRun, ReadSet, SCHEMA, SkippedEngine,
 };
-use pitot_results::{Failure, Latency, rfc3339, stderr};
+use pitot_results::{Drawn, Failure, Latency, rfc3339, stderr};
 
 use super::output::{residency, size};
 use super::signals::stop_on_signals;
@@ -187,7 +187,7 @@ impl Read {
         let file_system = file_system::name(set.dir()).unwrap_or_default();
         let outcomes = measure(&plans, &set, &stop, sink.quiet)?;
         let table = self.summary(&outcomes, &file_system);
-        sink.write(&table, &self.result(&outcomes, file_system, started_at))?;
+        sink.write(&Drawn::default().text(table), &self.result(&outcomes, file_system, started_at))?;
         let failed = |outcome: &Outcome| matches!(outcome, Outcome::Measured(m) if !m.1.errors.is_empty());
         Ok(if outcomes.iter().any(failed) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }

@@ -9,8 +9,6 @@ use pitot_results::Failure;
 use pitot_results::floor::{FloorBeside, FloorCell, FloorHost, FloorResult};
 
 use super::request::check_host;
-use super::table::time;
-use crate::output::table_with_words;
 
 /// The metric that is set beside a floor.
 const METRIC: &str = "cpu-per-request";
@@ -63,25 +61,4 @@ impl Cells {
             cells: self.cells.into_iter().filter_map(of_cell).collect(),
         }
     }
-}
-
-/// The servers of a run, if a result has them, as a table.
-pub(super) fn text(floor: &FloorResult) -> String {
-    let Some(beside) = &floor.beside else { return String::new() };
-    if beside.cells.is_empty() {
-        let request = &beside.request;
-        return format!("\nThe floor of {request} is not known: its primitives were not all measured.\n");
-    }
-    let row = |cell: &FloorCell| {
-        let interval = cell.times.low.zip(cell.times.high);
-        vec![
-            cell.cell.clone(),
-            time(cell.cpu_ns),
-            format!("{:.2}", cell.times.ratio),
-            "x the floor".into(),
-            interval.map_or_else(String::new, |(low, high)| format!("{low:.2} to {high:.2}")),
-        ]
-    };
-    let rows: Vec<Vec<String>> = beside.cells.iter().map(row).collect();
-    format!("\n{}", table_with_words(&["Server", "CPU/request", "", "", "95% interval"], &rows))
 }

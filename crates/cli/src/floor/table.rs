@@ -1,69 +1,81 @@
-//! The floor as tables.
+//! The page of the floor: tables.
 
 use pitot_floor::TOPICS;
 use pitot_meter::Nanos;
 use pitot_meter::units::counted;
-use pitot_results::floor::{FloorFigure, FloorPrimitive, FloorResult};
-
-use crate::output::table_with_words;
+use pitot_report::document::{Block, Column, Document, Item, Table};
+use pitot_results::floor::{FloorBeside, FloorFigure, FloorPrimitive, FloorResult};
 
 /// An interval by order statistics takes so many rounds.
 const ROUNDS_MIN: u64 = 6;
 
 /// All that was measured, topic by topic.
-pub(super) fn text(result: &FloorResult) -> String {
+pub(super) fn page(result: &FloorResult) -> Document {
     let options = &result.options;
     let partner = options.other_cpu.map_or(String::new(), |cpu| format!(", partners on CPU {cpu}"));
     let rounds = counted(options.rounds, "round", "rounds");
     let intervals = if options.rounds < ROUNDS_MIN { "too few for intervals" } else { "with 95% intervals" };
-    let mut text = format!("CPU {}{partner}; medians of {rounds}, {intervals}\n", options.cpu);
+    let about = format!("CPU {}{partner}; medians of {rounds}, {intervals}", options.cpu);
+    let mut blocks = vec![Block::Paragraph(about)];
     for topic in TOPICS {
-        let rows: Vec<Vec<String>> = topic
+        let measured = topic
             .primitives
             .iter()
-            .filter_map(|primitive| result.primitives.iter().find(|figure| figure.name == primitive.name))
-            .map(row)
-            .collect();
+            .filter_map(|primitive| result.primitives.iter().find(|figure| figure.name == primitive.name));
+        let rows: Vec<_> = measured.map(row).collect();
         if !rows.is_empty() {
-            text.push('\n');
-            text.push_str(&table_with_words(&[topic.title, "time", "95% interval", "CPU", "each"], &rows));
+            let columns = ["time", "95% interval", "CPU"].map(Column::of);
+            let columns = columns.into_iter().chain([Column::of_words("each")]).collect();
+            let table = Table::plain(topic.title, "primitive", columns, rows);
+            blocks.push(Block::section("", topic.title, vec![Block::Table(table)]));
         }
     }
-    for missing in &result.missing {
-        text.push_str(&format!(
-            "\n{} was not measured: {}\n  {}\n",
-            missing.name, missing.reason, missing.cure
-        ));
-    }
+    let missing = result.missing.iter().map(|missing| Item {
+        more: vec![missing.cure.clone()],
+        ..Item::from(format!("{}: {}", missing.name, missing.reason))
+    });
+    blocks.push(Block::section("missing", "Not measured", vec![Block::list(missing)]));
     if let Some(threads) = &result.threads {
         let published = threads
             .published_s
             .map_or(String::new(), |s| format!("; published in 2003, on two CPUs of 450 MHz: {s} s"));
-        text.push_str(&format!(
-            "\n{} threads, at most {} alive: {:.2} s{published}\n",
+        let told = format!(
+            "{} threads, at most {} alive: {:.2} s{published}",
             pitot_meter::units::grouped(threads.threads),
             threads.alive,
             threads.took_s
-        ));
+        );
+        blocks.push(Block::section("threads", "Threads created and ended", vec![Block::Paragraph(told)]));
     }
     if !result.requests.is_empty() {
-        let rows: Vec<Vec<String>> = result
-            .requests
-            .iter()
-            .map(|request| {
-                let summary = summary(&request.name);
-                vec![
-                    request.name.clone(),
-                    time(request.cpu_ns.median),
-                    interval(&request.cpu_ns),
-                    summary.to_owned(),
-                ]
-            })
-            .collect();
-        text.push('\n');
-        text.push_str(&table_with_words(&["Floor of a request", "CPU", "95% interval", "made of"], &rows));
+        let rows = result.requests.iter().map(|request| {
+            let cpu = &request.cpu_ns;
+            (request.name.clone(), vec![time(cpu.median), interval(cpu), summary(&request.name)])
+        });
+        let columns = vec![Column::of("CPU"), Column::of("95% interval"), Column::of_words("made of")];
+        let table = Table::plain("Floor of a request", "request", columns, rows);
+        blocks.push(Block::section("requests", "Floor of a request", vec![Block::Table(table)]));
     }
-    text
+    blocks.extend(result.beside.as_ref().map(beside));
+    Document { blocks, ..Document::default() }
+}
+
+/// The servers of a run beside the floor of their requests.
+fn beside(beside: &FloorBeside) -> Block {
+    let title = format!("Servers of {}", beside.run);
+    if beside.cells.is_empty() {
+        let request = &beside.request;
+        let unknown = format!("The floor of {request} is not known: its primitives were not all measured.");
+        return Block::section("beside", title, vec![Block::Paragraph(unknown)]);
+    }
+    let rows = beside.cells.iter().map(|cell| {
+        let interval = cell.times.low.zip(cell.times.high);
+        let interval = interval.map_or_else(String::new, |(low, high)| format!("{low:.2} to {high:.2}"));
+        (cell.cell.clone(), vec![time(cell.cpu_ns), format!("{:.2}", cell.times.ratio), interval])
+    });
+    let columns = ["CPU/request", "x the floor", "95% interval"].map(Column::of).to_vec();
+    let table = Table::plain("Servers beside the floor", "server", columns, rows);
+    Block::section("beside", title, vec![Block::Table(table)])
 }
 
 /// The primitives of a request by name.
@@ -81,19 +93,19 @@ fn summary(name: &str) -> String {
     parts.collect::<Vec<_>>().join(" + ")
 }
 
-fn row(figure: &FloorPrimitive) -> Vec<String> {
-    vec![
-        figure.name.clone(),
+fn row(figure: &FloorPrimitive) -> (String, Vec<String>) {
+    let figures = vec![
         time(figure.wall_ns.median),
         interval(&figure.wall_ns),
         // A lateness costs nothing.
         if figure.operation == "lateness" { String::new() } else { time(figure.cpu_ns.median) },
         figure.operation.clone(),
-    ]
+    ];
+    (figure.name.clone(), figures)
 }
 
 /// Three significant digits; below a microsecond a tenth of a nanosecond counts.
-pub(super) fn time(ns: f64) -> String {
+fn time(ns: f64) -> String {
     match ns {
         ns if ns < 100.0 => format!("{ns:.1} ns"),
         ns => Nanos(ns.round() as u64).to_string(),

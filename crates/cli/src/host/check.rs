@@ -6,13 +6,14 @@ use clap::{Args, ValueEnum};
 use pitot_host::check::{Judgement, TOPICS, Use, Verdict};
 use pitot_host::{Facts, Machine, offer};
 use pitot_meter::units;
-use pitot_report::Screen;
+use pitot_report::Tone;
+use pitot_report::document::{Block, Document, Item};
 use pitot_results::{Drawn, Failure};
 use serde_json::{Value, json};
 
 use crate::list::Format;
 use crate::output::draw;
-use crate::screen::{Color, wrapped};
+use crate::screen::Color;
 
 /// Look whether this machine is set up for servers and load: what is set, what is wanted and why, and how to mend it.
 ///
@@ -66,10 +67,7 @@ impl Check {
         let judgements = offer::judgements(&machine, &Facts::collect(&machine), wanted);
         let is_wrong = judgements.iter().any(Judgement::is_wrong);
         draw(&match self.format {
-            Format::Text => {
-                let Screen { width, is_coloured: color } = self.color.screen();
-                Page { wanted, all: self.all, color, width }.text(&judgements)
-            }
+            Format::Text => Page { wanted, all: self.all }.document(&judgements).draw(self.color.screen()),
             Format::Json => Drawn::default().text(format_args!("{:#}\n", to_json(&judgements, wanted))),
         })?;
         Ok(if is_wrong { ExitCode::FAILURE } else { ExitCode::SUCCESS })
@@ -81,85 +79,69 @@ fn word(wanted: Option<Use>) -> &'static str {
     Use::ALL.iter().find(|(_, other)| Some(*other) == wanted).map_or("everything", |(word, _)| word)
 }
 
-/// How the text is shown.
+/// What was found, topic by topic.
 struct Page {
     wanted: Option<Use>,
     all: bool,
-    color: bool,
-    /// Columns of the text.
-    width: usize,
 }
 
-/// Columns before what a rule says.
-const INDENT: usize = 11;
-
 impl Page {
-    fn text(&self, judgements: &[Judgement]) -> Drawn {
-        let mut text = Drawn::default();
+    fn document(&self, judgements: &[Judgement]) -> Document {
+        let mut blocks = Vec::new();
         for (topic, rules) in TOPICS {
-            let of_topic: Vec<_> =
-                judgements.iter().filter(|j| rules.iter().any(|r| r.name == j.rule.name)).collect();
-            if of_topic.is_empty() {
-                continue;
-            }
-            text = text.then(&self.paint("1", topic)).text("\n");
-            for judgement in of_topic.iter().filter(|j| self.is_shown(&j.verdict)) {
-                text = text.then(&self.rule(judgement));
-            }
-            for (label, word) in [("ok", "fine"), ("not here", "absent")] {
-                let alike =
-                    of_topic.iter().filter(|j| j.verdict.word() == word && !self.is_shown(&j.verdict));
-                let names: Vec<&str> = alike.map(|j| j.rule.name).collect();
-                if !names.is_empty() {
-                    let color = if word == "fine" { "32" } else { "2" };
-                    text = text.then(&self.labelled(label, color, &names.join(", ")));
-                }
+            let of_topic = judgements.iter().filter(|j| rules.iter().any(|r| r.name == j.rule.name));
+            let (shown, others): (Vec<&Judgement>, Vec<&Judgement>) =
+                of_topic.partition(|judgement| self.is_shown(&judgement.verdict));
+            let alike = [("ok", "fine", Some(Tone::Good)), ("not here", "absent", None)];
+            let alike = alike.into_iter().filter_map(|(label, word, tone)| {
+                let names: Vec<&str> =
+                    others.iter().filter(|j| j.verdict.word() == word).map(|j| j.rule.name).collect();
+                (!names.is_empty()).then(|| (label.to_owned(), Item { tone, ..names.join(", ").into() }))
+            });
+            let pairs: Vec<(String, Item)> =
+                shown.into_iter().map(|judgement| self.rule(judgement)).chain(alike).collect();
+            if !pairs.is_empty() {
+                blocks.push(Block::section("", *topic, vec![Block::Pairs(pairs)]));
             }
         }
-        text.text(self.end(judgements))
+        blocks.push(self.end(judgements));
+        Document { blocks, ..Document::default() }
     }
 
     fn is_shown(&self, verdict: &Verdict) -> bool {
         self.all || !matches!(verdict, Verdict::Fine { .. } | Verdict::Absent { .. })
     }
 
-    fn rule(&self, judgement: &Judgement) -> Drawn {
+    fn rule(&self, judgement: &Judgement) -> (String, Item) {
         let rule = judgement.rule;
-        let (label, color, says) = match &judgement.verdict {
-            Verdict::Fine { found } => ("ok", "32", format!("{found}; wanted: {}", rule.wanted)),
-            Verdict::Wrong { found, wanted, .. } => ("WRONG", "1;31", format!("{found}; wanted: {wanted}")),
-            Verdict::Consider { found, wanted, .. } => {
-                ("consider", "33", format!("{found}; could be: {wanted}"))
+        let (label, tone, says) = match &judgement.verdict {
+            Verdict::Fine { found } => ("ok", Some(Tone::Good), format!("{found}; wanted: {}", rule.wanted)),
+            Verdict::Wrong { found, wanted, .. } => {
+                ("WRONG", Some(Tone::Bad), format!("{found}; wanted: {wanted}"))
             }
-            Verdict::Unknown { why } => ("unknown", "2", format!("{why}; wanted: {}", rule.wanted)),
-            Verdict::Absent { why } => ("not here", "2", format!("{why}; wanted: {}", rule.wanted)),
+            Verdict::Consider { found, wanted, .. } => {
+                ("consider", Some(Tone::Care), format!("{found}; could be: {wanted}"))
+            }
+            Verdict::Unknown { why } => ("unknown", None, format!("{why}; wanted: {}", rule.wanted)),
+            Verdict::Absent { why } => ("not here", None, format!("{why}; wanted: {}", rule.wanted)),
         };
-        let text = self.labelled(label, color, &format!("{}: {says}", rule.name));
-        if matches!(judgement.verdict, Verdict::Unknown { .. }) && !self.all {
-            return text;
+        let mut item = Item { tone, ..format!("{}: {says}", rule.name).into() };
+        if self.all || !matches!(judgement.verdict, Verdict::Unknown { .. }) {
+            item.more.push(format!("{}. {} ({})", rule.looks_at, rule.why, rule.sources()));
+            item.more.push(match judgement.verdict.mend() {
+                Some(mend) if mend.settings.is_empty() => format!("mend by hand: {}", mend.by_hand),
+                Some(_) => format!("mend: pitot host apply {}", rule.name),
+                None if rule.can_apply => "Pitot can set it".into(),
+                None => "Pitot cannot set it".into(),
+            });
         }
-        let why = format!("{}. {} ({})", rule.looks_at, rule.why, rule.sources());
-        text.text(self.wrapped(&why)).text(self.wrapped(&match judgement.verdict.mend() {
-            Some(mend) if mend.settings.is_empty() => format!("mend by hand: {}", mend.by_hand),
-            Some(_) => format!("mend: pitot host apply {}", rule.name),
-            None if rule.can_apply => "Pitot can set it".into(),
-            None => "Pitot cannot set it".into(),
-        }))
+        (label.to_owned(), item)
     }
 
-    fn labelled(&self, label: &str, color: &str, says: &str) -> Drawn {
-        let lines = self.wrapped(says);
-        // The label has the place of the first line's indent.
-        let label = self.paint(color, &format!("{label:<width$}", width = INDENT - 2));
-        Drawn::new("  ").then(&label).text(&lines[INDENT..])
-    }
-
-    fn end(&self, judgements: &[Judgement]) -> String {
+    fn end(&self, judgements: &[Judgement]) -> Block {
         let count = |word: &str| judgements.iter().filter(|j| j.verdict.word() == word).count();
-        let rules = units::counted(judgements.len() as u64, "rule", "rules");
-        let mut text = format!(
-            "\n{rules} for {}: {} fine, {} wrong, {} to consider, {} unknown, {} not here\n",
-            word(self.wanted),
+        let counts = format!(
+            "{} fine, {} wrong, {} to consider, {} unknown, {} not here",
             count("fine"),
             count("wrong"),
             count("consider"),
@@ -171,23 +153,11 @@ impl Page {
             .filter(|j| matches!(&j.verdict, Verdict::Wrong { mend, .. } if !mend.settings.is_empty()))
             .map(|j| j.rule.name)
             .collect();
-        if !mendable.is_empty() {
-            text += &format!("what is wrong and Pitot can mend: pitot host apply {}\n", mendable.join(" "));
-        }
-        text
-    }
-
-    /// Lines of some words, indented.
-    fn wrapped(&self, text: &str) -> String {
-        let indent = " ".repeat(INDENT);
-        wrapped(&indent, &indent, text.split(' '), self.width)
-    }
-
-    fn paint(&self, color: &str, text: &str) -> Drawn {
-        match self.color {
-            true => Drawn::new(format_args!("\x1b[{color}m")).text(text).code("\x1b[0m"),
-            false => Drawn::default().text(text),
-        }
+        let apply = format!("what is wrong and Pitot can mend: pitot host apply {}", mendable.join(" "));
+        let apply = (!mendable.is_empty()).then_some(Block::Paragraph(apply));
+        let blocks = std::iter::once(Block::Paragraph(counts)).chain(apply).collect();
+        let rules = units::counted(judgements.len() as u64, "rule", "rules");
+        Block::section("", format!("{rules} for {}", word(self.wanted)), blocks)
     }
 }
 

@@ -1,18 +1,18 @@
-//! What a search found, as text and as JSON.
+//! What a search found, as a page and as JSON.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
 use pitot_meter::units::counted;
 use pitot_plan::Plan;
 use pitot_record::Better;
 use pitot_record::metric::Metric;
+use pitot_report::Tone;
+use pitot_report::document::{Block, Column, Document, Item, Table};
 use pitot_stats::Comparison;
 use pitot_study::tune::{Effect, Extent, Fate, Permanent, SYSCTL_FILE, Search, permanent};
 use serde_json::{Value, json as object};
 
 use super::candidates::{Candidate, LeftOut};
-use crate::output::table_with_words;
 use pitot_meter::units::span;
 
 /// What an answer is made of.
@@ -152,58 +152,55 @@ fn fate(fate: Fate) -> &'static str {
     }
 }
 
-pub(super) fn text(answer: &SearchAnswer<'_>) -> String {
-    let mut text = answer.headline();
-    if let Some(first) = text.get(..1) {
-        text = first.to_uppercase() + &text[1..];
-    }
-    text += "\n\n";
-    let rows: Vec<Vec<String>> = (0..answer.candidates.len())
-        .map(|at| {
-            let candidate = &answer.candidates[at];
-            let effect = answer.effect(at);
-            let interval = effect.as_ref().and_then(|e| e.interval);
-            vec![
-                candidate.key.clone(),
-                format!("{} -> {}", candidate.found, candidate.wanted),
-                effect.map_or_else(|| "-".into(), |e| percent(e.value)),
-                interval.map_or_else(
-                    || "-".into(),
-                    |(low, high)| format!("{} to {}", percent(low), percent(high)),
-                ),
-                fate(answer.search.fates[at]).to_owned(),
-            ]
-        })
-        .collect();
-    let noun = answer.metric.words.noun;
-    text += &table_with_words(&["setting", "found -> wanted", noun, "95% interval", "outcome"], &rows);
-    for left_out in answer.left_out {
-        let _ = writeln!(text, "not tried: {}: {}", left_out.setting, left_out.why);
-    }
-    text.push('\n');
-    text += &stages(answer);
+pub(super) fn page(answer: &SearchAnswer<'_>) -> Document {
+    let headline = answer.headline();
+    let headline = match headline.get(..1) {
+        Some(first) => first.to_uppercase() + &headline[1..],
+        None => headline,
+    };
+    let rows = answer.candidates.iter().enumerate().map(|(at, candidate)| {
+        let effect = answer.effect(at);
+        let interval = effect.as_ref().and_then(|e| e.interval);
+        let figures = [
+            format!("{} -> {}", candidate.found, candidate.wanted),
+            effect.map_or_else(|| "-".into(), |e| percent(e.value)),
+            interval
+                .map_or_else(|| "-".into(), |(low, high)| format!("{} to {}", percent(low), percent(high))),
+            fate(answer.search.fates[at]).to_owned(),
+        ];
+        (candidate.key.clone(), figures.to_vec())
+    });
+    let columns = vec![
+        Column::of_words("found -> wanted"),
+        Column::of(answer.metric.words.noun),
+        Column::of("95% interval"),
+        Column::of_words("outcome"),
+    ];
+    let left_out = answer.left_out.iter();
+    let left_out = left_out.map(|left_out| format!("not tried: {}: {}", left_out.setting, left_out.why));
+    let settings =
+        vec![Block::Table(Table::plain("Settings", "setting", columns, rows)), Block::list(left_out)];
+    let mut blocks = vec![
+        Block::Paragraph(headline),
+        Block::section("settings", "Settings", settings),
+        Block::section("stages", "How it was found", vec![Block::list(stages(answer))]),
+    ];
     let kept = answer.permanent();
+    let command = |text: String| vec![Block::Commands(vec![(String::new(), text)])];
     if !kept.sysctl.is_empty() {
-        let _ = write!(
-            text,
-            "\nTo make it permanent, as root:\n\ncat > {SYSCTL_FILE} <<'END'\n{}END\nsysctl --system\n",
-            kept.sysctl
-        );
+        let text = format!("cat > {SYSCTL_FILE} <<'END'\n{}END\nsysctl --system", kept.sysctl);
+        blocks.push(Block::section("permanent", "To make it permanent, as root", command(text)));
     }
     if !kept.commands.is_empty() {
-        let _ = write!(
-            text,
-            "\nAt each boot, since these are no kernel parameters:\n\n{}\n",
-            kept.commands.join("\n")
-        );
+        let title = "At each boot, since these are no kernel parameters";
+        blocks.push(Block::section("at-boot", title, command(kept.commands.join("\n"))));
     }
-    text
+    Document { blocks, ..Document::default() }
 }
 
 /// What was run in each stage, and what two settings do together.
-fn stages(answer: &SearchAnswer<'_>) -> String {
-    let mut text = String::new();
-    let mut stage = |what: String, extent: &Extent, file: &str| {
+fn stages(answer: &SearchAnswer<'_>) -> Vec<Item> {
+    let stage = |what: String, extent: &Extent, file: &str| {
         let lost = match extent.lost {
             0 => String::new(),
             n => {
@@ -212,53 +209,54 @@ fn stages(answer: &SearchAnswer<'_>) -> String {
             }
         };
         let times = counted(extent.blocks as u64, "time", "times");
-        let _ = writeln!(
-            text,
+        Item::from(format!(
             "{what}: {} combinations, {times} each{lost} ({})",
             extent.combinations,
             answer.folder.join(file).display()
-        );
+        ))
     };
+    let mut items = Vec::new();
     if let Some(screened) = &answer.search.screened {
         let count = screened.effects.len();
-        stage(format!("Screened {count} settings"), &screened.extent, "screen.pitot");
+        items.push(stage(format!("Screened {count} settings"), &screened.extent, "screen.pitot"));
     }
     if let Some(crossed) = &answer.search.crossed {
-        stage(format!("Crossed {}", crossed.effects.len()), &crossed.extent, "cross.pitot");
+        items.push(stage(format!("Crossed {}", crossed.effects.len()), &crossed.extent, "cross.pitot"));
     }
     if let Some(confirmed) = &answer.search.confirmed {
-        stage("Confirmed the winner against the start".into(), &confirmed.extent, "confirm.pitot");
+        let what = "Confirmed the winner against the start";
+        let mut item = stage(what.into(), &confirmed.extent, "confirm.pitot");
         let change = confirmed.comparison.as_ref().map(|c| answer.of_comparison(c));
-        if let Some(change) = change {
-            let _ =
-                writeln!(text, "  winner against start: {}{}", percent(change.value), in_brackets(&change));
-        }
+        item.more.extend(change.map(|change| {
+            format!("winner against start: {}{}", percent(change.value), in_brackets(&change))
+        }));
+        items.push(item);
     }
     let crossed = answer.search.crossed.iter().flat_map(|c| &c.together);
-    for together in crossed.filter(|t| t.effect.is_proven()) {
+    items.extend(crossed.filter(|t| t.effect.is_proven()).map(|together| {
         let (a, b) = together.settings;
         let change = answer.of_effect(&together.effect);
-        let _ = writeln!(
-            text,
+        Item::from(format!(
             "Together {} and {} do {} beyond what each does alone{}",
             answer.candidates[a].key,
             answer.candidates[b].key,
             percent(change.value),
             in_brackets(&change)
-        );
-    }
+        ))
+    }));
     let took = span(answer.took_s);
-    if answer.not_as_found.is_empty() {
-        let _ = writeln!(text, "Took {took}; all settings are as they were found.");
-    } else {
-        let others = answer.not_as_found.join("; ");
-        let _ = writeln!(
-            text,
-            "Took {took}. SOMEBODY ELSE has changed settings meanwhile, which were left alone: {others}. What was measured \
-             after that was measured under them."
-        );
-    }
-    text
+    items.push(match &answer.not_as_found[..] {
+        [] => format!("Took {took}; all settings are as they were found.").into(),
+        others => Item {
+            tone: Some(Tone::Bad),
+            ..Item::from(format!(
+                "Took {took}. SOMEBODY ELSE has changed settings meanwhile, which were left alone: {}. What was measured after \
+                 that was measured under them.",
+                others.join("; ")
+            ))
+        },
+    });
+    items
 }
 
 pub(super) fn json(answer: &SearchAnswer<'_>) -> Value {

@@ -10,10 +10,11 @@ use pitot_host::profile::PROFILES;
 use pitot_meter::{Nanos, Random, units};
 use pitot_plan::Plan;
 use pitot_record::metric;
+use pitot_report::Screen;
 use pitot_results::{Failure, stderr};
 use pitot_study::tune::{Bounds, WantedSetting, read_settings, search};
 
-use super::answer::{SearchAnswer, json, text};
+use super::answer::{SearchAnswer, json, page};
 use super::candidates::{candidates, not_as_found};
 use super::experiment::{OnThisMachine, RUNS};
 use super::tolerance::tolerance;
@@ -23,6 +24,7 @@ use crate::list::Format;
 use crate::output::{self, default_output};
 use crate::plan_text::PlanText;
 use crate::runs::Runs;
+use crate::screen::Color;
 use pitot_meter::units::span;
 
 /// Search among many settings for those that help, and leave out those that do nothing.
@@ -132,10 +134,13 @@ impl Search {
             took_s: begin.elapsed().as_secs_f64(),
             not_as_found: not_as_found(&machine, &values),
         };
-        let (as_text, as_json) = (text(&answer), format!("{:#}\n", json(&answer)));
+        let (page, as_json) = (page(&answer), format!("{:#}\n", json(&answer)));
         output::each([
-            output::print(if self.format == Format::Json { &as_json } else { &as_text }),
-            write(&folder.join("answer.txt"), &as_text),
+            match self.format {
+                Format::Json => output::print(&as_json),
+                Format::Text => output::draw(&page.draw(Color::AUTO.screen())),
+            },
+            write(&folder.join("answer.txt"), &page.draw(Screen::PLAIN).to_string()),
             write(&folder.join("answer.json"), &as_json),
         ])?;
         let is_whole = answer.not_as_found.is_empty() && answer.is_told();
