@@ -7,15 +7,13 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use pitot_report::{
-    Format, Gate, GateOutcome, LoadComparison, LoadSide, compare, compare_within, comparison_page,
-    loads_page, render_comparison, render_loads,
+    Format, Gate, GateOutcome, Gated, LoadComparison, LoadSide, Reported, compare, compare_within,
 };
 use pitot_results::load::LoadResult;
 use pitot_results::{Failure, Printed, stderr};
 
 use crate::confine::Reader;
-use crate::output::{self, each, print};
-use crate::report::{add_to_job_summary, is_drawn, open, write_to};
+use crate::report::{open, show};
 use crate::screen::Color;
 
 /// The exit code where no gate is met and one is undecided. 1 is a gate that is met, or a failure; 2 is misuse.
@@ -110,40 +108,12 @@ impl Compare {
         }
     }
 
-    fn compare_loads(self, gates: Vec<Gate>, loads: &[(String, LoadResult); 2]) -> Result<ExitCode, Failure> {
-        let format = match self.format {
-            CompareFormat::Terminal => Format::Terminal,
-            CompareFormat::Md => Format::Markdown,
-            CompareFormat::Json => Format::Json,
-            CompareFormat::Html | CompareFormat::Github | CompareFormat::Junit => {
-                return Err(Failure::misuse(
-                    "two loads are compared as text, Markdown or JSON alone",
-                    "write --format terminal, md or json",
-                ));
-            }
-        };
-        let [a, b] = loads.each_ref().map(|(file, result)| LoadSide { file, result });
-        let comparison = LoadComparison::of(a, b);
-        let judge = |gate: Gate| {
-            let outcome = gate.judge_loads(&comparison);
-            (gate, outcome)
-        };
-        let judged: Vec<(Gate, GateOutcome)> = gates.into_iter().map(judge).collect();
-        let path = self.output.as_deref();
-        let written = match is_drawn(format, path) {
-            true => output::draw(&loads_page(&comparison, &judged).draw(self.color.screen())),
-            false => write_to(path, &render_loads(&comparison, &judged, format)),
-        };
-        say(&judged);
-        written?;
-        Ok(exit_code(judged.iter().map(|(_, outcome)| outcome)))
-    }
-
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         let gates = self.fail_if.iter().map(|text| gate(text)).collect::<Result<Vec<_>, _>>()?;
         self.reader().confine();
         if let Some(loads) = self.loads()? {
-            return self.compare_loads(gates, &loads);
+            let [a, b] = loads.each_ref().map(|(file, result)| LoadSide { file, result });
+            return self.conclude(&Gated::new(&LoadComparison::of(a, b), gates, Gate::judge_loads));
         }
         let (a, b) = (open(&self.a)?, self.b.as_deref().map(open).transpose()?);
         if b.is_none() && a.plan.baseline.is_none() {
@@ -159,13 +129,14 @@ impl Compare {
             Some(b) => compare(&a, b, &gates),
             None => compare_within(&a, &gates),
         };
-        let judged: Vec<(Gate, GateOutcome)> = gates
-            .into_iter()
-            .map(|gate| {
-                let outcome = gate.judge(&comparison);
-                (gate, outcome)
-            })
-            .collect();
+        self.conclude(&Gated::new(&comparison, gates, Gate::judge))
+    }
+
+    /// Shows a comparison, and says which gates were not passed.
+    fn conclude<C>(&self, of: &Gated<'_, C>) -> Result<ExitCode, Failure>
+    where
+        for<'c> Gated<'c, C>: Reported,
+    {
         let format = match self.format {
             CompareFormat::Terminal => Format::Terminal,
             CompareFormat::Md => Format::Markdown,
@@ -174,41 +145,19 @@ impl Compare {
             CompareFormat::Github => Format::Github,
             CompareFormat::Junit => Format::Junit,
         };
-        let page =
-            (format == Format::Html && self.output.is_none()).then(|| page_path(&self.a, self.b.as_deref()));
-        let path = self.output.as_deref().or(page.as_deref());
-        let write = || match is_drawn(format, path) {
-            true => output::draw(&comparison_page(&comparison, &judged).draw(self.color.screen())),
-            false => write_to(path, &render_comparison(&comparison, &judged, format)),
-        };
-        let written = each([
-            write().and_then(|()| match &page {
-                Some(page) => print(&format!("{}\n", page.display())),
-                None => Ok(()),
-            }),
-            match format {
-                Format::Github => {
-                    add_to_job_summary(&render_comparison(&comparison, &judged, Format::Markdown))
-                }
-                _ => Ok(()),
-            },
-        ]);
-        say(&judged);
-        written?;
-        Ok(exit_code(judged.iter().map(|(_, outcome)| outcome)))
+        let page = page_path(&self.a, self.b.as_deref());
+        let shown = show(of, format, self.output.as_deref(), &page, self.color);
+        for (gate, outcome) in of.gates.iter().filter(|(_, outcome)| *outcome != GateOutcome::Passed) {
+            stderr::line(format_args!("pitot: {}", outcome.sentence(gate)));
+        }
+        shown?;
+        Ok(exit_code(of.gates.iter().map(|(_, outcome)| outcome)))
     }
 
     /// The files that it opens.
     fn reader(&self) -> Reader {
         let (a, b) = (&*self.a, self.b.as_deref());
         Reader::of(std::iter::once(a).chain(b), self.output.as_deref(), &page_path(a, b))
-    }
-}
-
-/// Says which gates were not passed.
-fn say(judged: &[(Gate, GateOutcome)]) {
-    for (gate, outcome) in judged.iter().filter(|(_, outcome)| *outcome != GateOutcome::Passed) {
-        stderr::line(format_args!("pitot: {}", outcome.sentence(gate)));
     }
 }
 

@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use pitot_record::Run;
 use pitot_record::Soak;
 use pitot_record::file::{Kind, kind};
-use pitot_report::{Format, render, run_page, soak};
+use pitot_report::{Format, Reported};
 use pitot_results::Failure;
 
 use crate::confine::Reader;
@@ -74,9 +74,25 @@ enum ReportFormat {
 impl Report {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         self.reader().confine();
-        if matches!(kind(&self.file), Ok(Kind::Soak)) {
-            return self.soak();
+        let of: Box<dyn Reported> = match kind(&self.file) {
+            Ok(Kind::Soak) if self.floor.is_some() => {
+                return Err(Failure::misuse(
+                    "this is the file of a soak, whose report has no floor",
+                    "leave --floor out, or name the file of a run",
+                ));
+            }
+            Ok(Kind::Soak) => Box::new(open_soak(&self.file, self.full)?),
+            _ => Box::new(self.open_run()?),
+        };
+        let page = page_path(&self.file);
+        match self.format.map(ReportFormat::format).or(self.output.as_deref().map(by_name)) {
+            None => show_summary_and_page(&*of, &page, self.color)?,
+            Some(format) => show(&*of, format, self.output.as_deref(), &page, self.color)?,
         }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn open_run(&self) -> Result<Run, Failure> {
         let mut run = open(&self.file)?;
         if let Some(path) = &self.floor {
             run.floor = Some(floor_of_run(path, self.request, &run)?);
@@ -84,75 +100,13 @@ impl Report {
         if !self.full {
             run.withhold_private_facts();
         }
-        let Some(format) = self.format else {
-            return match &self.output {
-                None => summary_and_page(&run, self.color).map(|()| ExitCode::SUCCESS),
-                Some(path) => self.write(&run, by_name(path)),
-            };
-        };
-        self.write(&run, format.format())
-    }
-
-    /// Writes the report of a run in one format.
-    fn write(&self, run: &Run, format: Format) -> Result<ExitCode, Failure> {
-        if is_drawn(format, self.output.as_deref()) {
-            return output::draw(&run_page(run).draw(self.color.screen())).map(|()| ExitCode::SUCCESS);
-        }
-        let default = (format == Format::Html).then(|| page_path(&run.path));
-        let path = self.output.clone().or(default);
-        each([
-            self.write_and_name(path.as_deref(), &render(run, format)),
-            match format {
-                Format::Github => add_to_job_summary(&render(run, Format::Markdown)),
-                _ => Ok(()),
-            },
-        ])?;
-        Ok(ExitCode::SUCCESS)
+        Ok(run)
     }
 
     /// The files that it opens.
     fn reader(&self) -> Reader {
         let reader = Reader::of([&*self.file], self.output.as_deref(), &page_path(&self.file));
         self.floor.iter().fold(reader, |reader, path| reader.reads(path))
-    }
-
-    /// Writes the report, and prints the name of a file that the user did not name.
-    fn write_and_name(&self, path: Option<&Path>, text: &str) -> Result<(), Failure> {
-        write_to(path, text)?;
-        match path.filter(|path| self.output.is_none() && !is_stdout(path)) {
-            Some(path) => print(&format!("{}\n", path.display())),
-            None => Ok(()),
-        }
-    }
-}
-
-impl Report {
-    /// The report of a soak.
-    fn soak(self) -> Result<ExitCode, Failure> {
-        if self.floor.is_some() {
-            return Err(Failure::misuse(
-                "this is the file of a soak, whose report has no floor",
-                "leave --floor out, or name the file of a run",
-            ));
-        }
-        let Some(format) = self.format.map(ReportFormat::format).or(self.output.as_deref().map(by_name))
-        else {
-            return soak_summary_and_page(&self.file, self.full, Some(self.color)).map(|_| ExitCode::SUCCESS);
-        };
-        let soak = open_soak(&self.file, self.full)?;
-        if is_drawn(format, self.output.as_deref()) {
-            let drawn = soak::page(&soak).draw(self.color.screen());
-            return output::draw(&drawn).map(|()| ExitCode::SUCCESS);
-        }
-        let Some(text) = soak::render(&soak, format) else {
-            return Err(Failure::misuse(
-                "this is the file of a soak, which has no report of that format",
-                "use terminal, html, md or json",
-            ));
-        };
-        let default = (format == Format::Html).then(|| page_path(&self.file));
-        let path = self.output.clone().or(default);
-        self.write_and_name(path.as_deref(), &text).map(|()| ExitCode::SUCCESS)
     }
 }
 
@@ -182,37 +136,58 @@ fn open_soak(path: &Path, full: bool) -> Result<Soak, Failure> {
 /// Writes the page of a soak next to its file, and prints its summary in these colours, if in any.
 pub(crate) fn soak_summary_and_page(path: &Path, full: bool, color: Option<Color>) -> Result<Soak, Failure> {
     let soak = open_soak(path, full)?;
-    let html = soak::render(&soak, Format::Html).unwrap_or_default();
-    let page = page_path(path);
-    let Some(color) = color else {
-        write_to(Some(&page), &html)?;
-        return Ok(soak);
-    };
-    each([
-        output::draw(&soak::page(&soak).draw(color.screen())),
-        write_page(&page, &html, "The full report, with charts"),
-    ])?;
+    match color {
+        None => write_page(&soak, &page_path(path))?,
+        Some(color) => show_summary_and_page(&soak, &page_path(path), color)?,
+    }
     Ok(soak)
 }
 
 /// Prints the summary of a run and writes its page next to the run file.
 pub(crate) fn summary_and_page(run: &Run, color: Color) -> Result<(), Failure> {
-    let page = page_path(&run.path);
-    each([
-        output::draw(&run_page(run).draw(color.screen())),
-        write_page(&page, &render(run, Format::Html), "The full report, with charts and commands"),
-    ])
+    show_summary_and_page(run, &page_path(&run.path), color)
 }
 
 /// Writes the page of a run next to the run file, and prints nothing.
 pub(crate) fn page(run: &Run) -> Result<(), Failure> {
-    write_to(Some(&page_path(&run.path)), &render(run, Format::Html))
+    write_page(run, &page_path(&run.path))
 }
 
-/// Writes a page and says where it is.
-fn write_page(page: &Path, text: &str, what: &str) -> Result<(), Failure> {
-    write_to(Some(page), text)?;
-    print(&format!("\n{what}: {}\n", page.display()))
+fn show_summary_and_page(of: &dyn Reported, page: &Path, color: Color) -> Result<(), Failure> {
+    let where_it_is = || print(&format!("\nThe full report, with charts and commands: {}\n", page.display()));
+    each([output::draw(&of.page().draw(color.screen())), write_page(of, page).and_then(|()| where_it_is())])
+}
+
+fn write_page(of: &dyn Reported, page: &Path) -> Result<(), Failure> {
+    write_to(Some(page), &of.report(Format::Html).unwrap_or_default())
+}
+
+/// Shows results in a form: in the file that is named, else on the standard output, but HTML in `page`, whose name is printed. GitHub
+/// gets Markdown as the summary of the job, too.
+pub(crate) fn show(
+    of: &dyn Reported,
+    format: Format,
+    output: Option<&Path>,
+    page: &Path,
+    color: Color,
+) -> Result<(), Failure> {
+    let page = (format == Format::Html && output.is_none()).then_some(page);
+    let to_file = output.or(page).filter(|path| !is_stdout(path));
+    if format == Format::Terminal && to_file.is_none() {
+        return output::draw(&of.page().draw(color.screen()));
+    }
+    let Some(text) = of.report(format) else {
+        return Err(Failure::misuse(
+            "there is no report of that format for what these files hold",
+            "use terminal, html, md, github or json",
+        ));
+    };
+    let summary = (format == Format::Github).then(|| of.report(Format::Markdown)).flatten();
+    each([
+        write_to(to_file, &text),
+        page.map_or(Ok(()), |page| print(&format!("{}\n", page.display()))),
+        summary.map_or(Ok(()), |summary| add_to_job_summary(&summary)),
+    ])
 }
 
 /// Opens a run file.
@@ -220,13 +195,8 @@ pub(crate) fn open(path: &Path) -> Result<Run, Failure> {
     Ok(Run::open(path)?)
 }
 
-/// Whether a report is text on the standard output, which is drawn for its screen.
-pub(crate) fn is_drawn(format: Format, output: Option<&Path>) -> bool {
-    format == Format::Terminal && output.is_none_or(is_stdout)
-}
-
 /// Writes to a file, or to the standard output for none and for `-`.
-pub(crate) fn write_to(path: Option<&Path>, text: &str) -> Result<(), Failure> {
+fn write_to(path: Option<&Path>, text: &str) -> Result<(), Failure> {
     match path.filter(|p| !is_stdout(p)) {
         None => print(text),
         Some(path) => std::fs::write(path, text).map_err(|error| {
@@ -236,7 +206,7 @@ pub(crate) fn write_to(path: Option<&Path>, text: &str) -> Result<(), Failure> {
 }
 
 /// Adds to the summary of the job, if this is a job of GitHub Actions: it names the file, which each step adds to.
-pub(crate) fn add_to_job_summary(markdown: &str) -> Result<(), Failure> {
+fn add_to_job_summary(markdown: &str) -> Result<(), Failure> {
     let Some(path) = job_summary() else { return Ok(()) };
     let added = File::options().create(true).append(true).open(&path);
     added.and_then(|mut file| file.write_all(markdown.as_bytes())).map_err(|error| {

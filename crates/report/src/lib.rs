@@ -32,6 +32,7 @@ mod page;
 mod phrase;
 mod published;
 mod render;
+mod reported;
 pub mod scene;
 pub mod soak;
 mod svg;
@@ -44,12 +45,12 @@ mod warm_up;
 pub use analysis::{Analysis, Cell, LoadAxis, Series, Standing, SubRun, parts};
 pub use axis::{Axis, Scale};
 pub use compare::{
-    Gate, GateOutcome, LoadComparison, LoadSide, RunComparison, compare, compare_within, comparison_page,
-    loads_page, render_comparison, render_loads,
+    Gate, GateOutcome, Gated, LoadComparison, LoadSide, RunComparison, compare, compare_within,
 };
 pub use findings::{Answer, Tile, answer, findings};
 pub use format::Format;
 pub use render::Screen;
+pub use reported::Reported;
 pub use tone::Tone;
 pub use tried::{Effect, Tried, tried};
 pub use trust::{Grade, Trust, trust};
@@ -57,26 +58,21 @@ pub use trust::{Grade, Trust, trust};
 use document::Document;
 use page::Question;
 use pitot_record::Run;
-use pitot_results::visible;
 
-/// The page of a run.
-pub fn run_page(run: &Run) -> Document {
-    asked(run, page::page)
-}
+impl Reported for Run {
+    fn page(&self) -> Document {
+        asked(self, page::page)
+    }
 
-/// The report of a run. What a terminal or a viewer would obey in place of showing it is made visible, in every format:
-/// titles, labels and output of programs are others'.
-pub fn render(run: &Run, format: Format) -> String {
-    let data = match format {
-        Format::Csv => csv::render(&Analysis::of(run)),
-        Format::CsvSlices => csv_slices::render(run),
-        Format::Json => asked(run, json::render),
-        Format::Junit => junit::render(&Analysis::of(run)),
-        Format::Terminal | Format::Html | Format::Markdown | Format::Github => {
-            return run_page(run).render(format).unwrap_or_default();
+    fn data(&self, format: Format) -> Option<String> {
+        match format {
+            Format::Csv => Some(csv::render(&Analysis::of(self))),
+            Format::CsvSlices => Some(csv_slices::render(self)),
+            Format::Json => Some(asked(self, json::render)),
+            Format::Junit => Some(junit::render(&Analysis::of(self))),
+            Format::Terminal | Format::Html | Format::Markdown | Format::Github => None,
         }
-    };
-    visible(&data).into_owned()
+    }
 }
 
 /// Analyses a run and what it was asked, for `report`.

@@ -801,6 +801,12 @@ fn two_results_are_compared_without_an_interval() {
     assert!(shown.contains("no interval"), "{shown}");
     let page: Value = serde_json::from_slice(&compare(&[a, b, "--format", "json"]).stdout).unwrap();
     assert_eq!((&page["schema"], &page["interval"]), (&"pitot-compare-loads/1".into(), &Value::Null));
+    let page = compare(&[a, b, "--format", "html", "-o", "-"]);
+    assert!(
+        stdout(&page).contains("<th scope=\"row\" class=\"name\">right replies</th>"),
+        "{}",
+        stdout(&page)
+    );
     let undecided = compare(&[a, b, "--fail-if", "throughput < -5%"]);
     assert_eq!(undecided.status.code(), Some(3), "{}", stderr(&undecided));
     let other = directory.path().join("other.json").to_str().unwrap().to_owned();
@@ -811,7 +817,7 @@ fn two_results_are_compared_without_an_interval() {
         (&[a.as_str()][..], "name the result of a second load"),
         (&[a, &other], "is no result of a load"),
         (&[a, &run], "compare two results"),
-        (&[a, b, "--format", "html"], "--format terminal, md or json"),
+        (&[a, b, "--format", "junit"], "use terminal, html, md, github or json"),
     ] {
         let output = compare(arguments);
         let error = stderr(&output);

@@ -6,17 +6,15 @@
 use std::collections::BTreeSet;
 
 use pitot_record::Unit;
+use pitot_results::VerdictKind;
 use pitot_results::load::LoadResult;
-use pitot_results::{VerdictKind, visible};
 use serde_json::{Value, json};
 
 use super::gate::{Gate, GateOutcome};
-use super::page::{sides, verdict};
+use super::page::{notes, sides, verdict};
 use crate::document::{Block, Column, Document, Table};
 use crate::findings::Answer;
-use crate::format::Format;
 use crate::number::figure;
-use crate::render::Screen;
 use crate::text::sentence;
 
 /// Samples that must lie beyond a percentile for it to be shown.
@@ -203,15 +201,6 @@ fn differences(a: &LoadResult, b: &LoadResult) -> Vec<(String, String, String)> 
     found
 }
 
-/// The comparison in a form of a report; one that it does not have is text.
-pub fn render_loads(c: &LoadComparison<'_>, gates: &[(Gate, GateOutcome)], format: Format) -> String {
-    if format == Format::Json {
-        return visible(&json_of(c, gates)).into_owned();
-    }
-    let page = loads_page(c, gates);
-    page.render(format).unwrap_or_else(|| page.draw(Screen::PLAIN).to_string())
-}
-
 /// A figure of a row; a count is exact.
 fn shown(value: Option<f64>, unit: Unit) -> String {
     match value {
@@ -222,7 +211,7 @@ fn shown(value: Option<f64>, unit: Unit) -> String {
 }
 
 /// The page of a comparison.
-pub fn loads_page(c: &LoadComparison<'_>, gates: &[(Gate, GateOutcome)]) -> Document {
+pub(super) fn page(c: &LoadComparison<'_>, gates: &[(Gate, GateOutcome)]) -> Document {
     let answer = Answer { headline: c.headline(), details: Vec::new(), tiles: Vec::new() };
     let differences = match c.differences.is_empty() {
         true => Block::paragraph("The same was asked for."),
@@ -233,17 +222,18 @@ pub fn loads_page(c: &LoadComparison<'_>, gates: &[(Gate, GateOutcome)]) -> Docu
         (row.name.clone(), vec![shown(row.a, row.unit), shown(row.b, row.unit), ratio])
     });
     let figures = Table::plain("Figures", "", ["A", "B", "B/A"].map(Column::of).to_vec(), rows);
-    let blocks = vec![
+    let mut blocks = vec![
         sides(c.lines()),
         verdict(answer, gates, c.cautions()),
         Block::section("differences", "Differences in what was asked for", vec![differences]),
         Block::section("figures", "Figures", vec![Block::Table(figures)]),
     ];
+    blocks.extend(notes(gates, &c.headline()).map(Block::Note));
     Document { title: "Comparison of two loads".into(), blocks, ..Document::default() }
 }
 
 /// As `pitot-compare-loads/1`.
-fn json_of(c: &LoadComparison<'_>, gates: &[(Gate, GateOutcome)]) -> String {
+pub(super) fn json(c: &LoadComparison<'_>, gates: &[(Gate, GateOutcome)]) -> String {
     let side = |LoadSide { file, result }: LoadSide<'_>| {
         json!({
             "file": file, "target": result.target, "version": result.version, "started_at": result.started_at,
@@ -278,6 +268,9 @@ mod tests {
     use pitot_results::Latency;
 
     use super::*;
+    use crate::compare::Gated;
+    use crate::format::Format;
+    use crate::reported::Reported;
 
     fn result(rate: f64, p99: u64, ok: u64) -> LoadResult {
         let mut result = LoadResult {
@@ -308,8 +301,9 @@ mod tests {
         (b.requests.failed, b.requests.attempted) = (100, 1000);
         b.errors = vec![pitot_results::load::ErrorRow { count: 100, ..Default::default() }];
         b.options["connections"] = json!(20);
-        let c = compared(&a, &b);
-        let text = render_loads(&c, &[], Format::Terminal);
+        let compared = compared(&a, &b);
+        let c = Gated { comparison: &compared, gates: Vec::new() };
+        let text = c.report(Format::Terminal).unwrap();
         let row = |name: &str| {
             let line = text
                 .lines()
@@ -325,10 +319,10 @@ mod tests {
         assert!(!text.contains("response p99.9") && !text.contains("missed"), "{text}");
         assert!(text.contains("connections: 10 → 20") && !text.contains("seed"), "{text}");
         assert!(text.contains("no interval and no difference") && text.contains("one after the"), "{text}");
-        let json: Value = serde_json::from_str(&render_loads(&c, &[], Format::Json)).unwrap();
+        let json: Value = serde_json::from_str(&c.report(Format::Json).unwrap()).unwrap();
         assert_eq!((&json["schema"], &json["interval"]), (&json!("pitot-compare-loads/1"), &Value::Null));
         assert_eq!(json["figures"][0]["ratio"], 0.5);
-        assert!(render_loads(&c, &[], Format::Markdown).contains("| rate | 1.00 k | 500 | 0.50 |"));
+        assert!(c.report(Format::Markdown).unwrap().contains("| rate | 1.00 k | 500 | 0.50 |"));
     }
 
     #[test]

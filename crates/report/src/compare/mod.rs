@@ -12,12 +12,12 @@ mod words;
 
 pub use comparison::{CellPair, MetricRow, MetricTable, RunComparison};
 pub use gate::{CellOutcome, Gate, GateCell, GateError, GateOutcome};
-pub use loads::{LoadComparison, LoadSide, loads_page, render_loads};
+pub use loads::{LoadComparison, LoadSide};
 
 use crate::document::Document;
 use crate::format::Format;
+use crate::reported::Reported;
 use pitot_record::{Metric, Run};
-use pitot_results::visible;
 
 /// Compares `b` with `a`, in the usual metrics and those that `gates` name.
 pub fn compare<'r>(a: &'r Run, b: &'r Run, gates: &[Gate]) -> RunComparison<'r> {
@@ -31,22 +31,51 @@ pub fn compare_within<'r>(run: &'r Run, gates: &[Gate]) -> RunComparison<'r> {
     comparison::compare_within(run, &metrics)
 }
 
-/// The page of a comparison.
-pub fn comparison_page(comparison: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) -> Document {
-    page::page(comparison, gates)
+/// A comparison with what became of gates on it.
+#[derive(Debug)]
+pub struct Gated<'c, C> {
+    /// The comparison.
+    pub comparison: &'c C,
+    /// The gates, each with how it came out.
+    pub gates: Vec<(Gate, GateOutcome)>,
 }
 
-/// The comparison in one of the forms of a report; CSV has none, and is Markdown.
-pub fn render_comparison(
-    comparison: &RunComparison<'_>,
-    gates: &[(Gate, GateOutcome)],
-    format: Format,
-) -> String {
-    let data = match format {
-        Format::Json => json::render(comparison, gates),
-        Format::Junit => junit::render(comparison, gates),
-        Format::Csv | Format::CsvSlices => return render_comparison(comparison, gates, Format::Markdown),
-        _ => return page::page(comparison, gates).render(format).unwrap_or_default(),
-    };
-    visible(&data).into_owned()
+impl<'c, C> Gated<'c, C> {
+    /// Judges a comparison by gates.
+    pub fn new(
+        comparison: &'c C,
+        gates: Vec<Gate>,
+        judge: impl Fn(&Gate, &C) -> GateOutcome,
+    ) -> Gated<'c, C> {
+        let judged = |gate: Gate| {
+            let outcome = judge(&gate, comparison);
+            (gate, outcome)
+        };
+        let gates = gates.into_iter().map(judged).collect();
+        Gated { comparison, gates }
+    }
+}
+
+impl Reported for Gated<'_, RunComparison<'_>> {
+    fn page(&self) -> Document {
+        page::page(self.comparison, &self.gates)
+    }
+
+    fn data(&self, format: Format) -> Option<String> {
+        match format {
+            Format::Json => Some(json::render(self.comparison, &self.gates)),
+            Format::Junit => Some(junit::render(self.comparison, &self.gates)),
+            _ => None,
+        }
+    }
+}
+
+impl Reported for Gated<'_, LoadComparison<'_>> {
+    fn page(&self) -> Document {
+        loads::page(self.comparison, &self.gates)
+    }
+
+    fn data(&self, format: Format) -> Option<String> {
+        (format == Format::Json).then(|| loads::json(self.comparison, &self.gates))
+    }
 }

@@ -49,7 +49,8 @@ pub(super) fn page(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) -> Docu
         blocks.push(Block::section("", "Cells of one run alone", vec![Block::pairs(only)]));
     }
     blocks.push(Block::Only(PAGES, vec![Block::section("method", "Method", vec![Block::list([METHOD])])]));
-    blocks.extend(notes(c, gates).into_iter().map(Block::Note));
+    let answer = format!("{} {}", headline(c), cautions(c).join(" "));
+    blocks.extend(notes(gates, &answer).chain(notes_of_cells(c)).map(Block::Note));
     Document { title: "Comparison".into(), blocks, ..Document::default() }
 }
 
@@ -113,32 +114,36 @@ fn metric(c: &RunComparison<'_>, table: &MetricTable) -> Block {
     Block::section("", title, vec![about, Block::Table(table)])
 }
 
-/// Gates that are met and cells that fail only now are errors; gates that are undecided, and cells that got worse in the
-/// plan's metric or are gone, are warnings; the rest is good to know.
-fn notes(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) -> Vec<Note> {
-    let mut notes = Vec::new();
-    let mut note = |tone, title: String, text: String| notes.push(Note { tone, title, text });
-    for (gate, outcome) in gates {
-        note(tone_of(outcome), format!("gate {gate}"), outcome.sentence(gate));
-    }
-    for pair in c.pairs.iter().filter(|p| p.verdict_b == VerdictKind::Failed) {
-        let tone = if pair.verdict_a == VerdictKind::Failed { Tone::Care } else { Tone::Bad };
-        note(tone, format!("{} failed", pair.label), pair.b.verdict().reason);
-    }
-    for label in &c.only_a {
-        note(Tone::Care, label.clone(), "The second run does not have this cell.".into());
-    }
-    if let Some(table) = c.metrics.first() {
-        for (pair, row) in c.pairs.iter().zip(&table.rows) {
-            let worse = row.comparison.as_ref().filter(|x| tone(x, table.metric) == Some(Tone::Bad));
-            if let Some(comparison) = worse {
-                let first = if c.is_within { c.name_of_a() } else { "the first run".to_owned() };
-                let text = format!("{}: {} that of {first}", table.metric.words.noun, times(comparison));
-                note(Tone::Care, format!("{} got worse", pair.label), text);
-            }
-        }
-    }
-    let text = format!("{} {}", headline(c), cautions(c).join(" ")).trim_end().to_owned();
-    note(Tone::Good, "pitot compare".into(), text);
-    notes
+/// Gates that are met are errors, those that are undecided warnings; the answer is good to know.
+pub(super) fn notes(gates: &[(Gate, GateOutcome)], answer: &str) -> impl Iterator<Item = Note> {
+    let of_gate = |(gate, outcome): &(Gate, GateOutcome)| Note {
+        tone: tone_of(outcome),
+        title: format!("gate {gate}"),
+        text: outcome.sentence(gate),
+    };
+    let answer = Note { tone: Tone::Good, title: "pitot compare".into(), text: answer.trim_end().to_owned() };
+    gates.iter().map(of_gate).chain([answer])
+}
+
+/// Cells that fail only now are errors; those that got worse in the plan's metric or are gone are warnings.
+fn notes_of_cells(c: &RunComparison<'_>) -> Vec<Note> {
+    let failed = c.pairs.iter().filter(|p| p.verdict_b == VerdictKind::Failed).map(|pair| Note {
+        tone: if pair.verdict_a == VerdictKind::Failed { Tone::Care } else { Tone::Bad },
+        title: format!("{} failed", pair.label),
+        text: pair.b.verdict().reason,
+    });
+    let gone = c.only_a.iter().map(|label| Note {
+        tone: Tone::Care,
+        title: label.clone(),
+        text: "The second run does not have this cell.".into(),
+    });
+    let worse = c.metrics.first().into_iter().flat_map(|table| {
+        c.pairs.iter().zip(&table.rows).filter_map(|(pair, row)| {
+            let worse = row.comparison.as_ref().filter(|x| tone(x, table.metric) == Some(Tone::Bad))?;
+            let first = if c.is_within { c.name_of_a() } else { "the first run".to_owned() };
+            let text = format!("{}: {} that of {first}", table.metric.words.noun, times(worse));
+            Some(Note { tone: Tone::Care, title: format!("{} got worse", pair.label), text })
+        })
+    });
+    failed.chain(gone).chain(worse).collect()
 }

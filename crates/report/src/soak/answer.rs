@@ -117,6 +117,7 @@ mod tests {
 
     use super::*;
     use crate::format::Format;
+    use crate::reported::Reported;
 
     /// Ten minutes of a server whose private memory is as `memory` says.
     fn soak(memory: impl Fn(f64) -> f64) -> Soak {
@@ -176,7 +177,7 @@ mod tests {
         }
         let said = "Too short to tell: in ";
         assert!(headline(&soak).starts_with(said), "{}", headline(&soak));
-        let render = |format| crate::soak::render(&soak, format).unwrap();
+        let render = |format| soak.report(format).unwrap();
         let (text, page) = (render(Format::Terminal), render(Format::Html));
         for of in [&text, &page, &render(Format::Json), &render(Format::Markdown)] {
             assert!(
@@ -201,10 +202,10 @@ mod tests {
     fn the_page_has_the_machine_and_no_line_of_text_is_wider_than_80_columns() {
         let mut soak = soak(|_| 5e6);
         soak.info.machine.push("cpu", "model name", "Example <9000>");
-        let page = crate::soak::render(&soak, Format::Html).unwrap();
+        let page = soak.report(Format::Html).unwrap();
         assert!(page.contains("<li>CPU <b>Example &lt;9000&gt;</b></li>"), "{page}");
         assert!(page.contains("<h3>The machine</h3>") && page.contains("<dd>Example &lt;9000&gt;</dd>"));
-        let text = crate::soak::render(&soak, Format::Terminal).unwrap();
+        let text = soak.report(Format::Terminal).unwrap();
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
 }

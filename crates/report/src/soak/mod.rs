@@ -15,25 +15,23 @@ mod untouched;
 
 use pitot_plan::Published;
 use pitot_record::Soak;
-use pitot_results::{Drawn, visible};
+use pitot_results::Drawn;
 
 use crate::document::Document;
 use crate::format::Format;
 use crate::render::Screen;
+use crate::reported::Reported;
 use analysis::Analysis;
 pub use drifts::Drifting;
 
-/// The page of a soak, also while it runs.
-pub fn page(soak: &Soak) -> Document {
-    page::page(&Analysis::of(soak))
-}
+/// Also while it runs.
+impl Reported for Soak {
+    fn page(&self) -> Document {
+        page::page(&Analysis::of(self))
+    }
 
-/// The report of a soak. The formats for continuous integration are those of runs, and have no counterpart here: `None`.
-pub fn render(soak: &Soak, format: Format) -> Option<String> {
-    match format {
-        Format::Json => Some(visible(&json::render(&Analysis::of(soak))).into_owned()),
-        Format::Terminal | Format::Markdown | Format::Html => page(soak).render(format),
-        Format::Csv | Format::CsvSlices | Format::Github | Format::Junit => None,
+    fn data(&self, format: Format) -> Option<String> {
+        (format == Format::Json).then(|| json::render(&Analysis::of(self)))
     }
 }
 

@@ -15,7 +15,7 @@ use super::drifts::{Drifting, Judged};
 use super::series::Series;
 use super::trust::trust;
 use super::{charts, faults};
-use crate::document::{Block, Document, Item, PAGES, Verdict};
+use crate::document::{Block, Document, Item, Note, PAGES, Verdict};
 use crate::method::facts_of;
 use crate::number::figure;
 use crate::page::{self, machine};
@@ -73,6 +73,7 @@ pub(super) fn page(a: &Analysis<'_>) -> Document {
     blocks.push(Block::Only(PAGES, vec![Block::section("environment", "Environment", known)]));
     let command = Block::Commands(vec![(String::new(), info.command_line())]);
     blocks.push(Block::section("", "To repeat it", vec![command]));
+    blocks.extend(notes(a).map(Block::Note));
     Document {
         title: format!("Soak: {}", info.title),
         facts: facts(a),
@@ -121,6 +122,13 @@ fn declared_of(name: &str, judged: &[Judged]) -> Vec<Drifting> {
         sentence: format!("{name}: {}{}", judged.mark(), judged.sentence()),
     };
     declared.map(told).collect()
+}
+
+/// What drifts are warnings, and the answer is good to know.
+fn notes(a: &Analysis<'_>) -> impl Iterator<Item = Note> {
+    let note = |tone, text| Note { tone, title: a.soak.info.title.clone(), text };
+    let answer = format!("{} {}.", answer(a).headline, trust(a).grade.title());
+    declared(a).into_iter().map(move |drift| note(Tone::Care, drift)).chain([note(Tone::Good, answer)])
 }
 
 fn facts(a: &Analysis<'_>) -> Vec<(String, String)> {

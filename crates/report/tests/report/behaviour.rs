@@ -2,9 +2,10 @@
 
 use pitot_plan::Levels;
 use pitot_record::Run;
-use pitot_report::{Format, Gate, GateOutcome, compare, compare_within, render, render_comparison};
+use pitot_report::{Format, Gate, GateOutcome, compare, compare_within};
 use pitot_results::VerdictKind;
 
+use crate::forms::{render, render_comparison};
 use crate::support::{Fixture, SMALL, written};
 
 const WIDE: Fixture = Fixture {

@@ -1,8 +1,9 @@
 //! A run file whose texts try to command a terminal, a Markdown viewer and a browser.
 
 use pitot_record::Run;
-use pitot_report::{Format, Gate, compare, render, render_comparison};
+use pitot_report::{Format, Gate, compare};
 
+use crate::forms::{render, render_comparison};
 use crate::support::SMALL;
 
 /// Sets the clipboard (OSC 52) and the title, clears the screen, moves the cursor by C0 and C1, turns the direction of writing,

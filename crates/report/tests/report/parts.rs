@@ -2,9 +2,10 @@
 
 use pitot_plan::FactorLevel;
 use pitot_record::Run;
-use pitot_report::{Format, parts, render};
+use pitot_report::{Format, parts};
 use serde_json::Value;
 
+use crate::forms::render;
 use crate::support::{Fixture, SMALL, written};
 
 /// Servers that were asked for a small file, and for a large one which takes fifty times as long.

@@ -2,9 +2,10 @@
 
 use pitot_plan::Measure;
 use pitot_record::{Run, RunState};
-use pitot_report::{Analysis, Format, Grade, answer, compare, findings, render, render_comparison, trust};
+use pitot_report::{Analysis, Format, Grade, answer, compare, findings, trust};
 use serde_json::Value;
 
+use crate::forms::{render, render_comparison};
 use crate::slices::{QUIET, SLICED, Slicing, sliced};
 use crate::support::Fixture;
 

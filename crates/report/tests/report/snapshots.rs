@@ -3,8 +3,9 @@
 //! `INSTA_UPDATE=always cargo test -p pitot-report` writes them anew; the difference is then for a human to judge.
 
 use insta::assert_snapshot;
-use pitot_report::{Format, Gate, compare, render, render_comparison};
+use pitot_report::{Format, Gate, compare};
 
+use crate::forms::{render, render_comparison};
 use crate::slices::{QUIET, SLICED, Slicing, sliced};
 use crate::support::{Fixture, SMALL, written};
 
