@@ -15,7 +15,7 @@ use super::drifts::{Drifting, Judged};
 use super::series::Series;
 use super::trust::trust;
 use super::{charts, faults};
-use crate::document::{Block, Document, Item, Note, PAGES, Verdict};
+use crate::document::{Block, Column, Document, Item, Note, PAGES, Table, Verdict};
 use crate::method::facts_of;
 use crate::number::figure;
 use crate::page::{self, machine};
@@ -51,13 +51,11 @@ pub(super) fn page(a: &Analysis<'_>) -> Document {
     }
     for subject in &a.subjects {
         let loads = subject.loads.iter().map(load);
-        let items = endings(subject).into_iter().chain(loads).chain(changes(&subject.series, &SUMMARY));
-        let blocks_of = vec![Block::list(items), Block::List(drifts(&subject.drifts, true))];
-        blocks.push(Block::section("", &subject.subject.name, blocks_of));
+        blocks.push(server(subject, loads, true));
     }
     if !a.machine_drifts.is_empty() {
-        let changes = Block::list(changes(&a.machine, &LAB));
-        let blocks_of = vec![changes, Block::List(drifts(&a.machine_drifts, true))];
+        let changes = changes(&a.machine, &LAB).into_iter();
+        let blocks_of = changes.chain([Block::List(drifts(&a.machine_drifts, true))]).collect();
         blocks.push(Block::section("", "The machine, and the lab itself", blocks_of));
     }
     blocks.extend(page::faults(&faults::rows(a), faults::LEGEND));
@@ -95,9 +93,7 @@ pub(super) fn status(a: &Analysis<'_>) -> Document {
             let more = now.into_iter().chain([counts(load)]).chain(durability(load));
             Item { more: more.collect(), ..Item::from(&*load.load.name) }
         });
-        let items = endings(subject).into_iter().chain(loads).chain(changes(&subject.series, &SUMMARY));
-        let blocks_of = vec![Block::list(items), Block::List(drifts(&subject.drifts, false))];
-        blocks.push(Block::section("", &subject.subject.name, blocks_of));
+        blocks.push(server(subject, loads, false));
     }
     blocks.extend(faults_so_far(a).map(Block::Paragraph));
     blocks.push(events(a, STATUS_EVENTS_MAX));
@@ -200,17 +196,27 @@ fn durability(load: &LoadFigures<'_>) -> Option<String> {
     Some(line)
 }
 
+/// A server with its loads, what it used, and what of that drifts: with `all` of it.
+fn server(subject: &SubjectFigures<'_>, loads: impl Iterator<Item = Item>, all: bool) -> Block {
+    let told = Block::list(endings(subject).into_iter().chain(loads));
+    let drifts = Block::List(drifts(&subject.drifts, all));
+    let blocks = [told].into_iter().chain(changes(&subject.series, &SUMMARY)).chain([drifts]);
+    Block::section("", &subject.subject.name, blocks.collect())
+}
+
 /// What was used at first and at last.
-fn changes<'a>(all: &'a [Series], names: &'a [&str]) -> impl Iterator<Item = Item> + 'a {
+fn changes(all: &[Series], names: &[&str]) -> Option<Block> {
     let find = |name: &&str| all.iter().find(|series| series.figure.name == *name);
-    names.iter().filter_map(find).filter_map(|series| {
+    let row = |series: &Series| {
         let (first, last) = (series.first()?, series.last()?);
         let change =
-            if first > 0.0 { format!(" ({:+.1}%)", (last / first - 1.0) * 100.0) } else { String::new() };
+            if first > 0.0 { format!("{:+.1}%", (last / first - 1.0) * 100.0) } else { String::new() };
         let value = |value: f64| figure(value, series.figure.unit);
-        let title = &series.figure.title;
-        Some(format!("{title}: {} at first, {} at last{change}", value(first), value(last)).into())
-    })
+        Some((series.figure.title.to_owned(), vec![value(first), value(last), change]))
+    };
+    let rows: Vec<_> = names.iter().filter_map(find).filter_map(row).collect();
+    let columns = ["at first", "at last", "change"].map(Column::of).to_vec();
+    (!rows.is_empty()).then(|| Block::Table(Table::plain("What was used", "figure", columns, rows)))
 }
 
 /// A sentence for each figure: those that drift first, then those that changed, and those in which nothing was seen; without

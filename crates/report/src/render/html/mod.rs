@@ -144,7 +144,7 @@ fn fold(html: &mut String, fold: &Fold) {
     let title = escape(&fold.title);
     let count = fold.blocks.iter().filter(|block| matches!(block, Block::Fold(_))).count();
     let (class, summary, within) = match (count, &fold.verdict) {
-        (0, None) => ("", title, ""),
+        (0, None) => ("", title, "folded"),
         (0, Some((kind, failures))) => {
             ("", format!("<b>{title}</b>{}", verdict::chips(*kind, failures)), "inside")
         }
