@@ -30,6 +30,9 @@ pub(crate) struct Report {
     /// The run file.
     #[arg(value_name = "FILE.pitot")]
     file: PathBuf,
+    /// Later runs of the same plan: the report is then the history of its cells, with the ratios to the baseline of each run.
+    #[arg(value_name = "LATER.pitot", conflicts_with = "floor")]
+    later: Vec<PathBuf>,
     /// Output format. [default: a summary on standard output, and the HTML page]
     #[arg(long)]
     format: Option<ReportFormat>,
@@ -75,16 +78,17 @@ impl Report {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         self.reader().confine();
         let of: Box<dyn Reported> = match kind(&self.file) {
-            Ok(Kind::Soak) if self.floor.is_some() => {
+            Ok(Kind::Soak) if self.floor.is_some() || !self.later.is_empty() => {
                 return Err(Failure::misuse(
-                    "this is the file of a soak, whose report has no floor",
-                    "leave --floor out, or name the file of a run",
+                    "this is the file of a soak, whose report has no floor and no history",
+                    "name it alone, or name files of runs",
                 ));
             }
             Ok(Kind::Soak) => Box::new(open_soak(&self.file, self.full)?),
-            _ => Box::new(self.open_run()?),
+            _ if self.later.is_empty() => Box::new(self.open_run(&self.file)?),
+            _ => Box::new(self.files().map(|file| self.open_run(file)).collect::<Result<Vec<Run>, _>>()?),
         };
-        let page = page_path(&self.file);
+        let page = self.page();
         match self.format.map(ReportFormat::format).or(self.output.as_deref().map(by_name)) {
             None => show_summary_and_page(&*of, &page, self.color)?,
             Some(format) => show(&*of, format, self.output.as_deref(), &page, self.color)?,
@@ -92,8 +96,23 @@ impl Report {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn open_run(&self) -> Result<Run, Failure> {
-        let mut run = open(&self.file)?;
+    fn files(&self) -> impl Iterator<Item = &Path> {
+        std::iter::once(&self.file).chain(&self.later).map(PathBuf::as_path)
+    }
+
+    /// Next to the last file.
+    fn page(&self) -> PathBuf {
+        match self.later.last() {
+            None => page_path(&self.file),
+            Some(last) => {
+                let stem = last.file_stem().unwrap_or_default().to_string_lossy();
+                last.with_file_name(format!("{stem}-history.html"))
+            }
+        }
+    }
+
+    fn open_run(&self, file: &Path) -> Result<Run, Failure> {
+        let mut run = open(file)?;
         if let Some(path) = &self.floor {
             run.floor = Some(floor_of_run(path, self.request, &run)?);
         }
@@ -105,7 +124,7 @@ impl Report {
 
     /// The files that it opens.
     fn reader(&self) -> Reader {
-        let reader = Reader::of([&*self.file], self.output.as_deref(), &page_path(&self.file));
+        let reader = Reader::of(self.files(), self.output.as_deref(), &self.page());
         self.floor.iter().fold(reader, |reader, path| reader.reads(path))
     }
 }

@@ -75,6 +75,17 @@ impl Reported for Run {
     }
 }
 
+/// Several runs of a plan, the last one last: their history.
+impl Reported for Vec<Run> {
+    fn page(&self) -> Document {
+        page::history(self)
+    }
+
+    fn data(&self, _: Format) -> Option<String> {
+        None
+    }
+}
+
 /// Analyses a run and what it was asked, for `report`.
 fn asked<T>(run: &Run, report: impl FnOnce(&Analysis<'_>, &[Question<'_>]) -> T) -> T {
     let whole = Analysis::of(run);

@@ -33,6 +33,29 @@ fn a_report_prints_a_summary_and_writes_its_page_next_to_the_file() {
 }
 
 #[test]
+fn several_runs_are_shown_as_the_history_of_their_cells() {
+    let directory = tempfile::tempdir().unwrap();
+    let one = run_file(directory.path(), "a.pitot", &SMALL);
+    let other = run_file(directory.path(), "b.pitot", &Fixture { slowdown: 2.0, seed: 8, ..SMALL });
+    let (one, other) = (one.to_str().unwrap(), other.to_str().unwrap());
+    let output = pitot(&["report", one, other, "--format", "md"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let rows = |name: &str| -> Vec<String> {
+        let line = format!("| {name} |");
+        stdout(&output).lines().filter(|row| row.starts_with(&line)).map(str::to_owned).collect()
+    };
+    let rows = rows("loop+epoll-et at 1000 connections");
+    assert_eq!(rows.len(), 2, "{}", stdout(&output));
+    assert!(rows[0].contains("a.pitot | 137 k") && rows[1].contains("b.pitot | 6"), "{rows:?}");
+    assert!(rows.iter().all(|row| row.contains("×") && row.ends_with(" valid |")), "{rows:?}");
+    let output = pitot(&["report", one, other]);
+    let page = directory.path().join("b-history.html");
+    assert!(stdout(&output).trim_end().ends_with(page.to_str().unwrap()), "{}", stdout(&output));
+    assert!(std::fs::read_to_string(page).unwrap().contains("<h1>History of architectures</h1>"));
+    assert_eq!(pitot(&["report", one, other, "--format", "json"]).status.code(), Some(2));
+}
+
+#[test]
 fn text_is_as_wide_as_columns_says_and_coloured_only_where_that_is_asked_for() {
     let directory = tempfile::tempdir().unwrap();
     let file = run_file(directory.path(), "a.pitot", &SMALL);

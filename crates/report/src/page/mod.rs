@@ -2,10 +2,12 @@
 
 mod cells;
 mod environment;
+mod history;
 mod results;
 mod tables;
 
 pub(crate) use environment::{changes, machine};
+pub(crate) use history::history;
 pub(crate) use tables::faults;
 
 use crate::analysis::{Analysis, Cell};

@@ -68,7 +68,7 @@ pub(super) fn results(a: &Analysis<'_>) -> Table {
     }
 }
 
-fn column(index: usize, metric: &Metric) -> Column {
+pub(super) fn column(index: usize, metric: &Metric) -> Column {
     let is_optional = metric.column() == Some(metric::Column::Optional);
     Column {
         hint: metric.hint().to_owned(),
@@ -98,7 +98,7 @@ fn largest_headline(a: &Analysis<'_>) -> f64 {
     a.cells.iter().filter_map(|c| c.estimate(a.headline)).map(|e| e.value).fold(0.0, f64::max)
 }
 
-fn entry(a: &Analysis<'_>, cell: &Cell<'_>, metric: &'static Metric, largest: f64) -> Entry {
+pub(super) fn entry(a: &Analysis<'_>, cell: &Cell<'_>, metric: &'static Metric, largest: f64) -> Entry {
     let Some(e) = cell.estimate(metric).filter(|_| !cell.failed()) else { return Entry::dash() };
     let is_headline = metric.name == a.headline.name;
     let with_interval = is_headline || metric.column() == Some(metric::Column::Interval);
@@ -117,7 +117,7 @@ fn entry(a: &Analysis<'_>, cell: &Cell<'_>, metric: &'static Metric, largest: f6
     }
 }
 
-fn ratio_entry(a: &Analysis<'_>, cell: &Cell<'_>, comparison: Option<&Comparison>) -> Entry {
+pub(super) fn ratio_entry(a: &Analysis<'_>, cell: &Cell<'_>, comparison: Option<&Comparison>) -> Entry {
     if a.run.plan.baseline.as_ref().is_some_and(|b| b.matches(&cell.record.factors)) && !cell.failed() {
         return Entry::from("1");
     }
