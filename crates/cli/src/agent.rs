@@ -1,6 +1,6 @@
 //! `pitot agent`.
 
-mod bus;
+mod on_bus;
 mod root;
 
 use std::io::{self, BufReader};
@@ -13,6 +13,7 @@ use pitot_results::Failure;
 use pitot_sys::user::User;
 
 use crate::runs::own_path;
+pub(crate) use on_bus::OnBus;
 
 /// Carry out what a lab on another host asks for: start servers and loads, watch them, end them.
 ///
@@ -23,7 +24,7 @@ use crate::runs::own_path;
 #[derive(Debug, Args)]
 pub(crate) struct Agent {
     #[command(flatten)]
-    on_bus: bus::OnBus,
+    on_bus: OnBus,
     /// Become this user before anything else, without other groups and without a way back: NAME, NAME:GROUP or UID:GID. For root
     /// (docs/security.md).
     #[arg(long, value_name = "USER", value_parser = crate::user::parse)]

@@ -1,14 +1,8 @@
-//! Options of commands that use a message bus, and `pitot bus-key`.
+//! Options of commands that use a message bus, and those of `pitot bus-key` and `bus-connect`.
 
-use std::io;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::Args;
-use pitot_bus::{Address, Connection, Credentials, SigningKey, is_name, reach};
-use pitot_results::{Failure, printable, stderr};
-
-use crate::output::print_line;
 
 /// Where a bus is, and who asks.
 #[derive(Debug, Args)]
@@ -20,43 +14,16 @@ pub(crate) struct BusOptions {
     /// A file of mode 600 with the credentials for the bus: token, user and password, nkey or TLS certificate. Required
     /// unless its address is loopback.
     #[arg(long, value_name = "FILE", requires = "bus")]
-    bus_creds: Option<PathBuf>,
+    pub(crate) bus_creds: Option<PathBuf>,
 }
 
 impl BusOptions {
-    /// Connects, if a bus is given.
-    pub(crate) fn connect(&self) -> Result<Option<Connection>, Failure> {
-        let Some(bus) = &self.bus else { return Ok(None) };
-        let credentials = self.credentials()?;
-        Connection::open(&Address::parse(bus)?, credentials.as_ref(), tell).map(Some)
-    }
-
     /// The options as they were given.
     pub(crate) fn words(&self) -> String {
         let bus = self.bus.as_ref().map(|bus| format!(" --bus {bus}"));
         let file = self.bus_creds.as_ref().map(|path| format!(" --bus-creds {}", path.display()));
         [bus, file].into_iter().flatten().collect()
     }
-
-    fn credentials(&self) -> Result<Option<Credentials>, Failure> {
-        self.bus_creds.as_deref().map(Credentials::read).transpose()
-    }
-
-    /// Refuses a signing key that also logs in: a server could have it sign a job.
-    pub(crate) fn check_apart(&self, key: &SigningKey) -> Result<(), Failure> {
-        match self.credentials()?.and_then(|c| c.nkey) {
-            Some(seed) if key.is_of(&seed) => Err(Failure::misuse(
-                "the key that signs jobs is the nkey of --bus-creds, which signs whatever the server chooses",
-                "make one of its own: pitot bus-key FILE",
-            )),
-            _ => Ok(()),
-        }
-    }
-}
-
-/// Says what happens on the bus.
-pub(crate) fn tell(sentence: &str) {
-    stderr::line(printable(sentence));
 }
 
 /// Make a key that signs jobs for agents on a bus, and print its public half.
@@ -66,14 +33,7 @@ pub(crate) fn tell(sentence: &str) {
 #[derive(Debug, Args)]
 pub(crate) struct BusKey {
     /// The file to create, of mode 600.
-    file: PathBuf,
-}
-
-impl BusKey {
-    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
-        print_line(format_args!("{}", SigningKey::create(&self.file)?.public()));
-        Ok(ExitCode::SUCCESS)
-    }
+    pub(crate) file: PathBuf,
 }
 
 /// Speak with an agent on a bus over standard input and output, as `pitot agent` itself would.
@@ -84,29 +44,10 @@ impl BusKey {
 #[derive(Debug, Args)]
 pub(crate) struct BusConnect {
     /// The agent's name.
-    name: String,
+    pub(crate) name: String,
     #[command(flatten)]
-    options: BusOptions,
+    pub(crate) options: BusOptions,
     /// The key that the agent trusts: what is sent is signed by it.
     #[arg(long, value_name = "FILE")]
-    sign: PathBuf,
-}
-
-impl BusConnect {
-    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
-        if !is_name(&self.name) {
-            return Err(Failure::misuse(
-                format!("`{}` cannot be the name of an agent", self.name),
-                "give the one that it was started with: letters, digits, - and _",
-            ));
-        }
-        let key = SigningKey::read(&self.sign)?;
-        self.options.check_apart(&key)?;
-        let Some(connection) = self.options.connect()? else {
-            return Err(Failure::misuse("there is no bus", "name one: --bus URL"));
-        };
-        reach(&connection, &key, &self.name, io::stdin(), &mut io::stdout().lock())?;
-        // A thread may still wait for input, which nobody wants any more.
-        Ok(ExitCode::SUCCESS)
-    }
+    pub(crate) sign: PathBuf,
 }

@@ -1,21 +1,11 @@
-//! `pitot kernel`.
-
-mod run;
+//! The options of `pitot kernel`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use pitot_kernel::{GVISOR, GVISOR_BUILD, GVISOR_MODULE, InstallPlan, Kernel, Origin, Sandbox, Store};
-use pitot_results::{Failure, stderr};
-use pitot_target::Installation;
-use serde_json::{Value, json};
 
-use crate::kernel_store::store;
 use crate::list::Format;
-use crate::output::{print, print_line};
-use crate::runs::guardian;
 
 /// Kernels that servers can be measured on, in guests or in gVisor's sandbox: list, install and remove them.
 ///
@@ -24,11 +14,11 @@ use crate::runs::guardian;
 #[derive(Debug, Args)]
 pub(crate) struct KernelCommand {
     #[command(subcommand)]
-    command: Action,
+    pub(crate) command: Action,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
+pub(crate) enum Action {
     /// The kernels that are there.
     List {
         /// Output format.
@@ -42,41 +32,68 @@ enum Action {
         /// Its name.
         name: String,
     },
-    Run(run::Run),
+    Run(Run),
 }
 
 /// Install kernels of Debian: their packages are fetched by apt-get, checked and unpacked. Or gVisor.
 ///
 /// Without --yes it is only said what would be done.
 #[derive(Debug, Args)]
-struct Install {
+pub(crate) struct Install {
     /// The kernels: debian:6.12-cloud is the newest package of that release of Debian's kernels for clouds, which start
     /// quickest; debian:6.12 that of the ordinary ones; gvisor is gVisor, which is built by go from its module.
     #[arg(required = true, value_name = "ORIGIN")]
-    origins: Vec<String>,
+    pub(crate) origins: Vec<String>,
     /// Do it.
     #[arg(long)]
-    yes: bool,
+    pub(crate) yes: bool,
     /// The name that plans use; for one kernel. [default: the version]
     #[arg(long, value_name = "NAME")]
-    name: Option<String>,
+    pub(crate) name: Option<String>,
     /// Replace the kernel that has the name.
     #[arg(long)]
-    replace: bool,
+    pub(crate) replace: bool,
 }
 
 /// Add a kernel from a file: an image (vmlinuz) for x86-64, or a package of Debian that has one.
 #[derive(Debug, Args)]
-struct Add {
+pub(crate) struct Add {
     /// The file.
     #[arg(value_name = "DEB|VMLINUZ")]
-    file: PathBuf,
+    pub(crate) file: PathBuf,
     /// The name that plans use. [default: the first two numbers of its release]
     #[arg(long, value_name = "NAME")]
-    name: Option<String>,
+    pub(crate) name: Option<String>,
     /// Replace the kernel that has the name.
     #[arg(long)]
-    replace: bool,
+    pub(crate) replace: bool,
+}
+
+/// Start a kernel in a guest, run a command in it, and end with the exit code of that.
+///
+/// The guest has Pitot as its first process, the command's program with its libraries and the files of its package, and
+/// nothing else: /proc, /sys, /dev and /tmp, a loopback interface, one CPU. The kernel `gvisor` is a sandbox in place of a guest.
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// The kernel.
+    #[arg(value_name = "NAME")]
+    pub(crate) kernel: String,
+    /// Parameters for the kernel.
+    #[arg(long, value_name = "WORDS", default_value = "", allow_hyphen_values = true)]
+    pub(crate) append: String,
+    /// Where there is no KVM: let the guest's clock count instructions, one to a nanosecond, so that what the command measures
+    /// in nanoseconds is instructions. It is slower.
+    #[arg(long)]
+    pub(crate) instructions: bool,
+    /// End the guest after this time.
+    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = pitot_meter::units::duration)]
+    pub(crate) timeout: pitot_meter::Nanos,
+    /// Memory of a guest, MiB.
+    #[arg(long, value_name = "MIB", default_value_t = 1024)]
+    pub(crate) memory: u32,
+    /// The command; `pitot` is this program.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
 }
 
 /// The words of the command line. To its first process a kernel hands on also those of its own parameters that it does not know,
@@ -94,175 +111,5 @@ pub(crate) fn words() -> Vec<OsString> {
 pub(crate) struct Guest {
     /// Of a sandbox: the file for what comes of the job.
     #[arg(long, value_name = "FILE")]
-    answer: Option<PathBuf>,
-}
-
-impl Guest {
-    pub(crate) fn run(&self) -> Result<ExitCode, Failure> {
-        let done = match &self.answer {
-            Some(answer) => pitot_kernel::first_process_of_sandbox(answer),
-            None => pitot_kernel::first_process(),
-        };
-        done.map_err(|e| Failure::misuse(e.to_string(), "use pitot kernel run")).map(|()| ExitCode::SUCCESS)
-    }
-}
-
-impl KernelCommand {
-    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
-        match self.command {
-            Action::List { format: Format::Text } => list(),
-            Action::List { format: Format::Json } => list_as_json(),
-            Action::Install(install) => install.run(),
-            Action::Add(add) => add.run(),
-            Action::Remove { name } if name == GVISOR => {
-                remove_gvisor()?;
-                print_line(format_args!("removed {GVISOR}"));
-                Ok(ExitCode::SUCCESS)
-            }
-            Action::Remove { name } => {
-                let removed = store().remove(&name)?;
-                print_line(format_args!("removed {}", shown(&removed)));
-                Ok(ExitCode::SUCCESS)
-            }
-            Action::Run(run) => run.run(),
-        }
-    }
-}
-
-fn shown(kernel: &Kernel) -> String {
-    format!("{}: Linux {} ({})", kernel.name, kernel.release, kernel.from)
-}
-
-fn list() -> Result<ExitCode, Failure> {
-    let kernels = store().list();
-    for kernel in &kernels {
-        print_line(format_args!("{}", shown(kernel)));
-    }
-    let sandbox = Sandbox::find(&store());
-    if let Some(sandbox) = &sandbox {
-        print_line(format_args!("{GVISOR}: gVisor {} ({})", sandbox.version(), sandbox.program().display()));
-    }
-    if kernels.is_empty() && sandbox.is_none() {
-        print_line(format_args!(
-            "no kernel is there; to install one: pitot kernel install debian:6.12-cloud --yes"
-        ));
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-/// The kernels as one JSON object: `kernels`, by their names in plans, and `gvisor`, null where it is not.
-fn list_as_json() -> Result<ExitCode, Failure> {
-    let kernel = |kernel: &Kernel| {
-        let Kernel { name, release, from, sha256, image } = kernel;
-        json!({"name": name, "release": release, "from": from, "sha256": sha256, "image": image})
-    };
-    let kernels: Vec<Value> = store().list().iter().map(kernel).collect();
-    let gvisor = Sandbox::find(&store())
-        .map(|sandbox| json!({"name": GVISOR, "version": sandbox.version(), "program": sandbox.program()}));
-    print(&format!("{:#}\n", json!({"kernels": kernels, "gvisor": gvisor}))).map(|()| ExitCode::SUCCESS)
-}
-
-impl Install {
-    fn run(&self) -> Result<ExitCode, Failure> {
-        let store = store();
-        let (plans, with_gvisor) = self.plans(&store)?;
-        if with_gvisor {
-            self.install_gvisor()?;
-        }
-        for plan in &plans {
-            self.install(plan, &store)?;
-        }
-        if !self.yes {
-            let name = self.name.iter().map(|name| format!(" --name {name}"));
-            let options: String = name.chain(self.replace.then(|| " --replace".to_owned())).collect();
-            print_line(format_args!(
-                "nothing was done; to do it: pitot kernel install {}{options} --yes",
-                self.origins.join(" ")
-            ));
-        }
-        Ok(ExitCode::SUCCESS)
-    }
-
-    /// What is asked for, found to be possible before any of it is done: kernels of Debian, and whether gVisor is among it.
-    fn plans(&self, store: &Store) -> Result<(Vec<InstallPlan>, bool), Failure> {
-        if self.name.is_some() && self.origins.len() > 1 {
-            return Err(Failure::misuse(
-                "one name cannot be that of several kernels",
-                "install them one by one",
-            ));
-        }
-        let (gvisor, others): (Vec<&String>, Vec<&String>) =
-            self.origins.iter().partition(|text| *text == GVISOR);
-        if self.name.is_some() && !gvisor.is_empty() {
-            return Err(Failure::misuse(format!("`{GVISOR}` has that name alone"), "take --name out"));
-        }
-        let origins = others.into_iter().map(|text| Origin::parse(text)).collect::<Result<Vec<_>, _>>()?;
-        let plans = origins
-            .iter()
-            .map(|origin| InstallPlan::of(origin, self.name.as_deref()))
-            .collect::<Result<Vec<_>, _>>()?;
-        for (number, plan) in plans.iter().enumerate() {
-            if plans[..number].iter().any(|other| other.name == plan.name) {
-                return Err(Failure::misuse(
-                    format!("two of these kernels would be called `{}`", plan.name),
-                    "install them one by one, one of them with another name: --name NAME",
-                ));
-            }
-            if !self.replace {
-                plan.check_name(store)?;
-            }
-        }
-        Ok((plans, !gvisor.is_empty()))
-    }
-
-    fn install(&self, plan: &InstallPlan, store: &Store) -> Result<(), Failure> {
-        print_line(format_args!("{}:", plan.name));
-        for line in plan.lines(store) {
-            print_line(format_args!("  {line}"));
-        }
-        if self.yes {
-            let guardian = guardian()?;
-            let installed = plan.carry_out(store, guardian.dir(), self.replace)?;
-            print_line(format_args!("installed {}", shown(&installed)));
-        }
-        Ok(())
-    }
-
-    fn install_gvisor(&self) -> Result<(), Failure> {
-        let folder = store().folder().join(GVISOR);
-        let installation = Installation::of_go_module(GVISOR, folder, &GVISOR_MODULE, &GVISOR_BUILD);
-        print_line(format_args!("{GVISOR}:"));
-        for line in installation.lines() {
-            print_line(format_args!("  {line}"));
-        }
-        if self.yes {
-            installation.carry_out(|step| stderr::line(format_args!("{GVISOR}: {step}")))?;
-            print_line(format_args!("installed {GVISOR}"));
-        }
-        Ok(())
-    }
-}
-
-/// Removes what Pitot has installed of it.
-fn remove_gvisor() -> Result<(), Failure> {
-    let store = store();
-    if !Sandbox::is_installed(&store) {
-        return Err(Failure::misuse(
-            format!("Pitot has not installed `{GVISOR}`"),
-            "`pitot kernel list` says where it is",
-        ));
-    }
-    let folder = store.folder().join(GVISOR);
-    std::fs::remove_dir_all(&folder).map_err(|e| {
-        Failure::run(format!("{} cannot be removed: {e}", folder.display()), "check its permissions")
-    })
-}
-
-impl Add {
-    fn run(&self) -> Result<ExitCode, Failure> {
-        let guardian = guardian()?;
-        let added = store().add_file(&self.file, self.name.as_deref(), guardian.dir(), self.replace)?;
-        print_line(format_args!("added {}", shown(&added)));
-        Ok(ExitCode::SUCCESS)
-    }
+    pub(crate) answer: Option<PathBuf>,
 }

@@ -1,14 +1,12 @@
 //! `pitot run`.
 
 mod amount;
-mod announce;
-mod asked;
+pub(crate) mod announce;
+pub(crate) mod asked;
 mod carry_out;
 pub(crate) mod check;
 mod faults;
-mod guests;
-mod on_bus;
-mod options;
+pub(crate) mod options;
 mod part;
 mod self_check;
 mod summary;
@@ -96,7 +94,7 @@ impl Run {
         let asked = self.asked(suite, plain_cpu_ns, &catalog)?;
         let plan = asked.plan();
         let is_in_guests = plan.is_in_guests();
-        let about_gvisor = if is_in_guests { guests::where_gvisor_is(plan) } else { None };
+        let about_gvisor = if is_in_guests { Run::where_gvisor_is(plan) } else { None };
         if is_in_guests && self.user.is_some() {
             return Err(Failure::misuse(
                 "--user is for programs on this machine, and this plan runs in guests and sandboxes",
@@ -197,7 +195,7 @@ impl Run {
             let text = summary::summary(&prepared, &extent(&prepared));
             print(&text)?;
             note(&prepared);
-            guests::check_kernels(&prepared)?;
+            Run::check_kernels(&prepared)?;
             return Ok(ExitCode::SUCCESS);
         }
         let pitot = own_path()?;
@@ -217,12 +215,12 @@ impl Run {
             }
         }
         text.push_str(&faults::shown(&prepared.plan));
-        text.extend(guests::where_gvisor_is(&prepared.plan).map(|line| format!("# {line}\n")));
+        text.extend(Run::where_gvisor_is(&prepared.plan).map(|line| format!("# {line}\n")));
         let _ = writeln!(text, "# {}", extent(&prepared));
         print(&text)?;
         note(&prepared);
         // The commands are shown all the same: what lacks may be what is to be installed next.
-        guests::check_kernels(&prepared)?;
+        Run::check_kernels(&prepared)?;
         Ok(ExitCode::SUCCESS)
     }
 

@@ -7,7 +7,7 @@ use pitot_results::stderr;
 use pitot_stats::MEDIAN_REPETITIONS_MIN;
 
 /// How much will be run, and how long that takes.
-pub(super) fn extent(prepared: &Prepared) -> String {
+pub(crate) fn extent(prepared: &Prepared) -> String {
     let cells = counted(prepared.cells.len() as u64, "cell", "cells");
     let each = if prepared.cells.len() == 1 { "" } else { " each" };
     let (times, time) = (prepared.times(), span(prepared.estimate_s()));
@@ -20,7 +20,7 @@ pub(super) fn extent(prepared: &Prepared) -> String {
 }
 
 /// Prints to stderr what will be run: how much, and what there is to say of the place.
-pub(super) fn announce(prepared: &Prepared, extent: &str, about: impl IntoIterator<Item = String>) {
+pub(crate) fn announce(prepared: &Prepared, extent: &str, about: impl IntoIterator<Item = String>) {
     let plan = &prepared.plan;
     let title = if plan.title.is_empty() { &plan.name } else { &plan.title };
     stderr::line(format_args!("{title}\n{extent}"));
@@ -32,7 +32,7 @@ pub(super) fn announce(prepared: &Prepared, extent: &str, about: impl IntoIterat
 }
 
 /// Prints to stderr what the author of the plan has most likely overlooked.
-pub(super) fn note(prepared: &Prepared) {
+pub(crate) fn note(prepared: &Prepared) {
     let repetitions = prepared.plan.repetitions as usize;
     let in_fresh_runs = prepared.ways.cells.iter().any(|(measure, _)| *measure == Measure::Fresh);
     if in_fresh_runs && repetitions < MEDIAN_REPETITIONS_MIN {

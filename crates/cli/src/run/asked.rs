@@ -7,7 +7,7 @@ use pitot_record::Run as RunFile;
 use crate::plan_text::PlanText;
 
 /// What a user asks for.
-pub(super) enum Asked {
+pub(crate) enum Asked {
     /// A run of a plan, or of what the options of a comparison describe.
     New { plan: Box<Plan>, source: PlanText, is_described: bool },
     /// What a run lacks that was begun.
@@ -15,7 +15,7 @@ pub(super) enum Asked {
 }
 
 impl Asked {
-    pub(super) fn plan(&self) -> &Plan {
+    pub(crate) fn plan(&self) -> &Plan {
         match self {
             Asked::New { plan, .. } => plan,
             Asked::Begun(run) => &run.plan,
@@ -24,7 +24,7 @@ impl Asked {
 }
 
 /// The same where a new plan is ready for its place.
-pub(super) enum Ready {
+pub(crate) enum Ready {
     New(Box<Prepared>),
     Begun(Box<RunFile>),
 }

@@ -15,7 +15,7 @@ use crate::runs::{How, Runs};
 
 impl Run {
     /// Makes what is asked for ready.
-    pub(super) fn ready(&self, asked: Asked, catalog: &Catalog, at: Where) -> Result<Ready, Failure> {
+    pub(crate) fn ready(&self, asked: Asked, catalog: &Catalog, at: Where) -> Result<Ready, Failure> {
         let (plan, source, is_described) = match asked {
             Asked::New { plan, source, is_described } => (*plan, source, is_described),
             Asked::Begun(run) => return Ok(Ready::Begun(run)),
@@ -33,7 +33,7 @@ impl Run {
     }
 
     /// Carries out a plan that is ready, or goes on with a run, in some place.
-    pub(super) fn carry_out(
+    pub(crate) fn carry_out(
         &self,
         ready: Ready,
         catalog: &Catalog,
@@ -57,7 +57,7 @@ impl Run {
     }
 
     /// Where a plan's run is written. The second file of a self-check is named after the first.
-    pub(super) fn output_of(&self, plan: &Plan) -> PathBuf {
+    pub(crate) fn output_of(&self, plan: &Plan) -> PathBuf {
         match &self.output {
             Some(path) if self.self_check && plan.name == self_check::POWER => {
                 let stem = path.file_stem().unwrap_or_default().to_string_lossy();

@@ -9,6 +9,7 @@ use pitot_meter::units::counted;
 use pitot_plan::Measure;
 use pitot_results::Failure;
 
+use crate::built;
 use crate::serve::Serve;
 use crate::{Command, Pitot};
 
@@ -67,6 +68,10 @@ struct Refusal {
 }
 
 fn refusal(argv: &[String]) -> Option<Refusal> {
+    let words: Vec<OsString> = argv.iter().map(OsString::from).collect();
+    if let Err(failure) = built::check(&words) {
+        return Some(Refusal { option: None, value: None, failure });
+    }
     let failure = failure(argv)?;
     let (option, value) = blamed(argv).unzip();
     Some(Refusal { option, value: value.flatten(), failure })

@@ -23,62 +23,62 @@ pub(crate) struct Run {
     /// A suite, or the path of a plan.
     #[arg(value_name = "SUITE|PLAN.toml", required_unless_present_any = ["resume", "self_check", "server", "part"],
           conflicts_with = "server")]
-    pub(super) plan: Option<String>,
+    pub(crate) plan: Option<String>,
     /// The run file to create. [default: the plan's name and the time, in this directory]
     #[arg(short, long, value_name = "FILE.pitot", conflicts_with = "resume")]
-    pub(super) output: Option<PathBuf>,
+    pub(crate) output: Option<PathBuf>,
     /// Print the commands of every cell, ready to be pasted, and run nothing.
     #[arg(long)]
-    pub(super) dry_run: bool,
+    pub(crate) dry_run: bool,
     /// With --dry-run: print how many cells each level has, what is skipped and why, and no commands.
     #[arg(long, requires = "dry_run")]
-    pub(super) summary: bool,
+    pub(crate) summary: bool,
     /// Continue a run that was stopped or killed. THIS RUNS THE COMMANDS IN THE FILE: resume only files that you or people you trust
     /// have made.
     #[arg(long, value_name = "FILE.pitot", conflicts_with_all = ["plan", "repetitions", "within", "until_decided", "seed", "dry_run", "server"])]
-    pub(super) resume: Option<PathBuf>,
+    pub(crate) resume: Option<PathBuf>,
     /// With --resume: run the commands of a file that another user owns or everybody can write.
     #[arg(long, requires = "resume")]
-    pub(super) trust_owner: bool,
+    pub(crate) trust_owner: bool,
     /// Another value for a key of the plan; may be given several times. For a factor its levels: --set
     /// load.connections=64,256.
     #[arg(long = "set", id = "set", value_name = "KEY=VALUE", conflicts_with_all = ["resume", "self_check", "server", "part"])]
-    pub(super) changes: Vec<String>,
+    pub(crate) changes: Vec<String>,
     #[command(flatten)]
     pub(super) amount: Amount,
     /// The seed of the order, instead of the plan's.
     #[arg(long, value_name = "N")]
-    pub(super) seed: Option<u64>,
+    pub(crate) seed: Option<u64>,
     /// Check the lab itself: compare a server with itself (suite self-check), and with one that is made slower by 5% of
     /// the CPU time that a reply took there (suite self-check-power, whose file is named after the first). Exits with 1 if
     /// it sees a difference where there is none, or misses one. Takes less than 5 minutes.
     #[arg(long, conflicts_with_all = ["plan", "server"])]
-    pub(super) self_check: bool,
+    pub(crate) self_check: bool,
     /// Wait until no other run of this user is under way on this machine; without it there is a warning, also in the report.
     #[arg(long, conflicts_with = "dry_run")]
-    pub(super) wait: bool,
+    pub(crate) wait: bool,
     /// Copy this program to the hosts of the plan before it is run there, to the path that each host's `agent` names (docs/agent.md).
     #[arg(long, conflicts_with_all = ["bus", "dry_run"])]
-    pub(super) push: bool,
+    pub(crate) push: bool,
     #[command(flatten)]
-    pub(super) bus: BusOptions,
+    pub(crate) bus: BusOptions,
     /// With --bus: sign jobs with the key of this file, which agents trust. `pitot bus-key` makes one.
     #[arg(long, value_name = "FILE", requires = "bus")]
-    pub(super) sign: Option<PathBuf>,
+    pub(crate) sign: Option<PathBuf>,
     /// For agents: carry out the part of a run that a file describes.
     #[arg(long, value_name = "FILE", hide = true, requires = "output")]
-    pub(super) part: Option<PathBuf>,
+    pub(crate) part: Option<PathBuf>,
     /// With --part: write which of its cells cannot be run here, in place of carrying it out.
     #[arg(long, hide = true, requires = "part")]
-    pub(super) check_part: bool,
+    pub(crate) check_part: bool,
     /// Start servers, loads and helpers as this user, without other groups and without a way back, while the lab stays root's: NAME,
     /// NAME:GROUP or UID:GID. Faults are made as root. For root (docs/security.md).
     #[arg(long, value_name = "USER", value_parser = crate::user::parse, conflicts_with_all = ["bus", "part", "dry_run"])]
-    pub(super) user: Option<User>,
+    pub(crate) user: Option<User>,
     /// Write what happens in the run to this file as it happens, a JSON object a line (docs/events.md). `-` is standard output, which
     /// then has nothing else.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["dry_run", "part"])]
-    pub(super) events: Option<PathBuf>,
+    pub(crate) events: Option<PathBuf>,
     #[command(flatten)]
-    pub(super) comparison: Comparison,
+    pub(crate) comparison: Comparison,
 }

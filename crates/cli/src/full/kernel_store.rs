@@ -4,6 +4,6 @@ use pitot_kernel::Store;
 use pitot_target::Places;
 
 /// The kernels of this user, beside what else Pitot installs.
-pub(crate) fn store() -> Store {
+pub(super) fn store() -> Store {
     Store::at(Places::of_this_machine().cache.with_file_name("kernels"))
 }

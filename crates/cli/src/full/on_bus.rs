@@ -9,16 +9,16 @@ use pitot_plan::Catalog;
 use pitot_record::RunState;
 use pitot_results::{Failure, printable, stderr};
 
-use super::announce::{announce, extent};
-use super::asked::{Asked, Ready};
-use super::options::Run;
-use crate::bus::tell;
+use super::bus::tell;
 use crate::progress::Watched;
+use crate::run::announce::{announce, extent};
+use crate::run::asked::{Asked, Ready};
+use crate::run::options::Run;
 use crate::runs::{How, Runs};
 
 impl Run {
     /// Has the agents of a bus carry it out, or go on with it.
-    pub(super) fn on_bus(
+    pub(crate) fn on_bus(
         &self,
         asked: Asked,
         catalog: &Catalog,

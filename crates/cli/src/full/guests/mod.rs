@@ -21,13 +21,13 @@ use pitot_plan::{Catalog, CellServer, External, GVISOR_KERNEL, HOST_KERNEL, KERN
 use pitot_record::{Repetition, RunState};
 use pitot_results::{Failure, stderr};
 
-use crate::kernel_store::store;
 use crate::runs::{How, Runs, own_path};
 
-use super::announce::{announce, extent};
-use super::asked::{Asked, Ready};
-use super::options::Run;
+use crate::full::kernel_store::store;
 use crate::progress::Watched;
+use crate::run::announce::{announce, extent};
+use crate::run::asked::{Asked, Ready};
+use crate::run::options::Run;
 use ground::{GuestPool, Place, Task, room};
 use possible::{as_carried, leave_out_what_is_not};
 
@@ -54,7 +54,7 @@ const SANDBOXED_TIMES: &str = "Requests per second are those of both together. C
 
 impl Run {
     /// Runs a plan in guests, or goes on with it.
-    pub(super) fn in_guests(
+    pub(crate) fn in_guests(
         &self,
         asked: Asked,
         catalog: &Catalog,
@@ -80,6 +80,34 @@ impl Run {
         let how = How { trial: false, lock: Some(&lock), is_over: &|| false };
         self.carry_out(ready, catalog, RunPlace::Parts(&mut guests), how, runs, watched)
     }
+
+    /// Where gVisor is compared, for plans that compare kernels in guests: its figures are times, and stand beside none of theirs.
+    pub(crate) fn where_gvisor_is(plan: &Plan) -> Option<String> {
+        let levels =
+            plan.factors.iter().filter(|factor| factor.name == KERNEL_FACTOR).flat_map(|f| &f.levels);
+        let kernels: Vec<KernelUse> = levels.map(|level| plan.kernel_named(&level.to_string())).collect();
+        let is_gvisor = |kernel: &KernelUse| kernel.kernel == GVISOR_KERNEL;
+        let is_meant = kernels.iter().any(KernelUse::is_guest) && !kernels.iter().any(is_gvisor);
+        is_meant.then(|| match Sandbox::find(&store()) {
+            Some(_) => "gVisor: pitot run sandbox".to_owned(),
+            None => "gVisor: pitot kernel install gvisor --yes, then pitot run sandbox".to_owned(),
+        })
+    }
+
+    /// Whether the kernels of a plan are installed here, and what guests need, as a run of it looks for them.
+    ///
+    /// # Errors
+    /// What is not here, with how to install it.
+    pub(crate) fn check_kernels(prepared: &Prepared) -> Result<(), Failure> {
+        if !prepared.plan.is_in_guests() {
+            return Ok(());
+        }
+        let kernels = kernels_of(prepared)?;
+        if kernels.iter().any(|(_, place)| place.is_guest()) {
+            pitot_kernel::qemu()?;
+        }
+        Ok(())
+    }
 }
 
 /// The plan as its kernels can carry it out and their clock can measure it. What of it that is, is told.
@@ -95,33 +123,6 @@ fn fitted(mut prepared: Prepared, guests: &Guests, stop: &dyn Fn() -> bool) -> R
     prepared.warnings.insert(0, guests.sentence.clone());
     announce(&prepared, &extent(&prepared), guests.about());
     Ok(prepared)
-}
-
-/// Where gVisor is compared, for plans that compare kernels in guests: its figures are times, and stand beside none of theirs.
-pub(super) fn where_gvisor_is(plan: &Plan) -> Option<String> {
-    let levels = plan.factors.iter().filter(|factor| factor.name == KERNEL_FACTOR).flat_map(|f| &f.levels);
-    let kernels: Vec<KernelUse> = levels.map(|level| plan.kernel_named(&level.to_string())).collect();
-    let is_gvisor = |kernel: &KernelUse| kernel.kernel == GVISOR_KERNEL;
-    let is_meant = kernels.iter().any(KernelUse::is_guest) && !kernels.iter().any(is_gvisor);
-    is_meant.then(|| match Sandbox::find(&store()) {
-        Some(_) => "gVisor: pitot run sandbox".to_owned(),
-        None => "gVisor: pitot kernel install gvisor --yes, then pitot run sandbox".to_owned(),
-    })
-}
-
-/// Whether the kernels of a plan are installed here, and what guests need, as a run of it looks for them.
-///
-/// # Errors
-/// What is not here, with how to install it.
-pub(super) fn check_kernels(prepared: &Prepared) -> Result<(), Failure> {
-    if !prepared.plan.is_in_guests() {
-        return Ok(());
-    }
-    let kernels = kernels_of(prepared)?;
-    if kernels.iter().any(|(_, place)| place.is_guest()) {
-        pitot_kernel::qemu()?;
-    }
-    Ok(())
 }
 
 /// The kernels that the cells of a plan name, and where each is.

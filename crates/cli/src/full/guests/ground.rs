@@ -9,7 +9,7 @@ use pitot_kernel::{
 use pitot_plan::{GVISOR_KERNEL, HOST_KERNEL, KernelUse};
 use pitot_results::Failure;
 
-use crate::failure::complaint;
+use crate::full::complaint::complaint;
 
 /// Memory of a guest, MiB: the initramfs twice, the programs, and what connections take.
 const MEMORY_MIB: u32 = 1536;

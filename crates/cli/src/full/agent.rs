@@ -4,7 +4,6 @@ use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, Stdio};
 
-use clap::Args;
 use pitot_bus::{Agent, Running, Trouble, TrustedKey, Work, is_name};
 use pitot_host::{Fingerprint, digest};
 use pitot_lab::Guardian;
@@ -13,29 +12,13 @@ use pitot_serve::pairs;
 use pitot_sys::signal::{Signal, SignalFd};
 use pitot_sys::spawn;
 
-use crate::bus::{BusOptions, tell};
-use crate::failure::complaint;
+use super::bus::tell;
+use super::complaint::complaint;
+use crate::agent::OnBus;
 use crate::runs::{WAITING, own_path};
 
-/// How an agent takes part in a bus.
-#[derive(Debug, Args)]
-pub(super) struct OnBus {
-    #[command(flatten)]
-    pub(super) options: BusOptions,
-    /// Take jobs that this key has signed, and no others; give the option once for each key. `pitot bus-key` prints it.
-    #[arg(long, value_name = "KEY", requires = "bus")]
-    trust: Vec<String>,
-    /// The name of this host on the bus: letters, digits, - and _. [default: its host name]
-    #[arg(long, value_name = "NAME", requires = "bus")]
-    name: Option<String>,
-    /// Carry out jobs also while another run of Pitot is under way on this machine. Without it a job waits for that, whatever the
-    /// names of the agents: two at once would disturb each other.
-    #[arg(long, requires = "bus")]
-    no_wait: bool,
-}
-
 impl OnBus {
-    pub(super) fn run(&self, guardian: &Guardian) -> Result<ExitCode, Failure> {
+    pub(crate) fn run(&self, guardian: &Guardian) -> Result<ExitCode, Failure> {
         let trusted = self.trust.iter().map(|key| TrustedKey::parse(key)).collect::<Result<Vec<_>, _>>()?;
         if trusted.is_empty() {
             return Err(Failure::misuse(

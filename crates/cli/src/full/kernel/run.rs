@@ -4,42 +4,15 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Args;
 use pitot_kernel::{Boot, Clock, Ended, GVISOR, Image, Job, Sandbox, SandboxRun};
 use pitot_results::Failure;
 
-use crate::kernel_store::store;
+use crate::full::kernel_store::store;
+use crate::kernel::Run;
 use crate::runs::{guardian, own_path};
 
-/// Start a kernel in a guest, run a command in it, and end with the exit code of that.
-///
-/// The guest has Pitot as its first process, the command's program with its libraries and the files of its package, and
-/// nothing else: /proc, /sys, /dev and /tmp, a loopback interface, one CPU. The kernel `gvisor` is a sandbox in place of a guest.
-#[derive(Debug, Args)]
-pub(super) struct Run {
-    /// The kernel.
-    #[arg(value_name = "NAME")]
-    kernel: String,
-    /// Parameters for the kernel.
-    #[arg(long, value_name = "WORDS", default_value = "", allow_hyphen_values = true)]
-    append: String,
-    /// Where there is no KVM: let the guest's clock count instructions, one to a nanosecond, so that what the command measures
-    /// in nanoseconds is instructions. It is slower.
-    #[arg(long)]
-    instructions: bool,
-    /// End the guest after this time.
-    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = pitot_meter::units::duration)]
-    timeout: pitot_meter::Nanos,
-    /// Memory of a guest, MiB.
-    #[arg(long, value_name = "MIB", default_value_t = 1024)]
-    memory: u32,
-    /// The command; `pitot` is this program.
-    #[arg(last = true, required = true, value_name = "COMMAND")]
-    command: Vec<String>,
-}
-
 impl Run {
-    pub(super) fn run(self) -> Result<ExitCode, Failure> {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         let guardian = guardian()?;
         let mut image = Image::new(Path::new(&own_path()?));
         let mut argv = self.command.clone();

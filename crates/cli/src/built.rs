@@ -1,0 +1,46 @@
+//! What is in this build: with the feature `full` everything, without it what a first build is quick with.
+
+use std::ffi::OsString;
+
+use pitot_results::Failure;
+
+/// Commands that only a full build carries out; of those with a second word, where it comes next.
+const ONLY_FULL: [(&str, Option<&str>); 7] = [
+    ("mail", None),
+    ("serve", Some("dns")),
+    ("serve", Some("trade")),
+    ("kernel", None),
+    ("guest", None),
+    ("bus-key", None),
+    ("bus-connect", None),
+];
+
+/// Refuses a command that this build does not carry out, whatever its options are: `words` are those of the command line, with the
+/// program's name. Its help is there in every build.
+///
+/// # Errors
+/// What is missing, and how to build it.
+pub(crate) fn check(words: &[OsString]) -> Result<(), Failure> {
+    if cfg!(feature = "full") || words.iter().any(|word| word == "--help" || word == "-h") {
+        return Ok(());
+    }
+    let is_meant = |(command, second): &&(&str, Option<&str>)| {
+        let has = |at: usize, name: &str| words.get(at).is_some_and(|word| word == name);
+        has(1, command) && second.is_none_or(|second| has(2, second))
+    };
+    match ONLY_FULL.iter().find(is_meant) {
+        None => Ok(()),
+        Some((command, None)) => Err(missing(&format!("`pitot {command}`"))),
+        Some((command, Some(second))) => Err(missing(&format!("`pitot {command} {second}`"))),
+    }
+}
+
+/// The failure of what this build does not have.
+pub(crate) fn missing(what: &str) -> Failure {
+    Failure::misuse(
+        format!(
+            "{what} is not in this build of Pitot, which leaves out mail, the brokerage, the bus and guests"
+        ),
+        "build all of it: cargo build --release --features full",
+    )
+}

@@ -1,0 +1,13 @@
+//! What a build with the feature `full` has besides: mail and its names, the brokerage, the bus, and other kernels. Here is how they are
+//! carried out; their options are those of every build.
+
+mod agent;
+mod bus;
+mod complaint;
+mod dns;
+mod guests;
+mod kernel;
+mod kernel_store;
+mod mail;
+mod on_bus;
+mod trade;
