@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use pitot_proto::client::{
+use pitot_client::{
     CLIENTS, ClientEntry, ClientOptions, ClientProtocol, Draw, Fault, Opening, Outgoing, Progress,
     RequestSpec, Url,
 };

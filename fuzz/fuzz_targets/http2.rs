@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use pitot_proto::client::{
+use pitot_client::{
     ClientOptions, ClientProtocol, Draw, Fault, HttpVersion, Outgoing, Progress, RequestSpec, SessionSpec,
     Source, StepSpec, TakeSpec, Url, VisitOptions, find,
 };

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pitot_proto::client::page::{Base, Css, Find, Found, Html, Kind, Origin};
+use pitot_client::page::{Base, Css, Find, Found, Html, Kind, Origin};
 
 /// What a document refers to: as it stands there, and as it is to be got.
 fn read(pieces: &mut dyn Iterator<Item = &[u8]>, is_css: bool) -> (Vec<(Kind, Vec<u8>)>, Found) {

@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use pitot_load::requests::{FORMATS, Format};
-use pitot_proto::client::Url;
+use pitot_client::Url;
 
 fuzz_target!(|data: &[u8]| {
     let target = Url::parse("http://h/").expect("a sound URL");

@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pitot_proto::client::Fault;
-use pitot_proto::client::smtp::{EnhancedCode, Extensions, LINE_BYTES_MAX, ReplyReader};
+use pitot_client::Fault;
+use pitot_client::smtp::{EnhancedCode, Extensions, LINE_BYTES_MAX, ReplyReader};
 
 type Lines = Vec<(u16, bool, Vec<u8>, Option<EnhancedCode>)>;
 

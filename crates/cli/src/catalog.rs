@@ -5,7 +5,7 @@ use pitot_plan::{
     Catalog, ImpossibleOption, ImpossiblePair, ModelWord, OptionMeaning, OptionWord, ProgramWord,
     ProtocolWord,
 };
-use pitot_proto::{PROTOCOLS, TlsBegins, client};
+use pitot_proto::{PROTOCOLS, TlsBegins};
 use pitot_record::metric::{METRICS, RENAMED};
 use pitot_results::Failure;
 use pitot_serve::{MECHANISMS, MODELS, Model, pairs};
@@ -127,7 +127,7 @@ pub(crate) fn catalog() -> Result<Catalog, Failure> {
             .map(|p| ProtocolWord {
                 name: p.name.to_owned(),
                 load_url: p.load_url.to_owned(),
-                tls_scheme: client::find(p.name)
+                tls_scheme: pitot_client::find(p.name)
                     .and_then(|c| c.tls.as_ref())
                     .map(|tls| tls.scheme.to_owned()),
                 tls_at_once: matches!(p.tls, TlsBegins::AtOnce { .. }),

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
+use pitot_client::CLIENTS;
 use pitot_disk::{ENGINES, EngineOptions};
 use pitot_host::check::Rule;
 use pitot_host::profile::PROFILES;
@@ -10,7 +11,6 @@ use pitot_host::setting::SETTINGS;
 use pitot_load::{PACES, WORKLOADS};
 use pitot_plan::{Plan, SUITES};
 use pitot_proto::PROTOCOLS;
-use pitot_proto::client::CLIENTS;
 use pitot_record::{Better, METRICS, Metric};
 use pitot_report::chart::CHARTS;
 use pitot_results::Failure;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use pitot_proto::client::{CLIENTS, ClientEntry};
+use pitot_client::{CLIENTS, ClientEntry};
 
 /// A section for each scheme.
 pub(crate) fn help() -> String {

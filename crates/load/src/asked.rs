@@ -1,6 +1,6 @@
 //! What was asked of the server, for the result: method, headers, paths, and the body by its digest.
 
-use pitot_proto::client::{ClientOptions, RequestSpec};
+use pitot_client::{ClientOptions, RequestSpec};
 use pitot_results::secrets::{mask, mask_option};
 use serde_json::{Value, json};
 

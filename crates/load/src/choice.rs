@@ -1,6 +1,6 @@
 //! Sets of requests: a range in a path stands for many, and a choice decides how often each of them is sent.
 
-use pitot_proto::client::RequestSpec;
+use pitot_client::RequestSpec;
 
 use pitot_results::Failure;
 

@@ -1,9 +1,9 @@
 //! What a thread has counted of TLS.
 
+use pitot_client::Handshake;
+use pitot_client::tls::{cipher_name, version_name};
 use pitot_meter::{Histogram, Nanos};
-use pitot_proto::client::Handshake;
 use pitot_results::load::{HandshakeCounts, Tls, TlsSession};
-use pitot_tls::client::{cipher_name, version_name};
 use serde::{Deserialize, Serialize};
 
 use crate::histogram_text as text;

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use percent_encoding::percent_decode_str;
-use pitot_proto::client::{ClientEntry, Url};
+use pitot_client::{ClientEntry, Url};
 use pitot_results::Failure;
 
 use crate::options::Options;
@@ -70,7 +70,7 @@ fn parse(text: &str) -> Result<(String, String), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use pitot_proto::client::find;
+    use pitot_client::find;
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! Options that only requests of HTTP heed: whoever gives one to another protocol expects something of it.
 
-use pitot_proto::client::{CLIENTS, ClientEntry, Url};
+use pitot_client::{CLIENTS, ClientEntry, Url};
 use pitot_results::Failure;
 
 use crate::options::Options;
@@ -59,7 +59,7 @@ pub(crate) fn check(options: &Options, url: &Url, client: &ClientEntry) -> Resul
 
 #[cfg(test)]
 mod tests {
-    use pitot_proto::client::find;
+    use pitot_client::find;
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! Which version of HTTP a run speaks, and how many streams a connection of HTTP/2 carries.
 
-use pitot_proto::client::{ClientEntry, HttpVersion};
+use pitot_client::{ClientEntry, HttpVersion};
 use pitot_results::Failure;
 
 use crate::options::Options;

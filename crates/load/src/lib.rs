@@ -63,7 +63,7 @@ pub use engine::{ENGINES, EngineEntry};
 pub use hold::Session;
 pub use options::{ContentOptions, Options, ReachOptions, SessionOptions};
 pub use pace::{PACES, PaceEntry, PaceOptions, Recorded};
-pub use pitot_tls::client::{TlsOptions, TlsVersion, explain};
+pub use pitot_client::tls::{TlsOptions, TlsVersion, explain};
 pub use plan::LoadPlan;
 pub use prepared::{PreparedRun, check_cpus};
 pub use processes::{Respawn, WorkerSpec, work};

@@ -6,9 +6,9 @@ mod sessions;
 
 use std::path::PathBuf;
 
+use pitot_client::VisitOptions;
+use pitot_client::tls::TlsOptions;
 use pitot_meter::Nanos;
-use pitot_proto::client::VisitOptions;
-use pitot_tls::client::TlsOptions;
 
 use crate::pace::PaceOptions;
 use crate::share::Share;

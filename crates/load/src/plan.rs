@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
+use pitot_client::{ClientProtocol, HttpVersion, Url};
 use pitot_meter::Nanos;
-use pitot_proto::client::{ClientProtocol, HttpVersion, Url};
 
 use crate::conditions::Conditions;
 use crate::connections::{SessionPlan, ThreadPace, ThreadPlan};

@@ -3,8 +3,8 @@
 
 use std::net::SocketAddr;
 
+use pitot_client::HttpVersion;
 use pitot_meter::{Nanos, units};
-use pitot_proto::client::HttpVersion;
 use pitot_sys::connect::Peer;
 use pitot_sys::{affinity, limits};
 use serde_json::{Value, json};

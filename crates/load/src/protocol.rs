@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pitot_proto::client::{
+use pitot_client::{
     CLIENTS, ClientEntry, ClientOptions, ClientProtocol, NamedRequests, RequestSpec, SessionSpec, StartTls,
     TlsScheme, Url, find, find_tls,
 };
@@ -16,10 +16,10 @@ use crate::options::Options;
 use crate::pace::Recorded;
 use crate::requests::{self, Positions, Requests};
 use crate::status_ranges::statuses;
+use pitot_client::tls::{TlsOptions, TlsProtocol};
 use pitot_durability::{Acknowledged, BLANK_NAME, NAME_PLACE};
 use pitot_results::Failure;
 use pitot_results::secrets::mask;
-use pitot_tls::client::{TlsOptions, TlsProtocol};
 use serde_json::Value;
 
 /// The target of a run.

@@ -4,8 +4,8 @@ use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::Path;
 use std::time::Duration;
 
+use pitot_client::Url;
 use pitot_meter::Nanos;
-use pitot_proto::client::Url;
 use pitot_results::Failure;
 use pitot_sys::connect::Peer;
 

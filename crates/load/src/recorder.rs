@@ -7,9 +7,9 @@ mod statuses;
 
 use std::sync::mpsc::{Receiver, Sender};
 
+use pitot_client::Handshake;
 use pitot_durability::OfConnection;
 use pitot_meter::Nanos;
-use pitot_proto::client::Handshake;
 use pitot_results::load::{ErrorRow, RequestCounts, Window};
 use pitot_sys::{sched, usage};
 

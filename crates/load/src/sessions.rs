@@ -1,7 +1,7 @@
 //! What is counted of sessions.
 
+use pitot_client::SessionInfo;
 use pitot_meter::{Histogram, Nanos};
-use pitot_proto::client::SessionInfo;
 use pitot_results::Latency;
 use pitot_results::load::{FailedStep, SessionResult, StepResult};
 use serde::{Deserialize, Serialize};

@@ -259,7 +259,7 @@ fn failure(tally: &Tally) -> String {
             format!("no connection could be opened from the start on: {kind} ({})", times(e.count))
         }
         Some(e) if e.phase == "handshake" => {
-            let why = pitot_tls::client::explain(&e.kind).map_or(e.kind.as_str(), |explained| explained.what);
+            let why = pitot_client::tls::explain(&e.kind).map_or(e.kind.as_str(), |explained| explained.what);
             format!("no TLS handshake succeeded from the start on: {why} ({})", times(e.count))
         }
         Some(e) if e.phase == "timeout" && e.kind == "handshake" => {
@@ -352,7 +352,7 @@ fn in_words(row: &ErrorRow) -> String {
 mod tests {
     use super::*;
     use crate::sessions::SessionTally;
-    use pitot_proto::client::SessionInfo;
+    use pitot_client::SessionInfo;
     use pitot_results::load::{RequestCounts, ThreadUse, Window};
 
     const LENGTH: Nanos = Nanos::from_secs(10);

@@ -4,8 +4,8 @@
 //! the host offers PIPELINING all of it goes out in one piece and the replies are matched by their order; elsewhere
 //! each command waits for its reply. Either way one [`Step`] says which reply comes next.
 
-use pitot_proto::client::Fault;
-use pitot_proto::client::smtp::{EnhancedCode, Extensions, Line, ReplyReader};
+use pitot_client::Fault;
+use pitot_client::smtp::{EnhancedCode, Extensions, Line, ReplyReader};
 
 use crate::batch::{Batch, Reached, RecipientState, Reply};
 use crate::message::{Message, NO_SMTPUTF8, TlsPolicy};

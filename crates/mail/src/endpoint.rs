@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
-use pitot_proto::client::ends_in_number;
+use pitot_client::ends_in_number;
 use pitot_results::Failure;
 
 const CURE: &str = "write HOST:PORT or ADDRESS:PORT";

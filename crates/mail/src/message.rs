@@ -1,6 +1,6 @@
 //! What every host gets: the name of this client, the sender, and the message.
 
-use pitot_proto::client::smtp::{Extensions, data_of};
+use pitot_client::smtp::{Extensions, data_of};
 
 use crate::login::Login;
 

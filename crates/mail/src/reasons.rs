@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use pitot_proto::client::smtp::{EnhancedCode, Line};
+use pitot_client::smtp::{EnhancedCode, Line};
 use pitot_results::mail::{Outcome, OutcomeRow};
 
 use crate::outcome::Settled;

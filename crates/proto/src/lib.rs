@@ -9,7 +9,6 @@
 
 pub mod blob;
 pub mod busy;
-pub mod client;
 mod connection;
 pub mod echo;
 mod entry;
@@ -19,7 +18,7 @@ mod layer;
 mod log;
 pub mod memcache;
 mod outbox;
-mod percent;
+pub mod percent;
 mod registry;
 mod server;
 pub mod smtp;

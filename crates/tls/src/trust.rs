@@ -45,7 +45,7 @@ pub fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Failure
 ///
 /// # Errors
 /// The file cannot be read, is not PEM, or holds no list.
-pub(crate) fn revoked(path: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>, Failure> {
+pub fn revoked(path: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>, Failure> {
     let lists = CertificateRevocationListDer::pem_file_iter(path)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .map_err(|e| no_lists(Some(path), &e))?;
@@ -53,7 +53,7 @@ pub(crate) fn revoked(path: &Path) -> Result<Vec<CertificateRevocationListDer<'s
 }
 
 /// The lists of revoked certificates in a file are of no use.
-pub(crate) fn no_lists(path: Option<&Path>, why: &dyn std::fmt::Display) -> Failure {
+pub fn no_lists(path: Option<&Path>, why: &dyn std::fmt::Display) -> Failure {
     Failure::misuse(
         format!(
             "the lists of revoked certificates in {} cannot be used: {why}",

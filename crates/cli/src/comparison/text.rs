@@ -161,7 +161,7 @@ fn url(of: &Comparison, servers: &[Server]) -> Result<String, Failure> {
 
 /// Whether `url` asks for TLS.
 fn is_tls(url: &str) -> bool {
-    url.split_once("://").is_some_and(|(scheme, _)| pitot_proto::client::find_tls(scheme).is_some())
+    url.split_once("://").is_some_and(|(scheme, _)| pitot_client::find_tls(scheme).is_some())
 }
 
 /// What the servers of Pitot must speak to be asked for `url`.
@@ -175,8 +175,7 @@ fn protocol(url: &str, servers: &[Server], catalog: &Catalog) -> Result<String, 
         return Ok(name.to_owned());
     }
     let own = servers.iter().find(|s| matches!(s.kind, ServerKind::Architecture { .. }));
-    let is_loadable =
-        pitot_proto::client::find(scheme).or_else(|| pitot_proto::client::find_tls(scheme)).is_some();
+    let is_loadable = pitot_client::find(scheme).or_else(|| pitot_client::find_tls(scheme)).is_some();
     match own {
         Some(server) if is_loadable => Err(Failure::misuse(
             format!("`{}` is a server of Pitot, and none of them speaks {scheme}://", server.name),

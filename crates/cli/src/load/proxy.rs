@@ -1,6 +1,6 @@
 //! A proxy that the environment names is not used: a load through it would measure it.
 
-use pitot_proto::client::Url;
+use pitot_client::Url;
 
 /// What is said about a proxy that other clients would use for this target; `None` if they would use none. The variables
 /// are those that curl and Go read.

@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use clap::Args;
-use pitot_proto::client::VisitOptions;
+use pitot_client::VisitOptions;
 
 #[derive(Debug, Args)]
 pub(super) struct Visit {

@@ -200,7 +200,7 @@ fn exit_codes_are_the_same_where_nobody_reads() {
 fn help_lists_the_options_of_urls() {
     let help = load(&["--help"]);
     let help = stdout(&help);
-    for client in pitot_proto::client::CLIENTS {
+    for client in pitot_client::CLIENTS {
         assert!(help.contains(client.example), "{}", client.scheme);
         for option in client.url_options {
             assert!(

@@ -56,7 +56,16 @@ fn third_party_md_has_the_licences_of_all_that_the_binary_is_linked_with() {
 fn dependencies(root: &Path) -> Vec<Dependency> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let told = Command::new(cargo)
-        .args(["metadata", "--offline", "--locked", "--format-version", "1", "--filter-platform", PLATFORM])
+        .args([
+            "metadata",
+            "--offline",
+            "--locked",
+            "--all-features",
+            "--format-version",
+            "1",
+            "--filter-platform",
+            PLATFORM,
+        ])
         .current_dir(root)
         .output()
         .unwrap();

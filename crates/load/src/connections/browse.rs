@@ -1,7 +1,7 @@
 //! Users who read pages: what they do when.
 
+use pitot_client::page::Found;
 use pitot_meter::Nanos;
-use pitot_proto::client::page::Found;
 
 use super::slot::{Link, Pending};
 use super::state::{Connections, Pacing, Stage};

@@ -2,8 +2,8 @@
 
 use std::io;
 
+use pitot_client::{Handshake, Opening};
 use pitot_meter::Nanos;
-use pitot_proto::client::{Handshake, Opening};
 
 use super::slot::{History, Link, Open, Pause};
 use super::state::{Connections, Pacing, Stage};

@@ -6,8 +6,8 @@
 
 use std::time::Duration;
 
+use pitot_client::{Tag, Turn};
 use pitot_meter::Nanos;
-use pitot_proto::client::{Tag, Turn};
 
 use super::sessions::Answered;
 use super::slot::Link;

@@ -2,8 +2,8 @@
 
 use std::num::NonZeroU64;
 
+use pitot_client::{Fault, Progress, Reply, Tag, Verdict};
 use pitot_meter::Nanos;
-use pitot_proto::client::{Fault, Progress, Reply, Tag, Verdict};
 
 use super::lifecycle::End;
 use super::sessions::Answered;

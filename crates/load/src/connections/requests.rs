@@ -1,7 +1,7 @@
 //! Starting requests: which connection takes one, and when.
 
+use pitot_client::Draw;
 use pitot_meter::Nanos;
-use pitot_proto::client::Draw;
 
 use super::slot::{Link, Pending, Replies};
 use super::state::{Connections, Pacing, Stage};

@@ -1,7 +1,7 @@
 //! The sessions of the slots, and what is counted of them.
 
+use pitot_client::{SessionInfo, Tag};
 use pitot_meter::Nanos;
-use pitot_proto::client::{SessionInfo, Tag};
 
 use crate::sessions::SessionTally;
 

@@ -1,7 +1,7 @@
 use std::num::NonZeroU64;
 
+use pitot_client::{ClientConn, Tag};
 use pitot_meter::Nanos;
-use pitot_proto::client::{ClientConn, Tag};
 
 /// One of the thread's connections, through all the TCP connections that replace each other in it.
 ///

@@ -2,8 +2,8 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
+use pitot_client::{ClientProtocol, Outgoing};
 use pitot_meter::Nanos;
-use pitot_proto::client::{ClientProtocol, Outgoing};
 
 use super::held::Held;
 use super::idle_log::IdleLog;

@@ -5,13 +5,13 @@ mod slices;
 
 use std::sync::mpsc::{Receiver, channel};
 
-use pitot_proto::client::{ClientOptions, RequestSpec, Url};
+use pitot_client::{ClientOptions, RequestSpec, Url};
 
 use std::io;
 use std::sync::Arc;
 
+use pitot_client::Payload;
 use pitot_meter::Nanos;
-use pitot_proto::client::Payload;
 
 use super::*;
 use crate::gate::Gate;
@@ -80,7 +80,7 @@ impl Harness {
         let url = Url::parse("http://h/").unwrap();
         let request = RequestSpec::default();
         let options = ClientOptions { requests: vec![request], ..ClientOptions::default() };
-        let protocol = (pitot_proto::client::find("http").unwrap().build)(&url, &options).unwrap();
+        let protocol = (pitot_client::find("http").unwrap().build)(&url, &options).unwrap();
         let mut plan = ThreadPlan {
             back_off_max: Nanos::from_secs(1),
             protocol: protocol.into(),

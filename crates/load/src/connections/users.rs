@@ -2,8 +2,8 @@ use std::collections::{HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
+use pitot_client::page::{Found, Kind, Redirect, Search};
 use pitot_meter::Nanos;
-use pitot_proto::client::page::{Found, Kind, Redirect, Search};
 
 use crate::growth::Growth;
 use crate::pages::PageTally;

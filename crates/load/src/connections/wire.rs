@@ -1,6 +1,6 @@
 use std::io;
 
-use pitot_proto::client::Payload;
+use pitot_client::Payload;
 
 /// What [`Connections`](super::Connections) want done with their sockets. Each engine implements it, and so do the
 /// tests.

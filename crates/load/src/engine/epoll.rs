@@ -3,8 +3,8 @@
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, OwnedFd};
 
+use pitot_client::Payload;
 use pitot_meter::{Nanos, now};
-use pitot_proto::client::Payload;
 use pitot_sys::connect::Peer;
 use pitot_sys::readiness::{EpollEdge, Interest, Readiness, Ready};
 use pitot_sys::{Token, connect, socket};

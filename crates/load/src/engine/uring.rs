@@ -3,8 +3,8 @@
 
 use std::io;
 
+use pitot_client::Payload;
 use pitot_meter::{Nanos, now};
-use pitot_proto::client::Payload;
 use pitot_sys::ring::{Chunk, Completion, Ring, RingFd, Sizes};
 use pitot_sys::{Token, connect, ring};
 

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
+use pitot_client::tls::explain;
 use pitot_meter::units::{counted, grouped};
 use pitot_results::load::LoadResult;
-use pitot_tls::client::explain;
 
 /// Why handshakes failed, in words and with what mends it.
 pub(super) fn trouble(text: &mut String, result: &LoadResult) {

@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 
 use percent_encoding::percent_encode_byte;
+use pitot_client::{RequestSpec, Url};
 use pitot_meter::units::counted;
-use pitot_proto::client::{RequestSpec, Url};
 
 use super::format::Format;
 use super::parsed::{Flaw, Parsed, Positions};

@@ -1,4 +1,4 @@
-use pitot_proto::client::Url;
+use pitot_client::Url;
 
 use super::parsed::{Flaw, Parsed};
 

@@ -26,7 +26,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use pitot_proto::client::Url;
+    use pitot_client::Url;
 
     #[test]
     fn the_format_shows_in_the_content() {

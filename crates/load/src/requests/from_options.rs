@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pitot_proto::client::{ClientEntry, RequestSpec, SessionSpec, Url};
+use pitot_client::{ClientEntry, RequestSpec, SessionSpec, Url};
 use pitot_results::Failure;
 use serde_json::{Value, json};
 
@@ -203,7 +203,7 @@ fn parse(file: &Path, format: Option<&str>, url: &Url) -> Result<(&'static Forma
     };
     let bytes = content::read_or_stdin(file)?;
     let format = format.unwrap_or_else(|| Format::of(&bytes));
-    let client = pitot_proto::client::find(&url.scheme);
+    let client = pitot_client::find(&url.scheme);
     if format.holds_commands && !client.is_some_and(|client| client.has_commands && client.has_sessions) {
         return Err(Failure::misuse(
             format!("{} is a script of {}, and {}:// has none", content::name(file), format.name, url.scheme),
@@ -278,7 +278,7 @@ mod tests {
 
     fn parse(options: &Options) -> Result<(Vec<RequestSpec>, bool), Failure> {
         let url = Url::parse(&options.url).unwrap();
-        let requests = requests(options, &url, pitot_proto::client::find(&url.scheme).unwrap())?;
+        let requests = requests(options, &url, pitot_client::find(&url.scheme).unwrap())?;
         Ok((requests.specs, requests.in_turn))
     }
 
@@ -349,7 +349,7 @@ mod tests {
         options.requests_file = Some(file.path().to_owned());
         let of = |options: &Options| {
             let url = Url::parse(&options.url).unwrap();
-            requests(options, &url, pitot_proto::client::find("http").unwrap()).unwrap()
+            requests(options, &url, pitot_client::find("http").unwrap()).unwrap()
         };
         let turn = of(&options);
         assert_eq!((turn.specs.len(), &*turn.order, turn.in_turn), (2, &[0, 1, 0][..], true));

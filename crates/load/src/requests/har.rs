@@ -2,8 +2,8 @@
 
 use form_urlencoded::Serializer;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use pitot_client::{RequestSpec, Url};
 use pitot_meter::units::counted;
-use pitot_proto::client::{RequestSpec, Url};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 

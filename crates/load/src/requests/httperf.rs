@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pitot_proto::client::{RequestSpec, SessionSpec, StepSpec, Url};
+use pitot_client::{RequestSpec, SessionSpec, StepSpec, Url};
 use pitot_results::Failure;
 
 use super::content;

@@ -1,6 +1,6 @@
 //! A request a line: a URL, or `METHOD PATH` with a body or `@FILE` behind it.
 
-use pitot_proto::client::{RequestSpec, Url};
+use pitot_client::{RequestSpec, Url};
 
 use super::content;
 use super::format::Format;

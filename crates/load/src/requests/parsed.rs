@@ -1,4 +1,4 @@
-use pitot_proto::client::{RequestSpec, SessionSpec};
+use pitot_client::{RequestSpec, SessionSpec};
 
 /// What a file of requests holds.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use pitot_proto::client::{DrawSpec, RequestSpec, SessionSpec, StepSpec, Url};
+use pitot_client::{DrawSpec, RequestSpec, SessionSpec, StepSpec, Url};
 
 use super::format::Format;
 use super::parsed::{Flaw, Parsed};

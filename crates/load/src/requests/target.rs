@@ -1,6 +1,6 @@
 //! URLs in files, and the target that they must be on.
 
-use pitot_proto::client::{Url, find, find_tls};
+use pitot_client::{Url, find, find_tls};
 
 /// Where a URL of a file leads.
 #[derive(Debug, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use pitot_client::{RequestSpec, SessionSpec, Source, StepSpec, TakeSpec, Url};
 use pitot_meter::units;
-use pitot_proto::client::{RequestSpec, SessionSpec, Source, StepSpec, TakeSpec, Url};
 use serde::Deserialize;
 use toml::Spanned;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use pitot_proto::client::{RequestSpec, Url};
+use pitot_client::{RequestSpec, Url};
 use serde::Deserialize;
 
 use super::format::{Format, first_line};

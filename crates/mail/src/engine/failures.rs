@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use pitot_proto::client::Fault;
+use pitot_client::Fault;
 use pitot_sys::errno;
 
 use super::state::Engine;

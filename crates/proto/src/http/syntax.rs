@@ -52,6 +52,7 @@ pub fn decimal(digits: &[u8]) -> Option<u64> {
 }
 
 /// Appends `n` in decimal.
+#[inline]
 pub fn write_decimal(buf: &mut Vec<u8>, mut n: u64) {
     let mut digits = [0; 20];
     let mut at = digits.len();

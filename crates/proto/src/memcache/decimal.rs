@@ -1,13 +1,15 @@
 //! Parsing and formatting of decimal numbers.
 
 /// The digits of a number.
-pub(crate) struct Digits {
+pub struct Digits {
     bytes: [u8; 20],
     start: usize,
 }
 
 impl Digits {
-    pub(crate) fn of(mut n: u64) -> Digits {
+    /// Those of a number.
+    #[inline]
+    pub fn of(mut n: u64) -> Digits {
         let mut digits = Digits { bytes: [0; 20], start: 20 };
         loop {
             digits.start -= 1;
@@ -19,13 +21,16 @@ impl Digits {
         }
     }
 
-    pub(crate) fn as_slice(&self) -> &[u8] {
+    /// In ASCII.
+    #[inline]
+    pub fn as_slice(&self) -> &[u8] {
         &self.bytes[self.start..]
     }
 }
 
 /// Parses a number of digits only that fits.
-pub(crate) fn unsigned(word: &[u8]) -> Option<u64> {
+#[inline]
+pub fn unsigned(word: &[u8]) -> Option<u64> {
     if word.is_empty() {
         return None;
     }

@@ -38,7 +38,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::{Protocol, ProtocolEntry, ProtocolOptions, ServerConn};
 use cache::Cache;
 use conn::Conn;
-pub(crate) use decimal::{Digits, unsigned};
+pub use decimal::{Digits, unsigned};
 pub use limits::{KEY_BYTES_MAX, LINE_BYTES_MAX};
 pub use options::{MEMORY_BYTES, MemcacheOptions, VALUE_BYTES};
 use store::Store;

@@ -17,7 +17,7 @@ fn reading(users: u64, pace: ThreadPace, change: impl FnOnce(&mut ThreadPlan)) -
     let url = Url::parse("http://h/").unwrap();
     let options =
         ClientOptions { requests: vec![RequestSpec::default()], pages: true, ..ClientOptions::default() };
-    let protocol = (pitot_proto::client::find("http").unwrap().build)(&url, &options).unwrap();
+    let protocol = (pitot_client::find("http").unwrap().build)(&url, &options).unwrap();
     let lifecycle = Lifecycle {
         connect_at: ConnectAt::OnDemand,
         requests_max: u64::MAX,

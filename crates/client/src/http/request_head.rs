@@ -1,0 +1,106 @@
+//! The head of a request as text, and what HTTP does not allow in it.
+
+use super::chunked::Chunked;
+use crate::protocol::ClientOptions;
+use crate::request::RequestSpec;
+use crate::url::Url;
+
+pub(super) fn check_method(method: &str) -> Result<(), String> {
+    let is_one = !method.is_empty() && method.bytes().all(is_token);
+    if is_one { Ok(()) } else { Err(format!("`{method}` is not a method")) }
+}
+
+pub(super) fn check_headers<'a>(
+    headers: impl IntoIterator<Item = &'a (String, String)>,
+) -> Result<(), String> {
+    for (name, value) in headers {
+        if name.is_empty() || !name.bytes().all(is_token) {
+            return Err(format!("`{name}` is not the name of a header"));
+        }
+        if value.bytes().any(|b| b < b' ' && b != b'\t' || b == 0x7f) {
+            return Err(format!("the value of the header `{name}` holds a control character"));
+        }
+    }
+    Ok(())
+}
+
+/// The head of a request whose body has that length.
+pub(super) fn head(
+    url: &Url,
+    options: &ClientOptions,
+    spec: &RequestSpec,
+    length: &str,
+) -> Result<String, String> {
+    let path = if spec.path.is_empty() { "/" } else { &spec.path };
+    let mut text = format!("{} {path} HTTP/1.1\r\n", spec.method);
+    let headers = options.headers_of(spec);
+    let given = |name: &str| headers.clone().any(|(n, _)| n.eq_ignore_ascii_case(name));
+    if !given("host") {
+        text += &format!("Host: {}\r\n", url.authority());
+    }
+    for (name, value) in headers.clone() {
+        text += &format!("{name}: {value}\r\n");
+    }
+    // A length that is not the body's breaks the framing of every request behind it.
+    for (name, value) in headers.clone() {
+        if name.eq_ignore_ascii_case("content-length") && value != length {
+            return Err(format!(
+                "the header `{name}: {value}` is not the length of the body of {} {path}, which is {length}; without \
+                 the header the right one is sent",
+                spec.method
+            ));
+        }
+    }
+    if options.single_request && !given("connection") {
+        text += "Connection: close\r\n";
+    }
+    let has_body = !spec.body.is_empty() || matches!(&*spec.method, "POST" | "PUT" | "PATCH");
+    if has_body && !given("content-length") && !given("transfer-encoding") {
+        text += &format!("Content-Length: {length}\r\n");
+    }
+    Ok(text + "\r\n")
+}
+
+/// Checks that the body is in the coding that the user's headers say, for what is not breaks the framing as well.
+pub(super) fn check_transfer_encoding(options: &ClientOptions, spec: &RequestSpec) -> Result<(), String> {
+    let values = |wanted: &str| {
+        let headers = options.headers_of(spec).filter(move |(name, _)| name.eq_ignore_ascii_case(wanted));
+        headers.map(|(_, value)| value).collect::<Vec<_>>()
+    };
+    if !values("content-length").is_empty() {
+        return Err(
+            "the headers `Transfer-Encoding` and `Content-Length` contradict each other: leave one out"
+                .into(),
+        );
+    }
+    let codings = values("transfer-encoding").join(",");
+    let last = codings.rsplit(',').next().unwrap_or_default().trim();
+    if !last.eq_ignore_ascii_case("chunked") {
+        return Err(format!(
+            "the transfer coding of a request must end with chunked, and `{last}` is another"
+        ));
+    }
+    if !is_chunked(&spec.body) {
+        return Err("the header `Transfer-Encoding: chunked` announces a body in chunks, and this is none; without the \
+                    header the body is sent with its length"
+            .into());
+    }
+    Ok(())
+}
+
+/// Whether these bytes are exactly one body in chunks.
+fn is_chunked(mut body: &[u8]) -> bool {
+    let mut chunked = Chunked::new();
+    loop {
+        match chunked.step(body) {
+            Ok(step) if step.ended => return step.consumed == body.len(),
+            Ok(step) if step.consumed > 0 => body = &body[step.consumed..],
+            Ok(_) | Err(_) => return false,
+        }
+    }
+}
+
+/// A character of a token (RFC 9110 section 5.6.2).
+fn is_token(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b)
+}

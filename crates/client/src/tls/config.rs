@@ -1,0 +1,103 @@
+//! From the options to the settings of the library.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use pitot_results::Failure;
+use rustls::client::{Resumption, VerifierBuilderError, WebPkiServerVerifier};
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::PrivateKeyDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::version::{TLS12, TLS13};
+use rustls::{ClientConfig, SupportedProtocolVersion};
+
+use super::chain::Chain;
+use super::options::{TlsOptions, TlsVersion};
+use pitot_tls::trust::{self, AnyCertificate};
+
+/// The settings that all connections start from. They resume nothing.
+///
+/// # Errors
+/// The options contradict each other, or a file that they name cannot be used.
+pub(super) fn config(options: &TlsOptions) -> Result<ClientConfig, Failure> {
+    // Mistakes on the command line come before what this system lacks.
+    let identity = match (&options.certificate, &options.key) {
+        (None, None) => None,
+        (Some(certificate), Some(key)) => Some((certificate, key)),
+        (Some(_), None) => {
+            return Err(Failure::misuse("--tls-cert without the key of the certificate", "add --tls-key"));
+        }
+        (None, Some(_)) => {
+            return Err(Failure::misuse("--tls-key without the certificate of the key", "add --tls-cert"));
+        }
+    };
+    let provider = Arc::new(ring::default_provider());
+    let versions: &[&SupportedProtocolVersion] = match options.version {
+        Some(TlsVersion::V1_2) => &[&TLS12],
+        Some(TlsVersion::V1_3) => &[&TLS13],
+        None => &[&TLS13, &TLS12],
+    };
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_protocol_versions(versions)
+        .map_err(|e| Failure::run(format!("TLS cannot be set up: {e}"), "leave --tls-version out"))?
+        .dangerous();
+    let builder = if options.insecure {
+        if options.authorities.is_some() {
+            return Err(Failure::misuse(
+                "--insecure takes any certificate, and --tls-ca names those to be taken",
+                "leave one of them out",
+            ));
+        }
+        if options.revoked.is_some() {
+            return Err(Failure::misuse(
+                "--insecure takes any certificate, and --tls-crl names those not to be taken",
+                "leave one of them out",
+            ));
+        }
+        builder.with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
+    } else {
+        builder.with_custom_certificate_verifier(Arc::new(chain(options, &provider)?))
+    };
+    let mut config = match identity {
+        None => builder.with_no_client_auth(),
+        Some((certificate, key)) => {
+            let chain = trust::certificates(certificate)?;
+            builder.with_client_auth_cert(chain, private_key(key)?).map_err(|e| {
+                let what = format!(
+                    "the certificate in {} and the key in {} cannot be used: {e}",
+                    certificate.display(),
+                    key.display()
+                );
+                Failure::misuse(what, "name a certificate and its own private key, both in PEM")
+            })?
+        }
+    };
+    config.resumption = Resumption::disabled();
+    Ok(config)
+}
+
+fn chain(options: &TlsOptions, provider: &Arc<CryptoProvider>) -> Result<Chain, Failure> {
+    let (roots, named) = match options.authorities.as_deref() {
+        Some(file) => (trust::of_file(file)?, trust::certificates(file)?),
+        None => (trust::of_the_system("--insecure")?, Vec::new()),
+    };
+    let mut verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider));
+    if let Some(file) = options.revoked.as_deref() {
+        // Authorities that have no list there have revoked nothing, as far as is known.
+        verifier = verifier.with_crls(trust::revoked(file)?).allow_unknown_revocation_status();
+    }
+    let verifier = verifier.build().map_err(|e| match e {
+        e @ VerifierBuilderError::InvalidCrl(_) => trust::no_lists(options.revoked.as_deref(), &e),
+        e => Failure::run(format!("certificates cannot be checked: {e}"), "use --insecure"),
+    })?;
+    Ok(Chain::new(verifier, named))
+}
+
+fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, Failure> {
+    PrivateKeyDer::from_pem_file(path).map_err(|e| {
+        Failure::misuse(
+            format!("the private key in {} cannot be used: {e}", path.display()),
+            "name a PEM file with an unencrypted private key",
+        )
+    })
+}
