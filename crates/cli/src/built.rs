@@ -5,10 +5,11 @@ use std::ffi::OsString;
 use pitot_results::Failure;
 
 /// Commands that only a full build carries out; of those with a second word, where it comes next.
-const ONLY_FULL: [(&str, Option<&str>); 7] = [
+const ONLY_FULL: [(&str, Option<&str>); 8] = [
     ("mail", None),
     ("serve", Some("dns")),
     ("serve", Some("trade")),
+    ("fault", Some("resolver")),
     ("kernel", None),
     ("guest", None),
     ("bus-key", None),
@@ -39,7 +40,7 @@ pub(crate) fn check(words: &[OsString]) -> Result<(), Failure> {
 pub(crate) fn missing(what: &str) -> Failure {
     Failure::misuse(
         format!(
-            "{what} is not in this build of Pitot, which leaves out mail, the brokerage, the bus and guests"
+            "{what} is not in this build of Pitot, which leaves out mail, DNS, the brokerage, the bus and guests"
         ),
         "build all of it: cargo build --release --features full",
     )

@@ -27,7 +27,7 @@ pub(crate) struct FaultCommand {
     pid: Option<u32>,
     /// The server's address. Of `resolver`: where questions are passed on to. [default: names below test are answered]
     #[arg(long, value_name = "ADDRESS")]
-    to: Option<SocketAddr>,
+    pub(crate) to: Option<SocketAddr>,
     /// The CPUs of the server: 0,2-3. [default: all]
     #[arg(long, value_name = "LIST", value_parser = value::cpus)]
     cpus: Option<Cpus>,
@@ -36,7 +36,7 @@ pub(crate) struct FaultCommand {
     dir: Option<PathBuf>,
     /// Of `proxy` and `resolver`: where clients connect. [default: 127.0.0.1:0]
     #[arg(long, value_name = "ADDRESS")]
-    listen: Option<SocketAddr>,
+    pub(crate) listen: Option<SocketAddr>,
     /// How long the fault lasts. [default: the fault's own length]
     #[arg(long = "for", value_name = "TIME", value_parser = units::duration)]
     length: Option<Nanos>,
@@ -98,7 +98,7 @@ pub(crate) fn tell_of_left_faults() {
 }
 
 /// Where a proxy and a resolver listen if nothing is said.
-const ANY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+pub(crate) const ANY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 /// In place of a fault: the proxy in which some are made.
 const PROXY: &str = "proxy";
 /// The same for the resolver.
@@ -113,13 +113,8 @@ impl FaultCommand {
         pitot_fault::proxy::serve(self.listen.unwrap_or(ANY), to).map(|()| ExitCode::SUCCESS)
     }
 
-    fn serve_resolver(self) -> Result<ExitCode, Failure> {
-        self.check_given()?;
-        pitot_fault::resolver::serve(self.listen.unwrap_or(ANY), self.to).map(|()| ExitCode::SUCCESS)
-    }
-
     /// An error if options of faults are given where no fault is named.
-    fn check_given(&self) -> Result<(), Failure> {
+    pub(crate) fn check_given(&self) -> Result<(), Failure> {
         match self.given.0.first() {
             Some((name, _)) => Err(Failure::misuse(
                 format!("--{name} has no meaning for the {}", self.kind),

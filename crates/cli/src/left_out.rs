@@ -12,6 +12,7 @@ use pitot_sys::user::User;
 use crate::agent::OnBus;
 use crate::built::missing;
 use crate::bus::{BusConnect, BusKey};
+use crate::fault::FaultCommand;
 use crate::kernel::{Guest, KernelCommand};
 use crate::mail::Mail;
 use crate::progress::Watched;
@@ -37,6 +38,12 @@ impl DnsArgs {
         _: bool,
     ) -> Result<ExitCode, Failure> {
         Err(missing("`pitot serve dns`"))
+    }
+}
+
+impl FaultCommand {
+    pub(crate) fn serve_resolver(self) -> Result<ExitCode, Failure> {
+        Err(missing("`pitot fault resolver`"))
     }
 }
 

@@ -1,6 +1,6 @@
-//! A small DNS responder for tests and experiments with mail.
+//! A small DNS responder for tests and experiments with mail, and the [resolver] in which faults of names are made.
 //!
-//! It answers for generated domains, whose mail goes to hosts of the user's choice, and for a few that misbehave in ways
+//! The responder answers for generated domains, whose mail goes to hosts of the user's choice, and for a few that misbehave in ways
 //! that a mail engine has to survive; no other name exists. It is not a server for real zones: it delegates nothing,
 //! signs nothing and has one zone by construction. The format of messages is hickory-proto's.
 //!
@@ -19,6 +19,7 @@
 //! | `silent.test` | no answer at all |
 #![forbid(unsafe_code)]
 
+pub mod resolver;
 mod responder;
 mod server;
 mod zone;

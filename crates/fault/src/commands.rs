@@ -16,11 +16,11 @@ pub const PROXY_REFUSED: &str = "refused ";
 
 /// Lines on standard input.
 #[derive(Debug, Default)]
-pub(crate) struct Commands(Vec<u8>);
+pub struct Commands(Vec<u8>);
 
 impl Commands {
     /// Reads what is there. False at the end of the input, and where it cannot be read: nobody commands any more.
-    pub(crate) fn read(&mut self) -> bool {
+    pub fn read(&mut self) -> bool {
         let mut buffer = [0; 4096];
         match std::io::stdin().read(&mut buffer) {
             Ok(read @ 1..) => {
@@ -32,17 +32,19 @@ impl Commands {
     }
 
     /// The next whole line of what was read.
-    pub(crate) fn next(&mut self) -> Option<String> {
+    #[expect(clippy::should_implement_trait, reason = "it is read anew between two calls")]
+    pub fn next(&mut self) -> Option<String> {
         let end = self.0.iter().position(|&byte| byte == b'\n')?;
         let line: Vec<u8> = self.0.drain(..=end).collect();
         Some(String::from_utf8_lossy(&line).trim().to_owned())
     }
 }
 
-/// A fault by its name and options. The error is a sentence.
-pub(crate) fn fault<'a>(
-    mut words: impl Iterator<Item = &'a str>,
-) -> Result<(&'static Fault, Options), String> {
+/// A fault by its name and options.
+///
+/// # Errors
+/// A sentence.
+pub fn fault<'a>(mut words: impl Iterator<Item = &'a str>) -> Result<(&'static Fault, Options), String> {
     let name = words.next().ok_or("no fault is named")?;
     let fault = find(name).ok_or_else(|| format!("there is no fault `{name}`"))?;
     let mut given = Vec::new();
@@ -55,7 +57,7 @@ pub(crate) fn fault<'a>(
 }
 
 /// Prints a line. A reader that is gone misses it.
-pub(crate) fn say(line: Arguments<'_>) {
+pub fn say(line: Arguments<'_>) {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }

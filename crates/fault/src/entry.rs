@@ -1,10 +1,11 @@
 //! What a fault is, as data.
 
+use std::net::IpAddr;
+
 use pitot_sys::Unavailable;
 
 use crate::options::Options;
 use crate::proxy::condition::Condition;
-use crate::resolver::message::Reply;
 use crate::undo::{Undo, UndoChange};
 
 /// A fault.
@@ -44,7 +45,7 @@ pub enum Aim {
     Server,
     /// The way between load and server, which leads through a [proxy](crate::proxy).
     Path,
-    /// The answers to questions for names, which come from a [resolver](crate::resolver).
+    /// The answers to questions for names, which come from the resolver of `pitot-dns`.
     Names,
     /// The address of the server: `--to`.
     Address,
@@ -54,6 +55,21 @@ pub enum Aim {
     Directory,
     /// Nothing that could be aimed at.
     Nothing,
+}
+
+/// What is replied to a question for a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// That the resolver has failed (SERVFAIL).
+    Failed,
+    /// That it refuses (REFUSED).
+    Refused,
+    /// That there is no such name (NXDOMAIN).
+    NoName,
+    /// This address, if an address of its kind was asked for; else no record.
+    Address(IpAddr),
+    /// Nothing at all.
+    Silence,
 }
 
 /// How a fault is made.
@@ -68,7 +84,7 @@ pub enum Means {
     },
     /// By the [proxy](crate::proxy) on the way: the condition, and what it does in words.
     Path(fn(&Options) -> (Condition, String)),
-    /// By the [resolver](crate::resolver): what it replies, and that in words.
+    /// By the resolver of `pitot-dns`: what it replies, and that in words.
     Names(fn(&Options) -> (Reply, String)),
     /// By whoever has started the server: it stops it and starts it again.
     Starter,

@@ -13,7 +13,7 @@
 
 mod carry_out;
 mod clients;
-mod commands;
+pub mod commands;
 mod effect;
 mod entry;
 mod faults;
@@ -21,14 +21,13 @@ mod options;
 mod processes;
 pub mod proxy;
 mod record;
-pub mod resolver;
 mod schedule;
 mod take_back;
 mod undo;
 
 pub use carry_out::{BEGAN, ENDED, carry_out};
 pub use effect::{BEFORE_NS, Effect, STEP_NS, Service, service_around};
-pub use entry::{Aim, Begun, Fault, Means};
+pub use entry::{Aim, Begun, Fault, Means, Reply};
 pub use faults::{FAULTS, can_be_filled, find};
 pub use options::{Failing, Given, OPTIONS, Options, Which};
 pub use record::FaultRecord;

@@ -1,4 +1,4 @@
-//! `pitot serve dns`: a DNS responder with generated mail domains, for tests and experiments.
+//! `pitot fault resolver`, and `pitot serve dns`: a DNS responder with generated mail domains, for tests and experiments.
 
 use std::io;
 use std::net::SocketAddr;
@@ -12,6 +12,7 @@ use pitot_sys::signal::{Signal, SignalFd};
 use pitot_sys::user::User;
 use serde_json::{Map, Value, json};
 
+use crate::fault::{ANY, FaultCommand};
 use crate::output::print_line;
 use crate::serve_dns::DnsArgs;
 
@@ -65,5 +66,12 @@ impl DnsArgs {
             print_line(Value::Object(counts));
         }
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl FaultCommand {
+    pub(crate) fn serve_resolver(self) -> Result<ExitCode, Failure> {
+        self.check_given()?;
+        pitot_dns::resolver::serve(self.listen.unwrap_or(ANY), self.to).map(|()| ExitCode::SUCCESS)
     }
 }

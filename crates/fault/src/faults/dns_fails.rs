@@ -1,10 +1,7 @@
 //! Names cannot be looked up.
 
-use hickory_proto::op::ResponseCode;
-
-use crate::entry::{Aim, Fault, Means};
+use crate::entry::{Aim, Fault, Means, Reply};
 use crate::options::Failing;
-use crate::resolver::message::Reply;
 
 pub(super) static FAULT: Fault = Fault {
     name: "dns-fails",
@@ -22,10 +19,8 @@ pub(super) static FAULT: Fault = Fault {
     probe: || Ok(()),
     means: Means::Names(|options| {
         let (reply, what) = match options.failure {
-            Failing::Fails => (Reply::Code(ResponseCode::ServFail), "lookups of names fail (SERVFAIL)"),
-            Failing::Refuses => {
-                (Reply::Code(ResponseCode::Refused), "lookups of names are refused (REFUSED)")
-            }
+            Failing::Fails => (Reply::Failed, "lookups of names fail (SERVFAIL)"),
+            Failing::Refuses => (Reply::Refused, "lookups of names are refused (REFUSED)"),
             Failing::IsSilent => (Reply::Silence, "lookups of names get no reply"),
         };
         (reply, what.to_owned())

@@ -1,9 +1,6 @@
 //! Names are looked up, and the answer is wrong.
 
-use hickory_proto::op::ResponseCode;
-
-use crate::entry::{Aim, Fault, Means};
-use crate::resolver::message::Reply;
+use crate::entry::{Aim, Fault, Means, Reply};
 
 pub(super) static FAULT: Fault = Fault {
     name: "dns-lies",
@@ -20,7 +17,7 @@ pub(super) static FAULT: Fault = Fault {
     speaks_http: false,
     probe: || Ok(()),
     means: Means::Names(|options| match options.lie {
-        None => (Reply::Code(ResponseCode::NXDomain), "no name exists (NXDOMAIN)".to_owned()),
+        None => (Reply::NoName, "no name exists (NXDOMAIN)".to_owned()),
         Some(address) => (Reply::Address(address), format!("every name has the address {address}")),
     }),
 };

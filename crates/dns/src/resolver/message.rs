@@ -7,17 +7,7 @@ use hickory_proto::op::{Header, Message, MessageType, OpCode, Query as Question,
 use hickory_proto::rr::rdata::{A, AAAA};
 use hickory_proto::rr::{DNSClass, Name, RData, Record, RecordType};
 use hickory_proto::serialize::binary::{BinDecodable, BinDecoder, DecodeError};
-
-/// What is replied to a question.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reply {
-    /// This code and no record.
-    Code(ResponseCode),
-    /// This address, if an address of its kind was asked for; else no record.
-    Address(IpAddr),
-    /// Nothing at all.
-    Silence,
-}
+use pitot_fault::Reply;
 
 /// A query with one question.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +41,9 @@ impl Query {
         message.add_query(self.question.clone());
         match reply {
             Reply::Silence => return None,
-            Reply::Code(code) => message.metadata.response_code = code,
+            Reply::Failed => message.metadata.response_code = ResponseCode::ServFail,
+            Reply::Refused => message.metadata.response_code = ResponseCode::Refused,
+            Reply::NoName => message.metadata.response_code = ResponseCode::NXDomain,
             Reply::Address(address) => {
                 let data = match address {
                     IpAddr::V4(v4) => RData::A(A(v4)),
@@ -144,13 +136,10 @@ mod tests {
         let other = query("www.test", TYPE_AAAA);
         let none = Query::read(&other).unwrap().reply(address).unwrap();
         assert_eq!((none[3] & 15, none[7], none.len()), (0, 0, other.len()));
-        for code in [ResponseCode::ServFail, ResponseCode::NXDomain, ResponseCode::Refused] {
-            let failure = Query::read(&asked).unwrap().reply(Reply::Code(code)).unwrap();
+        for (reply, code) in [(Reply::Failed, 2), (Reply::NoName, 3), (Reply::Refused, 5)] {
+            let failure = Query::read(&asked).unwrap().reply(reply).unwrap();
             // Without an SOA nobody may remember that there is no such name (RFC 2308 section 5).
-            assert_eq!(
-                (failure[3] & 15, &failure[6..12], failure.len()),
-                (code.low(), &[0; 6][..], asked.len())
-            );
+            assert_eq!((failure[3] & 15, &failure[6..12], failure.len()), (code, &[0; 6][..], asked.len()));
         }
         assert_eq!(Query::read(&asked).unwrap().reply(Reply::Silence), None);
     }

@@ -5,7 +5,8 @@ use std::io::ErrorKind;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 
-use hickory_proto::op::ResponseCode;
+use pitot_fault::commands::{self, Commands, PROXY_BEGAN, PROXY_ENDED, PROXY_REFUSED, say};
+use pitot_fault::{Means, Reply};
 use pitot_meter::now;
 use pitot_results::Failure;
 use pitot_sys::Token;
@@ -13,9 +14,7 @@ use pitot_sys::readiness::{EpollLevel, Interest, Readiness};
 use pitot_sys::signal::{Signal, SignalFd};
 use rustix::net::sockopt;
 
-use super::message::{self, Query, Reply};
-use crate::commands::{self, Commands, PROXY_BEGAN, PROXY_ENDED, PROXY_REFUSED, say};
-use crate::entry::Means;
+use super::message::{self, Query};
 
 /// Tokens of what is watched.
 const CLIENTS: u32 = 0;
@@ -184,7 +183,7 @@ impl Resolver {
                 self.counts.answered += 1;
                 match query.is_below_test() {
                     true => Reply::Address(Ipv4Addr::LOCALHOST.into()),
-                    false => Reply::Code(ResponseCode::Refused),
+                    false => Reply::Refused,
                 }
             }
             (None, Some(_)) => return self.pass_on(bytes, client),
