@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pitot_load::requests::{FORMATS, Format};
+use pitot_requests::{FORMATS, Format};
 use pitot_client::Url;
 
 fuzz_target!(|data: &[u8]| {

@@ -1,10 +1,10 @@
 //! What was asked of the server, for the result: method, headers, paths, and the body by its digest.
 
 use pitot_client::{ClientOptions, RequestSpec};
+use pitot_requests::digest_of;
 use pitot_results::secrets::{mask, mask_option};
 use serde_json::{Value, json};
 
-use crate::digest::digest_of;
 use crate::options::Options;
 
 /// The requests that the command line names. Those of a file (`from_file`) are described by where they come from.

@@ -6,7 +6,7 @@ use std::fmt;
 use pitot_meter::{Histogram, Nanos, units};
 use pitot_results::load::error_share;
 
-use crate::status_ranges::statuses;
+use pitot_requests::statuses;
 
 /// A figure, a relation and a limit.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,13 +2,13 @@
 
 mod content;
 mod reach;
-mod sessions;
 
 use std::path::PathBuf;
 
 use pitot_client::VisitOptions;
 use pitot_client::tls::TlsOptions;
 use pitot_meter::Nanos;
+use pitot_requests::SessionOptions;
 
 use crate::pace::PaceOptions;
 use crate::share::Share;
@@ -17,7 +17,6 @@ use crate::workload::WorkloadOptions;
 
 pub use content::ContentOptions;
 pub use reach::ReachOptions;
-pub use sessions::SessionOptions;
 
 /// All options of a run. Counts and rates are totals, whatever the number of threads and processes.
 #[derive(Clone, Debug)]
@@ -71,7 +70,7 @@ pub struct Options {
     pub paths: Vec<String>,
     /// A file of requests, or `-` for standard input.
     pub requests_file: Option<PathBuf>,
-    /// The name of its [format](crate::requests::FORMATS); if `None`, the one that its content shows.
+    /// The name of its [format](pitot_requests::FORMATS); if `None`, the one that its content shows.
     pub requests_format: Option<String>,
     /// Sessions, as httperf's options name them.
     pub sessions: SessionOptions,

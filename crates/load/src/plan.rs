@@ -16,12 +16,12 @@ use crate::pace::{self, PACES, Pace, PaceEntry, PaceOptions};
 use crate::parts;
 use crate::protocol::{self, Built};
 use crate::reach::Reach;
-use crate::requests;
 use crate::share::Share;
 use crate::steps;
 use crate::think::ThinkTimes;
 use crate::workload::{self, ConnectAt, Group};
 use pitot_durability::Acknowledged;
+use pitot_requests::content;
 use pitot_results::Failure;
 use pitot_results::secrets::mask;
 use serde_json::Value;
@@ -145,7 +145,7 @@ impl LoadPlan {
             requests_from_stdin: [&options.requests_file, &options.replay]
                 .into_iter()
                 .flatten()
-                .any(|file| requests::is_stdin(file)),
+                .any(|file| content::is_stdin(file)),
             duration: duration(options, &groups, &pace, growth.as_ref())?,
             groups,
             growth: growth.map(Arc::new),

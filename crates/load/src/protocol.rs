@@ -14,10 +14,10 @@ use crate::http_only;
 use crate::http_version;
 use crate::options::Options;
 use crate::pace::Recorded;
-use crate::requests::{self, Positions, Requests};
-use crate::status_ranges::statuses;
+use crate::requests::{self, Requests};
 use pitot_client::tls::{TlsOptions, TlsProtocol};
 use pitot_durability::{Acknowledged, BLANK_NAME, NAME_PLACE};
+use pitot_requests::{Positions, content, statuses};
 use pitot_results::Failure;
 use pitot_results::secrets::mask;
 use serde_json::Value;
@@ -155,7 +155,7 @@ pub(crate) fn build(options: &Options, target: &LoadTarget) -> Result<Built, Fai
         order,
         headers: headers::headers(options, url, target.client)?,
         expect_status: options.expect_status.as_deref().map_or(Ok(Vec::new()), statuses)?,
-        expect_body: options.expect_body.as_deref().map(requests::read).transpose()?,
+        expect_body: options.expect_body.as_deref().map(content::read).transpose()?,
         verify: options.verify,
         visit: options.visit,
         http: http_version::of(options, target.client)?,

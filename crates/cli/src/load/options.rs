@@ -5,11 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use pitot_client::CLIENTS;
-use pitot_load::requests::FORMATS;
-use pitot_load::{
-    ENGINES, Options, PACES, PaceOptions, SessionOptions, Share, ThinkTimes, WorkerSpec, WorkloadOptions,
-};
+use pitot_load::{ENGINES, Options, PACES, PaceOptions, Share, ThinkTimes, WorkerSpec, WorkloadOptions};
 use pitot_meter::{Nanos, units};
+use pitot_requests::{FORMATS, SessionOptions};
 
 use super::content::Content;
 use super::reach::Reach;

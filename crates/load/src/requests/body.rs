@@ -1,8 +1,8 @@
 //! The body of the requests that the command line names: one of several options says what it is.
 
+use pitot_requests::{content, form};
 use pitot_results::Failure;
 
-use super::{content, form};
 use crate::options::Options;
 
 /// A body and what it says it is.

@@ -4,17 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pitot_client::{ClientEntry, RequestSpec, SessionSpec, Url};
+use pitot_requests::httperf::{self, Translated};
+use pitot_requests::{FORMATS, Format, Parsed, Positions, content, digest_of};
 use pitot_results::Failure;
 use serde_json::{Value, json};
 
 use super::body::{self, Body};
-use super::content;
-use super::format::Format;
-use super::formats::FORMATS;
-use super::httperf::{self, Translated};
-use super::parsed::{Parsed, Positions};
 use crate::choice::{self, Choice};
-use crate::digest::digest_of;
 use crate::options::Options;
 use crate::pace::Recorded;
 

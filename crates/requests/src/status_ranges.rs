@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use pitot_results::Failure;
 
 /// `200,301`, `2xx`, `200-299`.
-pub(crate) fn statuses(text: &str) -> Result<Vec<RangeInclusive<u16>>, Failure> {
+pub fn statuses(text: &str) -> Result<Vec<RangeInclusive<u16>>, Failure> {
     let bad = |word: &str| {
         Failure::misuse(
             format!("`{word}` is not a status"),

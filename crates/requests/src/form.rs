@@ -9,7 +9,7 @@ use pitot_results::Failure;
 use super::content;
 
 /// The body of a form, and its content type.
-pub(super) fn encode(fields: &[String]) -> Result<(Vec<u8>, String), Failure> {
+pub fn encode(fields: &[String]) -> Result<(Vec<u8>, String), Failure> {
     let fields = fields.iter().map(|text| Field::parse(text)).collect::<Result<Vec<_>, _>>()?;
     if fields.iter().any(|field| field.file.is_some()) {
         return Ok(parts(&fields));

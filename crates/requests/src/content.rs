@@ -7,7 +7,7 @@ use std::path::Path;
 use pitot_results::Failure;
 
 /// A file that an option names.
-pub(crate) fn read(file: &Path) -> Result<Vec<u8>, Failure> {
+pub fn read(file: &Path) -> Result<Vec<u8>, Failure> {
     fs::read(file).map_err(|e| {
         Failure::misuse(
             format!("the file {} cannot be read: {e}", file.display()),
@@ -17,12 +17,12 @@ pub(crate) fn read(file: &Path) -> Result<Vec<u8>, Failure> {
 }
 
 /// True if the name stands for standard input.
-pub(crate) fn is_stdin(file: &Path) -> bool {
+pub fn is_stdin(file: &Path) -> bool {
     file.as_os_str() == "-"
 }
 
 /// A file that an option names, or standard input for `-`.
-pub(super) fn read_or_stdin(file: &Path) -> Result<Vec<u8>, Failure> {
+pub fn read_or_stdin(file: &Path) -> Result<Vec<u8>, Failure> {
     if !is_stdin(file) {
         return read(file);
     }
@@ -36,12 +36,12 @@ pub(super) fn read_or_stdin(file: &Path) -> Result<Vec<u8>, Failure> {
 }
 
 /// The name of a file in messages.
-pub(super) fn name(file: &Path) -> String {
+pub fn name(file: &Path) -> String {
     if is_stdin(file) { "standard input".into() } else { file.display().to_string() }
 }
 
 /// A body: the text itself, or what is in the file behind an at sign.
-pub(super) fn body(text: &str) -> Result<Vec<u8>, Failure> {
+pub fn body(text: &str) -> Result<Vec<u8>, Failure> {
     match text.strip_prefix('@') {
         Some(file) => read(Path::new(file)),
         None => Ok(text.as_bytes().to_vec()),

@@ -18,19 +18,23 @@ const CALLS_MAX: u64 = 10_000;
 
 /// What one of the options stands for.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Translated {
-    pub(super) option: &'static str,
-    pub(super) file: Option<PathBuf>,
+pub struct Translated {
+    /// Its name.
+    pub option: &'static str,
+    /// The file that it names.
+    pub file: Option<PathBuf>,
     /// The digest of the file.
-    pub(super) sha256: String,
-    pub(super) requests: Vec<RequestSpec>,
-    pub(super) sessions: Vec<SessionSpec>,
+    pub sha256: String,
+    /// The requests of it.
+    pub requests: Vec<RequestSpec>,
+    /// The sessions, in place of requests.
+    pub sessions: Vec<SessionSpec>,
     /// Sessions or requests of the run, where limited.
-    pub(super) count: Option<u64>,
+    pub count: Option<u64>,
 }
 
 /// What the options stand for, if one of them is given.
-pub(super) fn translate(options: &SessionOptions, url: &Url) -> Result<Option<Translated>, Failure> {
+pub fn translate(options: &SessionOptions, url: &Url) -> Result<Option<Translated>, Failure> {
     if options.burst_length.is_some() && options.wsess.is_none() {
         return Err(Failure::misuse(
             "--burst-length is that of the sessions of --wsess, which is not given",
