@@ -9,12 +9,11 @@ use pitot_meter::Histogram;
 use pitot_record::file::Moment;
 use pitot_record::soak::{Event as Happened, Interval, Load, Reading, Subject};
 use pitot_record::{CellRecord, METRICS, Repetition};
-use pitot_results::secrets::Secrets;
+use pitot_results::secrets::{Secrets, mask_option};
 use pitot_results::{Failure, rfc3339, visible};
 use serde_json::{Map, Value, json};
 
 use crate::output::{create, is_stdout, not_written};
-use crate::progress::label;
 
 /// The layout of the events.
 const SCHEMA: &str = "pitot-events/1";
@@ -179,4 +178,9 @@ fn of_repetition((cell, repetition): &(usize, Repetition)) -> Value {
 
 fn verdict(repetition: &Repetition) -> Value {
     json!({"kind": repetition.verdict.kind.name(), "reason": repetition.verdict.reason})
+}
+/// A label whose levels may be URLs and headers.
+pub(crate) fn label(step: &Step<'_>) -> String {
+    let levels: Vec<_> = step.label.split(", ").map(|level| mask_option("header", level)).collect();
+    levels.join(", ")
 }

@@ -15,12 +15,12 @@ use crate::bus::{BusConnect, BusKey};
 use crate::fault::FaultCommand;
 use crate::kernel::{Guest, KernelCommand};
 use crate::mail::Mail;
-use crate::progress::Watched;
 use crate::run::asked::Asked;
 use crate::run::options::Run;
 use crate::runs::Runs;
 use crate::serve_dns::DnsArgs;
 use crate::serve_trade::TradeArgs;
+use crate::watched::Watched;
 
 impl Mail {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {

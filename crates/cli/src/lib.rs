@@ -57,6 +57,7 @@ mod targets;
 mod tune;
 mod user;
 mod value;
+mod watched;
 mod words;
 
 /// Tells which server architecture, event mechanism, disk path, kernel and tuning serve a load best, and proves it.

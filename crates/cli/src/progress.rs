@@ -1,7 +1,6 @@
 //! Progress of a run or a soak on stderr: on a terminal rows that are drawn over, elsewhere a line for each step and event.
 
 mod soak;
-mod watched;
 
 use std::io::{self, IsTerminal};
 use std::path::Path;
@@ -10,31 +9,29 @@ use pitot_lab::{Event, SoakStatus, Step};
 use pitot_meter::units::span;
 use pitot_record::{Repetition, metric};
 use pitot_results::VerdictKind;
-use pitot_results::secrets::mask_option;
 use pitot_results::{Rows, stderr};
 
+use crate::events::label;
 use soak::Drifts;
-pub(crate) use watched::Watched;
 
 /// Shows the progress of a run or a soak.
 pub(crate) struct Display {
     /// What is drawn, if it is a terminal.
     rows: Option<Rows>,
-    /// What is known to drift in a soak.
-    drifts: Option<Drifts>,
+    /// What a soak is called, and what is known to drift in it.
+    soak: Option<(String, Drifts)>,
 }
 
 impl Display {
     pub(crate) fn new() -> Display {
         let rows = io::stderr().is_terminal().then(Rows::default);
-        Display { rows, drifts: None }
+        Display { rows, soak: None }
     }
 
     /// Of a soak with this title into `file`. `pitot` is the path of this program.
     pub(crate) fn of_soak(pitot: &str, title: &str, file: &Path) -> Display {
-        stderr::line(title);
         let mut display = Display::new();
-        display.drifts = Some(Drifts::new(pitot, file));
+        display.soak = Some((title.to_owned(), Drifts::new(pitot, file)));
         display
     }
 
@@ -57,10 +54,15 @@ impl Display {
                     (false, _) => self.say(&format!("{line}  {left} left")),
                 }
             }
+            Event::Standing { .. } => {
+                if let Some((title, _)) = &self.soak {
+                    stderr::line(title);
+                }
+            }
             Event::Status(status) => self.show_status(status),
             Event::Finished(_) => self.clear(),
             // Warnings stand in the report, and what comes about in a soak in its status.
-            Event::Started { .. } | Event::Warning(_) | Event::Standing { .. } | Event::Recorded(_) => {}
+            Event::Started { .. } | Event::Warning(_) | Event::Recorded(_) => {}
         }
     }
 
@@ -69,8 +71,8 @@ impl Display {
         let happened: Vec<String> =
             status.events.iter().map(|sentence| format!("{:>9}  {sentence}\n", span(status.now_s))).collect();
         let happened = happened.concat();
-        match (&mut self.rows, &mut self.drifts) {
-            (Some(rows), Some(drifts)) => {
+        match (&mut self.rows, &mut self.soak) {
+            (Some(rows), Some((_, drifts))) => {
                 stderr::draw(&rows.draw(&happened, &soak::screen(status, drifts.known()).join("\n")));
             }
             _ => stderr::text(&happened),
@@ -105,12 +107,6 @@ impl Drop for Display {
 /// Number and label of a step.
 fn shown(step: &Step<'_>) -> String {
     format!("[{:>width$}/{}] {}", step.number, step.total, label(step), width = step.total.to_string().len())
-}
-
-/// A label whose levels may be URLs and headers.
-pub(crate) fn label(step: &Step<'_>) -> String {
-    let levels: Vec<_> = step.label.split(", ").map(|level| mask_option("header", level)).collect();
-    levels.join(", ")
 }
 
 /// How it went, to follow the label, and whether something failed.

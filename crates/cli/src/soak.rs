@@ -23,9 +23,10 @@ use pitot_soak::run::{OnDeath, OnHang, Settings};
 
 use crate::events::Events;
 use crate::output::{default_output, is_stdout};
-use crate::progress::{Display, Watched};
+use crate::progress::Display;
 use crate::runs::{self, How, Runs};
 use crate::screen::Color;
+use crate::watched::Watched;
 pub(crate) use options::Soak;
 use options::{Command, HangChoice, INTERVAL_S};
 use orders::SoakTarget;

@@ -10,11 +10,11 @@ use pitot_record::RunState;
 use pitot_results::{Failure, printable, stderr};
 
 use super::bus::tell;
-use crate::progress::Watched;
 use crate::run::announce::{announce, extent};
 use crate::run::asked::{Asked, Ready};
 use crate::run::options::Run;
 use crate::runs::{How, Runs};
+use crate::watched::Watched;
 
 impl Run {
     /// Has the agents of a bus carry it out, or go on with it.

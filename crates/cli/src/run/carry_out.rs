@@ -10,8 +10,8 @@ use super::asked::{Asked, Ready};
 use super::options::Run;
 use super::{check, self_check};
 use crate::output::default_output;
-use crate::progress::Watched;
 use crate::runs::{How, Runs};
+use crate::watched::Watched;
 
 impl Run {
     /// Makes what is asked for ready.

@@ -24,10 +24,10 @@ use pitot_results::{Failure, stderr};
 use crate::runs::{How, Runs, own_path};
 
 use crate::full::kernel_store::store;
-use crate::progress::Watched;
 use crate::run::announce::{announce, extent};
 use crate::run::asked::{Asked, Ready};
 use crate::run::options::Run;
+use crate::watched::Watched;
 use ground::{GuestPool, Place, Task, room};
 use possible::{as_carried, leave_out_what_is_not};
 

@@ -1,9 +1,11 @@
+//! Those who watch a run or a soak of a command.
+
 use pitot_lab::Event;
 
-use super::Display;
 use crate::events::Events;
+use crate::progress::Display;
 
-/// Those who watch a run.
+/// What is shown to the user, and told to a program.
 pub(crate) struct Watched {
     pub(crate) display: Display,
     pub(crate) events: Option<Events>,
