@@ -35,11 +35,13 @@ fn without_descriptors_the_server_serves_on_without_spinning_and_recovers() {
         let spent = server.cpu().saturating_sub(before);
         assert!(spent < CPU_MAX, "{spent:?} of CPU time in {WATCHED:?}");
 
-        // A connection that is served stays so.
+        // A connection that is served stays so; but a worker for one connection may let go of an idle one for those who wait.
         let (mut served, mut waiting): (Vec<_>, Vec<_>) = clients.into_iter().partition(answered);
         for client in &mut served {
             assert_eq!(client.reply().body.len(), 100);
-            assert_eq!(client.get("/bytes/200").body.len(), 200);
+            if !pair.serves_one_connection_per_worker() {
+                assert_eq!(client.get("/bytes/200").body.len(), 200);
+            }
         }
         // When connections are closed the others are served, unless they were closed too.
         drop(served);
