@@ -10,7 +10,7 @@ use damage::{Input, damage};
 use libfuzzer_sys::fuzz_target;
 use pitot_fault::Effect;
 use pitot_meter::{Histogram, Nanos};
-use pitot_report::{Format, Screen, soak};
+use pitot_report::{Format, Reported, Screen, soak};
 use pitot_results::visible;
 use pitot_record::file::Moment;
 use pitot_record::soak::{
@@ -159,7 +159,7 @@ fuzz_target!(|data: &[u8]| {
             let _ = file.write(&Moment { now_s: read.reached_s() + 10.0, ..Moment::default() });
         }
         how => {
-            let Some(text) = soak::render(&read, FORMATS[usize::from(how) % FORMATS.len()]) else { return };
+            let Some(text) = read.report(FORMATS[usize::from(how) % FORMATS.len()]) else { return };
             assert_eq!(visible(&text), text);
             assert!(text.len() < 64 << 20, "{} bytes", text.len());
         }

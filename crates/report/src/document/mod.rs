@@ -1,6 +1,6 @@
 //! A page of results before it is rendered: blocks as plain data.
 //!
-//! A page is a function that makes a [`Document`] of what was computed. Each of the [renderers](crate::render) shows every kind of
+//! A page is a function that makes a [`Document`] of what was computed. Each of the renderers (`render`) shows every kind of
 //! block once, and escapes what its readers would obey. In sentences names stand between `**`, and code between back quotes.
 
 mod table;
