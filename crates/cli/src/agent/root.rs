@@ -34,8 +34,9 @@ pub(super) fn enter(root: &Path) -> Result<Infallible, Failure> {
             "start the agent as root, and in a container with CAP_SYS_ADMIN",
         )
     };
-    enter_own_mounts().map_err(not_changed)?;
+    // Before: afterwards its path would be that below another root, if this one is not the machine's.
     let program = std::env::current_exe().map_err(not_changed)?;
+    enter_own_mounts().map_err(not_changed)?;
     prepare(&root, &program).map_err(not_changed)?;
     rustix::process::chroot(&root).map_err(|e| not_changed(e.into()))?;
     let again = Command::new(Path::new("/run").join(PROGRAM))
