@@ -23,6 +23,7 @@ const OF_FILES: &[&str] = &["--requests", "--expect-body", "--body"];
 /// The first option that would be refused, with its place in the plan.
 pub(crate) fn check(prepared: &Prepared, name: Option<&str>) -> Result<(), Failure> {
     let plan = &prepared.plan;
+    check_build(prepared)?;
     let has_figure = |repetitions: usize| plan.statistic.of(&vec![1.0; repetitions]).is_some();
     let in_fresh_runs = prepared.ways.cells.iter().any(|(measure, _)| *measure == Measure::Fresh);
     if in_fresh_runs && !has_figure(plan.repetitions as usize) {
@@ -41,6 +42,17 @@ pub(crate) fn check(prepared: &Prepared, name: Option<&str>) -> Result<(), Failu
         for (table, argv) in sides.into_iter().filter_map(|(table, argv)| Some((table, argv?))) {
             refusal(&argv).map_or(Ok(()), |refusal| Err(refusal.at(table, name, &prepared.source)))?;
         }
+    }
+    Ok(())
+}
+
+/// Refuses what this build does not carry out: as a server of others, or as what answers for names.
+fn check_build(prepared: &Prepared) -> Result<(), Failure> {
+    let resolver =
+        prepared.plan.has_resolver.then(|| ["pitot", "fault", "resolver"].map(str::to_owned).to_vec());
+    for words in prepared.server_words().into_iter().chain(resolver) {
+        let own: Vec<_> = words.into_iter().skip_while(|word| word != "pitot").map(OsString::from).collect();
+        built::check(&own)?;
     }
     Ok(())
 }

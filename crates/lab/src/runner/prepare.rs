@@ -567,6 +567,12 @@ impl Prepared {
         self.cells.iter().enumerate().map(of).collect()
     }
 
+    /// The words of each server's command, whoever's it is; Pitot is called `pitot`.
+    pub fn server_words(&self) -> Vec<Vec<String>> {
+        let cells = self.cells.iter().enumerate();
+        cells.map(|(number, cell)| cell.server_argv(&self.shown_placement("pitot", number))).collect()
+    }
+
     /// The replicate of each cell.
     pub(super) fn experiments(&self) -> Vec<Option<&str>> {
         let replicate = |cell: &'_ Cell| cell.factors.iter().position(|f| f.name == REPLICATE_FACTOR);
