@@ -137,12 +137,18 @@ mod tests {
 
     use super::*;
 
+    /// The number of a process that has ended, as a lab's: the lock of its directory is waited for, as a child of another test may hold it
+    /// that has not executed its program yet.
+    fn ended_lab() -> u32 {
+        let mut lab = Command::new("true").spawn().unwrap();
+        lab.wait().unwrap();
+        lab.id()
+    }
+
     #[test]
     fn the_lock_of_a_killed_lab_is_waited_for_that_a_child_still_holds() {
         let parent = tempfile::tempdir().unwrap();
-        let mut lab = Command::new("true").spawn().unwrap();
-        lab.wait().unwrap();
-        let dir = PrivateDir::make(parent.path(), &format!("{}-0", lab.id())).unwrap();
+        let dir = PrivateDir::make(parent.path(), &format!("{}-0", ended_lab())).unwrap();
         // As a child that has not executed its program yet has it.
         let held: Stdio = dir._owner.as_ref().unwrap().try_clone().unwrap().into();
         let mut child = Command::new("sleep").arg("0.2").stdin(held).spawn().unwrap();
@@ -155,7 +161,7 @@ mod tests {
     #[test]
     fn only_what_no_run_holds_is_left_over() {
         let parent = tempfile::tempdir().unwrap();
-        let cookie = format!("test-leftover-{}", std::process::id());
+        let cookie = format!("{}-0", ended_lab());
         let alive = PrivateDir::make(parent.path(), &cookie).unwrap();
         let dead = PrivateDir::make(parent.path(), &format!("{cookie}-dead")).unwrap();
         std::fs::write(dead.path().join("server.conf"), "x").unwrap();
