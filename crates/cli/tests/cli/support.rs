@@ -121,8 +121,8 @@ impl Drop for Running {
     }
 }
 
-/// A port of 127.0.0.1 at which nobody listens but a server that is told it. A socket that is bound and does not listen keeps it from
-/// all others: the kernel gives it to none that asks for any port, and servers that set SO_REUSEADDR, as all do, get it.
+/// A port of 127.0.0.1 that is reserved for one server. A bound socket that does not listen reserves it: the kernel does not give the
+/// port to those that bind port 0, and a server that sets SO_REUSEADDR, as all do, can still listen there.
 pub(crate) struct Port {
     pub(crate) address: SocketAddr,
     _held: OwnedFd,

@@ -152,8 +152,9 @@ fn value<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     head.eq_ignore_ascii_case(name).then(|| value.trim_ascii())
 }
 
+/// A number of at most 19 digits, which is what a length may have.
 #[inline]
-fn number(digits: &[u8]) -> Option<u64> {
+pub(crate) fn number(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() || digits.len() > 19 {
         return None;
     }

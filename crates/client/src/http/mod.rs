@@ -21,7 +21,7 @@ mod visit;
 pub(super) use browser::{Pages, Sight};
 pub(super) use build::{build, check_varied, pages, requests, visiting, without_cookies};
 pub(super) use cookies::Jar;
-pub(super) use head::Head;
+pub(super) use head::{Head, number};
 pub(super) use reader::{Parts, Reader};
 pub(super) use session::{Compiled, compile};
 pub(super) use site::Request;

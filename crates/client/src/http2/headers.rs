@@ -6,6 +6,7 @@ use httlib_hpack::Decoder;
 
 use super::shape::{self, Shape};
 use crate::exchange::Fault;
+use crate::http::number;
 
 /// The size of the table that the server may use: the protocol's own, which is what is agreed on without a word.
 const TABLE_BYTES: u32 = 4096;
@@ -205,13 +206,6 @@ impl Facts {
         }
         Ok(())
     }
-}
-
-fn number(digits: &[u8]) -> Option<u64> {
-    if digits.is_empty() || digits.len() > 19 {
-        return None;
-    }
-    digits.iter().try_fold(0u64, |sum, &b| b.is_ascii_digit().then(|| sum * 10 + u64::from(b - b'0')))
 }
 
 #[cfg(test)]

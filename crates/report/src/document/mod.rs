@@ -17,7 +17,7 @@ use pitot_results::VerdictKind;
 /// A page of results.
 #[derive(Clone, Debug, Default)]
 pub struct Document {
-    /// Its title; empty if what it is needs no saying.
+    /// Its title; empty if it has none.
     pub title: String,
     /// What was asked.
     pub question: String,
@@ -47,7 +47,7 @@ pub enum Block {
     Numbered(Vec<Item>),
     /// Names, which stand out as their items do, and values.
     Pairs(Vec<(String, Item)>),
-    /// What a reader who reads no more is told.
+    /// The answers, and how far they can be relied on.
     Verdict(Box<Verdict>),
     /// Figures in rows and columns.
     Table(Table),
@@ -79,6 +79,20 @@ impl Block {
     /// Names and values.
     pub fn pairs<T: Into<Item>>(pairs: impl IntoIterator<Item = (String, T)>) -> Block {
         Block::Pairs(pairs.into_iter().map(|(name, value)| (name, value.into())).collect())
+    }
+
+    /// Whether a form shows anything of it.
+    pub(crate) fn is_shown_in(&self, format: Format) -> bool {
+        let any = |blocks: &[Block]| blocks.iter().any(|block| block.is_shown_in(format));
+        match self {
+            Block::Section(section) => any(&section.blocks),
+            Block::Only(formats, within) => formats.contains(&format) && any(within),
+            Block::List(items) | Block::Numbered(items) => !items.is_empty(),
+            Block::Pairs(pairs) => !pairs.is_empty(),
+            Block::Chart(..) => format == Format::Html,
+            Block::Note(_) => format == Format::Github,
+            _ => true,
+        }
     }
 
     /// A paragraph.
@@ -156,7 +170,7 @@ impl Verdict {
 /// Blocks that are folded away under a title. One that holds folds is a group of them.
 #[derive(Clone, Debug)]
 pub struct Fold {
-    /// What it holds.
+    /// Its title.
     pub title: String,
     /// The verdict of a cell, with how many of its repetitions failed.
     pub verdict: Option<(VerdictKind, String)>,

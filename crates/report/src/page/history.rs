@@ -1,6 +1,6 @@
 //! The history of a plan: each of its cells in several runs, one below the other.
 
-use super::results::{column, entry, ratio_entry};
+use super::results::{column, entry, ratio_column, ratio_entry, verdict_entry};
 use crate::analysis::{Analysis, Cell};
 use crate::document::{Block, Column, Document, Entry, Group, Row, Table};
 use pitot_record::Run;
@@ -14,11 +14,7 @@ pub(crate) fn history(runs: &[Run]) -> Document {
     let analyses: Vec<Analysis<'_>> = runs.iter().map(Analysis::of).collect();
     let Some(last) = analyses.last() else { return Document::default() };
     let baseline = last.baseline_words();
-    let ratio = baseline.as_ref().map(|name| Column {
-        hint: format!("to {name}"),
-        is_ratio: true,
-        ..Column::of("ratio")
-    });
+    let ratio = baseline.as_deref().map(ratio_column);
     let columns =
         [Some(column(0, last.headline)), ratio, Some(Column::of("pitot")), Some(Column::of_words("verdict"))];
     let against: Vec<_> = analyses.iter().map(|a| a.against_baseline(last.headline)).collect();
@@ -28,9 +24,8 @@ pub(crate) fn history(runs: &[Run]) -> Document {
             let at = a.cells.iter().position(|other| other.record.label() == label)?;
             let one = &a.cells[at];
             let ratio = baseline.as_ref().map(|_| ratio_entry(a, one, against[at].as_ref()));
-            let failures = one.record.failures_in_words().unwrap_or_default();
             let figure = Entry { is_best: false, part: 0.0, ..entry(a, one, last.headline, 0.0) };
-            let rest = [a.run.info.version.as_str().into(), Entry::verdict(one.verdict.kind, failures)];
+            let rest = [a.run.info.version.as_str().into(), verdict_entry(one)];
             Some(Row {
                 entries: [figure].into_iter().chain(ratio).chain(rest).collect(),
                 ..Row::of(name(a.run))

@@ -29,8 +29,7 @@ pub(super) fn results(a: &Analysis<'_>) -> Table {
     // The ratio follows the figure that it is a ratio of.
     let behind_first = 1.min(columns.len());
     if let Some(name) = baseline {
-        let ratio = Column { hint: format!("to {name}"), is_ratio: true, ..Column::of("ratio") };
-        columns.insert(behind_first, ratio);
+        columns.insert(behind_first, ratio_column(&name));
     }
     columns.push(Column::of_words("verdict"));
     let largest = largest_headline(a);
@@ -75,6 +74,11 @@ pub(super) fn column(index: usize, metric: &Metric) -> Column {
         rank: if is_optional { usize::MAX } else { index + 1 },
         ..Column::of(metric.title)
     }
+}
+
+/// The column of ratios to a baseline.
+pub(super) fn ratio_column(baseline: &str) -> Column {
+    Column { hint: format!("to {baseline}"), is_ratio: true, ..Column::of("ratio") }
 }
 
 fn legend(a: &Analysis<'_>) -> String {
@@ -133,8 +137,13 @@ pub(super) fn ratio_entry(a: &Analysis<'_>, cell: &Cell<'_>, comparison: Option<
     }
 }
 
+/// The verdict of a cell, with how many of its repetitions failed.
+pub(super) fn verdict_entry(cell: &Cell<'_>) -> Entry {
+    Entry::verdict(cell.verdict.kind, cell.record.failures_in_words().unwrap_or_default())
+}
+
 fn row(cell: &Cell<'_>, name: String, mut entries: Vec<Entry>) -> Row {
-    entries.push(Entry::verdict(cell.verdict.kind, cell.record.failures_in_words().unwrap_or_default()));
+    entries.push(verdict_entry(cell));
     Row {
         name,
         mark: match cell.standing {

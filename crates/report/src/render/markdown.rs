@@ -27,11 +27,9 @@ fn blocks(out: &mut String, all: &[Block]) {
     for block in all {
         match block {
             Block::Section(section) => {
-                let mut within = String::new();
-                blocks(&mut within, &section.blocks);
-                if !within.is_empty() {
+                if block.is_shown_in(Format::Markdown) {
                     heading(out, "##", &section.title);
-                    out.push_str(&within);
+                    blocks(out, &section.blocks);
                 }
             }
             Block::Heading(text) => heading(out, "###", text),

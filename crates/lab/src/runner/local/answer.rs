@@ -19,6 +19,15 @@ fn connect(address: &str) -> Option<TcpStream> {
     TcpStream::connect_timeout(&address.parse().ok()?, CONNECT_TIMEOUT).ok()
 }
 
+/// Whether a new connection gets the answer that is looked for.
+fn is_right(address: &str, question: &Question) -> bool {
+    match question {
+        Question::Connection => connect(address).is_some(),
+        Question::Text { send, expect } => contains(address, send, expect),
+        Question::Page(path) => is_ok(address, path),
+    }
+}
+
 /// Whether a new connection that sends `send` receives something that contains `expect`.
 fn contains(address: &str, send: &str, expect: &str) -> bool {
     let is_in = |answer: &[u8]| {
@@ -72,7 +81,7 @@ impl Pending {
     /// call.
     pub(super) fn has_answered(&mut self, address: &str, question: &Question) -> bool {
         if *question == Question::Connection {
-            return connect(address).is_some();
+            return is_right(address, question);
         }
         let answer = self.0.take().unwrap_or_else(|| in_a_thread(address, question));
         match answer.try_recv() {
@@ -90,13 +99,7 @@ impl Pending {
 fn in_a_thread(address: &str, question: &Question) -> Receiver<bool> {
     let (tell, answer) = channel();
     let (address, question) = (address.to_owned(), question.clone());
-    std::thread::spawn(move || {
-        tell.send(match question {
-            Question::Connection => connect(&address).is_some(),
-            Question::Text { send, expect } => contains(&address, &send, &expect),
-            Question::Page(path) => is_ok(&address, &path),
-        })
-    });
+    std::thread::spawn(move || tell.send(is_right(&address, &question)));
     answer
 }
 

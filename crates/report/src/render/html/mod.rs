@@ -39,21 +39,12 @@ pub(super) fn render(document: &Document) -> String {
 fn contents(html: &mut String, all: &[Block]) {
     for block in all {
         match block {
-            Block::Section(section) if !section.id.is_empty() && section.blocks.iter().any(is_shown) => {
+            Block::Section(section) if !section.id.is_empty() && block.is_shown_in(Format::Html) => {
                 let _ = write!(html, "<a href=\"#{}\">{}</a>", section.id, escape(&section.title));
             }
             Block::Only(formats, within) if formats.contains(&Format::Html) => contents(html, within),
             _ => {}
         }
-    }
-}
-
-fn is_shown(block: &Block) -> bool {
-    match block {
-        Block::Note(_) => false,
-        Block::Only(formats, within) => formats.contains(&Format::Html) && within.iter().any(is_shown),
-        Block::List(items) | Block::Numbered(items) => !items.is_empty(),
-        _ => true,
     }
 }
 
@@ -63,7 +54,7 @@ fn blocks(html: &mut String, all: &[Block]) {
             Block::Section(section) => {
                 let id =
                     if section.id.is_empty() { String::new() } else { format!(" id=\"{}\"", section.id) };
-                if section.blocks.iter().any(is_shown) {
+                if block.is_shown_in(Format::Html) {
                     let _ = write!(html, "<section{id}><h2>{}</h2>", escape(&section.title));
                     blocks(html, &section.blocks);
                     html.push_str("</section>");

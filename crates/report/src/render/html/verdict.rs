@@ -22,11 +22,7 @@ pub(super) fn verdict(html: &mut String, said: &Verdict) {
         }
         html.push_str("</ul>");
     }
-    let grade = match said.tone {
-        Tone::Good => "good",
-        Tone::Care => "care",
-        Tone::Bad => "bad",
-    };
+    let grade = grade(said.tone);
     let _ = write!(
         html,
         "</div><div class=\"card trust {grade}\"><p class=\"kicker\">Can it be trusted?</p><p class=\"grade\">{}</p><ul class=\"plain\">",
@@ -42,6 +38,15 @@ pub(super) fn verdict(html: &mut String, said: &Verdict) {
     html.push_str("</div>");
 }
 
+/// How good it is, as classes and colours of the page are called.
+fn grade(tone: Tone) -> &'static str {
+    match tone {
+        Tone::Good => "good",
+        Tone::Care => "care",
+        Tone::Bad => "bad",
+    }
+}
+
 /// How many cells have which verdict, as a bar and in words.
 fn tally(html: &mut String, tally: &[(VerdictKind, usize)]) {
     if tally.is_empty() {
@@ -49,11 +54,7 @@ fn tally(html: &mut String, tally: &[(VerdictKind, usize)]) {
     }
     html.push_str("<div class=\"tally\" aria-hidden=\"true\">");
     for (kind, cells) in tally {
-        let colour = match Tone::from(*kind) {
-            Tone::Good => "good",
-            Tone::Care => "care",
-            Tone::Bad => "bad",
-        };
+        let colour = grade(Tone::from(*kind));
         let _ = write!(html, "<i style=\"flex:{cells};background:var(--{colour})\"></i>");
     }
     let words: Vec<String> = tally.iter().map(|(kind, cells)| format!("{cells} {}", kind.name())).collect();

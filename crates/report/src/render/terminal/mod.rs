@@ -39,7 +39,7 @@ fn blocks<'d>(out: &mut Page, all: &'d [Block], later: &mut Vec<&'d Verdict>) {
     for block in all {
         match block {
             Block::Section(section) => {
-                if section.blocks.iter().any(is_shown) {
+                if block.is_shown_in(Format::Terminal) {
                     out.heading(&section.title);
                     blocks(out, &section.blocks, later);
                 }
@@ -84,16 +84,6 @@ fn blocks<'d>(out: &mut Page, all: &'d [Block], later: &mut Vec<&'d Verdict>) {
             Block::Only(formats, within) if formats.contains(&Format::Terminal) => blocks(out, within, later),
             Block::Only(..) | Block::Chart(..) | Block::Note(_) => {}
         }
-    }
-}
-
-fn is_shown(block: &Block) -> bool {
-    match block {
-        Block::Chart(..) | Block::Note(_) => false,
-        Block::Only(formats, within) => formats.contains(&Format::Terminal) && within.iter().any(is_shown),
-        Block::Section(section) => section.blocks.iter().any(is_shown),
-        Block::List(items) | Block::Numbered(items) => !items.is_empty(),
-        _ => true,
     }
 }
 
