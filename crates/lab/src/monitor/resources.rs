@@ -10,6 +10,9 @@ use pitot_record::{CpuSample, Lifetime, Resources, Sample, TreeSample};
 /// Counters are read between samples by linear interpolation, so that the sums belong to the window and not to the
 /// samples that happen to lie around it.
 ///
+/// What is a level (memory, processes, threads) is read from the samples inside the window, or from the two around it
+/// where the window lies between two samples.
+///
 /// `lifetime` is what the kernel reports of the server once it has ended. It knows of the switches of threads and
 /// processes that lived too briefly to be sampled; those are taken to lie where the server's CPU time lies.
 pub(crate) fn resources(samples: &[Sample], window: Window, lifetime: Option<Lifetime>) -> Option<Resources> {
@@ -27,7 +30,7 @@ pub(crate) fn resources(samples: &[Sample], window: Window, lifetime: Option<Lif
     // The split into user and system is sampled by the clock's tick; only its proportion is good.
     let (user, system) = (tree(|t| t.user_ns), tree(|t| t.system_ns));
     let user_share = if user + system > 0.0 { user / (user + system) } else { 0.0 };
-    let servers = || inside().filter_map(|s| s.server);
+    let servers = || levels(samples, start, end).iter().filter_map(|s| s.server);
     let most = |of: fn(TreeSample) -> u64| servers().map(of).max().unwrap_or(0);
     let before_load = samples.iter().take_while(|s| s.load.is_none()).filter_map(|s| s.server).last();
     // Memory is read now and then, so what was read around the window counts too, as long as the load was on.
@@ -86,6 +89,17 @@ fn bounds(samples: &[Sample], window: Window) -> Option<(u64, u64)> {
     let (first, last) = (samples.first()?.at_ns, samples.last()?.at_ns);
     let (start, end) = (window.start.max(first), window.end.min(last));
     (end > start).then_some((start, end))
+}
+
+/// The samples from `start` to `end`; if there are none, the last one before and the first one after.
+fn levels(samples: &[Sample], start: u64, end: u64) -> &[Sample] {
+    let first = samples.partition_point(|s| s.at_ns < start);
+    let after = samples.partition_point(|s| s.at_ns <= end);
+    if first < after {
+        &samples[first..after]
+    } else {
+        &samples[first.saturating_sub(1)..(after + 1).min(samples.len())]
+    }
 }
 
 /// How much a counter grew from `start` to `end`, from the samples that have it.
@@ -166,6 +180,14 @@ mod tests {
         assert_eq!(used.server_pss_bytes_max, 500 + 2000);
         assert_eq!(used.server_idle_bytes, 500 + 200);
         assert_eq!((used.server_private_bytes_idle, used.server_private_bytes_max), (100 + 200, 100 + 2000));
+    }
+
+    #[test]
+    fn a_window_between_two_samples_has_the_memory_of_both() {
+        let window = Window { start: 1_010_000_000, end: 1_040_000_000 };
+        let used = resources(&samples(), window, None).unwrap();
+        assert_eq!((used.samples, used.server_threads_max), (0, samples()[0].server.unwrap().threads));
+        assert_eq!(used.server_rss_bytes_max, 1000 + 1050);
     }
 
     #[test]
