@@ -13,11 +13,9 @@ use pitot_results::load::LoadResult;
 use pitot_results::{Failure, Printed, stderr};
 
 use crate::confine::Reader;
+use crate::failure::UNDECIDED;
 use crate::report::{open, show};
 use crate::screen::Color;
-
-/// The exit code where no gate is met and one is undecided. 1 is a gate that is met, or a failure; 2 is misuse.
-const UNDECIDED: u8 = 3;
 
 /// Compare the servers of one run with its baseline, two runs cell by cell, or two results of `pitot load --json`, and judge what changed.
 ///

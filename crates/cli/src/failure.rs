@@ -5,6 +5,23 @@ use std::process::ExitCode;
 use pitot_plan::nearest;
 use pitot_results::{Failure, stderr};
 
+/// The exit code of `pitot compare` where no gate is met and one is undecided.
+pub(crate) const UNDECIDED: u8 = 3;
+
+/// What each exit code means, for all commands.
+pub(crate) const EXIT_CODES: [(u8, &str); 4] = [
+    (0, "The command did what it was asked: the run is complete, the report is written, every gate passed."),
+    (
+        1,
+        "The command ran and failed: a cell failed, the run was stopped, a gate was met, a limit of --fail-if was exceeded.",
+    ),
+    (
+        2,
+        "The command was used wrongly, or needs what this machine lacks. Nothing ran and nothing was changed.",
+    ),
+    (UNDECIDED, "pitot compare: no gate was met, and the runs cannot decide at least one. Measure longer."),
+];
+
 /// Prints a failure to standard error, what is wrong and how to mend it on a line each, and gives the exit code.
 pub(crate) fn print(failure: &Failure) -> ExitCode {
     stderr::line(format_args!("pitot: {}\n  {}", failure.what, failure.cure));

@@ -2,25 +2,27 @@
 
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, CommandFactory, ValueEnum};
 use pitot_client::CLIENTS;
 use pitot_disk::{ENGINES, EngineOptions};
-use pitot_host::check::Rule;
+use pitot_host::check::{Rule, TOPICS};
 use pitot_host::profile::PROFILES;
 use pitot_host::setting::SETTINGS;
 use pitot_load::{PACES, WORKLOADS};
-use pitot_plan::{Plan, SUITES};
+use pitot_plan::{KeyInWords, Plan, SUITES};
 use pitot_proto::PROTOCOLS;
 use pitot_record::{Better, METRICS, Metric};
 use pitot_report::chart::CHARTS;
-use pitot_results::Failure;
+use pitot_results::{Failure, VerdictKind};
 use pitot_serve::{MECHANISMS, MODELS, Pair, pairs};
 use serde_json::{Value, json};
 
+use crate::failure::EXIT_CODES;
 use crate::output::print;
 use crate::targets;
 
 mod fault;
+mod option;
 mod row;
 
 use row::{Row, unavailable_text};
@@ -69,6 +71,14 @@ enum What {
     Settings,
     /// Profiles of `pitot host apply`.
     Profiles,
+    /// Keys of a plan: which values each takes, its default, and what it means.
+    PlanKeys,
+    /// Options of every command, one line each.
+    Options,
+    /// Verdicts on a measurement.
+    Verdicts,
+    /// Exit codes of all commands.
+    ExitCodes,
     /// The JSON Schema of a plan, as one JSON object.
     PlanSchema,
     /// Every pair of a model and a mechanism: usable, impossible with the reason, or not offered by this kernel.
@@ -110,12 +120,18 @@ impl List {
                 })
                 .collect(),
             What::Rules => rules(),
-            What::Settings => SETTINGS.iter().map(|s| named(s.name, s.summary, s.keys)).collect(),
-            What::Profiles => PROFILES.iter().map(|p| named(p.name, p.summary, p.source)).collect(),
+            What::Settings => SETTINGS.iter().map(setting).collect(),
+            What::Profiles => PROFILES.iter().map(profile).collect(),
             What::Suites => suites()?,
             What::Targets => targets()?,
             What::Faults => fault::rows(),
             What::Metrics => metrics(),
+            What::PlanKeys => pitot_plan::plan_keys().into_iter().map(plan_key).collect(),
+            What::Options => option::rows(&crate::Pitot::command()),
+            What::ExitCodes => {
+                EXIT_CODES.iter().map(|(code, meaning)| named(&code.to_string(), meaning, "")).collect()
+            }
+            What::Verdicts => VerdictKind::ALL.iter().map(|v| named(v.name(), v.meaning(), "")).collect(),
             What::Charts => CHARTS.iter().map(|c| named(c.name, c.title, c.summary)).collect(),
             What::Models => models(),
             What::Mechanisms => mechanisms(),
@@ -157,16 +173,56 @@ fn lists() -> Vec<Row> {
     What::value_variants().iter().filter_map(row).collect()
 }
 
+fn setting(kind: &pitot_host::setting::Setting) -> Row {
+    Row {
+        name: kind.name.into(),
+        text: kind.summary.into(),
+        json: json!({ "name": kind.name, "summary": kind.summary, "keys": kind.keys, "needs": kind.right }),
+    }
+}
+
+fn profile(profile: &pitot_host::profile::Profile) -> Row {
+    let settings: Vec<Value> = profile
+        .settings
+        .iter()
+        .map(|set| json!({ "key": set.key, "value": set.value, "or_more": set.at_least, "why": set.why }))
+        .collect();
+    let gone: Vec<Value> =
+        profile.gone.iter().map(|gone| json!({ "what": gone.what, "instead": gone.instead })).collect();
+    Row {
+        name: profile.name.into(),
+        text: profile.summary.into(),
+        json: json!({
+            "name": profile.name, "summary": profile.summary, "source": profile.source, "settings": settings, "gone": gone,
+        }),
+    }
+}
+
+fn plan_key(key: KeyInWords) -> Row {
+    let KeyInWords { table, name, takes, default, doc } = key;
+    let state = if default.is_empty() || default == "required" {
+        default.clone()
+    } else {
+        format!("default: {default}")
+    };
+    let state = if state.is_empty() { state } else { format!("; {state}") };
+    Row {
+        name: format!("{table} {name}").trim_start().to_owned(),
+        text: format!("{doc} ({takes}{state})"),
+        json: json!({ "table": table, "name": name, "takes": takes, "default": default, "doc": doc }),
+    }
+}
+
 fn rules() -> Vec<Row> {
-    let row = |rule: &'static Rule| Row {
+    let row = |topic: &str, rule: &'static Rule| Row {
         name: rule.name.into(),
         text: format!("{}: {} ({})", rule.looks_at, rule.wanted, rule.sources()),
         json: json!({
-            "name": rule.name, "summary": rule.looks_at, "wanted": rule.wanted, "doc": rule.why, "source": rule.source,
+            "name": rule.name, "topic": topic, "uses": rule.uses, "summary": rule.looks_at, "wanted": rule.wanted, "doc": rule.why, "source": rule.source,
             "evidence": rule.evidence, "threshold": rule.threshold.word(), "threshold_source": rule.threshold.words(), "can_apply": rule.can_apply,
         }),
     };
-    pitot_host::check::rules().map(row).collect()
+    TOPICS.iter().flat_map(|(topic, rules)| rules.iter().map(move |rule| row(topic, rule))).collect()
 }
 
 fn models() -> Vec<Row> {

@@ -56,6 +56,7 @@ pub use host::{AS_FOUND, SETTINGS_FACTOR, SettingSet};
 pub use hosts::CPUS_APART;
 pub use hosts::Host;
 pub use kernels::{GVISOR_KERNEL, HOST_KERNEL, KernelUse};
+pub use keys::{KeyInWords, plan_keys};
 pub use levels::label;
 pub use levels::{Factor, FactorLevel, KERNEL_FACTOR, Levels, REPLICATE_FACTOR, SERVER_FACTOR};
 pub use nearest::nearest;

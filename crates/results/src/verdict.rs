@@ -61,6 +61,32 @@ impl VerdictKind {
         }
     }
 
+    /// What it says, in a sentence.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            VerdictKind::Valid => "The figures describe the server.",
+            VerdictKind::ClientBound => {
+                "The load generator was the bottleneck: its busiest thread, or all of them together, used more than 95% of \
+                 their CPU time while the server had CPU time left. The server could do more."
+            }
+            VerdictKind::NetworkBound => {
+                "Something between server and load generator was the bottleneck: segments were sent again, or, in a closed \
+                 loop, neither side was busy and at least 75% of the connections had a reply on its way."
+            }
+            VerdictKind::RateMissed => {
+                "More than 1% of the requests that were due could not be sent. The figures show an overload, and no \
+                 percentile includes the requests that were not sent."
+            }
+            VerdictKind::Noisy => {
+                "Something else took the CPUs: other processes, the hypervisor (steal time), or throttling. Repeat the run on \
+                 a quieter machine."
+            }
+            VerdictKind::Failed => {
+                "The server or the load generator crashed, hung or gave no valid reply. The end of its output says why."
+            }
+        }
+    }
+
     /// The verdict with that word.
     pub fn from_name(name: &str) -> Option<VerdictKind> {
         VerdictKind::ALL.into_iter().find(|verdict| verdict.name() == name)

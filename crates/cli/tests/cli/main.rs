@@ -3,6 +3,7 @@
 
 mod advise;
 mod agents;
+mod book;
 mod browser;
 mod bus;
 mod comparison;
