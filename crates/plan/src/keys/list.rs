@@ -1,7 +1,13 @@
 //! The keys of plans as a list, for people and for `docs/plan-keys.md`.
 
+use super::faults::FAULT;
+use super::hosts::HOST;
+use super::kernels::KERNEL;
 use super::key::{Key, Kind, Presence, Shape};
-use super::{EXCLUSION, EXTERNAL, FAULT, HOST, KERNEL, PLAN, PUBLISHED, PUBLISHED_VALUE, SOAK};
+use super::plan::PLAN;
+use super::published::{EXCLUSION, PUBLISHED, PUBLISHED_VALUE};
+use super::servers::EXTERNAL;
+use super::soak::SOAK;
 
 /// A key of a plan, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
