@@ -172,3 +172,74 @@ fn the_table_of_contents_has_every_page() {
         .collect();
     assert_eq!(listed, there);
 }
+
+/// Words that this project once used for what its field has other words for, and what stands in their place.
+const OLD_WORDS: &[(&str, &str)] = &[
+    ("cure", "fix"),
+    ("mend", "fix"),
+    ("mends", "fixes"),
+    ("mended", "fixed"),
+    ("heed", "respect, or ignore"),
+    ("heeds", "respects, or ignores"),
+    ("heeded", "respected, or ignored"),
+    ("twin", "control"),
+    ("anew", "again"),
+    ("whoever", "any client that"),
+    ("receipt", "durability"),
+    ("receipts", "durability"),
+    ("by chance", "random"),
+    ("in vain", "without success"),
+    ("gone on with", "resumed"),
+    ("set off are", "shaded:"),
+    ("worth a thought", "consider"),
+    ("is met by", "met:"),
+    ("holds the limit", "includes the limit"),
+    ("nobody said when to start", "no start signal received"),
+    ("the options are right", "options are valid"),
+    ("an answer to another question", "unexpected reply"),
+    ("was seen to find", "validation"),
+    ("what becomes of", "what happens to"),
+    ("what was not done", "limitations"),
+    ("that nobody reads", "a closed pipe"),
+    ("longer than nothing", "greater than zero"),
+    ("not significant", "not shown to exceed the tolerance"),
+    ("is told", "is reported"),
+    ("are told", "are reported"),
+    ("has it that", "says that"),
+    ("is to be", "will be"),
+    ("are to be", "will be"),
+];
+
+/// All that `--help` and `pitot list` print, by command.
+fn printed() -> Vec<(String, String)> {
+    let run = |words: &[&str]| {
+        let output = Command::new(PITOT).args(words).output().unwrap();
+        (format!("pitot {}", words.join(" ")), String::from_utf8(output.stdout).unwrap())
+    };
+    let options = run(&["list", "options", "--format", "json"]).1;
+    let options: Vec<Map<String, Value>> = serde_json::from_str(&options).unwrap();
+    let commands: BTreeSet<&str> = options.iter().map(|row| row["command"].as_str().unwrap()).collect();
+    let helps = commands.into_iter().map(|command| {
+        let words: Vec<&str> = command.split(' ').chain(["--help"]).collect();
+        run(&words)
+    });
+    let lists = run(&["list", "--format", "json"]).1;
+    let lists: Vec<Map<String, Value>> = serde_json::from_str(&lists).unwrap();
+    let lists = lists.iter().map(|row| run(&["list", row["name"].as_str().unwrap(), "--format", "json"]));
+    helps.chain(lists).collect()
+}
+
+#[test]
+fn help_lists_and_the_book_use_the_words_of_the_field() {
+    let read = |page: String| (page.clone(), fs::read_to_string(root().join(page)).unwrap());
+    let licences = |page: &String| page == "THIRD-PARTY.md";
+    let texts = pages().into_iter().filter(|page| !licences(page)).map(read).chain(printed());
+    let mut found = Vec::new();
+    for (place, text) in texts {
+        let words = text.to_lowercase().replace(|c: char| !c.is_alphanumeric() && c != '-', " ");
+        let words = format!(" {} ", words.split_whitespace().collect::<Vec<_>>().join(" "));
+        let old = OLD_WORDS.iter().filter(|(old, _)| words.contains(&format!(" {old} ")));
+        found.extend(old.map(|(old, new)| format!("{place}: `{old}`: say {new}")));
+    }
+    assert!(found.is_empty(), "{found:#?}");
+}
