@@ -99,7 +99,7 @@ fn meaning(of: &[Of], option: &str) -> OptionMeaning {
         match means {
             Means::Reserved(cure) => meaning.reserved = Some((*cure).to_owned()),
             Means::OpensConnections => meaning.opens_connections = true,
-            Means::EndsByItself => meaning.ends_by_itself = true,
+            Means::EndsByItself => meaning.limits_work = true,
             Means::OpenLoop => meaning.open_loop = true,
             Means::OfTls => meaning.of_tls = true,
         }

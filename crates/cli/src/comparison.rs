@@ -86,7 +86,7 @@ impl Comparison {
         // No file has the lines that an error would name.
         match Plan::parse(NAME, &text, catalog) {
             Ok(_) => Ok(text),
-            Err(error) => Err(Failure::misuse(error.what, error.cure)),
+            Err(error) => Err(Failure::misuse(error.what, error.fix)),
         }
     }
 

@@ -1,12 +1,12 @@
-//! The words that plans may use, as data.
+//! The names that plans may use, as data.
 //!
-//! The lab starts servers and load generators as commands and depends on neither; what they understand comes in here,
-//! made by the command line from its own registries and option tables.
+//! The lab starts servers and load generators as commands and depends on neither. The command line fills this catalog from
+//! its registries and option tables.
 
 use pitot_target::Target;
 use serde::{Deserialize, Serialize};
 
-/// All words that a plan may use for `pitot serve`, `pitot load`, charts and metrics.
+/// All names that a plan may use for `pitot serve`, `pitot load`, charts and metrics.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Catalog {
     /// Protocols of `pitot serve`.
@@ -15,7 +15,7 @@ pub struct Catalog {
     pub models: Vec<ModelWord>,
     /// Event mechanisms.
     pub mechanisms: Vec<String>,
-    /// The pairs that are not possible or not available, with the reason. All others are.
+    /// Pairs of model and mechanism that cannot be run here. All others can.
     pub impossible: Vec<ImpossiblePair>,
     /// Options of `pitot serve`.
     pub serve_options: Vec<OptionWord>,
@@ -23,9 +23,9 @@ pub struct Catalog {
     pub impossible_options: Vec<ImpossibleOption>,
     /// Options of `pitot load`.
     pub load_options: Vec<OptionWord>,
-    /// What may run in place of `pitot load`.
+    /// Subcommands that may run instead of `pitot load`.
     pub programs: Vec<ProgramWord>,
-    /// Servers of others that are known by name.
+    /// Known targets.
     pub targets: Vec<TargetWord>,
     /// Charts.
     pub charts: Vec<String>,
@@ -44,35 +44,35 @@ pub struct ProtocolWord {
     pub load_url: String,
     /// The scheme of URLs that load it over TLS, if `pitot load` has one.
     pub tls_scheme: Option<String>,
-    /// A server with a certificate speaks TLS from the first byte, not when it is asked to.
+    /// With a certificate, a server speaks TLS from the first byte, not only after an upgrade (STARTTLS).
     pub tls_at_once: bool,
     /// Its servers serve files.
     pub files: bool,
 }
 
-/// A server of others.
+/// A target, as found on this machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TargetWord {
-    /// What is known of it.
+    /// Its description.
     pub target: Target,
-    /// Its program, as a command names it; the first of its names if it is not there.
+    /// Its program; its first name if none is installed.
     pub program: String,
-    /// The folder in which the rest of it is, if there is one.
+    /// The folder of its other files, if there is one.
     pub home: Option<String>,
-    /// Why it cannot be started here, and what mends that; none if it can.
+    /// Why it cannot be started here, and how to fix that; none if it can.
     pub unavailable: Option<String>,
 }
 
-/// A subcommand that may run in place of `pitot load`.
+/// A subcommand that may run instead of `pitot load`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgramWord {
     /// As it is typed: `disk read`.
     pub name: String,
     /// Its options.
     pub options: Vec<OptionWord>,
-    /// False if it is what is measured, so that no server is started for it.
+    /// Whether it needs a server. If not, the subcommand itself is measured.
     pub needs_server: bool,
-    /// True if what is measured writes files, so that kernel threads work for it.
+    /// Whether it writes files, so that kernel threads work for it.
     pub writes_files: bool,
 }
 
@@ -81,9 +81,9 @@ pub struct ProgramWord {
 pub struct ModelWord {
     /// The word.
     pub name: String,
-    /// The mechanism that `pitot serve` takes where none is named.
+    /// The default mechanism of `pitot serve`.
     pub default_mechanism: String,
-    /// True if all its connections live in one process, and so under one limit on descriptors.
+    /// Whether one process has all connections, and so one limit on descriptors.
     pub one_process: bool,
 }
 
@@ -103,7 +103,7 @@ pub struct ImpossiblePair {
 pub struct ImpossibleOption {
     /// Its name.
     pub option: String,
-    /// The mechanism with which it cannot; none if it is all of them.
+    /// The mechanism with which it cannot be used; none for all.
     pub mechanism: Option<String>,
     /// Why, in one line.
     pub reason: String,
@@ -116,7 +116,7 @@ pub struct OptionWord {
     pub name: String,
     /// False for a switch.
     pub takes_value: bool,
-    /// The only words that it takes; empty if it takes others.
+    /// The only values that it takes; empty if it takes any.
     pub values: Vec<String>,
     /// Its new name, if this one is refused.
     #[serde(default)]
@@ -126,18 +126,18 @@ pub struct OptionWord {
     pub meaning: OptionMeaning,
 }
 
-/// What an option means to the lab, besides what its command makes of it.
+/// What an option means to the lab.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OptionMeaning {
-    /// Only the lab sets it; this is what to write in its place.
+    /// Only the lab sets it; this says what to write instead.
     pub reserved: Option<String>,
-    /// It opens as many connections as it says.
+    /// Its value is a number of connections that are opened.
     pub opens_connections: bool,
-    /// With it the load ends by itself, not after the plan's duration.
-    pub ends_by_itself: bool,
-    /// With it requests wait for something else than the reply before them, or there are none.
+    /// The load ends after some work, not after the plan's duration.
+    pub limits_work: bool,
+    /// Requests do not wait for the previous reply, or there are none.
     pub open_loop: bool,
-    /// It matters to URLs of TLS only, and is left out of the other loads.
+    /// It is for TLS URLs only, and left out of other loads.
     pub of_tls: bool,
 }
 
@@ -175,8 +175,8 @@ impl Catalog {
             .map(|p| p.reason.as_str())
     }
 
-    /// The same where other kernels than this one carry a plan out, which are asked themselves: what this one does not have says
-    /// nothing of them.
+    /// The catalog for a plan that runs on other kernels: what this kernel lacks is not excluded, since they are probed
+    /// themselves.
     #[must_use]
     pub fn on_other_kernels(mut self) -> Catalog {
         self.impossible_options.retain(|o| o.mechanism.is_some());

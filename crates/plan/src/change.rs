@@ -1,18 +1,21 @@
-//! Changes of a plan's text: a key gets another value, and everything else stays as its author wrote it.
+//! Changes the value of one key in a plan's text and leaves the rest as its author wrote it.
 
 use pitot_results::Failure;
 use toml::de::{DeTable, DeValue};
 
 use crate::written::toml_string;
 
-/// The plan `text` with another value for a key that is named with dots, such as `duration` or `load.connections`. `change`
-/// is `KEY=VALUE`. Where the key is a factor the value gives its levels: `64,256`.
+/// The plan `text` with `change`, which is `KEY=VALUE`; a key such as `load.connections` is dotted. If the key is a factor,
+/// the value is a list of levels: `64,256`.
 ///
 /// # Errors
-/// If it has no `=`, or the text has no place for the key. Whether the plan knows the key is not looked at.
+/// If `change` has no `=`, or the text has no place for the key. Whether plans have such a key is not checked here.
 pub fn with_change(text: &str, change: &str) -> Result<String, Failure> {
     let refuse = |what: String| {
-        Failure::misuse(what, "write KEY=VALUE as a plan has them (docs/plans.md): load.connections=64,256")
+        Failure::misuse(
+            what,
+            "write KEY=VALUE with a key of plans (docs/plans.md), such as load.connections=64,256",
+        )
     };
     let (key, value) = change.split_once('=').ok_or_else(|| refuse(format!("`{change}` has no `=`")))?;
     let (key, value) = (key.trim(), value.trim());
@@ -22,7 +25,7 @@ pub fn with_change(text: &str, change: &str) -> Result<String, Failure> {
     if !path.iter().all(is_word) {
         return Err(refuse(format!("`{key}` is not a key of a plan")));
     }
-    // What is wrong with the text itself is said where it is read as a plan.
+    // Errors in the text are reported when it is read as a plan.
     let Ok(plan) = DeTable::parse(text) else { return Ok(text.to_owned()) };
     let changed = match place(plan.get_ref(), &path) {
         Some((at, true)) => replaced(text, at, &levels(value)),
@@ -33,7 +36,7 @@ pub fn with_change(text: &str, change: &str) -> Result<String, Failure> {
     is_there.then_some(changed).ok_or_else(|| refuse(format!("`{key}` cannot be set in this plan")))
 }
 
-/// Where the value of a key stands, and whether it is the levels of a factor.
+/// The place of a key's value, and whether it is the levels of a factor.
 fn place(plan: &DeTable<'_>, path: &[&str]) -> Option<(std::ops::Range<usize>, bool)> {
     let factors = plan.get("factors").and_then(|factors| factors.get_ref().as_table());
     let factor = factors.and_then(|factors| {
@@ -44,7 +47,7 @@ fn place(plan: &DeTable<'_>, path: &[&str]) -> Option<(std::ops::Range<usize>, b
     factor.or_else(|| value_at(plan, path).map(|at| (at, false)))
 }
 
-/// Where the value of a key stands that is no table.
+/// The place of a key's value that is not a table.
 fn value_at(table: &DeTable<'_>, path: &[&str]) -> Option<std::ops::Range<usize>> {
     let (first, rest) = path.split_first()?;
     let value = table.get(*first)?;
@@ -59,7 +62,7 @@ fn replaced(text: &str, at: std::ops::Range<usize>, value: &str) -> String {
     format!("{}{value}{}", &text[..at.start], &text[at.end..])
 }
 
-/// The text with a key that it did not have: below the head of its table, which is added if it is missing.
+/// The text with a new key, below the header of its table, which is added if it is missing.
 fn inserted(text: &str, path: &[&str], value: &str) -> String {
     let Some((key, [])) = path.split_last().map(|(key, table)| (*key, table)) else {
         let (key, table) = (path[path.len() - 1], path[..path.len() - 1].join("."));
@@ -77,7 +80,7 @@ fn inserted(text: &str, path: &[&str], value: &str) -> String {
     format!("{key} = {value}\n{text}")
 }
 
-/// A value as TOML spells it: as it is if it is TOML, else in quotes.
+/// A value as TOML: unchanged if it is TOML already, else quoted.
 fn spelled(value: &str) -> String {
     match DeTable::parse(&format!("v = {value}")) {
         Ok(table) if table.get_ref().len() == 1 => value.to_owned(),
@@ -85,7 +88,7 @@ fn spelled(value: &str) -> String {
     }
 }
 
-/// The levels of a factor, from a list with commas or one of TOML.
+/// The levels of a factor, from a comma-separated or a TOML list.
 fn levels(value: &str) -> String {
     if value.starts_with('[') {
         return spelled(value);

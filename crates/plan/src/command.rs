@@ -10,18 +10,18 @@ use super::template::{LinePiece, line_template};
 use super::value::{Settings, Value};
 use crate::written::{shell_line, shell_word};
 
-/// As the first word of a command, this very program, wherever it is.
+/// As the first word of a command: this program itself.
 pub const OWN: &str = "pitot";
 
-/// How soon a load generator tries a lost connection again: where faults are made, what a pause of its own adds is no outage of the server.
+/// How soon the load reconnects in a plan with faults. A longer pause would look like an outage of the server.
 const BACK_OFF: &str = "40ms";
 
 /// What the lab chooses for one run of a cell.
 #[derive(Clone, Debug)]
 pub struct Placement {
-    /// How `pitot` itself is called.
+    /// How `pitot` is called.
     pub pitot: String,
-    /// `127.0.0.1:PORT`. A server of Pitot that is given port 0 reports its own.
+    /// `127.0.0.1:PORT`. With port 0 a server of Pitot chooses and reports its port.
     pub address: String,
     /// The server's private directory.
     pub dir: String,
@@ -34,7 +34,7 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// Substitutes what was chosen for `{address}`, `{port}`, `{dir}` and `{cpus}`.
+    /// Replaces the placeholders in `text`.
     pub fn fill(&self, text: &str) -> String {
         let port = self.address.rsplit_once(':').map_or("", |(_, port)| port);
         let filled = text
@@ -54,12 +54,12 @@ impl Placement {
 }
 
 impl Plan {
-    /// Whether a fault is made where names are looked up.
+    /// Whether the plan has DNS faults.
     pub(super) fn has_faults_of_names(&self) -> bool {
         self.faults.iter().any(|fault| find(&fault.kind).is_some_and(|fault| fault.aim == Aim::Names))
     }
 
-    /// Options of a load so that faults can be judged by it. How long it waits after an error is among them unless it says so itself.
+    /// Options of a load that faults need: steps, and a pause after errors unless the plan sets one.
     pub fn load_options_for_faults(&self, has_back_off: bool) -> Vec<String> {
         if self.faults.is_empty() {
             return Vec::new();
@@ -73,7 +73,7 @@ impl Plan {
 }
 
 impl Cell {
-    /// The server's command. Another program is bound to its CPUs by the lab itself.
+    /// The server's command. The lab binds other programs to their CPUs.
     pub fn server_argv(&self, at: &Placement) -> Vec<String> {
         match &self.server {
             CellServer::None => Vec::new(),
@@ -94,7 +94,7 @@ impl Cell {
         }
     }
 
-    /// Where the server is, if that is a system without an agent.
+    /// The server's address, if it is on a system without an agent.
     pub fn foreign(&self) -> Option<&Foreign> {
         match &self.server {
             CellServer::External(program) => program.foreign.as_ref(),
@@ -110,7 +110,7 @@ impl Cell {
         }
     }
 
-    /// The folder in which the server is started, if it is not its private directory.
+    /// The server's working directory, if it is not its private directory.
     pub fn server_cwd(&self, at: &Placement) -> Option<String> {
         match &self.server {
             CellServer::External(program) => program.cwd.as_deref().map(|cwd| at.fill(cwd)),
@@ -118,7 +118,7 @@ impl Cell {
         }
     }
 
-    /// Variables of the server's environment, besides those of the lab: names and values.
+    /// Names and values that are added to the server's environment.
     pub fn server_env(&self, at: &Placement) -> Vec<(String, String)> {
         match &self.server {
             CellServer::External(program) => {
@@ -128,7 +128,7 @@ impl Cell {
         }
     }
 
-    /// The load generator's command, without `--json`, with a warm-up of so many seconds.
+    /// The load generator's command, without `--json`.
     pub fn load_argv(&self, plan: &Plan, warmup_s: f64, at: &Placement) -> Vec<String> {
         let mut argv = vec![at.pitot.clone()];
         match &self.program {
@@ -154,7 +154,7 @@ impl Cell {
         argv
     }
 
-    /// Seconds of a warm-up that cannot end by itself: a target that needs to settle has all the time that it may take.
+    /// Seconds of a warm-up of fixed length: a target that settles gets its maximum.
     pub fn warmup_s(&self, plan: &Plan) -> f64 {
         match self.settling() {
             Some(settling) if plan.warmup_s > 0.0 => plan.warmup_s.max(settling.within_s),
@@ -162,15 +162,14 @@ impl Cell {
         }
     }
 
-    /// What follows the name in the command with which a held load generator opens the cell's connections: the URL and the
-    /// options, quoted as for a shell.
+    /// The arguments with which a held load opens the cell's connections: URL and options, quoted as for a shell.
     pub fn held_target(&self, at: &Placement) -> String {
         let mut arguments = vec![at.fill(&self.url)];
         push_options(&mut arguments, &self.load, at);
         shell_line(&arguments)
     }
 
-    /// Where the load runs: by itself it is what is measured, and runs where servers do.
+    /// A load without a server is what is measured, and uses the server's CPUs.
     fn cpus_of_load<'a>(&self, at: &'a Placement) -> &'a str {
         if self.server == CellServer::None { &at.server_cpus } else { &at.load_cpus }
     }
@@ -183,8 +182,8 @@ impl Cell {
         argv
     }
 
-    /// The server's command as a user could paste it, settings of the host, files and CPU binding included. (`pitot host undo`
-    /// sets the host back.)
+    /// The server's commands for a shell, with settings of the host, files and CPU binding. (`pitot host undo` restores the
+    /// settings.)
     pub fn server_line(&self, at: &Placement) -> String {
         let mut line = String::new();
         if !self.settings.is_empty() {
@@ -216,7 +215,7 @@ impl Cell {
         line
     }
 
-    /// The load's command as a user could paste it, its helpers before it.
+    /// The load's commands for a shell, after those of its helpers.
     pub fn load_line(&self, plan: &Plan, at: &Placement) -> String {
         let bind = |cpus: &str| format!("taskset -c {cpus} ");
         let mut line = String::new();
@@ -234,7 +233,7 @@ impl Cell {
         match &plan.load_hosts[..] {
             [] | [_] => line.push_str(&command(at)),
             hosts => {
-                // Started by hand each part begins at once; the lab says when.
+                // By hand each part starts at once; the lab sends a start time.
                 let part = |(number, name): (usize, &String)| {
                     let host = plan.host(Some(name));
                     let at = host.map(|host| Placement { pitot: host.pitot().to_owned(), ..at.clone() });
@@ -254,7 +253,7 @@ fn file_line(file: &PlanFile, at: &Placement) -> String {
     let folder = path.rsplit_once('/').map_or(".", |(folder, _)| folder);
     let (path, folder) = (shell_word(&path), shell_word(folder));
     match &file.content {
-        // The size of the load is put in when a plan is expanded.
+        // Expansion has replaced it.
         FileContent::SizeOfLoad => String::new(),
         FileContent::Size(bytes) => {
             format!("mkdir -p {folder} && head -c {bytes} /dev/zero | tr '\\0' x > {path}\n")

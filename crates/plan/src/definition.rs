@@ -19,67 +19,66 @@ use pitot_stats::Statistic;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Plan {
-    /// A short name: the suite's, or the file's stem.
+    /// The suite's name, or the file's stem.
     pub name: String,
-    /// The folder of its file, absolute, which `{plan}` stands for; none for a suite.
+    /// The absolute folder of its file, for `{plan}`; none for a suite.
     pub folder: Option<String>,
     /// The headline of the report.
     pub title: String,
-    /// The question that the run is to answer, in a sentence or two; the report opens with it.
+    /// The question that the run answers; the report opens with it.
     pub question: String,
-    /// What a reader should know of the method: what differs from the published experiment, and why.
+    /// Notes on the method: what differs from the published experiment, and why.
     pub notes: Vec<String>,
     /// How cells are measured.
     pub measure: Measure,
-    /// How often the cells that are measured in slices get fresh servers. None: as often as the number of comparisons
-    /// needs; a run file names the number that was chosen.
+    /// How many generations there are. None: as many as the number of comparisons needs; a run file has the number
+    /// that was chosen.
     pub generations: Option<u32>,
-    /// Generations follow one another until every comparison of the metric is decided, for at most so many seconds. None:
-    /// their number is fixed.
+    /// New generations start until every comparison of the metric is decided, for at most so many seconds. None: their
+    /// number is fixed.
     pub until_decided_s: Option<f64>,
-    /// Slices of each cell in a generation: an even number.
+    /// Slices of each cell in a generation; even.
     pub slices: u32,
-    /// Seconds of a slice. None: a pilot chooses, in each generation.
+    /// Seconds of a slice. None: a pilot in each generation chooses.
     pub slice_s: Option<f64>,
-    /// How often each cell that is measured in fresh runs is repeated, each time with a fresh server process.
+    /// Repetitions of each cell in fresh runs, each with a fresh server process.
     pub repetitions: u32,
     /// Seconds of load before the measurement.
     pub warmup_s: f64,
     /// Seconds of measurement.
     pub duration_s: f64,
-    /// In which order repetitions run.
+    /// The order of repetitions.
     pub order: Order,
-    /// The seed of the order; drawn anew where the plan names none, and recorded either way.
+    /// The seed of the order. None: a random one, which is recorded.
     pub seed: Option<u64>,
-    /// How the repetitions of a cell become one figure.
+    /// How the repetitions of a cell are combined into one figure.
     pub statistic: Statistic,
-    /// Differences up to this share (0.02 is 2%) do not count, however significant.
+    /// The tolerance: differences up to this share (0.02 is 2%) are not reported.
     pub tolerance: f64,
-    /// The figure that answers the question: a name in `METRICS` of the record.
+    /// The metric that answers the question.
     pub metric: String,
-    /// The cell or cells that others are compared with: levels of some factors. Cells that agree in all other
-    /// factors are compared with each other. None: no cell is special.
+    /// The levels of the cells that others are compared with. Cells that agree in all other factors are compared with
+    /// each other. None: there is no baseline.
     pub baseline: Option<Levels>,
-    /// Whether what is compared has to answer alike.
+    /// Whether the replies of compared cells must have the same content.
     pub replies: Replies,
-    /// What the machine is checked for before anything runs.
+    /// What the machine is checked for before the run.
     pub needs: Option<Subject>,
-    /// Metrics that the report shows besides those that it always shows.
+    /// Additional metrics in the report.
     pub columns: Vec<String>,
-    /// The charts wanted, in order; empty leaves the choice to the report.
+    /// The charts of the report, in order; if empty, the report chooses.
     pub charts: Vec<String>,
     /// The factors, in the order of the file; the last one varies fastest.
     pub factors: Vec<Factor>,
     /// Options of `pitot serve` that all cells share.
     pub server: Settings,
-    /// Settings that all targets share that have them.
+    /// Settings of all targets that have them.
     pub target: Settings,
     /// Options of `pitot load` that all cells share.
     pub load: Settings,
-    /// The subcommand that runs in place of `pitot load`.
+    /// The subcommand that runs instead of `pitot load`.
     pub program: Option<String>,
-    /// Helpers of the load that are started before it, on its side: `pitot serve` by name.
-    #[serde(alias = "beside")] // Its name up to layout 2 of the run file.
+    /// Helpers: `pitot serve` processes that are started before the load, on its side.
     pub helpers: Vec<Helper>,
     /// Servers described in the plan, by the names that levels use.
     pub servers: Vec<ServerSpec>,
@@ -89,33 +88,32 @@ pub struct Plan {
     pub kernels: Vec<KernelUse>,
     /// Files written to each server's private directory before it starts.
     pub files: Vec<PlanFile>,
-    /// Combinations that are left out on purpose.
+    /// Combinations that the plan leaves out.
     pub exclude: Vec<Exclusion>,
-    /// Figures published by others, to be shown with those of this run.
+    /// Published figures that the report shows with those of this run.
     pub published: Vec<Published>,
-    /// Seconds that a server may take until it is ready.
+    /// Timeout until a server is ready, seconds.
     pub ready_timeout_s: f64,
-    /// Seconds that a server may take to stop.
+    /// Timeout until a server has stopped, seconds.
     pub stop_timeout_s: f64,
-    /// What is done to the server while it is under load.
+    /// Faults that are made while the server is under load.
     pub faults: Vec<FaultPlan>,
-    /// A resolver of names stands before each server is started, also where no fault is made there yet.
+    /// A resolver is started before each server, even if no DNS fault is active yet.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_resolver: bool,
-    /// The directory in which servers keep what they acknowledge, where that is looked for; may name `{dir}`.
+    /// The directory in which the durability check looks for what servers acknowledged; may contain `{dir}`.
     pub keeps: Option<String>,
     /// How `pitot soak` runs it.
     pub soak: SoakPlan,
     /// CPUs of the servers as a list (`0-3,8`); one half of the cores if none.
     pub server_cpus: Option<String>,
-    /// CPUs of the load generator; the other half if none.
+    /// CPUs of the load generator; the other half of the cores if none.
     pub load_cpus: Option<String>,
-    /// Hosts other than the lab's own.
+    /// Hosts other than this machine.
     pub hosts: Vec<Host>,
-    /// Where the servers are, by the name of a host; here if none.
+    /// The host of the servers; this machine if none.
     pub server_host: Option<String>,
-    /// Where the load is: on several hosts each does an equal part. Here if none.
-    #[serde(alias = "load-host", deserialize_with = "hosts::one_or_many")] // Once it was one at most.
+    /// The hosts of the load, each with an equal part; this machine if none.
     pub load_hosts: Vec<String>,
 }
 
@@ -173,7 +171,7 @@ impl Default for Plan {
 }
 
 impl Plan {
-    /// The host of that name; none if it is the lab's own.
+    /// The host of that name; none if it is this machine.
     pub fn host(&self, name: Option<&str>) -> Option<&Host> {
         self.hosts.iter().find(|host| Some(host.name.as_str()) == name)
     }
@@ -184,7 +182,7 @@ impl Plan {
         self.servers.iter().find(is_foreign)
     }
 
-    /// The hosts of the load; none if it is on the lab's own.
+    /// The hosts of the load; none if it is this machine.
     pub fn load_hosts(&self) -> impl Iterator<Item = &Host> {
         self.load_hosts.iter().filter_map(|name| self.host(Some(name)))
     }
@@ -194,8 +192,7 @@ impl Plan {
         self.load_hosts().map(|host| host.cpus_named(self.load_cpus.as_deref())).collect()
     }
 
-    /// The CPUs of the plan's hosts, in place of those of this machine where a side is on another. Of several load hosts they are
-    /// those of the first.
+    /// The CPUs of each side on its host; `here` for a side on this machine. With several load hosts, those of the first.
     pub fn cpus(&self, here: CpuSplit) -> CpuSplit {
         let server = self.host(self.server_host.as_deref());
         CpuSplit {
@@ -204,8 +201,8 @@ impl Plan {
         }
     }
 
-    /// The CPUs of the load by numbers that no CPU of the server's host has, if the load is on other hosts. `here` are those on
-    /// the lab's own machine.
+    /// The CPUs of the load on all of its hosts, numbered apart from those of the server's host by `CPUS_APART`. `here`
+    /// are those on this machine.
     pub fn cpus_apart(&self, here: &[usize]) -> Vec<usize> {
         let of_hosts = self.cpus_of_load();
         let lists = if of_hosts.is_empty() { vec![here.to_vec()] } else { of_hosts };
@@ -215,7 +212,7 @@ impl Plan {
         lists.into_iter().enumerate().flat_map(apart).collect()
     }
 
-    /// What of a plan with hosts is on the lab's own machine, if the other side is elsewhere.
+    /// The side that is on this machine, if the other is on a host.
     pub fn side_here(&self) -> Option<&'static str> {
         match (&self.server_host, &self.load_hosts[..]) {
             (None, [_, ..]) => Some("server"),
@@ -224,7 +221,7 @@ impl Plan {
         }
     }
 
-    /// Whether server and load are on the same host, the lab's own or another.
+    /// Whether server and load are on the same host.
     pub fn is_on_one_host(&self) -> bool {
         self.load_hosts.iter().map(String::as_str).eq(self.server_host.as_deref())
     }
@@ -237,27 +234,27 @@ pub enum Measure {
     /// One cell after the other: a fresh server, a warm-up, one measurement.
     #[default]
     Fresh,
-    /// All cells that are compared at the same time: their servers are kept up side by side and loaded in turn, for a
-    /// slice of time each. A cell for which this is impossible is measured in fresh runs, with the reason recorded.
+    /// All compared cells at the same time: their servers stay up and are loaded in turn, for a slice of time each. A
+    /// cell that cannot be sliced is measured in fresh runs, and the reason is recorded.
     Slices,
 }
 
-/// Whether cells that are asked for the same have to answer alike.
+/// Whether cells with the same request must send the same content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Replies {
-    /// One whose replies have another content than most does other work, and wins nothing.
+    /// A cell whose replies differ from those of most cells is not ranked.
     #[default]
     Alike,
-    /// They may differ: compression is compared, or what is cached.
+    /// Replies may differ, for instance to compare compression.
     MayDiffer,
 }
 
-/// In which order repetitions run.
+/// The order of repetitions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
-    /// Block by block: each block holds every cell once, shuffled, so that a drift of the machine hits all alike.
+    /// Block by block: each block has every cell once, shuffled, so that drift of the machine affects all cells alike.
     #[default]
     Interleaved,
     /// Cell by cell, in the order of the plan.

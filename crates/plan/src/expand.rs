@@ -1,4 +1,4 @@
-//! From a plan to cells: pure, so that a dry run, a run and a resumed run see the same.
+//! Expands a plan into cells. Pure, so that a dry run, a run and a resumed run see the same cells.
 
 use super::definition::Plan;
 use super::host::{self, changes_host};
@@ -10,12 +10,12 @@ use super::value::{Settings, Value};
 use crate::catalog::{Catalog, OptionMeaning, OptionWord, ProgramWord, ProtocolWord};
 use pitot_host::setting::Change;
 
-/// What of the machine decides whether a cell can be run.
+/// Properties of the machine that decide whether a cell can be run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostLimits {
     /// The hard limit on descriptors of a process.
     pub descriptors: u64,
-    /// Programs that the plan names and that are not installed.
+    /// Programs of the plan that are not installed.
     pub missing: Vec<String>,
 }
 
@@ -30,36 +30,36 @@ pub struct Cell {
     pub files: Vec<PlanFile>,
     /// Options of the load generator, without URL and durations.
     pub load: Settings,
-    /// What is known of these options.
+    /// The catalog's entries for these options.
     pub options: Vec<OptionWord>,
-    /// What is called, with placeholders.
+    /// The URL, with placeholders.
     pub url: String,
-    /// The subcommand that runs in place of `pitot load`.
+    /// The subcommand that runs instead of `pitot load`.
     pub program: Option<String>,
-    /// Which of the lab's own options it takes.
+    /// Which of the lab's options it takes.
     pub takes: Takes,
     /// Helpers of the load.
     pub helpers: Vec<Helper>,
-    /// Settings of the host that it is measured under, as `pitot host apply` takes them.
+    /// Settings of the host, as `pitot host apply` takes them.
     pub settings: Vec<(String, String)>,
-    /// What they change on this machine.
+    /// The changes that they make on this machine.
     pub host: Vec<Change>,
-    /// What is measured writes files, so that kernel threads work for it.
+    /// Whether it writes files, so that kernel threads work for it.
     pub writes_files: bool,
-    /// How long a trial has seen the rate of its server rise, if that is longer than the plan's warm-up.
+    /// How long the smoke test saw the server's rate rise, if longer than the plan's warm-up.
     pub rises: Option<Settling>,
 }
 
 /// A warm-up that ends when a server's rate has settled.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settling {
-    /// It takes so long at least, seconds.
+    /// Minimum, seconds.
     pub at_least_s: f64,
-    /// And so long at most.
+    /// Maximum, seconds.
     pub within_s: f64,
 }
 
-/// Options that the lab gives to the load, if it has them.
+/// Which options of the lab a load takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Takes {
     /// The length of the measured part.
@@ -91,7 +91,7 @@ pub enum CellServer {
     },
     /// Another program.
     External(Box<External>),
-    /// None: what runs in place of the load is what is measured.
+    /// None: the load itself is measured.
     None,
 }
 
@@ -101,7 +101,7 @@ impl Cell {
         label(&self.factors)
     }
 
-    /// What is known of its server, if that is a target.
+    /// The target that is its server.
     pub fn target(&self) -> Option<&TargetUse> {
         match &self.server {
             CellServer::External(program) => program.target.as_deref(),
@@ -109,15 +109,13 @@ impl Cell {
         }
     }
 
-    /// The warm-up of a server whose rate rises for longer than plans usually load it: what is known of a target, or what a trial
-    /// has seen.
+    /// The warm-up until the rate has settled, if the target or the smoke test asks for one.
     pub fn settling(&self) -> Option<Settling> {
         let of_target = self.target().and_then(|target| target.settles_within_s);
         of_target.map(|within_s| Settling { at_least_s: 0.0, within_s }).or(self.rises)
     }
 
-    /// The connections of its load on which each request waits for nothing but the reply before it; none if the plan asks for a
-    /// rate or for users who think, or for something else than `pitot load`.
+    /// The closed-loop connections of its load; none with a rate, think times, or another program than `pitot load`.
     pub fn closed_connections(&self) -> Option<u64> {
         let is_closed = self.load.get("pace").is_none_or(|pace| pace.to_string() == "closed");
         if self.program.is_some() || !is_closed || self.load_options(|of| of.open_loop).next().is_some() {
@@ -129,18 +127,18 @@ impl Cell {
         }
     }
 
-    /// The connections that its load opens, as far as its options say.
+    /// The connections that the options of its load open.
     pub fn connections(&self) -> u64 {
         let opened = self.load_options(|of| of.opens_connections);
         opened.filter_map(|value| pitot_meter::units::count(&value.to_string()).ok()).sum()
     }
 
-    /// True if the load lasts for the plan's duration, and not until a number of requests or connections is done.
+    /// Whether the load lasts for the plan's duration, not for a number of requests or connections.
     pub fn is_timed(&self) -> bool {
-        self.takes.duration && self.load_options(|of| of.ends_by_itself).next().is_none()
+        self.takes.duration && self.load_options(|of| of.limits_work).next().is_none()
     }
 
-    /// The values of those options of its load that mean this.
+    /// The values of the load's options with this meaning.
     fn load_options(&self, means: fn(&OptionMeaning) -> bool) -> impl Iterator<Item = &Value> {
         let is_such = move |name: &str| self.options.iter().any(|o| o.name == name && means(&o.meaning));
         let given = self.load.0.iter().filter(|(_, value)| *value != Value::Flag(false));
@@ -148,35 +146,35 @@ impl Cell {
     }
 }
 
-/// What `pitot load` opens if it is not told.
+/// The default connections of `pitot load`.
 const CONNECTIONS: u64 = 10;
 
-/// How many descriptors a server may need besides one for each connection.
+/// Descriptors of a server besides one for each connection.
 const DESCRIPTORS_SPARE: u64 = 64;
 
-/// At most so many combinations. A run of 100,000 cells would take weeks.
+/// A run of so many cells would take weeks.
 const COMBINATIONS_MAX: u128 = 100_000;
-/// At most so many files in all cells together.
+/// The most files of all cells together.
 const FILES_MAX: u128 = 5_000_000;
 
 /// Why a plan is too large to be expanded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Excess {
-    /// The key that is to blame.
+    /// The key with the error.
     pub(super) key: &'static str,
-    /// The rest of a sentence: the plan ...
+    /// The rest of the sentence "the plan ...".
     pub what: String,
-    pub(super) cure: &'static str,
+    pub(super) fix: &'static str,
 }
 
 impl Plan {
-    /// Why it is too large, if it is. To expand it would take all memory, and none of its runs would end.
+    /// Why the plan is too large to be expanded, if it is.
     pub fn excess(&self) -> Option<Excess> {
         let levels = self.factors.iter().map(|factor| factor.levels.len() as u128);
         let combinations = levels.fold(1, u128::saturating_mul);
         if combinations > COMBINATIONS_MAX {
             let what = format!("has {combinations} combinations of levels, more than {COMBINATIONS_MAX}");
-            return Some(Excess { key: "factors", what, cure: "vary less at once, or split the plan" });
+            return Some(Excess { key: "factors", what, fix: "vary less at once, or split the plan" });
         }
         let files_of = |files: &[PlanFile]| files.iter().map(|file| file.count()).sum::<u128>();
         let own = self.servers.iter().map(|server| files_of(&server.files)).max().unwrap_or(0);
@@ -184,13 +182,13 @@ impl Plan {
         (files > FILES_MAX).then(|| Excess {
             key: "files",
             what: format!("has {files} files in all cells together, more than {FILES_MAX}"),
-            cure: "write a shorter range in the path, such as \"www/{0..999}.html\"",
+            fix: "shorten the range in the path, for example to \"www/{0..999}.html\"",
         })
     }
 }
 
-/// Crosses the factors of a plan: the cells that can be run, and the combinations that cannot or shall not be, each
-/// with its reason, both in the order of the plan.
+/// Crosses the factors of a plan: the cells that can be run, and the skipped combinations with their reasons, both in the
+/// order of the plan.
 pub fn expand(plan: &Plan, catalog: &Catalog, host: &HostLimits) -> (Vec<Cell>, Vec<SkipRecord>) {
     let mut cells = Vec::new();
     let mut skips = Vec::new();
@@ -257,7 +255,7 @@ fn build(
             _ => debug_assert!([SERVER_FACTOR, REPLICATE_FACTOR].contains(name), "factors are checked"),
         }
     }
-    // The whole server comes last: what its description says goes before what all servers share.
+    // Last, since a server's own options override those of all servers.
     if let Some((_, level)) = choice.iter().find(|(name, _)| *name == SERVER_FACTOR) {
         let name = level.to_string();
         match plan.servers.iter().find(|s| s.name == name) {
@@ -279,7 +277,7 @@ fn build(
                         external = Some((program, by_tls));
                     }
                 }
-                // What the plan gives to all may be what this one brings along.
+                // A file of the plan may also be one of the server's.
                 own.retain(|file| !files.contains(file));
                 files.extend(own);
             }
@@ -294,14 +292,12 @@ fn build(
         }
     }
     if let (None, Some((name, _))) = (&external, varied.0.first()) {
-        return Err(format!("`target.{name}` is for targets, and this is a server of Pitot").into());
+        return Err(format!("`target.{name}` is a setting of targets, and this is a server of Pitot").into());
     }
     let url = load.take("url").map(|v| v.to_string());
     let size = load.take("size").map_or(1024, |v| pitot_meter::units::size(&v.to_string()).unwrap_or(1024));
     let program = match &plan.program {
-        Some(name) => {
-            Some(catalog.program(name).ok_or_else(|| format!("this version has no `pitot {name}`"))?)
-        }
+        Some(name) => Some(catalog.program(name).ok_or_else(|| format!("this build has no `pitot {name}`"))?),
         None => None,
     };
     let (server, url) = match external {
@@ -317,7 +313,7 @@ fn build(
             let url = match (url, program) {
                 (Some(url), _) => url,
                 (None, Some(_)) => String::new(),
-                (None, None) => return Err("neither the server nor the plan's `load` has a url".into()),
+                (None, None) => return Err("neither the server nor `load` has a url".into()),
             };
             (CellServer::External(Box::new(server)), url)
         }
@@ -338,7 +334,7 @@ fn build(
     if plan.program.is_none()
         && url.split_once("://").is_some_and(|(name, _)| catalog.protocol(name).is_some())
     {
-        // A protocol by its own name is without TLS. So servers with and without it can stand in one plan.
+        // The scheme is without TLS. So one plan can have servers with and without it.
         load.0.retain(|(name, _)| !catalog.load_option(name).is_some_and(|option| option.meaning.of_tls));
     }
     let files = files.into_iter().flat_map(|file| file_set(file, size)).collect();
@@ -361,7 +357,7 @@ fn build(
     })
 }
 
-/// What is requested of a built-in server where the plan names no URL.
+/// The default URL of a built-in server.
 fn default_url(protocol: &ProtocolWord, server: &Settings) -> String {
     match &protocol.tls_scheme {
         Some(scheme) if server.get("tls").is_some() && protocol.tls_at_once => {
@@ -371,7 +367,7 @@ fn default_url(protocol: &ProtocolWord, server: &Settings) -> String {
     }
 }
 
-/// The files that a path with a range stands for, with the size of the load where they have it.
+/// The files of a path with a range.
 fn file_set(file: PlanFile, size: u64) -> Vec<PlanFile> {
     let content = match &file.content {
         FileContent::SizeOfLoad => FileContent::Size(size),
@@ -419,7 +415,7 @@ fn check_descriptors(
     let needed = connections as u64 + DESCRIPTORS_SPARE;
     if one_process && needed > host.descriptors {
         return Err(format!(
-            "its one process needs {needed} descriptors and may have {}: raise the hard limit (ulimit -Hn)",
+            "its one process needs {needed} file descriptors, and the limit is {}: raise the hard limit (ulimit -Hn)",
             host.descriptors
         ));
     }

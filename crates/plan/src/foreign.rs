@@ -1,22 +1,22 @@
-//! A server on a system that can have no agent: commands start and stop it, and one tells its CPU time from the outside.
+//! A server on a system that cannot run an agent: commands start it, stop it and print its CPU time.
 
 use serde::{Deserialize, Serialize};
 
-/// Where it is, and what can be seen of it.
+/// Its address and its CPU time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Foreign {
-    /// Where it listens: `10.0.0.9:8080`.
+    /// Its address: `10.0.0.9:8080`.
     pub address: String,
-    /// A command that prints the CPU time that it has used so far; none if that cannot be seen.
+    /// A command that prints the CPU time it has used so far; empty if there is none.
     pub cpu_time: Vec<String>,
 }
 
 /// Seconds of CPU time in what a command printed: the sum of its lines. `None` if a line has no time in it.
 ///
 /// The last word of a line is a time as `ps -o time=` prints it (`[[DD-]HH:]MM:SS[.FF]`, ps(1) of POSIX and the BSDs), or a
-/// number: of nanoseconds where the line has `nsec` in it, as those of `kstat -p cpu::sys:/cpu_nsec_(user|kernel)/` of
-/// illumos, and of seconds where it has not.
+/// number: of nanoseconds if the line contains `nsec`, as with `kstat -p cpu::sys:/cpu_nsec_(user|kernel)/` of illumos, else
+/// of seconds.
 pub fn cpu_seconds(printed: &str) -> Option<f64> {
     let lines = printed.lines().filter(|line| !line.trim().is_empty());
     let seconds = lines.map(|line| {
@@ -24,7 +24,7 @@ pub fn cpu_seconds(printed: &str) -> Option<f64> {
         let unit = if line.contains("nsec") { 1e-9 } else { 1.0 };
         if word.contains(':') { clock(word) } else { number(word).map(|n| n * unit) }
     });
-    // Without a line nothing was seen.
+    // No lines are no measurement.
     seconds.collect::<Option<Vec<f64>>>().filter(|all| !all.is_empty()).map(|all| all.iter().sum())
 }
 

@@ -1,4 +1,4 @@
-//! Plans whose cells are carried out in guests.
+//! Plans whose cells run in guests.
 
 use pitot_results::Failure;
 
@@ -7,12 +7,12 @@ use super::kernels::{KernelUse, why_not};
 use super::levels::{FactorLevel, KERNEL_FACTOR};
 
 impl Plan {
-    /// Whether its cells are carried out in guests.
+    /// Whether its cells run in guests.
     pub fn is_in_guests(&self) -> bool {
         self.factors.iter().any(|factor| factor.name == KERNEL_FACTOR)
     }
 
-    /// The kernel of a cell: what the plan says of the level, or else the installed kernel of its name.
+    /// The kernel of a cell: the plan's description of the level, else the installed kernel of that name.
     pub fn kernel_of(&self, factors: &[FactorLevel]) -> Option<KernelUse> {
         let level = &factors.iter().find(|factor| factor.name == KERNEL_FACTOR)?.level;
         Some(self.kernel_named(level))
@@ -28,7 +28,7 @@ impl Plan {
         })
     }
 
-    /// Why a level of the factor makes no cells, if it makes none.
+    /// Why a level of the factor gives no cells, if so.
     pub(super) fn why_no_kernel(&self, level: &str) -> Option<&'static str> {
         let levels =
             self.factors.iter().filter(|factor| factor.name == KERNEL_FACTOR).flat_map(|f| &f.levels);
@@ -36,16 +36,14 @@ impl Plan {
         why_not(&self.kernel_named(level), &all)
     }
 
-    /// Refuses a plan that varies the kernel where everything runs on that of the host.
-    ///
     /// # Errors
-    /// If it does.
+    /// If the plan varies the kernel, for commands that start no guests.
     pub fn needs_no_guests(&self, who: &str) -> Result<(), Failure> {
         match self.is_in_guests() {
             false => Ok(()),
             true => Err(Failure::misuse(
                 format!("the plan varies `{KERNEL_FACTOR}`, and {who} starts no guests"),
-                "use pitot run, without --bus, or take the factor out",
+                "use pitot run without --bus, or remove the factor",
             )),
         }
     }

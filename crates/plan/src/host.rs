@@ -1,4 +1,4 @@
-//! Settings of the host in a plan: one as a factor, and sets of them by name.
+//! Settings of the host in a plan: single ones as factors, and named sets.
 
 use pitot_host::Machine;
 use pitot_host::setting::{Change, expand};
@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 
 /// The factor whose levels are sets of settings.
 pub const SETTINGS_FACTOR: &str = "settings";
-/// What the names of factors begin with whose levels are values of one setting.
+/// Prefix of factors whose levels are values of one setting.
 const HOST: &str = "host.";
-/// The level at which a setting is left as it is found.
+/// The level that leaves a setting unchanged.
 pub const AS_FOUND: &str = "found";
 
-/// Settings that are made together.
+/// Settings that are applied together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SettingSet {
     /// The name that levels use.
@@ -30,7 +30,7 @@ pub fn changes_host(factor: &str) -> bool {
     factor == SETTINGS_FACTOR || setting_of(factor).is_some()
 }
 
-/// The settings that a level of a factor stands for, where these are the sets, as `pitot host apply` takes them.
+/// The settings of a factor's level, as `pitot host apply` takes them.
 pub(super) fn settings(sets: &[SettingSet], factor: &str, level: &str) -> Vec<(String, String)> {
     let of_set = || sets.iter().find(|set| set.name == level).map(|set| set.settings.clone());
     match setting_of(factor) {
@@ -47,7 +47,7 @@ pub(super) fn is_here(key: &str) -> bool {
     expand(&machine, key, "").is_ok_and(|changes| changes.iter().any(is_one_here))
 }
 
-/// What settings change on this machine. The error is a sentence.
+/// The changes that settings make on this machine. The error is a sentence.
 pub(super) fn changes(settings: &[(String, String)]) -> Result<Vec<Change>, String> {
     let machine = Machine::here();
     let expanded = settings.iter().map(|(key, value)| expand(&machine, key, value).map_err(|e| e.what));

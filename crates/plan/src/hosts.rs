@@ -1,11 +1,11 @@
-//! Hosts other than the lab's own, and what of a run is there.
+//! Hosts other than this machine.
 
 use std::net::IpAddr;
 
 use pitot_host::{ALL_CPUS, parse_cpu_list};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
-/// CPUs of different hosts are told apart by this: those of the first load host are numbered from it, those of the next
+/// Offset that distinguishes CPUs of different hosts: those of the first load host are numbered from it, those of the next
 /// from twice as much.
 pub const CPUS_APART: usize = 1 << 20;
 
@@ -15,16 +15,16 @@ pub const CPUS_APART: usize = 1 << 20;
 pub struct Host {
     /// The name that `server.host` and `load.host` use.
     pub name: String,
-    /// The command that starts its agent and speaks with it: `["ssh", "b", "pitot", "agent"]`.
+    /// The command that starts its agent: `["ssh", "b", "pitot", "agent"]`.
     pub agent: Vec<String>,
-    /// Its address in the network that is measured.
+    /// Its address in the measured network.
     pub address: IpAddr,
-    /// The CPUs of what is started there, as a list.
+    /// The CPUs of its server or load, as a list.
     pub cpus: String,
 }
 
 impl Host {
-    /// Pitot as a shell there calls it: by what starts its agent, where that tells it.
+    /// The path of Pitot there, if the agent's command has it.
     pub fn pitot(&self) -> &str {
         match &self.agent[..] {
             [.., program, agent] if agent == "agent" => program,
@@ -32,24 +32,9 @@ impl Host {
         }
     }
 
-    /// The CPUs of what is started there: those that the plan names for the side, or else those that it names for the host, which
-    /// are all that it has.
+    /// The CPUs of a side there: the side's own list if it is one, else the host's.
     pub fn cpus_named(&self, of_side: Option<&str>) -> Vec<usize> {
         let named = of_side.filter(|list| *list != ALL_CPUS);
         parse_cpu_list(named.unwrap_or(&self.cpus)).unwrap_or_default()
     }
-}
-
-/// Reads a list of names, or one name, or none.
-pub(super) fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Names {
-        Many(Vec<String>),
-        One(Option<String>),
-    }
-    Ok(match Names::deserialize(deserializer)? {
-        Names::Many(names) => names,
-        Names::One(name) => name.into_iter().collect(),
-    })
 }

@@ -4,17 +4,17 @@ use serde::{Deserialize, Serialize};
 
 use super::value::Value;
 
-/// The word for the factor whose levels are whole servers rather than one option's settings.
+/// The factor whose levels are whole servers.
 pub const SERVER_FACTOR: &str = "server";
 
-/// The factor that changes nothing: its levels are the same experiment again, as an A/A comparison wants. Replicates
-/// run one after the other, each with blocks of its own.
+/// The factor that changes nothing: its levels repeat the experiment, for A/A comparisons. Replicates run one after the
+/// other, each with its own blocks.
 pub const REPLICATE_FACTOR: &str = "replicate";
 
-/// The factor whose levels are kernels, of guests in which server and load are both.
+/// The factor whose levels are kernels of guests, in which server and load both run.
 pub const KERNEL_FACTOR: &str = "kernel";
 
-/// What is varied.
+/// A factor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Factor {
     /// `server` for whole servers, else an option: `server.mechanism`, `load.connections`.
@@ -23,13 +23,13 @@ pub struct Factor {
     pub levels: Vec<Value>,
 }
 
-/// Some levels of some factors; what it does not name may be anything.
+/// Levels of some factors; other factors may have any level.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Levels(pub Vec<(String, Vec<String>)>);
 
 impl Levels {
-    /// True if `factors` has one of the wanted levels for every factor that is named here.
+    /// Whether `factors` has one of these levels for each of these factors.
     pub fn matches(&self, factors: &[FactorLevel]) -> bool {
         self.0
             .iter()
@@ -52,7 +52,7 @@ pub struct FactorLevel {
 impl FactorLevel {
     /// A level, with its number if it has one.
     pub fn new(name: &str, level: &str) -> FactorLevel {
-        // Versions are no numbers: 6.12 is not less than 6.2.
+        // Versions are not numbers: 6.12 is later than 6.2.
         let number = if name == KERNEL_FACTOR { None } else { crate::number::number(level) };
         FactorLevel { name: name.into(), level: level.into(), number }
     }

@@ -1,9 +1,8 @@
-//! Plans: what a run is to find out, as data.
+//! Plans: what a run measures, as data.
 //!
 //! A plan crosses the levels of its factors; each combination is a cell, a server command and a load command that a
-//! user could type. Reading one ([`Plan::parse`]) checks every word against a [`Catalog`], so a
-//! mistake is reported with its line before anything runs; [`expand`] is pure. A plan that went through a run file
-//! is trusted and read by serde.
+//! user could type. [`Plan::parse`] checks every word against a [`Catalog`], so that a mistake is reported with its line
+//! before anything runs; [`expand`] is pure. A plan from a run file is trusted and read by serde.
 #![forbid(unsafe_code)]
 
 mod catalog;

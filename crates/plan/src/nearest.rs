@@ -2,7 +2,7 @@
 
 use strsim::osa_distance;
 
-/// The one of `names` that is nearest to `word`, if so few letters differ that it may be what was meant.
+/// The nearest of `names`, if it differs from `word` in few letters.
 pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain = word.to_lowercase().replace('_', "-");
     let distances = names.into_iter().map(|name| (osa_distance(&plain, name), name));

@@ -1,4 +1,4 @@
-//! Options of `pitot serve` and of the load in plans: which there are, and which values each takes.
+//! Options of `pitot serve` and of the load in plans, and their values.
 
 use super::source::{Item, PlanError, did_you_mean};
 use super::value::Value;
@@ -9,7 +9,7 @@ use crate::catalog::{Catalog, OptionWord, ProgramWord};
 pub(super) enum Side<'a> {
     Server,
     Load,
-    /// Of what runs in place of `pitot load`.
+    /// A program that runs instead of `pitot load`.
     Program(&'a ProgramWord),
 }
 
@@ -37,7 +37,7 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// Words of plans among its options, which are none of its command.
+    /// Keys among its options that only plans have.
     fn words(self) -> &'static [&'static str] {
         match self {
             Side::Server => &["protocol"],
@@ -47,7 +47,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// The options that a plan may set for a side, and how it may spell each: none for a word that is no option of its command.
+/// The options that a plan may set for a side; those that only plans have come without an entry.
 pub(super) fn known<'a>(
     catalog: &'a Catalog,
     side: Side<'a>,
@@ -57,7 +57,7 @@ pub(super) fn known<'a>(
     settable.map(|o| (o.name.as_str(), Some(o))).chain(side.words().iter().map(|word| (*word, None)))
 }
 
-/// Checks that `option` exists and may be set to `value`, which stands at `item`.
+/// Checks that `option` exists and takes `value`, which is at `item`.
 pub(super) fn check_option(
     catalog: &Catalog,
     side: Side<'_>,
@@ -66,9 +66,9 @@ pub(super) fn check_option(
     value: &Value,
 ) -> Result<(), PlanError> {
     let word = side.options(catalog).iter().find(|o| o.name == option);
-    if let Some(cure) = word.and_then(|word| word.meaning.reserved.as_ref()) {
+    if let Some(fix) = word.and_then(|word| word.meaning.reserved.as_ref()) {
         let what = format!("`{}.{option}` is set by the lab", side.table());
-        return Err(item.source.error(&item.key_span, what, cure));
+        return Err(item.key_error(what, fix));
     }
     let refuse = |kind: &str, known: &[&str]| {
         let known: Vec<&str> = known.to_vec();
@@ -107,11 +107,11 @@ pub(super) fn check_option(
     let Some(word) = word else {
         let known: Vec<&str> = known(catalog, side).map(|(name, _)| name).collect();
         let what = format!("`{option}` is not an option of `{}`", side.command());
-        return Err(item.source.error(&item.key_span, what, did_you_mean(option, &known)));
+        return Err(item.key_error(what, did_you_mean(option, &known)));
     };
     if let Some(new) = &word.renamed_to {
         let what = format!("`{option}` is now called `{new}`");
-        return Err(item.source.error(&item.key_span, what, format!("write {new} = ...")));
+        return Err(item.key_error(what, format!("write {new} = ...")));
     }
     match value {
         Value::Flag(_) if word.takes_value => Err(item

@@ -1,4 +1,4 @@
-//! Paths of a plan are those of its folder, wherever the run was started from.
+//! Relative paths of a plan are resolved against its folder.
 
 use std::path::Path;
 
@@ -10,8 +10,8 @@ use super::value::{Settings, Value};
 const PLACEHOLDER: &str = "{plan}";
 
 impl Plan {
-    /// Puts the folder of the plan's file where the plan says `{plan}`, and before programs that are named by a relative
-    /// path (`./server`): a server runs in a private directory, where such a path leads nowhere. `folder` is absolute.
+    /// Replaces `{plan}` with the absolute `folder` of the plan's file, and resolves relative paths of programs
+    /// (`./server`) against it, since a server runs in a private directory.
     pub fn resolve_paths(&mut self, folder: &Path) {
         let folder = folder.to_string_lossy().into_owned();
         for spec in &mut self.servers {
@@ -42,8 +42,8 @@ impl Plan {
         self.folder = Some(folder);
     }
 
-    /// A level as it is used. It keeps the plan's spelling where it is shown, so that runs of the same plan in two
-    /// folders have the same cells.
+    /// A level as it is used. It is shown in the plan's spelling, so that runs of one plan in two folders have the same
+    /// cells.
     pub(super) fn placed(&self, level: &Value) -> Value {
         let mut level = level.clone();
         if let Some(folder) = &self.folder {
@@ -70,7 +70,7 @@ fn in_command(command: &mut [String], folder: &str) {
     }
 }
 
-/// A relative path is one below the folder.
+/// Resolves a path against the folder.
 fn in_path(path: &mut String, folder: &str) {
     *path = path.replace(PLACEHOLDER, folder);
     if !path.starts_with(['/', '{']) {

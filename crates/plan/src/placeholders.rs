@@ -1,24 +1,21 @@
-//! Placeholders of a plan that nothing would replace: `{adress}`.
+//! Refuses misspelt placeholders such as `{adress}`.
 //!
-//! Braces are no privilege of plans, so a word in them is refused only where it cannot be meant for another program: in a
-//! URL, or if it is nearly one of those that plans know.
+//! Other programs use braces too, so an unknown word is refused only in a URL, or if it is nearly a placeholder.
 
 use toml::de::DeTable;
 
 use super::source::{Item, PlanError, Section, Source};
 use crate::nearest::nearest;
 
-/// What is known in commands, options and variables.
+/// Placeholders in commands, options and variables.
 const COMMON: &[&str] = &["address", "port", "dir", "cpus", "plan", RESOLVER];
-/// Stands for the address of the resolver of names, in plans with a fault that is made there.
+/// The placeholder for the resolver's address, in plans with DNS faults.
 pub const RESOLVER: &str = "resolver";
-/// What is known in URLs besides.
+/// Additional placeholders in URLs.
 const OF_URLS: &[&str] = &["size", "receipt"];
 
-/// Checks all texts in which placeholders are replaced.
-///
 /// # Errors
-/// The first one that is not known.
+/// The first unknown placeholder.
 pub(super) fn check(source: Source<'_>, table: &DeTable<'_>) -> Result<(), PlanError> {
     let root = Section::root(source, table);
     let helpers: Vec<String> = match root.get("helpers") {
@@ -37,7 +34,7 @@ pub(super) fn check(source: Source<'_>, table: &DeTable<'_>) -> Result<(), PlanE
         let Some(item) = root.get(table) else { continue };
         for one in item.section(table)?.items() {
             for key in one.section(table)?.flat_items() {
-                // Files have braces of their own.
+                // Files may contain other braces.
                 if key.key != "files" && !key.key.starts_with("files.") {
                     check_item(&key, &key.key, &[])?;
                 }
@@ -72,11 +69,11 @@ fn check_item(item: &Item<'_>, key: &str, helpers: &[&str]) -> Result<(), PlanEr
             }
             let what =
                 format!("`{{{word}}}` is not a placeholder of {}", if is_url { "URLs" } else { "plans" });
-            let cure = match near {
+            let fix = match near {
                 Some(near) => format!("did you mean `{{{near}}}`?"),
                 None => format!("known: {{{}}}", known.join("}, {")),
             };
-            return Err(element.error(what, cure));
+            return Err(element.error(what, fix));
         }
     }
     Ok(())
@@ -110,7 +107,7 @@ mod tests {
         let text = format!("[server]\nprotocol = \"http\"\n{lines}\n");
         match Plan::parse("p.toml", &text, &catalog()) {
             Ok(_) => String::new(),
-            Err(error) => format!("{error}; {}", error.cure),
+            Err(error) => format!("{error}; {}", error.fix),
         }
     }
 

@@ -1,10 +1,10 @@
-//! Combinations that a plan leaves out, and figures of others that it shows with its own.
+//! Excluded combinations, and published figures.
 
 use serde::{Deserialize, Serialize};
 
 use super::levels::Levels;
 
-/// Combinations that are left out on purpose.
+/// Combinations that a plan leaves out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exclusion {
     /// Which.
@@ -21,12 +21,11 @@ pub struct Published {
     pub source: String,
     /// When.
     pub year: i32,
-    /// What was measured, on which machine: a line for the reader.
+    /// What was measured, on which machine; one line.
     pub title: String,
-    /// The figure's name in `METRICS` of the record.
+    /// The metric of the values.
     pub metric: String,
-    /// Published is not the figure itself but its ratio to that of the cell with these levels (the other factors
-    /// being equal).
+    /// If set, values are ratios to the cell with these levels and otherwise the same factors.
     pub ratio_to: Option<Levels>,
     /// The figures.
     pub values: Vec<PublishedValue>,
@@ -35,7 +34,7 @@ pub struct Published {
 /// One published figure.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PublishedValue {
-    /// The cells that it belongs to. A factor that is not named was averaged over, or held at a value of its own.
+    /// The cells that it belongs to. Other factors were averaged over, or had another value.
     pub levels: Levels,
     /// The figure, in the unit of the metric (seconds, bytes, requests a second, percent), or a plain ratio.
     pub value: f64,

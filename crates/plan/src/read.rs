@@ -11,11 +11,11 @@ use super::server::Program;
 use super::source::{PlanError, Section, Source};
 use crate::catalog::Catalog;
 
-/// Keys of fresh runs. A plan that has one and says nothing of `measure` means fresh runs.
+/// A plan without `measure` is measured in fresh runs if it has one of these keys.
 const FRESH_KEYS: [&str; 4] = ["repetitions", "duration", "faults", "keeps"];
-/// Keys of slices alone.
+/// Keys that only slices have.
 const SLICE_KEYS: [&str; 4] = ["generations", "until-decided", "slices", "slice"];
-/// The warm-up of a server that is loaded in slices, where the plan does not say: there is one in every generation.
+/// The default warm-up of slices: shorter, since every generation has one.
 const SLICED_WARMUP_S: f64 = 0.15;
 
 impl Plan {
@@ -27,23 +27,22 @@ impl Plan {
         let source = Source { name, text };
         let table = DeTable::parse(text).map_err(|e| {
             let what = e.message().lines().next().unwrap_or("it is not TOML").to_owned();
-            let cure = match what.contains("with a dotted key") {
-                // TOML reads server.workers as a key in `server`, which is a list beside it.
+            let fix = match what.contains("with a dotted key") {
+                // TOML reads server.workers as a key of the table `server`, which is a list here.
                 true => "write the dotted key in quotes: \"server.workers\" = [1, 2]",
                 false => "plans are TOML; `pitot list plan-schema` describes their keys",
             };
-            source.error(&e.span().unwrap_or(0..0), what, cure)
+            source.error(&e.span().unwrap_or(0..0), what, fix)
         })?;
         let root = Section::root(source, table.get_ref());
         for (old, new) in keys::RENAMED {
             if let Some(item) = root.get(old) {
                 let what = format!("`{old}` is now called `{new}`");
-                return Err(source.error(&item.key_span, what, format!("write `{new}` in its place")));
+                return Err(item.key_error(what, format!("write `{new}` instead")));
             }
         }
         root.check_keys(keys::PLAN.iter().map(|key| key.name))?;
         let mut plan = Plan { name: stem(name), ..Plan::default() };
-        // What a fresh run alone needs says that fresh runs are meant.
         if FRESH_KEYS.iter().all(|key| root.get(key).is_none()) {
             plan.measure = Measure::Slices;
         }
@@ -59,202 +58,185 @@ impl Plan {
         };
         keys::apply(keys::PLAN, &mut known, &root, &mut plan)?;
         if let Some(excess) = plan.excess() {
-            let span = root.get(excess.key).map_or(0..0, |item| item.key_span);
-            return Err(source.error(&span, format!("the plan {}", excess.what), excess.cure));
+            return Err(root.error_at_key(excess.key, format!("the plan {}", excess.what), excess.fix));
         }
         if plan.measure == Measure::Slices && root.get("warmup").is_none() {
             plan.warmup_s = SLICED_WARMUP_S;
         }
         check_measure(&plan, &root)?;
         check_needs(&known, &plan, &root)?;
-        check_faults(&plan, &root)?;
-        plan.has_resolver = plan.has_faults_of_names();
-        check_guests(&plan, &root)?;
-        check_keeps(&plan, &root)?;
-        check_helpers(&plan, &root)?;
+        check_resolver(&plan, &root)?;
+        check_conflicts(&plan, &root)?;
+        check_fault_times(&plan, &root)?;
         check_foreign(&plan, &root)?;
-        check_machine(&plan, &root)?;
+        plan.has_resolver = plan.has_faults_of_names();
         placeholders::check(source, table.get_ref())?;
         Ok(plan)
     }
 }
 
-/// Keys of slices have a meaning where cells are measured in slices, and of two keys one sets the number of generations.
+/// Keys of slices need cells that are measured in slices, and only one key may set the number of generations.
 fn check_measure(plan: &Plan, root: &Section<'_>) -> Result<(), PlanError> {
     if plan.measure == Measure::Fresh {
         let Some((key, item)) = SLICE_KEYS.iter().find_map(|&key| Some((key, root.get(key)?))) else {
             return Ok(());
         };
         let why = match FRESH_KEYS.iter().find(|key| root.get(key).is_some()) {
-            Some(other) if root.get("measure").is_none() => format!("which `{other}` asks for"),
+            Some(other) if root.get("measure").is_none() => format!("because it sets `{other}`"),
             _ => "as `measure` says".to_owned(),
         };
-        let what = format!("`{key}` is for slices, and this plan is measured in fresh runs, {why}");
-        let cure = format!("take `{key}` out, or write measure = \"slices\"");
-        return Err(root.source.error(&item.key_span, what, cure));
+        let what = format!("`{key}` is for slices, and this plan uses fresh runs, {why}");
+        let fix = format!("remove `{key}`, or write measure = \"slices\"");
+        return Err(item.key_error(what, fix));
     }
     if let Some(item) = root.get("slices").filter(|_| plan.slices % 2 == 1) {
         let what = format!("`slices = {}` is odd, and each round has two, in opposite orders", plan.slices);
-        let cure = format!("write slices = {} or {}", (plan.slices - 1).max(2), plan.slices + 1);
-        return Err(root.source.error(&item.key_span, what, cure));
+        let fix = format!("write slices = {} or {}", (plan.slices - 1).max(2), plan.slices + 1);
+        return Err(item.key_error(what, fix));
     }
     if root.get("generations").is_some()
         && let Some(item) = root.get("until-decided")
     {
         let what = "`generations` and `until-decided` both say how many generations there are";
-        return Err(root.source.error(&item.key_span, what, "take one of the two out"));
+        return Err(item.key_error(what, "remove one of the two"));
     }
     Ok(())
 }
 
-/// A fault of the resolver reaches those who ask it, and without one there is no resolver.
+/// A DNS fault needs a client of the resolver, and there is a resolver only for such faults.
 fn check_resolver(plan: &Plan, root: &Section<'_>) -> Result<(), PlanError> {
     let placeholder = format!("{{{RESOLVER}}}");
     let place = root.source.text.find(&placeholder);
     match (plan.has_faults_of_names(), place) {
         (true, None) => {
-            let span = root.get("faults").map_or(0..0, |item| item.key_span.clone());
-            let what = format!("a fault of names is felt by those who ask `{placeholder}`, and nobody does");
-            let cure =
-                "let the load ask it: [load] resolver = \"{resolver}\", url = \"http://www.test:{port}/\"";
-            Err(root.source.error(&span, what, cure))
+            let what =
+                format!("a DNS fault needs a client that asks `{placeholder}`, and this plan has none");
+            let fix = "write resolver = \"{resolver}\" and url = \"http://www.test:{port}/\" under [load]";
+            Err(root.error_at_key("faults", what, fix))
         }
         (false, Some(at)) => {
-            let what = format!("`{placeholder}` is there where a fault of names is made, and none is");
-            let cure = "add a fault of the kind dns-fails or dns-lies, or write the resolver's address";
-            Err(root.source.error(&(at..at + placeholder.len()), what, cure))
+            let what =
+                format!("`{placeholder}` exists only in a plan with a DNS fault, and this plan has none");
+            let fix = "add a fault of kind dns-fails or dns-lies, or write the resolver's address";
+            Err(root.source.error(&(at..at + placeholder.len()), what, fix))
         }
         _ => Ok(()),
     }
 }
 
-/// Faults are made in fresh runs on this machine, and within the measured part if the plan is not for soaks.
-fn check_faults(plan: &Plan, root: &Section<'_>) -> Result<(), PlanError> {
-    check_resolver(plan, root)?;
-    let Some(item) = root.get("faults").filter(|_| !plan.faults.is_empty()) else { return Ok(()) };
-    if plan.measure == Measure::Slices {
-        let what =
-            "faults are made in fresh runs, and `measure` says slices: they would meet all cells of a group";
-        return Err(root.source.error(
-            &item.key_span,
-            what,
-            "write measure = \"fresh\", or take the faults out",
-        ));
+/// A key that cannot be used with something else that the plan says.
+struct Conflict {
+    key: &'static str,
+    is_in: fn(&Plan) -> bool,
+    what: &'static str,
+    fix: &'static str,
+}
+
+static CONFLICTS: &[Conflict] = &[
+    Conflict {
+        key: "faults",
+        is_in: |plan| !plan.faults.is_empty() && plan.measure == Measure::Slices,
+        what: "faults need fresh runs, and `measure` says slices, where a fault would affect all cells of a group",
+        fix: "write measure = \"fresh\", or remove the faults",
+    },
+    Conflict {
+        key: "faults",
+        is_in: |plan| !plan.faults.is_empty() && !plan.hosts.is_empty(),
+        what: "faults are made on this machine only, and this plan has hosts",
+        fix: "remove the hosts, or the faults",
+    },
+    Conflict {
+        key: "servers",
+        is_in: |plan| !plan.faults.is_empty() && plan.foreign_server().is_some(),
+        what: "faults are made on this machine only, and a server of this plan has an `address`",
+        fix: "remove the faults",
+    },
+    Conflict {
+        key: "hosts",
+        is_in: |plan| plan.is_in_guests() && !plan.hosts.is_empty(),
+        what: "guests are started on this machine only, and this plan has hosts",
+        fix: "remove `hosts`, or the factor `kernel`",
+    },
+    Conflict {
+        key: "until-decided",
+        is_in: |plan| plan.is_in_guests() && plan.until_decided_s.is_some(),
+        what: "kernels are measured in fresh runs, and `until-decided` is for slices",
+        fix: "use `repetitions` instead",
+    },
+    Conflict {
+        key: "servers",
+        is_in: |plan| plan.is_in_guests() && plan.foreign_server().is_some(),
+        what: "a guest has no network to the outside, and a server of this plan has an `address`",
+        fix: "remove that server, or the factor `kernel`",
+    },
+    Conflict {
+        key: "keeps",
+        is_in: |plan| plan.keeps.is_some() && plan.measure == Measure::Slices,
+        what: "durability is checked after the server has stopped, and `measure` says slices",
+        fix: "write measure = \"fresh\"",
+    },
+    Conflict {
+        key: "keeps",
+        is_in: |plan| plan.keeps.is_some() && (!plan.hosts.is_empty() || plan.foreign_server().is_some()),
+        what: "durability is checked on this machine only, and this plan has servers elsewhere",
+        fix: "remove `keeps`",
+    },
+    Conflict {
+        key: "keeps",
+        is_in: |plan| plan.keeps.is_some() && plan.is_in_guests(),
+        what: "durability is checked on this machine only, and this plan has guests",
+        fix: "remove `keeps`",
+    },
+    Conflict {
+        key: "keeps",
+        is_in: |plan| plan.keeps.is_some() && plan.program.is_some(),
+        what: "only `pitot load` records what was acknowledged, and this plan runs another program",
+        fix: "remove `keeps`",
+    },
+    Conflict {
+        key: "helpers",
+        is_in: |plan| !plan.helpers.is_empty() && plan.load_hosts.len() > 1,
+        what: "helpers run beside the load, and the load of this plan is on several hosts",
+        fix: "name one host: load.host = \"...\"",
+    },
+    Conflict {
+        key: "needs",
+        is_in: |plan| plan.needs.is_some() && !plan.hosts.is_empty(),
+        what: "`needs` checks this machine only, and this plan has hosts",
+        fix: "remove it, and run `pitot host check` on each host",
+    },
+];
+
+fn check_conflicts(plan: &Plan, root: &Section<'_>) -> Result<(), PlanError> {
+    match CONFLICTS.iter().find(|conflict| (conflict.is_in)(plan)) {
+        Some(conflict) => Err(root.error_at_key(conflict.key, conflict.what, conflict.fix)),
+        None => Ok(()),
     }
-    if !plan.hosts.is_empty() {
-        let what = "faults are made on the lab's own machine, and this plan has hosts";
-        return Err(root.source.error(&item.key_span, what, "take the hosts out, or the faults"));
-    }
+}
+
+/// A fault begins within the measured part, unless the plan is for soaks.
+fn check_fault_times(plan: &Plan, root: &Section<'_>) -> Result<(), PlanError> {
+    let Some(item) = root.get("faults").filter(|_| root.get("soak").is_none()) else { return Ok(()) };
     for (fault, table) in plan.faults.iter().zip(item.list()?) {
-        // Those of a soak have its whole length.
-        if root.get("soak").is_none()
-            && let At::Seconds(at_s) = fault.at
+        if let At::Seconds(at_s) = fault.at
             && at_s >= plan.duration_s
         {
             let section = table.section("a fault")?;
-            let what = format!("the measured part is over after {} s, before this fault", plan.duration_s);
-            return Err(section.need("at", "")?.error(what, "write a longer `duration`, or an earlier `at`"));
+            let what =
+                format!("this fault begins after the measured part, which lasts {} s", plan.duration_s);
+            return Err(section.need("at", "")?.error(what, "use a longer `duration`, or an earlier `at`"));
         }
     }
     Ok(())
 }
 
-/// A guest has server and load in it, and its kernel is measured by itself.
-fn check_guests(plan: &Plan, root: &Section<'_>) -> Result<(), PlanError> {
-    if !plan.is_in_guests() {
-        return Ok(());
-    }
-    let (key, what, cure) = if !plan.hosts.is_empty() {
-        (
-            "hosts",
-            "guests are started on the lab's own machine, and this plan has hosts",
-            "take `hosts` out, or the factor `kernel`",
-        )
-    } else if plan.until_decided_s.is_some() {
-        (
-            "until-decided",
-            "kernels are measured in fresh runs, each at a time of its own, and `until-decided` is for slices",
-            "give `repetitions` in its place",
-        )
-    } else if plan.foreign_server().is_some() {
-        (
-            "servers",
-            "a guest reaches nothing outside of it, and a server of this plan has an `address`",
-            "take that server out, or the factor `kernel`",
-        )
-    } else {
-        return Ok(());
-    };
-    let span = root.get(key).map_or(0..0, |item| item.key_span.clone());
-    Err(root.source.error(&span, what, cure))
-}
-
-/// What servers keep is looked for on this machine, by what `pitot load` was told.
-fn check_keeps(plan: &Plan, root: &Section<'_>) -> Result<(), PlanError> {
-    let Some(item) = root.get("keeps") else { return Ok(()) };
-    let (what, cure) = if plan.measure == Measure::Slices {
-        (
-            "what servers keep is looked for when they have ended, and `measure` says slices",
-            "write measure = \"fresh\"",
-        )
-    } else if !plan.hosts.is_empty() || plan.foreign_server().is_some() {
-        (
-            "what servers keep is looked for on the lab's own machine, and this plan has servers elsewhere",
-            "take `keeps` out",
-        )
-    } else if plan.is_in_guests() {
-        (
-            "what servers keep is looked for on the lab's own machine, and this plan has guests",
-            "take `keeps` out",
-        )
-    } else if plan.program.is_some() {
-        (
-            "only `pitot load` knows what was acknowledged, and this plan has another program",
-            "take `keeps` out",
-        )
-    } else {
-        return Ok(());
-    };
-    Err(root.source.error(&item.key_span, what, cure))
-}
-
-/// `needs` is looked for on the lab's own machine.
-fn check_machine(plan: &Plan, root: &Section<'_>) -> Result<(), PlanError> {
-    match root.get("needs").filter(|_| !plan.hosts.is_empty()) {
-        Some(item) => {
-            let what = "`needs` is checked on the lab's own machine, and this plan has hosts";
-            Err(root.source.error(
-                &item.key_span,
-                what,
-                "take it out, and run `pitot host check` on each of them",
-            ))
-        }
-        None => Ok(()),
-    }
-}
-
 /// A server on a system without an agent is not on a host with one.
 fn check_foreign(plan: &Plan, root: &Section<'_>) -> Result<(), PlanError> {
-    match (root.get("servers"), plan.foreign_server()) {
-        (Some(item), Some(server)) if plan.server_host.is_some() => {
+    match plan.foreign_server().filter(|_| plan.server_host.is_some()) {
+        Some(server) => {
             let what =
                 format!("`servers.{}` has an `address`, and `server.host` puts it on a host", server.name);
-            Err(root.source.error(&item.key_span, what, "take one of the two out"))
-        }
-        (Some(item), Some(_)) if !plan.faults.is_empty() => {
-            let what = "faults are made on the lab's own machine, and a server of this plan has an `address`";
-            Err(root.source.error(&item.key_span, what, "take the faults out"))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Helpers of a load on several hosts would have to be reached from all of them.
-fn check_helpers(plan: &Plan, root: &Section<'_>) -> Result<(), PlanError> {
-    match root.get("helpers").filter(|_| plan.load_hosts.len() > 1 && !plan.helpers.is_empty()) {
-        Some(item) => {
-            let what = "helpers are beside the load, and this plan's load is on several hosts";
-            Err(root.source.error(&item.key_span, what, "name one host: load.host = \"...\""))
+            Err(root.error_at_key("servers", what, "remove one of the two"))
         }
         None => Ok(()),
     }
@@ -268,7 +250,7 @@ fn check_needs(known: &Known<'_>, plan: &Plan, root: &Section<'_>) -> Result<(),
     {
         let factors = root.need("factors", "")?;
         let what = format!("both `server` and `{}` choose the server", f.name);
-        return Err(factors.error(what, "take one of the two factors out"));
+        return Err(factors.error(what, "remove one of the two factors"));
     }
     let has_pitot_server = !whole
         || plan.factors.iter().filter(|f| f.name == SERVER_FACTOR).flat_map(|f| &f.levels).any(|l| {
@@ -286,15 +268,14 @@ fn check_needs(known: &Known<'_>, plan: &Plan, root: &Section<'_>) -> Result<(),
         let at = root.get("server").or_else(|| root.get("servers")).or(by_factor);
         return at.map_or(Ok(()), |item| {
             let name = plan.program.as_deref().unwrap_or_default();
-            let what = format!("`pitot {name}` is measured by itself, without a server");
-            Err(root.source.error(&item.key_span, what, "take the server out"))
+            let what = format!("`pitot {name}` is measured without a server");
+            Err(item.key_error(what, "remove the server"))
         });
     }
     if has_pitot_server && !protocol {
         let words: Vec<&str> = known.catalog.protocols.iter().map(|p| p.name.as_str()).collect();
-        let cure = format!("write protocol = \"{}\" under [server]", words.join("\" or \""));
-        let at = root.get("server").map_or(0..0, |i| i.key_span);
-        return Err(root.source.error(&at, "the plan does not say which protocol is served", cure));
+        let fix = format!("write protocol = \"{}\" under [server]", words.join("\" or \""));
+        return Err(root.error_at_key("server", "the plan does not say which protocol is served", fix));
     }
     Ok(())
 }

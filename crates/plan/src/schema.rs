@@ -1,4 +1,4 @@
-//! The JSON Schema of plans, made of the tables of keys, for editors that complete and check while one types.
+//! The JSON Schema of plans, made of the tables of keys, for completion and checks in editors.
 
 use serde_json::{Map, Value, json};
 
@@ -14,7 +14,7 @@ pub fn plan_schema(catalog: &Catalog) -> Value {
     let head = [
         ("$schema", "https://json-schema.org/draft/2020-12/schema"),
         ("title", "A plan of Pitot"),
-        ("description", "What a run is to find out: the levels of its factors, crossed, are its cells."),
+        ("description", "The plan of a run: the levels of its factors, crossed, are its cells."),
     ];
     let object = schema.as_object_mut().expect("a table is an object");
     object.extend(head.map(|(key, value)| (key.to_owned(), json!(value))));
@@ -61,7 +61,7 @@ fn property<T>(key: &Key<T>, catalog: &Catalog) -> Value {
     let mut schema = kind(&key.kind, catalog);
     schema["description"] = json!(key.doc);
     if let Presence::Default(text) = key.presence {
-        // Defaults are spelled as in a plan, where numbers and texts are those of JSON.
+        // Defaults are TOML, whose numbers and texts are also JSON.
         schema["default"] = serde_json::from_str(text).unwrap_or_else(|_| json!(text));
     }
     schema
@@ -145,7 +145,7 @@ fn structure(shape: Shape, catalog: &Catalog) -> Value {
     }
 }
 
-/// What may be varied. TOML spells an option `load.connections`, which is a table, or `"load.connections"`, which is a key.
+/// The factors. In TOML `load.connections` is a table and `"load.connections"` a key; both are accepted.
 fn factors(catalog: &Catalog) -> Value {
     let levels = |level: &Value| json!({"type": "array", "minItems": 1, "items": level});
     let any = levels(&json!({"$ref": "#/$defs/scalar"}));
@@ -178,7 +178,7 @@ fn text() -> Value {
     json!({"type": "string"})
 }
 
-/// A table with these keys and no others.
+/// A table with only these keys.
 fn closed(properties: Map<String, Value>) -> Value {
     json!({"type": "object", "properties": properties, "additionalProperties": false})
 }
@@ -201,12 +201,12 @@ fn server_options(catalog: &Catalog) -> Map<String, Value> {
     properties
 }
 
-/// Options of `pitot load`, and of all that may run in its place.
+/// Options of `pitot load` and of the programs that may replace it.
 fn load_options(catalog: &Catalog) -> Map<String, Value> {
     let mut properties = properties_of(Side::Load, catalog);
     for program in &catalog.programs {
         for (name, option) in properties_of(Side::Program(program), catalog) {
-            // One name, and what it takes depends on the program.
+            // What an option takes may depend on the program.
             let either = match properties.get(&name) {
                 Some(other) if *other != option => json!({"anyOf": [other, option]}),
                 _ => option,
@@ -229,7 +229,7 @@ fn text_or_number() -> Value {
     json!({"type": ["string", "number"]})
 }
 
-/// What an option of a command takes: a switch true or false, others a value or several.
+/// A switch takes true or false, other options one value or several.
 fn option(word: &OptionWord) -> Value {
     if !word.takes_value {
         return json!({"type": "boolean"});
@@ -241,7 +241,7 @@ fn option(word: &OptionWord) -> Value {
     json!({"anyOf": [one, {"type": "array", "items": one}]})
 }
 
-/// Settings of all targets: which of them a target has is left to the plan's reader.
+/// Settings of all targets. The reader of plans checks which target has which.
 fn target_settings(catalog: &Catalog) -> Map<String, Value> {
     let mut properties = Map::new();
     for setting in catalog.targets.iter().flat_map(|word| &word.target.settings) {
@@ -249,7 +249,7 @@ fn target_settings(catalog: &Catalog) -> Map<String, Value> {
             [] => json!({"$ref": "#/$defs/scalar"}),
             words => {
                 let mut known = one_of(words.iter().map(|(word, _)| word.as_str()));
-                // Switches of targets are `on` and `off`, and may be spelled true and false.
+                // Switches of targets are `on` and `off`; true and false mean the same.
                 let flags = [("on", true), ("off", false)];
                 let spelled = flags.iter().filter(|(flag, _)| words.iter().any(|(word, _)| word == flag));
                 let spelled: Vec<Value> = spelled.map(|(_, value)| json!(value)).collect();
@@ -266,14 +266,14 @@ fn target_settings(catalog: &Catalog) -> Map<String, Value> {
     properties
 }
 
-/// One of these words. One that is a number may be spelled as one.
+/// One of these words; a word that is a number may also be written as one.
 fn one_of<'a>(words: impl Iterator<Item = &'a str>) -> Value {
     let number = |word: &str| serde_json::from_str::<Value>(word).ok().filter(Value::is_number);
     let values: Vec<Value> = words.flat_map(|word| [Some(json!(word)), number(word)]).flatten().collect();
     json!({"enum": values})
 }
 
-/// A list of tables that have levels besides their keys.
+/// A list of tables with levels as additional keys.
 fn list_with_levels(mut table: Value) -> Value {
     table["additionalProperties"] = json!(true);
     json!({"type": "array", "items": table})

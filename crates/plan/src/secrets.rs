@@ -1,4 +1,4 @@
-//! Plans and levels without their secrets, as they are recorded.
+//! Masks secrets in plans and levels before they are recorded.
 
 use pitot_results::secrets::Secrets;
 use serde_json::Value;

@@ -1,9 +1,9 @@
-//! What a plan says of servers, of the load's helpers, and of the files that they find.
+//! Servers, helpers and files of a plan.
 
 use std::ops::RangeInclusive;
 
 use super::foreign::Foreign;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use pitot_target::{OnDemand, TargetSetting};
 
@@ -33,13 +33,13 @@ pub enum Program {
     External(Box<External>),
 }
 
-/// A server that belongs to the load's side, such as the DNS responder that a mailing asks.
+/// A server on the load's side, such as a DNS responder for mail.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Helper {
     /// `{NAME}` stands for its address in options of the load.
     pub name: String,
-    /// The protocol that `pitot serve` is to serve.
+    /// The protocol that it serves.
     pub protocol: String,
     /// Its options.
     pub options: Settings,
@@ -59,35 +59,34 @@ pub struct External {
     #[serde(default)]
     pub env: Vec<(String, String)>,
     /// How it shows that it is ready.
-    #[serde(deserialize_with = "Ready::recorded")]
     pub ready: Ready,
-    /// What a line that it prints contains if it will never be ready, although it goes on.
+    /// Texts in its output that show that it will never become ready.
     #[serde(default)]
     pub failed: Vec<String>,
     /// The signal that stops it: `TERM`, `INT` or `QUIT`.
     pub stop: String,
-    /// A command that stops it, in place of the signal.
+    /// A command that stops it instead of the signal.
     #[serde(default)]
     pub stop_command: Vec<String>,
     /// What the load generator requests; the plan's `load.url` if none.
     pub url: Option<String>,
     /// A command that prints the program's version.
     pub version: Vec<String>,
-    /// Seconds that it may take until it is ready; what the plan says if none.
+    /// Timeout until it is ready, seconds; the plan's if none.
     #[serde(default)]
     pub ready_timeout_s: Option<f64>,
-    /// Seconds that it may take to stop; what the plan says if none, or if that is more.
+    /// Timeout until it has stopped, seconds; the plan's if none, or if that is longer.
     #[serde(default)]
     pub stop_timeout_s: Option<f64>,
-    /// Where it is, if that is a system without an agent.
+    /// Its address, if it is on a system without an agent.
     #[serde(default)]
     pub foreign: Option<Foreign>,
-    /// What is known of it besides, if it is a target.
+    /// Its target, if it is one.
     #[serde(default)]
     pub target: Option<Box<TargetUse>>,
 }
 
-/// What is known of a server that is a target.
+/// A target in use.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct TargetUse {
@@ -95,18 +94,18 @@ pub struct TargetUse {
     pub name: String,
     /// The protocol that it speaks, as a scheme of URLs.
     pub protocol: String,
-    /// Its settings. They are put in when a plan is expanded.
+    /// Its settings, which expansion fills in.
     pub settings: Vec<TargetSetting>,
     /// What it cannot serve: names of pages, and why.
     pub cannot: Vec<(String, String)>,
-    /// What its configuration has for a page only where that is asked for. It is put in when a plan is expanded.
+    /// Configuration for single pages, which expansion fills in if the page is requested.
     #[serde(default)]
     pub on_demand: Vec<OnDemand>,
-    /// Why it cannot be started here, and what mends that; none if it can.
+    /// Why it cannot be started here, and how to fix that; none if it can.
     pub unavailable: Option<String>,
     /// Seconds that it usually takes until it is ready.
     pub start_s: f64,
-    /// It is loaded until its rate has settled, for at most so many seconds.
+    /// Its warm-up lasts until its rate has settled, but at most so many seconds.
     pub settles_within_s: Option<f64>,
 }
 
@@ -120,12 +119,11 @@ pub enum Ready {
     Line(String),
     /// It answers a request for this path with status 200.
     Get(String),
-    /// A connection to its port that sends this receives an answer that contains that. What sends nothing waits for a
-    /// banner.
+    /// A connection that sends `send` receives a reply that contains `expect`. An empty `send` waits for a banner.
     Answer {
         /// What is sent.
         send: String,
-        /// What the answer contains.
+        /// What the reply contains.
         expect: String,
     },
     /// It answers a request for this path over TLS with status 200.
@@ -133,26 +131,12 @@ pub enum Ready {
 }
 
 impl Ready {
-    /// The same of a server that speaks TLS: a probe in plain text would only see that it is refused.
+    /// The same check for a server that speaks TLS, which would refuse plain text.
     pub(super) fn over_tls(&self) -> Ready {
         match self {
             Ready::Get(path) => Ready::Https(path.clone()),
             _ => Ready::Port,
         }
-    }
-
-    /// Reads it from a run file. In those of before, a request for a path was the text that was sent.
-    fn recorded<'de, D: Deserializer<'de>>(from: D) -> Result<Ready, D::Error> {
-        let ready = Ready::deserialize(from)?;
-        let path = match &ready {
-            Ready::Answer { send, expect } if expect == " 200 " => {
-                send.strip_prefix("GET ").and_then(|rest| {
-                    rest.strip_suffix(" HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")
-                })
-            }
-            _ => None,
-        };
-        Ok(path.map(|path| Ready::Get(path.to_owned())).unwrap_or(ready))
     }
 }
 
@@ -167,7 +151,7 @@ pub struct PlanFile {
 }
 
 impl PlanFile {
-    /// What is before the range in its path, the range, and what is behind it; none if it is one file.
+    /// The path before the range, the range, and the path after it; none if it is one file.
     pub(super) fn range(&self) -> Option<(&str, RangeInclusive<u32>, &str)> {
         let (head, rest) = self.path.split_once('{')?;
         let (inside, tail) = rest.split_once('}')?;
@@ -198,32 +182,7 @@ pub enum FileContent {
     Lines {
         /// How many.
         count: u64,
-        /// The line. `{i}` is its number, from 0, and `{i%N}` what is left of it after division by N.
+        /// The line. `{i}` is its number from 0, and `{i%N}` that number modulo N.
         line: String,
     },
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(ready: &str) -> Ready {
-        let text =
-            format!(r#"{{"command": ["x"], "ready": {ready}, "stop": "TERM", "url": null, "version": []}}"#);
-        serde_json::from_str::<External>(&text).unwrap().ready
-    }
-
-    #[test]
-    fn what_older_run_files_say_of_a_path_is_read_as_that_path() {
-        let old = r#"{"answer": {"send": "GET /1k HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n", "expect": " 200 "}}"#;
-        assert_eq!(read(old), Ready::Get("/1k".into()));
-        let own = r#"{"answer": {"send": "GET /1k HTTP/1.0\r\n\r\n", "expect": " 200 "}}"#;
-        let Ready::Answer { send, .. } = read(own) else { panic!("it is what its author wrote") };
-        assert_eq!(send, "GET /1k HTTP/1.0\r\n\r\n");
-        for ready in
-            [Ready::Port, Ready::Get("/x".into()), Ready::Https("/".into()), Ready::Line("up".into())]
-        {
-            assert_eq!(read(&serde_json::to_string(&ready).unwrap()), ready);
-        }
-    }
 }

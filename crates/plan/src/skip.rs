@@ -1,4 +1,4 @@
-//! Combinations of levels that are not measured, and why.
+//! Combinations of levels that are skipped, and why.
 
 use super::levels::{FactorLevel, label};
 
@@ -13,12 +13,12 @@ pub struct SkipRecord {
     pub kind: SkipKind,
 }
 
-/// Why a combination of levels did not become a cell, as far as code asks for it.
+/// The kind of reason for a skip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SkipKind {
-    /// The plan excludes it, or this machine or version lacks something. In a run file every reason is a sentence alone.
+    /// The plan excludes it, or this machine or build lacks something. Run files store only the sentence.
     Other,
-    /// Its server cannot serve the page that is asked for.
+    /// Its server cannot serve the requested page.
     Page,
     /// A setting of the host cannot be set here.
     Setting,
@@ -31,10 +31,10 @@ impl SkipRecord {
     }
 }
 
-/// More labels than this are counted.
+/// The most labels that are listed.
 const LISTED_MAX: usize = 3;
 
-/// Each reason with the labels of the combinations that are left out for it, in the order of first mention.
+/// Each reason with the labels of its combinations, in the order of first mention.
 pub fn skips_by_reason(skips: &[SkipRecord]) -> Vec<(&str, Vec<String>)> {
     let mut groups: Vec<(&str, Vec<String>)> = Vec::new();
     for skip in skips {
@@ -56,13 +56,13 @@ pub fn shortened(labels: &[String]) -> String {
 }
 
 impl SkipKind {
-    /// What to do where the cell has to be measured.
-    pub fn cure(self) -> &'static str {
+    /// What to do if the cell has to be measured.
+    pub fn fix(self) -> &'static str {
         match self {
             SkipKind::Page => {
-                "ask for another page, or leave the server out; `pitot list targets --format json` says what each cannot serve"
+                "request another page, or leave the server out; `pitot list targets --format json` lists what each cannot serve"
             }
-            SkipKind::Setting => "`pitot host check` shows what can be set here",
+            SkipKind::Setting => "run `pitot host check` to see what can be set here",
             SkipKind::Other => "install what is missing, or leave the server out",
         }
     }

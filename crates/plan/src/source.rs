@@ -1,4 +1,4 @@
-//! TOML with positions: every value knows its line and column, so that every error can report them.
+//! TOML with positions, so that every error reports its line and column.
 
 use std::fmt;
 use std::ops::Range;
@@ -22,7 +22,7 @@ pub struct PlanError {
     /// What is wrong.
     pub what: String,
     /// What to do about it.
-    pub cure: String,
+    pub fix: String,
 }
 
 impl fmt::Display for PlanError {
@@ -35,7 +35,7 @@ impl std::error::Error for PlanError {}
 
 impl From<PlanError> for Failure {
     fn from(error: PlanError) -> Failure {
-        Failure::misuse(error.to_string(), error.cure)
+        Failure::misuse(error.to_string(), error.fix)
     }
 }
 
@@ -51,7 +51,7 @@ impl Source<'_> {
         &self,
         at: &Range<usize>,
         what: impl Into<String>,
-        cure: impl Into<String>,
+        fix: impl Into<String>,
     ) -> PlanError {
         let before = &self.text[..at.start.min(self.text.len())];
         PlanError {
@@ -59,7 +59,7 @@ impl Source<'_> {
             line: before.matches('\n').count() + 1,
             column: before.chars().rev().take_while(|&c| c != '\n').count() + 1,
             what: what.into(),
-            cure: cure.into(),
+            fix: fix.into(),
         }
     }
 }
@@ -99,7 +99,7 @@ impl<'a> Section<'a> {
         Item { source: self.source, key: key.get_ref().to_string(), key_span: key.span(), value }
     }
 
-    /// All values, those of dotted keys under their dotted names, in the order of the text.
+    /// All values in the order of the text, nested ones under dotted keys.
     pub(super) fn flat_items(&self) -> Vec<Item<'a>> {
         let mut flat = Vec::new();
         for item in self.items() {
@@ -123,13 +123,24 @@ impl<'a> Section<'a> {
         self.items().into_iter().find(|i| i.key == key)
     }
 
-    /// The value of a key that must be there.
-    pub(super) fn need(&self, key: &str, cure: &str) -> Result<Item<'a>, PlanError> {
+    /// The value of a required key.
+    pub(super) fn need(&self, key: &str, fix: &str) -> Result<Item<'a>, PlanError> {
         self.get(key)
-            .ok_or_else(|| self.source.error(&self.span, format!("{} lacks `{key}`", self.what), cure))
+            .ok_or_else(|| self.source.error(&self.span, format!("{} lacks `{key}`", self.what), fix))
     }
 
-    /// Reports the first key that is none of `known`.
+    /// An error at a key of the table, or at its start if the table lacks the key.
+    pub(super) fn error_at_key(
+        &self,
+        key: &str,
+        what: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> PlanError {
+        let span = self.get(key).map_or(0..0, |item| item.key_span);
+        self.source.error(&span, what, fix)
+    }
+
+    /// Refuses keys that are not in `known`.
     pub(super) fn check_keys<'k>(&self, known: impl IntoIterator<Item = &'k str>) -> Result<(), PlanError> {
         let known: Vec<&str> = known.into_iter().collect();
         for item in self.items() {
@@ -147,23 +158,28 @@ impl<'a> Item<'a> {
     }
 
     /// An error about the value.
-    pub(super) fn error(&self, what: impl Into<String>, cure: impl Into<String>) -> PlanError {
-        self.source.error(&self.span(), what, cure)
+    pub(super) fn error(&self, what: impl Into<String>, fix: impl Into<String>) -> PlanError {
+        self.source.error(&self.span(), what, fix)
     }
 
-    /// The error that the key is not `one of a kind`, with the nearest of those that are.
+    /// An error about the key.
+    pub(super) fn key_error(&self, what: impl Into<String>, fix: impl Into<String>) -> PlanError {
+        self.source.error(&self.key_span, what, fix)
+    }
+
+    /// The error that the key is not `kind` ("a factor"), with the nearest known one.
     pub(super) fn unknown(&self, kind: &str, known: &[&str]) -> PlanError {
         let what = format!("`{}` is not {kind}", self.key);
-        self.source.error(&self.key_span, what, did_you_mean(&self.key, known))
+        self.key_error(what, did_you_mean(&self.key, known))
     }
 
-    /// The error that the value is not one of a kind.
+    /// The error that the value is not `kind`, with the nearest known one.
     pub(super) fn unknown_value(&self, kind: &str, known: &[&str]) -> PlanError {
         let value = self.scalar().map(|v| v.to_string()).unwrap_or_default();
         self.error(format!("`{value}` is not {kind}"), did_you_mean(&value, known))
     }
 
-    fn wanted(&self, what: &str, cure: &str) -> PlanError {
+    fn wanted(&self, what: &str, fix: &str) -> PlanError {
         let found = match self.value.get_ref() {
             DeValue::String(s) if s.trim().parse::<f64>().is_ok() => format!("the text \"{s}\""),
             DeValue::String(s) => format!("`{s}`"),
@@ -174,7 +190,7 @@ impl<'a> Item<'a> {
             DeValue::Array(_) => "a list".into(),
             DeValue::Table(_) => "a table".into(),
         };
-        self.error(format!("`{}` must be {what}, not {found}", self.key), cure)
+        self.error(format!("`{}` must be {what}, not {found}", self.key), fix)
     }
 
     pub(super) fn text(&self) -> Result<String, PlanError> {
@@ -194,14 +210,14 @@ impl<'a> Item<'a> {
                     }
                     _ => None,
                 };
-                let cure = match scalar {
+                let fix = match scalar {
                     Some(Value::Integer(n)) if n < least => {
                         format!("write at least {least}: {} = {least}", self.key)
                     }
                     Some(Value::Integer(_)) => format!("write at most {most}: {} = {most}", self.key),
                     _ => format!("write it without quotes: {} = {}", self.key, meant.unwrap_or(least)),
                 };
-                Err(self.wanted(&format!("a whole number from {least} to {most}"), &cure))
+                Err(self.wanted(&format!("a whole number from {least} to {most}"), &fix))
             }
         }
     }
@@ -216,13 +232,13 @@ impl<'a> Item<'a> {
 
     /// Seconds.
     pub(super) fn duration(&self) -> Result<f64, PlanError> {
-        let cure = "write a number with its unit, in quotes: \"500ms\", \"2s\", \"5m\"";
+        let fix = "write a number with its unit, in quotes: \"500ms\", \"2s\", \"5m\"";
         match self.value.get_ref() {
             DeValue::String(s) => match pitot_meter::units::duration(s) {
                 Ok(nanos) => Ok(nanos.as_secs_f64()),
-                Err(_) => Err(self.wanted("a duration", cure)),
+                Err(_) => Err(self.wanted("a duration", fix)),
             },
-            _ => Err(self.wanted("a duration", cure)),
+            _ => Err(self.wanted("a duration", fix)),
         }
     }
 
@@ -290,11 +306,11 @@ impl<'a> Item<'a> {
     }
 }
 
-/// "did you mean ...?", or all there is to choose from.
+/// "did you mean ...?", or the list of known words.
 pub(super) fn did_you_mean(word: &str, known: &[&str]) -> String {
     match nearest(word, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
-        None if known.is_empty() => "take it out".into(),
+        None if known.is_empty() => "remove it".into(),
         None => format!("known: {}", known.join(", ")),
     }
 }

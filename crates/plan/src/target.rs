@@ -1,4 +1,4 @@
-//! From a target to what a table `[servers.NAME]` of a plan would say.
+//! Makes a server of a plan from a target.
 
 use pitot_target::{FILES, OnDemand, PAGES, Stop, TargetFile, TargetSetting};
 
@@ -7,16 +7,16 @@ use super::skip::NoCell;
 use super::value::{Settings, Value};
 use crate::catalog::{Catalog, TargetWord};
 
-/// The setting that is on where a target is asked by TLS.
+/// The setting that is on if the target is requested over TLS.
 const TLS: &str = "tls";
 
-/// The folder that servers serve where a plan names none.
+/// The default folder that servers serve.
 const ROOT: &str = "{dir}/html";
 
 /// A target as a server of a plan, with these settings in place of the defaults.
 pub(super) fn server(name: &str, word: &TargetWord, settings: &Settings, catalog: &Catalog) -> ServerSpec {
     let target = &word.target;
-    // What was found on this machine is put in at once, so that the plan says what was run.
+    // Resolved at once, so that the plan records what was run.
     let found = |text: &String| {
         let home = word.home.as_deref().unwrap_or_default();
         text.replace("{program}", &word.program).replace("{home}", home)
@@ -77,7 +77,7 @@ pub(super) fn server(name: &str, word: &TargetWord, settings: &Settings, catalog
     }
 }
 
-/// What a page alone needs, with what was found on this machine.
+/// Configuration for one page, with the paths of this machine.
 fn with_found(one: &OnDemand, found: impl Fn(&String) -> String) -> OnDemand {
     let file = |file: &TargetFile| TargetFile { path: file.path.clone(), text: found(&file.text) };
     OnDemand {
@@ -96,9 +96,9 @@ pub(super) fn spelled(value: &Value) -> String {
     }
 }
 
-/// Puts settings into the texts of a target: those that the cell varies, else those that the plan gives to all targets,
-/// else its own. `root` is the folder that the plan's servers serve. A target that is asked by TLS speaks it, and has what
-/// only the page needs for which `url`, the plan's, asks.
+/// Fills settings into the texts of a target: those that the cell varies, else those of the plan's `[target]`, else the
+/// defaults. `root` is the folder that servers serve. TLS is on if the URL asks for it, and configuration for single pages is
+/// included if `url` requests them.
 ///
 /// # Errors
 /// Why the cell cannot be run.
@@ -113,7 +113,9 @@ pub(super) fn configure(
 ) -> Result<(), String> {
     let Some(target) = &external.target else {
         return match varied.0.first() {
-            Some((name, _)) => Err(format!("`target.{name}` is for targets, and this server is none")),
+            Some((name, _)) => {
+                Err(format!("`target.{name}` is a setting of targets, and this server is not one"))
+            }
             None => Ok(()),
         };
     };
@@ -130,8 +132,9 @@ pub(super) fn configure(
         let given = varied.get(name).or_else(|| shared.get(name)).map(spelled);
         let by_url = || (is_asked_by_tls && name == TLS).then(|| "on".to_owned());
         let value = given.or_else(by_url).unwrap_or_else(|| setting.default.clone());
-        let text =
-            setting.text(&value).ok_or_else(|| format!("`{}` knows no `{name} = {value}`", target.name))?;
+        let text = setting
+            .text(&value)
+            .ok_or_else(|| format!("`{name}` of `{}` cannot be `{value}`", target.name))?;
         texts.push((format!("{{{name}}}"), text.to_owned()));
     }
     let page = asked(external.url.as_deref(), url).map_or("", page);
@@ -147,7 +150,7 @@ pub(super) fn configure(
             }),
         );
     }
-    // What a page needs may contain settings, a setting may contain `{root}`, and nothing contains what a page needs.
+    // In reverse, since texts of pages may contain settings, and settings may contain `{root}`.
     let fill = |text: &mut String| {
         for (place, value) in texts.iter().rev() {
             if text.contains(place.as_str()) {
@@ -170,7 +173,7 @@ pub(super) fn configure(
     Ok(())
 }
 
-/// Whether a target with this protocol is asked by its scheme over TLS.
+/// Whether the plan's URL requests the target over TLS.
 pub(super) fn is_asked_by_tls(catalog: &Catalog, external: &External, url: Option<&Value>) -> bool {
     let protocol = external.target.as_ref().and_then(|target| catalog.protocol(&target.protocol));
     match (protocol.and_then(|p| p.tls_scheme.as_deref()), url) {
@@ -179,10 +182,10 @@ pub(super) fn is_asked_by_tls(catalog: &Catalog, external: &External, url: Optio
     }
 }
 
-/// What a target is asked for: its own URL, unless the plan has one of the same scheme.
+/// The URL that is requested of a target: its own, unless the plan has one of the same scheme.
 ///
 /// # Errors
-/// Why it cannot be asked for that.
+/// Why the target cannot serve it.
 pub(super) fn url(
     target: &TargetUse,
     own: Option<&str>,
@@ -193,7 +196,7 @@ pub(super) fn url(
     let Some(url) = asked(own, plan) else { return Ok(None) };
     let has_tls = is_asked_by_tls && target.settings.iter().any(|setting| setting.name == TLS);
     if scheme(url) != target.protocol && !has_tls {
-        return Err(format!("`{name}` speaks {}, and is asked by {}", target.protocol, scheme(url)).into());
+        return Err(format!("`{name}` speaks {}, and the URL is {}", target.protocol, scheme(url)).into());
     }
     let page = page(url);
     match target.cannot.iter().find(|(cannot, _)| cannot == page) {
@@ -202,7 +205,7 @@ pub(super) fn url(
     }
 }
 
-/// Of what the plan says and what the target itself says, what is asked for.
+/// The plan's URL if it has the scheme of the target's, else the target's.
 fn asked<'a>(own: Option<&'a str>, plan: Option<&'a str>) -> Option<&'a str> {
     plan.filter(|plan| own.is_none_or(|own| scheme(plan) == scheme(own))).or(own)
 }

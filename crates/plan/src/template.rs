@@ -1,15 +1,15 @@
 //! Lines of generated files: texts with numbers in them.
 
-/// A part of a line that has numbers in it.
+/// A part of a line template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinePiece<'a> {
     /// As it stands.
     Text(&'a str),
-    /// The line's number, or what is left of it after a division.
+    /// The line's number, or that number modulo a divisor.
     Number(Option<u64>),
 }
 
-/// Takes a line such as `u{i}@d{i%10}.test` apart. Other braces are text.
+/// Parses a line such as `u{i}@d{i%10}.test`. Other braces are text.
 pub fn line_template(line: &str) -> Vec<LinePiece<'_>> {
     let mut parts = Vec::new();
     let mut rest = line;

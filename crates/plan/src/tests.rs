@@ -20,7 +20,7 @@ pub(crate) fn catalog() -> Catalog {
                 _ => None,
             },
             opens_connections: ["connections", "idle"].contains(&name),
-            ends_by_itself: name == "requests-total",
+            limits_work: name == "requests-total",
             open_loop: name == "requests",
             of_tls: name == "insecure",
         },
@@ -245,22 +245,22 @@ fn one_process_is_not_asked_for_more_connections_than_it_may_have_descriptors() 
     let (cells, skips) = expand(&plan, &catalog(), &host());
     assert_eq!(cells.len(), 1);
     assert_eq!(cells[0].label(), "fork, 30k");
-    assert!(skips[0].reason.contains("30064 descriptors"), "{}", skips[0].reason);
+    assert!(skips[0].reason.contains("30064 file descriptors"), "{}", skips[0].reason);
 }
 
-/// A sound plan with one line put in the place of another: place, what is wrong, cure.
+/// A sound plan with one line put in the place of another: place, what is wrong, fix.
 fn mistake(line: &str, instead: &str) -> (usize, String, String) {
     assert!(SOUND.contains(line), "{line}");
     let text = SOUND.replacen(line, instead, 1);
     let error = Plan::parse("which.toml", &text, &catalog()).unwrap_err();
     let expected_line = text[..text.find(instead).unwrap()].matches('\n').count() + 1;
     assert_eq!(error.line, expected_line, "{error}");
-    (error.column, error.what, error.cure)
+    (error.column, error.what, error.fix)
 }
 
 #[test]
 fn every_kind_of_mistake_is_reported_with_its_position_and_cure() {
-    for (line, instead, what, cure) in [
+    for (line, instead, what, fix) in [
         (
             "repetitions = 10",
             "repetition = 10",
@@ -281,7 +281,7 @@ fn every_kind_of_mistake_is_reported_with_its_position_and_cure() {
             "\"500ms\"",
         ),
         ("duration = \"2s\"", "duration = \"2 parsecs\"", "not `2 parsecs`", "with its unit"),
-        ("duration = \"2s\"", "duration = \"0s\"", "longer than nothing", "2s"),
+        ("duration = \"2s\"", "duration = \"0s\"", "must be greater than zero", "2s"),
         (
             "statistic = \"trimmed-mean(1)\"",
             "statistic = \"average\"",
@@ -345,7 +345,7 @@ fn every_kind_of_mistake_is_reported_with_its_position_and_cure() {
         (
             "\"loop-w2\", \"nginx\"",
             "\"loop-w3\", \"nginx\"",
-            "`loop-w3` is neither a server of this plan, nor a target, nor a model",
+            "`loop-w3` is not a server of this plan, a target or a concurrency model",
             "did you mean `loop-w2`?",
         ),
         (
@@ -357,11 +357,11 @@ fn every_kind_of_mistake_is_reported_with_its_position_and_cure() {
         (
             "load.connections = [1, 1000]",
             "lod.connections = [1, 1000]",
-            "not something that can be varied",
+            "is not a factor",
             "did you mean `load.connections`?",
         ),
         ("load.connections = [1, 1000]", "load.connections = 1000", "must be a list", "in brackets"),
-        ("1, 1000]", "1, 1]", "the level `1` stands twice", "take one out"),
+        ("1, 1000]", "1, 1]", "the level `1` is repeated", "remove one"),
         ("[1, 1000]", "[]", "has no levels", "at least one"),
         ("quiet = true", "quiet = \"yes\"", "is a switch", "quiet = true"),
         ("workers = 2", "workers = true", "takes a value", "workers ="),
@@ -369,7 +369,7 @@ fn every_kind_of_mistake_is_reported_with_its_position_and_cure() {
         (
             "stop = \"SIGQUIT\"",
             "stop = \"KILL\"",
-            "`KILL` is not a signal that stops",
+            "`KILL` is not a signal to stop a server",
             "known: TERM, INT, QUIT",
         ),
         (
@@ -378,7 +378,7 @@ fn every_kind_of_mistake_is_reported_with_its_position_and_cure() {
             "`stopp` is not a key of `servers.nginx`",
             "did you mean `stop`?",
         ),
-        ("{ line = \"started\" }", "\"prot\"", "not a way to be ready", "did you mean `port`?"),
+        ("{ line = \"started\" }", "\"prot\"", "not a readiness check", "did you mean `port`?"),
         ("[\"nginx\", \"-c\", \"{dir}/nginx.conf\"]", "\"nginx | tee\"", "split at blanks", "as a list"),
         ("\"html/4k.bin\" =", "\"../4k.bin\" =", "not a path below", "html/index.html"),
         ("year = 2001", "year = \"2001\"", "`year` must be a whole number", "without quotes"),
@@ -387,7 +387,7 @@ fn every_kind_of_mistake_is_reported_with_its_position_and_cure() {
     ] {
         let (_, found, hint) = mistake(line, instead);
         assert!(found.contains(what), "{instead}: {found}");
-        assert!(hint.contains(cure), "{instead}: {hint}");
+        assert!(hint.contains(fix), "{instead}: {hint}");
     }
 }
 
@@ -397,7 +397,7 @@ fn what_is_missing_is_asked_for() {
     assert_eq!(parse("").what, "the plan lacks `factors`");
     assert_eq!(parse("[factors]").what, "`factors` is empty");
     let error = parse("[factors]\nserver = [\"loop\"]");
-    assert!(error.cure.contains("protocol = \"busy\" or \"http\""), "{error}");
+    assert!(error.fix.contains("protocol = \"busy\" or \"http\""), "{error}");
     let text = SOUND.replace("reason = \"it has 512 connections\"", "");
     assert_eq!(parse(&text).what, "an exclusion lacks `reason`");
     let error =
@@ -497,17 +497,17 @@ fn a_mailing_has_a_server_and_a_helper() {
 fn mistakes_with_programs_are_reported_with_their_cure() {
     let parse = |text: &str| Plan::parse("p.toml", text, &catalog()).unwrap_err();
     let error = parse("[load]\nprogram = \"disk file\"\n[factors]\nload.sizes = [1]");
-    assert_eq!((error.line, error.cure.as_str()), (2, "did you mean `disk files`?"));
+    assert_eq!((error.line, error.fix.as_str()), (2, "did you mean `disk files`?"));
     let error = parse("[load]\nprogram = \"disk files\"\nsize = 1\n[factors]\nload.sizes = [1]");
     assert_eq!(error.what, "`size` is not an option of `pitot disk files`");
     let error = parse("[load]\nprogram = \"disk files\"\n[factors]\nserver = [\"loop\"]");
-    assert_eq!(error.what, "`pitot disk files` is measured by itself, without a server");
+    assert_eq!(error.what, "`pitot disk files` is measured without a server");
     let error = parse("[load]\nprogram = \"mail\"\n[factors]\nload.duration = [\"1s\"]");
     assert!(error.what.contains("set by the lab"), "{error}");
     let error = parse(
         "[helpers.dir]\nprotocol = \"http\"\n[server]\nprotocol=\"http\"\n[factors]\nserver = [\"loop\"]",
     );
-    assert!(error.what.contains("has a meaning of its own"), "{error}");
+    assert!(error.what.contains("is a placeholder already"), "{error}");
 }
 
 #[test]
@@ -596,17 +596,17 @@ fn mistakes_with_settings_of_the_host_are_reported_with_their_cure() {
     assert_eq!((error.line, error.what.as_str()), (4, "no setting of the host is called `nothing`"));
     let error = parse("[factors]\nhost.\"fs.file-mx\" = [1]\n[baseline]\nhost.\"fs.file-max\" = 1");
     assert_eq!(
-        (error.line, error.cure.as_str()),
+        (error.line, error.fix.as_str()),
         (4, "did you mean `host.fs.file-max`?"),
         "the factor is wrong"
     );
     let error = parse("[factors]\nhost.\"fs.file-max\" = [1]\n[baseline]\nhost.\"fs.file-mx\" = 1");
     assert_eq!((error.line, error.what.as_str()), (6, "`host.fs.file-mx` is not a factor of this plan"));
-    assert_eq!(error.cure, "did you mean `host.fs.file-max`? (line 4 has the factor)");
+    assert_eq!(error.fix, "did you mean `host.fs.file-max`? (the factor is on line 4)");
     let error = parse("[factors]\nsettings = [\"tuned\"]");
     assert_eq!(error.what, "`tuned` is not a table of `settings`");
     let error = parse("[settings.found]\n\"net.core.somaxconn\" = 1\n[factors]\nsettings = [\"found\"]");
-    assert_eq!(error.what, "`found` is the level at which nothing is changed");
+    assert_eq!(error.what, "`found` is the level that changes nothing");
     let error = parse("[settings.a]\n[factors]\nsettings = [\"a\"]");
     assert_eq!(error.what, "`settings.a` sets nothing");
 }
@@ -640,14 +640,14 @@ fn what_a_guest_cannot_do_is_refused_with_the_plan() {
             "{top}\n[server]\nprotocol = \"http\"\n[factors]\nkernel = [\"6.1\", \"6.12\"]\nserver = [\"loop\"]\n{more}"
         );
         let error = Plan::parse("p.toml", &text, &catalog()).map(|_| ()).unwrap_err();
-        assert!(error.to_string().contains(what) && !error.cure.is_empty(), "{error}");
+        assert!(error.to_string().contains(what) && !error.fix.is_empty(), "{error}");
     };
     let host = "[hosts.a]\nagent = [\"x\"]\naddress = \"10.0.0.1\"\ncpus = \"0\"\n";
-    refused("", host, "guests are started on the lab's own machine");
+    refused("", host, "guests are started on this machine only");
     refused("until-decided = \"5m\"", "", "kernels are measured in fresh runs");
     refused("repetitions = 2\nkeeps = \"{dir}\"", "", "this plan has guests");
     let foreign = "[servers.x]\naddress = \"10.0.0.9:80\"\ncommand = [\"ssh\"]\n";
-    refused("", foreign, "a guest reaches nothing outside of it");
+    refused("", foreign, "a guest has no network to the outside");
 }
 
 #[test]
@@ -656,7 +656,7 @@ fn a_plan_that_no_memory_holds_is_refused_with_its_size() {
         let text =
             format!("{more}\n[server]\nprotocol = \"http\"\n[factors]\nserver = [\"loop\"]\n{factors}");
         let error = Plan::parse("p.toml", &text, &catalog()).map(|_| ()).unwrap_err();
-        assert!(error.to_string().contains(what) && !error.cure.is_empty(), "{error}");
+        assert!(error.to_string().contains(what) && !error.fix.is_empty(), "{error}");
         error
     };
     let numbers =

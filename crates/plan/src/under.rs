@@ -1,4 +1,4 @@
-//! A plan under several sets of settings of the host.
+//! Runs a plan with several sets of settings of the host.
 
 use crate::definition::Plan;
 use crate::host::{AS_FOUND, SETTINGS_FACTOR, SettingSet, changes_host};
@@ -6,8 +6,8 @@ use crate::levels::{Factor, Levels};
 use crate::value::Value;
 
 impl Plan {
-    /// All cells of the plan under each of these sets: names with keys and values. A set without settings is the host as it is
-    /// found, and has to have that name ([`AS_FOUND`]). What the plan itself varies of the host is left out.
+    /// The plan with the factor `settings` whose levels are these sets, in place of what the plan varies of the host. The
+    /// set without settings must be called [`AS_FOUND`].
     pub fn under(mut self, sets: &[SettingSet]) -> Plan {
         self.factors.retain(|factor| !changes_host(&factor.name));
         self.factors.push(Factor {
@@ -15,7 +15,7 @@ impl Plan {
             levels: sets.iter().map(|set| Value::Text(set.name.clone())).collect(),
         });
         self.settings = sets.iter().filter(|set| set.name != AS_FOUND).cloned().collect();
-        // Sets are compared with each other, so that no two cells are ever side by side.
+        // Cells under different settings cannot run side by side.
         let found = sets.iter().find(|set| set.name == AS_FOUND).or(sets.first());
         self.baseline = found.map(|set| Levels(vec![(SETTINGS_FACTOR.into(), vec![set.name.clone()])]));
         self.until_decided_s = None;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// One setting of an option or one level of a factor, as the plan spells it.
+/// A value of an option or a level of a factor, as the plan spells it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Value {
@@ -35,24 +35,24 @@ impl std::fmt::Display for Value {
     }
 }
 
-/// Options and their settings, in the order of the plan.
+/// Options and their values, in the order of the plan.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Settings(pub Vec<(String, Value)>);
 
 impl Settings {
-    /// The setting of `option`.
+    /// The value of `option`.
     pub fn get(&self, option: &str) -> Option<&Value> {
         self.0.iter().find(|(name, _)| name == option).map(|(_, value)| value)
     }
 
-    /// Takes the setting of `option` out.
+    /// Removes `option` and returns its value.
     pub fn take(&mut self, option: &str) -> Option<Value> {
         let at = self.0.iter().position(|(name, _)| name == option)?;
         Some(self.0.remove(at).1)
     }
 
-    /// Sets `option`, at its old position if it has one.
+    /// Sets `option`, in its position if it is there already.
     pub fn set(&mut self, option: &str, value: Value) {
         match self.0.iter_mut().find(|(name, _)| name == option) {
             Some((_, old)) => *old = value,

@@ -1,11 +1,11 @@
-//! How words are written so that a shell or a reader of TOML gets them as they are.
+//! Quotes words for a shell and for TOML.
 
-/// Words as a line for a shell.
+/// A command line for a shell.
 pub fn shell_line(words: &[String]) -> String {
     words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
 }
 
-/// A word as a shell reads it: as it is, or in single quotes, the form in which secrets are looked for and masked.
+/// A word for a shell: unchanged, or in single quotes, the form in which secrets are found and masked.
 pub fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

@@ -27,7 +27,7 @@ impl Run {
         if is_described && let Some(first) = prepared.skips.first() {
             let each = |skip: &SkipRecord| format!("{} cannot be measured: {}", skip.label(), skip.reason);
             let all: Vec<String> = prepared.skips.iter().map(each).collect();
-            return Err(Failure::misuse(all.join("\n"), first.kind.cure()));
+            return Err(Failure::misuse(all.join("\n"), first.kind.fix()));
         }
         Ok(Ready::New(Box::new(prepared)))
     }

@@ -60,7 +60,7 @@ pub(super) fn asked(
                 )
             })?
         );
-        let plan = Plan::parse("--fault", &text, catalog).map_err(|e| wrong(e.what, e.cure))?;
+        let plan = Plan::parse("--fault", &text, catalog).map_err(|e| wrong(e.what, e.fix))?;
         let with_dir = |mut fault: FaultPlan| {
             fault.options.extend(dir.iter().map(|dir| (DIR.to_owned(), dir.clone())));
             fault

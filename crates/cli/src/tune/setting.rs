@@ -101,7 +101,7 @@ pub(super) fn plan_with(
 pub(super) fn ready(plan: Plan, text: String, catalog: &Catalog) -> Result<Prepared, Failure> {
     let prepared = prepare(plan, text, catalog, Where::Here)?;
     match prepared.skips.iter().find(|skip| skip.kind == SkipKind::Setting) {
-        Some(skip) => Err(Failure::misuse(skip.reason.clone(), skip.kind.cure())),
+        Some(skip) => Err(Failure::misuse(skip.reason.clone(), skip.kind.fix())),
         None => Ok(prepared),
     }
 }

@@ -372,13 +372,13 @@ fn mistakes_in_faults_are_told_where_they_stand() {
     let dir = tempfile::tempdir().unwrap();
     for (fault, said) in [
         ("kind = \"stpo\"\nat = \"1s\"", "stop"),
-        ("kind = \"stop\"", "say when"),
+        ("kind = \"stop\"", "add when it begins"),
         ("kind = \"stop\"\nat = \"soon\"", "soon"),
-        ("kind = \"stop\"\nat = \"1h\"", "the measured part is over"),
-        ("kind = \"dns-fails\"\nat = \"1s\"", "nobody does"),
+        ("kind = \"stop\"\nat = \"1h\"", "begins after the measured part"),
+        ("kind = \"dns-fails\"\nat = \"1s\"", "this plan has none"),
         ("kind = \"dns-fails\"\nat = \"1s\"\nfailure = \"late\"", "servfail, refused or silence"),
         ("kind = \"dns-lies\"\nat = \"1s\"\nlie = \"192.0.2.1\"", "on loopback"),
-        ("kind = \"stop\"\nat = \"1s\"\n[load]\nresolver = \"{resolver}\"", "none is"),
+        ("kind = \"stop\"\nat = \"1s\"\n[load]\nresolver = \"{resolver}\"", "this plan has none"),
         ("kind = \"stop\"\nat = \"1s\"\nprocess = \"some\"", "worker, main or all"),
         ("kind = \"stop\"\nat = \"1s\"\nproces = \"all\"", "process"),
     ] {

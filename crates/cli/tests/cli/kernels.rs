@@ -67,7 +67,7 @@ fn a_plan_with_kernels_is_checked_before_a_guest_is_started() {
     let (code, said) = of("[6.12]", "", &[]);
     assert!(code == Some(2) && said.contains("write it as a text: \"6.12\""), "{said}");
     let (code, said) = of("[\"host\"]", "", &[]);
-    assert!(code == Some(2) && said.contains("the kernel of the host is not in a guest"), "{said}");
+    assert!(code == Some(2) && said.contains("the kernel of the host does not run in a guest"), "{said}");
     // The shortest time is that of the fewest repetitions, and what it tells to give in its place is taken.
     let (code, said) = of("[\"6.12\"]", "", &["--within", "1s", "--dry-run"]);
     assert!(code == Some(2) && said.contains("6 repetitions of 1 cell take "), "{said}");
@@ -80,7 +80,7 @@ fn a_plan_with_kernels_is_checked_before_a_guest_is_started() {
     let (_, said) = of("[\"6.12\"]", "", &["--repetitions", "6", "--dry-run"]);
     assert!(said.contains("# 1 cell, 6 repetitions"), "{said}");
     let (code, said) = of("[\"a\"]", "[kernels.a]\nkernel = \"6.12\"\nappend = \"quiet -- x\"\n", &[]);
-    assert!(code == Some(2) && said.contains("behind which stand the arguments"), "{said}");
+    assert!(code == Some(2) && said.contains("which begins the arguments"), "{said}");
     let (code, said) = of("[\"none\"]", "", &[]);
     assert!(
         code == Some(2) && (said.contains("no kernel `none`") || said.contains("not installed")),

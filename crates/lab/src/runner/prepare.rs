@@ -111,7 +111,7 @@ pub fn prepare(mut plan: Plan, source: String, catalog: &Catalog, at: Where) -> 
             first.iter().map(|skip| format!("{}: {}", label(&skip.factors), skip.reason)).collect();
         let why = if shown.is_empty() { "it has no cells".to_owned() } else { shown.join("; ") };
         let cure = match first.first() {
-            Some(skip) if skip.kind == SkipKind::Page => skip.kind.cure(),
+            Some(skip) if skip.kind == SkipKind::Page => skip.kind.fix(),
             _ => "use another plan; `pitot list pairs` shows what can be run",
         };
         return Err(Failure::misuse(format!("nothing of the plan can be run here: {why}"), cure));

@@ -7,7 +7,7 @@ use crate::value::Settings;
 
 use super::known::Known;
 
-/// Placeholders that a helper's name must not hide.
+/// Placeholders that a helper cannot be named after.
 const PLACEHOLDERS: &[&str] = &["address", "port", "dir", "cpus", "size", "plan", "resolver"];
 
 /// Reads options of one side.
@@ -24,12 +24,12 @@ pub(super) fn settings(known: &Known<'_>, item: &Item<'_>, side: Side<'_>) -> Re
     Ok(settings)
 }
 
-/// Whether an option says on which host a side is, and is none of a command.
+/// Whether a key selects hosts, and is not an option of a command.
 fn is_placement(table: &Item<'_>, option: &str) -> bool {
     matches!((table.key.as_str(), option), ("server" | "load", "host") | ("load", "hosts"))
 }
 
-/// Reads options of the load, and the program that runs in its place, which decides which options there are.
+/// Reads options of the load, and the program that runs instead, which decides which options there are.
 pub(super) fn load(known: &mut Known<'_>, item: &Item<'_>) -> Result<(Settings, Option<String>), PlanError> {
     let program = item.section("`load`")?.get("program");
     if let Some(item) = &program {
@@ -58,10 +58,10 @@ pub(super) fn helpers(known: &Known<'_>, item: &Item<'_>) -> Result<Vec<Helper>,
 fn helper(known: &Known<'_>, item: &Item<'_>) -> Result<Helper, PlanError> {
     let section = item.section(format!("`helpers.{}`", item.key))?;
     if PLACEHOLDERS.contains(&item.key.as_str()) {
-        let what = format!("`{{{}}}` has a meaning of its own", item.key);
-        return Err(section.source.error(&item.key_span, what, "choose another name"));
+        let what = format!("`{{{}}}` is a placeholder already", item.key);
+        return Err(item.key_error(what, "choose another name"));
     }
-    let protocol = section.need("protocol", "name the protocol that it serves: protocol = \"dns\"")?;
+    let protocol = section.need("protocol", "add the protocol that it serves: protocol = \"dns\"")?;
     let mut options = settings(known, item, Side::Server)?;
     options.take("protocol");
     Ok(Helper { name: item.key.clone(), protocol: protocol.text()?, options })

@@ -12,7 +12,7 @@ use crate::value::Value;
 use super::known::Known;
 use super::{host, kernels, targets};
 
-/// Reads the factors; returned besides is where their names stand.
+/// Reads the factors, and the positions of their names.
 pub(super) fn factors(
     known: &Known<'_>,
     item: &Item<'_>,
@@ -24,7 +24,7 @@ pub(super) fn factors(
         let elements = item.list()?;
         if elements.is_empty() {
             return Err(
-                item.error(format!("`{}` has no levels", item.key), "name at least one, or take it out")
+                item.error(format!("`{}` has no levels", item.key), "name at least one, or remove it")
             );
         }
         let mut levels: Vec<Value> = Vec::new();
@@ -33,7 +33,7 @@ pub(super) fn factors(
             let value = element.need_scalar()?;
             check_level(known, &item, element, &value)?;
             if !names.insert(value.to_string()) {
-                return Err(element.error(format!("the level `{value}` stands twice"), "take one out"));
+                return Err(element.error(format!("the level `{value}` is repeated"), "remove one"));
             }
             levels.push(value);
         }
@@ -41,8 +41,8 @@ pub(super) fn factors(
         spans.push(item.key_span.clone());
     }
     if factors.is_empty() {
-        let cure = "name at least one, such as server = [\"loop+epoll-et\"]";
-        return Err(section.source.error(&section.span, "`factors` is empty", cure));
+        let fix = "name at least one, such as server = [\"loop+epoll-et\"]";
+        return Err(section.source.error(&section.span, "`factors` is empty", fix));
     }
     Ok((factors, spans))
 }
@@ -70,16 +70,16 @@ fn check_level(
             {
                 words.extend(options.iter().map(|o| format!("{side}.{}", o.name)));
             }
-            let what = "something that can be varied";
+            let what = "a factor";
             let near = did_you_mean(&item.key, &words.iter().map(String::as_str).collect::<Vec<_>>());
-            let cure = if near.starts_with("known") {
+            let fix = if near.starts_with("known") {
                 "factors are `server`, `replicate`, `server.OPTION`, `target.SETTING`, `load.OPTION`, \
                  `host.SETTING`, `settings` and `kernel`"
                     .to_owned()
             } else {
                 near
             };
-            Err(item.source.error(&item.key_span, format!("`{}` is not {what}", item.key), cure))
+            Err(item.key_error(format!("`{}` is not {what}", item.key), fix))
         }
     }
 }
@@ -108,8 +108,8 @@ fn check_server_level(known: &Known<'_>, element: &Item<'_>, value: &Value) -> R
     let mut words: Vec<&str> = known.servers.iter().map(|s| s.name.as_str()).collect();
     words.extend(&models);
     words.extend(known.catalog.targets.iter().map(|t| t.target.name.as_str()));
-    let what = format!("`{model}` is neither a server of this plan, nor a target, nor a model of Pitot");
-    let cure = did_you_mean(model, &words);
+    let what = format!("`{model}` is not a server of this plan, a target or a concurrency model");
+    let fix = did_you_mean(model, &words);
     let define = format!("or define it: [servers.{name}] with command = [\"program\", \"{{address}}\"]");
-    Err(element.error(what, format!("{cure}; {define}")))
+    Err(element.error(what, format!("{fix}; {define}")))
 }

@@ -12,8 +12,8 @@ pub(super) fn sets(item: &Item<'_>) -> Result<Vec<SettingSet>, PlanError> {
     let mut sets = Vec::new();
     for set in item.section("`settings`")?.items() {
         if set.key == AS_FOUND {
-            let what = format!("`{AS_FOUND}` is the level at which nothing is changed");
-            return Err(set.source.error(&set.key_span, what, "give the settings another name"));
+            let what = format!("`{AS_FOUND}` is the level that changes nothing");
+            return Err(set.key_error(what, "give the settings another name"));
         }
         let mut settings = Vec::new();
         for one in set.section(format!("`settings.{}`", set.key))?.flat_items() {
@@ -23,14 +23,14 @@ pub(super) fn sets(item: &Item<'_>) -> Result<Vec<SettingSet>, PlanError> {
         }
         if settings.is_empty() {
             let what = format!("`settings.{}` sets nothing", set.key);
-            return Err(set.error(what, "name a setting and its value: \"net.core.somaxconn\" = 4096"));
+            return Err(set.error(what, "add a setting and its value: \"net.core.somaxconn\" = 4096"));
         }
         sets.push(SettingSet { name: set.key.clone(), settings });
     }
     Ok(sets)
 }
 
-/// Checks a level of the factor whose levels are sets.
+/// Checks a level of the factor `settings`.
 pub(super) fn check_set(sets: &[SettingSet], element: &Item<'_>, level: &Value) -> Result<(), PlanError> {
     let name = level.to_string();
     if name == AS_FOUND || sets.iter().any(|set| set.name == name) {
@@ -40,16 +40,12 @@ pub(super) fn check_set(sets: &[SettingSet], element: &Item<'_>, level: &Value) 
     Err(element.unknown_value("a table of `settings`", &known))
 }
 
-/// Checks that a setting has such a name. Whether this machine has it, and takes the value, shows when cells are made.
+/// Checks the name of a setting. Whether this machine has it and takes the value is checked when cells are made.
 pub(super) fn check_setting(item: &Item<'_>, key: &str, value: &Value) -> Result<(), PlanError> {
     let value = value.to_string();
     if value == AS_FOUND || is_setting(&Machine::here(), key, &value) {
         return Ok(());
     }
     let what = format!("no setting of the host is called `{key}`");
-    Err(item.source.error(
-        &item.key_span,
-        what,
-        "docs/host.md has them: host.\"net.core.somaxconn\", for example",
-    ))
+    Err(item.key_error(what, "use a setting of docs/host.md, for example host.\"net.core.somaxconn\""))
 }

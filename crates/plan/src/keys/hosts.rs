@@ -1,4 +1,4 @@
-//! Hosts that a plan names, and which side is on which.
+//! The table `hosts` of a plan, and the host of each side.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -15,30 +15,28 @@ pub(crate) struct Description {
     cpus: String,
 }
 
-/// In a table of `hosts`.
+/// Keys of a table in `hosts`.
 pub(crate) static HOST: &[Key<Description>] = &[
     Key {
         name: "agent",
         kind: Kind::Command(|d, argv| d.agent = argv),
         presence: Presence::Required(
-            "say how its agent is started: agent = [\"ssh\", \"b\", \"pitot\", \"agent\"]",
+            "add the command that starts its agent: agent = [\"ssh\", \"b\", \"pitot\", \"agent\"]",
         ),
-        doc: "The command that starts `pitot agent` there, with its standard input and output: \
+        doc: "The command that starts `pitot agent` there and connects its stdin and stdout: \
               `[\"ssh\", \"b\", \"pitot\", \"agent\"]`.",
     },
     Key {
         name: "address",
         kind: Kind::Text(|d, text| d.address = text),
-        presence: Presence::Required(
-            "give its address in the network that is measured: address = \"10.0.0.1\"",
-        ),
-        doc: "Its address in the network that is measured: servers listen there.",
+        presence: Presence::Required("add its address in the measured network: address = \"10.0.0.1\""),
+        doc: "Its address in the measured network, on which servers listen.",
     },
     Key {
         name: "cpus",
         kind: Kind::Cpus(|d, list| d.cpus = list),
-        presence: Presence::Required("name the CPUs of what is started there: cpus = \"0-3\""),
-        doc: "The CPUs of the server or of the load generator there; `server-cpus` and `load-cpus` go before it.",
+        presence: Presence::Required("add the CPUs of its server or load: cpus = \"0-3\""),
+        doc: "The CPUs of the server or the load generator there; `server-cpus` and `load-cpus` override it.",
     },
 ];
 
@@ -55,7 +53,7 @@ fn host(known: &mut Known<'_>, item: &Item<'_>) -> Result<Host, PlanError> {
     let address: IpAddr = match (read.address.parse(), section.get("address")) {
         (Ok(address), _) => address,
         (Err(_), Some(item)) => {
-            let what = format!("`{}` is no IP address", read.address);
+            let what = format!("`{}` is not an IP address", read.address);
             return Err(item.error(what, "write \"10.0.0.1\", for example"));
         }
         (Err(_), None) => Ipv4Addr::LOCALHOST.into(),
@@ -79,12 +77,12 @@ pub(super) fn of_load(
     let Some(list) = section.get("hosts") else { return Ok(of_side(known, item)?.into_iter().collect()) };
     if section.get("host").is_some() {
         let what = "both `host` and `hosts` say where the load is";
-        return Err(list.source.error(&list.key_span, what, "take one of the two out"));
+        return Err(list.key_error(what, "remove one of the two"));
     }
     let names = list.list()?.iter().map(|host| named(known, host)).collect::<Result<Vec<String>, _>>()?;
-    let wrong = |what: String, cure: &str| Err(list.error(what, cure));
+    let wrong = |what: String, fix: &str| Err(list.error(what, fix));
     match &names[..] {
-        [] => return wrong("the load is on no host".into(), "name one at least: hosts = [\"b\", \"c\"]"),
+        [] => return wrong("the load is on no host".into(), "name at least one: hosts = [\"b\", \"c\"]"),
         [_] => return Ok(names),
         _ => {}
     }
@@ -92,11 +90,11 @@ pub(super) fn of_load(
         return wrong(format!("the host `{twice}` is named twice"), "name each host once");
     }
     if let Some(both) = names.iter().find(|name| Some(name.as_str()) == server) {
-        let what = format!("`{both}` is the server's host, and one of several of the load");
-        return wrong(what, "leave it to the server alone, or put the whole load there: host = \"...\"");
+        let what = format!("`{both}` is the server's host and one of several load hosts");
+        return wrong(what, "remove it from `hosts`, or put the whole load there: host = \"...\"");
     }
     if let Some(program) = section.get("program") {
-        let what = "only `pitot load` divides its work among several hosts, and `program` is another";
+        let what = "only `pitot load` can run on several hosts, and `program` is another";
         return Err(program.error(what, "name one host: host = \"...\""));
     }
     Ok(names)
@@ -109,7 +107,7 @@ fn named(known: &Known<'_>, host: &Item<'_>) -> Result<String, PlanError> {
         return Ok(name);
     }
     let names: Vec<&str> = known.hosts.iter().map(String::as_str).collect();
-    Err(host.unknown_value("a host of the plan, which [hosts] describes", &names))
+    Err(host.unknown_value("a host of the plan's [hosts]", &names))
 }
 
 #[cfg(test)]
@@ -139,10 +137,6 @@ mod tests {
             assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
         }
         assert!(plan("host = \"a\"").unwrap().is_on_one_host());
-        let of_old =
-            |word: &str| serde_json::from_str::<Plan>(&format!("{{\"load-host\": {word}}}")).unwrap();
-        assert_eq!(of_old("\"b\"").load_hosts, ["b"]);
-        assert!(of_old("null").load_hosts.is_empty());
     }
 
     #[test]
@@ -154,10 +148,10 @@ mod tests {
             ("hosts = [\"a\", \"b\"]", "is the server's host"),
             ("host = \"b\"\nhosts = [\"c\"]", "both `host` and `hosts`"),
             ("hosts = [\"b\", \"c\"]\nprogram = \"floor\"", "only `pitot load`"),
-            ("hosts = [\"b\", \"c\"]\n[helpers.x]\nprotocol = \"http\"", "helpers are beside the load"),
+            ("hosts = [\"b\", \"c\"]\n[helpers.x]\nprotocol = \"http\"", "helpers run beside the load"),
         ] {
             let error = plan(load).map(|_| ()).unwrap_err();
-            assert!(error.to_string().contains(what) && !error.cure.is_empty(), "{load}: {error}");
+            assert!(error.to_string().contains(what) && !error.fix.is_empty(), "{load}: {error}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Kernels that a plan describes.
+//! The table `kernels` of a plan.
 
 use crate::kernels::{GVISOR_KERNEL, HOST_KERNEL, KernelUse};
 use crate::source::{Item, PlanError};
@@ -14,19 +14,19 @@ pub(crate) struct Description {
     append: String,
 }
 
-/// In a table of `kernels`.
+/// Keys of a table in `kernels`.
 pub(crate) static KERNEL: &[Key<Description>] = &[
     Key {
         name: "kernel",
         kind: Kind::Text(|d, text| d.kernel = text),
         presence: Presence::Optional,
-        doc: "The installed kernel (`pitot kernel list`), or `gvisor`. Default: the one of the table's name.",
+        doc: "The installed kernel (`pitot kernel list`), or `gvisor`. Default: the table's name.",
     },
     Key {
         name: "append",
         kind: Kind::Text(|d, text| d.append = text),
         presence: Presence::Optional,
-        doc: "Parameters of the kernel besides those that every guest has: `init_on_alloc=1`.",
+        doc: "Additional boot parameters: `init_on_alloc=1`.",
     },
 ];
 
@@ -37,8 +37,8 @@ pub(super) fn kernels(known: &mut Known<'_>, item: &Item<'_>) -> Result<Vec<Kern
 
 fn kernel(known: &mut Known<'_>, item: &Item<'_>) -> Result<KernelUse, PlanError> {
     if item.key == HOST_KERNEL {
-        let what = format!("`{HOST_KERNEL}` is the kernel of this machine, which no guest has");
-        return Err(item.source.error(&item.key_span, what, "give the kernel another name"));
+        let what = format!("`{HOST_KERNEL}` is the name of this machine's kernel");
+        return Err(item.key_error(what, "give the kernel another name"));
     }
     let section = item.section(format!("`kernels.{}`", item.key))?;
     section.check_keys(KERNEL.iter().map(|key| key.name))?;
@@ -46,15 +46,15 @@ fn kernel(known: &mut Known<'_>, item: &Item<'_>) -> Result<KernelUse, PlanError
     apply(KERNEL, known, &section, &mut read)?;
     if read.append.split_whitespace().any(|word| word == "--") {
         let what =
-            "`append` has `--`, behind which stand the arguments of the first process, and that is Pitot";
-        return Err(item.error(what, "name parameters of the kernel alone"));
+            "`append` contains `--`, which begins the arguments of the first process, and that is Pitot";
+        return Err(item.error(what, "write boot parameters only"));
     }
     let name = item.key.clone();
     if !read.append.is_empty()
         && (read.kernel == GVISOR_KERNEL || name == GVISOR_KERNEL && read.kernel.is_empty())
     {
         let what = format!("`{GVISOR_KERNEL}` has no boot parameters");
-        return Err(item.error(what, "take `append` out"));
+        return Err(item.error(what, "remove `append`"));
     }
     Ok(KernelUse {
         kernel: if read.kernel.is_empty() { name.clone() } else { read.kernel },
@@ -63,12 +63,12 @@ fn kernel(known: &mut Known<'_>, item: &Item<'_>) -> Result<KernelUse, PlanError
     })
 }
 
-/// Checks a level of the factor. Whether the kernel is installed shows when guests are started.
+/// Checks a level of the factor. Whether the kernel is installed is checked when guests are started.
 pub(super) fn check_level(element: &Item<'_>, level: &Value) -> Result<(), PlanError> {
     match level {
         Value::Text(_) => Ok(()),
         _ => Err(element.error(
-            format!("`{level}` is a number, and 6.10 would be 6.1"),
+            format!("`{level}` is a number, so that 6.10 would be 6.1"),
             format!("write it as a text: \"{level}\""),
         )),
     }

@@ -9,19 +9,19 @@ use super::known::Known;
 use super::levels::{Strict, levels};
 use super::values;
 
-/// One key of a table that is read into a `T`.
+/// A key of a table that is read into a `T`.
 pub(crate) struct Key<T: 'static> {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind<T>,
     pub(crate) presence: Presence,
-    /// What it means: sentences for the schema and the documentation.
+    /// For the schema and the documentation.
     pub(crate) doc: &'static str,
 }
 
-/// Whether a key must be there, and what holds if it is not.
+/// Whether a key is required.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Presence {
-    /// It must be there. If it is not, this is what to write.
+    /// It is required; this says what to write.
     Required(&'static str),
     /// Its default, as a plan would spell it.
     Default(&'static str),
@@ -29,7 +29,7 @@ pub(crate) enum Presence {
     Optional,
 }
 
-/// What a key takes, and where it goes.
+/// The type of a key's value, and the field that it sets.
 pub(crate) enum Kind<T: 'static> {
     Text(fn(&mut T, String)),
     /// One text, or a list of them.
@@ -45,14 +45,14 @@ pub(crate) enum Kind<T: 'static> {
         set: fn(&mut T, i64),
     },
     Number(fn(&mut T, f64)),
-    /// Seconds; more than none if `positive`.
+    /// Seconds; greater than zero if `positive`.
     Duration {
         positive: bool,
         set: fn(&mut T, f64),
     },
     /// From 0 up to 1.
     Share(fn(&mut T, f64)),
-    /// One of these words, whose index is set. `what` it must be, for errors: "an order".
+    /// One of these words; its index is set. `what` is for errors: "an order".
     Choice {
         what: &'static str,
         words: &'static [&'static str],
@@ -70,18 +70,18 @@ pub(crate) enum Kind<T: 'static> {
     Levels(Strict, fn(&mut T, Levels)),
     Files(fn(&mut T, Vec<PlanFile>)),
     Ready(fn(&mut T, Ready)),
-    /// A table or a list with a reader of its own.
+    /// A table or a list with its own reader.
     Structure(Shape, fn(&mut Known<'_>, &Item<'_>, &mut T) -> Result<(), PlanError>),
 }
 
-/// The shape of what has a reader of its own.
+/// The shape of a value with its own reader, for the schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// Options of `pitot serve` that all cells share.
     Server,
     /// Settings of targets.
     Target,
-    /// Options of `pitot load`, or of what runs in its place.
+    /// Options of `pitot load`, or of the program that runs instead.
     Load,
     /// Helpers by name.
     Helpers,
@@ -107,8 +107,7 @@ pub(crate) enum Shape {
     PublishedValues,
 }
 
-/// Reads the keys of a section into `target`, in the order of the table. Keys that the table does not have are left to
-/// the caller.
+/// Reads the keys of a section into `target`, in the order of the table. The caller handles other keys.
 pub(crate) fn apply<T>(
     keys: &[Key<T>],
     known: &mut Known<'_>,
@@ -118,7 +117,7 @@ pub(crate) fn apply<T>(
     for key in keys {
         match (section.get(key.name), key.presence) {
             (Some(item), _) => key.kind.read(known, &item, target)?,
-            (None, Presence::Required(cure)) => drop(section.need(key.name, cure)?),
+            (None, Presence::Required(fix)) => drop(section.need(key.name, fix)?),
             (None, Presence::Default(_) | Presence::Optional) => {}
         }
     }
@@ -137,7 +136,7 @@ impl<T> Kind<T> {
             Kind::Duration { positive, set } => {
                 let seconds = item.duration()?;
                 if *positive && seconds <= 0.0 {
-                    let what = format!("`{}` must be longer than nothing", item.key);
+                    let what = format!("`{}` must be greater than zero", item.key);
                     return Err(item.error(what, "write \"2s\", for example"));
                 }
                 set(target, seconds);

@@ -1,4 +1,4 @@
-//! What is known while a plan is read: the catalog, and what the keys before this one have declared.
+//! The state while a plan is read: the catalog, and what earlier keys have declared.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use crate::server::ServerSpec;
 /// What later keys are checked against.
 pub(crate) struct Known<'a> {
     pub(crate) catalog: &'a Catalog,
-    /// What runs in place of `pitot load`.
+    /// The program that runs instead of `pitot load`.
     pub(crate) program: Option<&'a ProgramWord>,
     /// Servers that the plan describes.
     pub(crate) servers: Vec<ServerSpec>,
@@ -20,7 +20,7 @@ pub(crate) struct Known<'a> {
     /// Names of hosts that the plan describes.
     pub(crate) hosts: Vec<String>,
     pub(crate) factors: Vec<Factor>,
-    /// Where the names of the factors stand, in their order.
+    /// The positions of the factors' names, in their order.
     pub(crate) factor_spans: Vec<Range<usize>>,
     /// The plan's metric.
     pub(crate) metric: String,

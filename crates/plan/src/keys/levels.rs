@@ -8,16 +8,16 @@ use crate::value::Value;
 
 use super::known::Known;
 
-/// How far levels must be those of the plan.
+/// Which levels must be levels of the plan.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Strict {
     /// Every level.
     All,
-    /// Words, but not numbers: others have measured with other numbers.
+    /// Words, but not numbers: published figures may be for other numbers.
     Words,
 }
 
-/// The levels in a table that also has the keys `others`.
+/// Reads the levels in a table that also has the keys `others`.
 pub(super) fn levels(
     section: &Section<'_>,
     others: &[&str],
@@ -44,7 +44,7 @@ pub(super) fn levels(
                 let known: Vec<&str> = known.iter().map(String::as_str).collect();
                 let mut error = level.unknown_value(&format!("a level of `{}`", item.key), &known);
                 let line = item.source.error(span, "", "").line;
-                error.cure += &format!(" (line {line} has the levels)");
+                error.fix += &format!(" (levels are on line {line})");
                 return Err(error);
             }
             names.push(name);
@@ -54,8 +54,8 @@ pub(super) fn levels(
     Ok(result)
 }
 
-/// What a selection names and no factor is called. Of two names that are alike, that of the factor can be the wrong one: no
-/// list says which settings of the host there are, but this machine does.
+/// The error for a selected name that is not a factor. If it is similar to a factor of a host setting, the factor may be the
+/// misspelt one: this machine knows which settings exist.
 fn unknown_factor(item: &Item<'_>, others: &[&str], known: &Known<'_>) -> PlanError {
     let names: Vec<&str> = known.factors.iter().map(|f| f.name.as_str()).collect();
     let near = nearest(&item.key, names.iter().copied())
@@ -66,11 +66,11 @@ fn unknown_factor(item: &Item<'_>, others: &[&str], known: &Known<'_>) -> PlanEr
             && !is_here(of_factor)
             && is_here(selected)
         {
-            let what = format!("this machine has no setting `{of_factor}`, which a factor varies");
+            let what = format!("this machine has no setting `{of_factor}`");
             return item.source.error(span, what, format!("did you mean `{}`?", item.key));
         }
         let mut error = item.unknown("a factor of this plan", &names);
-        error.cure += &format!(" (line {} has the factor)", item.source.error(span, "", "").line);
+        error.fix += &format!(" (the factor is on line {})", item.source.error(span, "", "").line);
         return error;
     }
     let words: Vec<&str> = names.into_iter().chain(others.iter().copied()).collect();

@@ -1,8 +1,8 @@
-//! The keys of a plan, each written down once.
+//! The keys of a plan, each defined once.
 //!
-//! An entry of a table says what a key is called, what it takes and within which bounds, whether it has a default, what
-//! it means, and where its value goes. The reader applies the tables; the JSON Schema and the tables of
-//! `docs/plan-keys.md` are made of them. A new key is an entry in a table, and a field of what it is read into.
+//! An entry of a table has a key's name, type and bounds, default, documentation, and the field that it sets. The reader, the
+//! JSON Schema and the tables of `docs/plan-keys.md` use these tables. A new key is an entry in a table and a field of what it is
+//! read into.
 
 mod commands;
 mod factors;

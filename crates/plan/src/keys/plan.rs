@@ -8,7 +8,7 @@ use super::key::{Key, Kind, Presence, Shape};
 use super::levels::Strict;
 use super::{commands, factors, faults, host, hosts, kernels, published, servers, soak, targets};
 
-/// At most so many repetitions; more is a mistake of typing.
+/// More repetitions than this are a typing mistake.
 const REPETITIONS_MAX: i64 = 10_000;
 
 /// Words of `measure`, and what they stand for.
@@ -23,11 +23,11 @@ const REPLIES: [Replies; 2] = [Replies::Alike, Replies::MayDiffer];
 /// Words of `needs`, and what they stand for.
 const NEEDS: [&str; SUBJECTS.len()] = [SUBJECTS[0].0];
 
-/// Keys that were renamed: the old name and the new one.
+/// Renamed keys: old and new name.
 pub(crate) const RENAMED: &[(&str, &str)] = &[("beside", "helpers")];
 
-/// The keys, in the order in which they are applied: what names a server, a factor or a level comes after the key that
-/// declares it.
+/// The keys, in the order in which they are applied: a key that declares servers, factors or levels comes before those that
+/// name them.
 pub(crate) static PLAN: &[Key<Plan>] = &[
     Key {
         name: "title",
@@ -39,13 +39,13 @@ pub(crate) static PLAN: &[Key<Plan>] = &[
         name: "question",
         kind: Kind::Text(|p, text| p.question = text),
         presence: Presence::Optional,
-        doc: "The question that the run is to answer; the report opens with it.",
+        doc: "The question that the run answers; the report opens with it.",
     },
     Key {
         name: "notes",
         kind: Kind::Texts(|p, texts| p.notes = texts),
         presence: Presence::Optional,
-        doc: "What a reader should know of the method.",
+        doc: "Notes on the method for the reader.",
     },
     Key {
         name: "metric",
@@ -57,13 +57,13 @@ pub(crate) static PLAN: &[Key<Plan>] = &[
         name: "columns",
         kind: Kind::Metrics(|p, names| p.columns = names),
         presence: Presence::Optional,
-        doc: "Metrics that the report shows in its table and beside the answer, besides those that it always shows.",
+        doc: "Additional metrics for the report's table and answer.",
     },
     Key {
         name: "charts",
         kind: Kind::Charts(|p, names| p.charts = names),
         presence: Presence::Optional,
-        doc: "The charts of the report, in order (`pitot list charts`); all that fit if it is left out.",
+        doc: "The charts of the report, in order (`pitot list charts`). Default: all that fit.",
     },
     Key {
         name: "measure",
@@ -73,55 +73,54 @@ pub(crate) static PLAN: &[Key<Plan>] = &[
             set: |p, index| p.measure = MEASURES[index],
         },
         presence: Presence::Optional,
-        doc: "`slices`: the servers that are compared are kept up side by side and loaded in turn, for a slice of time \
-              each, and started afresh for every generation. `fresh`: one cell after the other, each repetition with a \
-              fresh server. A plan that does not say is measured in slices, unless it sets `repetitions` or `duration`.",
+        doc: "`slices`: the compared servers stay up side by side and are loaded in turn, for a slice of time each; every \
+              generation starts them again. `fresh`: one cell after the other, each repetition with a fresh server. \
+              Default: `slices`, or `fresh` if the plan sets `repetitions`, `duration`, `faults` or `keeps`.",
     },
     Key {
         name: "generations",
         kind: Kind::Count { least: 1, most: REPETITIONS_MAX, set: |p, n| p.generations = Some(n as u32) },
         presence: Presence::Optional,
-        doc: "How often the servers that are measured in slices are started afresh. They are the sample: fewer than 6 \
-              decide nothing. 10 if it is left out, or more where so many comparisons need it.",
+        doc: "Number of generations. They are the sample: fewer than 6 decide nothing. Default: 10, or more for many \
+              comparisons.",
     },
     Key {
         name: "until-decided",
         kind: Kind::Duration { positive: true, set: |p, s| p.until_decided_s = Some(s) },
         presence: Presence::Optional,
-        doc: "Generations follow one another until every comparison of the metric is decided, for at most this time. A \
-              test that holds under repeated looks judges them; it needs more generations than one of a fixed number.",
+        doc: "Start new generations until every comparison of the metric is decided, for at most this time. The sequential \
+              test needs more generations than a test of a fixed number.",
     },
     Key {
         name: "slices",
         kind: Kind::Count { least: 2, most: 1000, set: |p, n| p.slices = n as u32 },
         presence: Presence::Optional,
-        doc: "Slices of each cell in a generation, an even number: each round has two, in opposite orders. 8 if it is \
-              left out.",
+        doc: "Slices of each cell in a generation, an even number: each round has two, in opposite orders. Default: 8.",
     },
     Key {
         name: "slice",
         kind: Kind::Duration { positive: true, set: |p, s| p.slice_s = Some(s) },
         presence: Presence::Optional,
-        doc: "Length of a slice. A pilot chooses it, 40 ms or more, if it is left out.",
+        doc: "Length of a slice. Default: a pilot chooses it, 40 ms or more.",
     },
     Key {
         name: "repetitions",
         kind: Kind::Count { least: 1, most: REPETITIONS_MAX, set: |p, n| p.repetitions = n as u32 },
         presence: Presence::Optional,
-        doc: "How often each cell that is measured in fresh runs is repeated, each time with a fresh server: 8 if it is \
-              left out. Fewer than 6 give no 95% interval of a median.",
+        doc: "Repetitions of each cell in fresh runs, each with a fresh server. Fewer than 6 give no 95% interval of a \
+              median. Default: 8.",
     },
     Key {
         name: "warmup",
         kind: Kind::Duration { positive: false, set: |p, s| p.warmup_s = s },
         presence: Presence::Optional,
-        doc: "Load before the measurement, for every fresh server: 500ms if it is left out, 150ms for slices.",
+        doc: "Load before the measurement, for every fresh server. Default: 500ms, or 150ms for slices.",
     },
     Key {
         name: "duration",
         kind: Kind::Duration { positive: true, set: |p, s| p.duration_s = s },
         presence: Presence::Optional,
-        doc: "Length of the measurement in a fresh run: 3s if it is left out.",
+        doc: "Length of the measurement in a fresh run. Default: 3s.",
     },
     Key {
         name: "order",
@@ -131,26 +130,26 @@ pub(crate) static PLAN: &[Key<Plan>] = &[
             set: |p, index| p.order = ORDERS[index],
         },
         presence: Presence::Default("\"interleaved\""),
-        doc: "`interleaved`: blocks that hold every cell once, shuffled. `sequential`: cell by cell.",
+        doc: "`interleaved`: blocks with every cell once, shuffled. `sequential`: cell by cell.",
     },
     Key {
         name: "seed",
         kind: Kind::Count { least: 0, most: i64::MAX, set: |p, n| p.seed = Some(n as u64) },
         presence: Presence::Optional,
-        doc: "The seed of the order. A random one is used, and recorded, if it is left out.",
+        doc: "The seed of the order. Default: a random one, which is recorded.",
     },
     Key {
         name: "statistic",
         kind: Kind::Statistic(|p, statistic| p.statistic = statistic),
         presence: Presence::Default("\"median\""),
-        doc: "How the repetitions of a cell become one figure: `median`, or `trimmed-mean(N)` without the N largest and \
-              the N smallest.",
+        doc: "How the repetitions of a cell are combined: `median`, or `trimmed-mean(N)` without the N largest and the N \
+              smallest.",
     },
     Key {
         name: "tolerance",
         kind: Kind::Share(|p, share| p.tolerance = share),
         presence: Presence::Default("\"2%\""),
-        doc: "Smaller differences are not reported as differences, however significant they are.",
+        doc: "The smallest difference that is reported as one.",
     },
     Key {
         name: "hosts",
@@ -160,7 +159,7 @@ pub(crate) static PLAN: &[Key<Plan>] = &[
             Ok(())
         }),
         presence: Presence::Optional,
-        doc: "Hosts other than this one, by name: `host` under `server` and `load` says what is on which (docs/agent.md).",
+        doc: "Hosts other than this machine, by name; `host` under `server` and `load` selects one (docs/agent.md).",
     },
     Key {
         name: "server",
@@ -170,7 +169,7 @@ pub(crate) static PLAN: &[Key<Plan>] = &[
             Ok(())
         }),
         presence: Presence::Optional,
-        doc: "`protocol`, and options of `pitot serve` that all cells share; `host`: where the servers are.",
+        doc: "`protocol`, and options of `pitot serve` for all cells. `host`: the host of the servers.",
     },
     Key {
         name: "target",
@@ -179,7 +178,7 @@ pub(crate) static PLAN: &[Key<Plan>] = &[
             Ok(())
         }),
         presence: Presence::Optional,
-        doc: "Settings that all targets share that have them (`pitot list targets`).",
+        doc: "Settings of all targets that have them (`pitot list targets`).",
     },
     Key {
         name: "load",
@@ -189,8 +188,8 @@ pub(crate) static PLAN: &[Key<Plan>] = &[
             Ok(())
         }),
         presence: Presence::Optional,
-        doc: "`url`, `size`, and options of `pitot load` that all cells share; or `program`, and options of what runs \
-              in its place; `host`: where the load is, or `hosts`: several that each do an equal part of it.",
+        doc: "`url`, `size`, and options of `pitot load` for all cells; or `program`, which runs instead, and its options. \
+              `host`: the host of the load; `hosts`: several hosts, each with an equal part of it.",
     },
     Key {
         name: "helpers",
@@ -209,7 +208,7 @@ pub(crate) static PLAN: &[Key<Plan>] = &[
             Ok(())
         }),
         presence: Presence::Optional,
-        doc: "Servers by the names that levels of the factor `server` use.",
+        doc: "Servers, by the names of levels of the factor `server`.",
     },
     Key {
         name: "files",
@@ -225,7 +224,7 @@ pub(crate) static PLAN: &[Key<Plan>] = &[
             Ok(())
         }),
         presence: Presence::Optional,
-        doc: "Settings of the host (docs/host.md) by the names that levels of the factor `settings` use.",
+        doc: "Sets of settings of the host (docs/host.md), by the names of levels of the factor `settings`.",
     },
     Key {
         name: "kernels",
@@ -234,7 +233,7 @@ pub(crate) static PLAN: &[Key<Plan>] = &[
             Ok(())
         }),
         presence: Presence::Optional,
-        doc: "Kernels with parameters (docs/kernels.md) by the names that levels of the factor `kernel` use.",
+        doc: "Kernels with parameters (docs/kernels.md), by the names of levels of the factor `kernel`.",
     },
     Key {
         name: "factors",
@@ -246,16 +245,16 @@ pub(crate) static PLAN: &[Key<Plan>] = &[
             known.metric.clone_from(&p.metric);
             Ok(())
         }),
-        presence: Presence::Required("say what is varied: [factors] with a line such as server = [\"loop\"]"),
-        doc: "What is varied: `server`, `server.OPTION`, `target.SETTING`, `load.OPTION`, `host.SETTING`, `settings`, `kernel`, `replicate`. The last one varies \
-              fastest. `found` is the level at which a setting of the host is left as it is.",
+        presence: Presence::Required("add [factors] with a line such as server = [\"loop\"]"),
+        doc: "What is varied: `server`, `server.OPTION`, `target.SETTING`, `load.OPTION`, `host.SETTING`, `settings`, \
+              `kernel`, `replicate`. The last one varies fastest. The level `found` leaves a setting of the host as it is.",
     },
     Key {
         name: "baseline",
         kind: Kind::Levels(Strict::All, |p, levels| p.baseline = Some(levels)),
         presence: Presence::Optional,
-        doc: "The cells that others are compared with, by levels of some factors. Cells that agree in all other \
-              factors are compared with each other.",
+        doc: "The cells that others are compared with, by levels of some factors. Cells with the same levels of all other \
+              factors are compared.",
     },
     Key {
         name: "replies",
@@ -265,8 +264,8 @@ pub(crate) static PLAN: &[Key<Plan>] = &[
             set: |p, index| p.replies = REPLIES[index],
         },
         presence: Presence::Default("\"alike\""),
-        doc: "`alike`: a cell whose replies have more or less content than those of most cells that are asked for the same is \
-              not ranked; 64 bytes, or 1%, do not count. `may-differ`: they are not compared, as where compression is measured.",
+        doc: "`alike`: a cell is not ranked if its replies differ in size by more than 64 bytes and 1% from those of most cells \
+              with the same request. `may-differ`: replies are not compared, for instance to measure compression.",
     },
     Key {
         name: "exclude",
@@ -275,7 +274,7 @@ pub(crate) static PLAN: &[Key<Plan>] = &[
             Ok(())
         }),
         presence: Presence::Optional,
-        doc: "Combinations that are left out on purpose, each with its `reason`.",
+        doc: "Combinations to leave out, each with its `reason`.",
     },
     Key {
         name: "published",
@@ -284,7 +283,7 @@ pub(crate) static PLAN: &[Key<Plan>] = &[
             Ok(())
         }),
         presence: Presence::Optional,
-        doc: "Figures published by others, shown with those of the run.",
+        doc: "Published figures, shown with those of the run.",
     },
     Key {
         name: "needs",
@@ -294,8 +293,8 @@ pub(crate) static PLAN: &[Key<Plan>] = &[
             set: |p, index| p.needs = Some(SUBJECTS[index].1),
         },
         presence: Presence::Optional,
-        doc: "What the machine is checked for before anything runs. `connections`: whether its limits and its memory allow \
-              as many connections as the cells open; if they do not, the run is refused with what to mend.",
+        doc: "What to check before the run. `connections`: whether limits and memory allow as many connections as the cells \
+              open. If not, the run is refused and told how to fix it.",
     },
     Key {
         name: "faults",
@@ -304,15 +303,15 @@ pub(crate) static PLAN: &[Key<Plan>] = &[
             Ok(())
         }),
         presence: Presence::Optional,
-        doc: "What is done to the server while it is under load (docs/faults.md). Such a plan is measured in fresh runs.",
+        doc: "Faults that are made while the server is under load (docs/faults.md). Such a plan is measured in fresh runs.",
     },
     Key {
         name: "keeps",
         kind: Kind::Text(|p, text| p.keeps = Some(text)),
         presence: Presence::Optional,
-        doc: "The directory in which servers keep what they acknowledge: uploads whose paths hold `{receipt}`, or mail in a Maildir. \
-              It is looked through when a server has ended; a repetition in which something acknowledged is missing \
-              has failed (docs/faults.md). Such a plan is measured in fresh runs.",
+        doc: "The directory in which servers store what they acknowledge: uploads whose paths contain `{receipt}`, or mail in a \
+              Maildir. It is searched after a server has stopped; a repetition fails if acknowledged data is missing \
+              (docs/faults.md). Such a plan is measured in fresh runs.",
     },
     Key {
         name: "soak",
@@ -321,30 +320,30 @@ pub(crate) static PLAN: &[Key<Plan>] = &[
             Ok(())
         }),
         presence: Presence::Optional,
-        doc: "How `pitot soak` runs the plan (docs/soak.md); `pitot run` does not heed it.",
+        doc: "Settings of `pitot soak` (docs/soak.md); `pitot run` ignores them.",
     },
     Key {
         name: "ready-timeout",
         kind: Kind::Duration { positive: false, set: |p, s| p.ready_timeout_s = s },
         presence: Presence::Default("\"10s\""),
-        doc: "How long a server may take until it is ready.",
+        doc: "Timeout until a server is ready.",
     },
     Key {
         name: "stop-timeout",
         kind: Kind::Duration { positive: false, set: |p, s| p.stop_timeout_s = s },
         presence: Presence::Default("\"10s\""),
-        doc: "How long a server may take to stop.",
+        doc: "Timeout until a server has stopped.",
     },
     Key {
         name: "server-cpus",
         kind: Kind::CpusOrAll(|p, list| p.server_cpus = Some(list)),
         presence: Presence::Optional,
-        doc: "The CPUs of the servers; one half of the cores if it is left out. `\"all\"` are those of the load generator too.",
+        doc: "The CPUs of the servers. Default: one half of the cores. `\"all\"` shares all CPUs with the load generator.",
     },
     Key {
         name: "load-cpus",
         kind: Kind::CpusOrAll(|p, list| p.load_cpus = Some(list)),
         presence: Presence::Optional,
-        doc: "The CPUs of the load generator; the other half if it is left out.",
+        doc: "The CPUs of the load generator. Default: the other half of the cores.",
     },
 ];

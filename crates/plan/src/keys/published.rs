@@ -1,4 +1,4 @@
-//! Combinations that are left out, and figures of others.
+//! The lists `exclude` and `published` of a plan.
 
 use crate::published::{Exclusion, Published, PublishedValue};
 use crate::source::{Item, PlanError};
@@ -7,26 +7,26 @@ use super::key::{Key, Kind, Presence, Shape, apply};
 use super::known::Known;
 use super::levels::{Strict, levels};
 
-/// In a table of `exclude`, besides levels.
+/// Keys of a table in `exclude`, besides levels.
 pub(crate) static EXCLUSION: &[Key<Exclusion>] = &[Key {
     name: "reason",
     kind: Kind::Text(|e, text| e.reason = text),
-    presence: Presence::Required("say why: reason = \"...\""),
+    presence: Presence::Required("add reason = \"...\""),
     doc: "Why it is left out.",
 }];
 
-/// In a table of `published`.
+/// Keys of a table in `published`.
 pub(crate) static PUBLISHED: &[Key<Published>] = &[
     Key {
         name: "source",
         kind: Kind::Text(|p, text| p.source = text),
-        presence: Presence::Required("say who published it: source = \"...\""),
+        presence: Presence::Required("add who published it: source = \"...\""),
         doc: "Who published it.",
     },
     Key {
         name: "year",
         kind: Kind::Count { least: 1900, most: 2200, set: |p, year| p.year = year as i32 },
-        presence: Presence::Required("say when: year = 2001"),
+        presence: Presence::Required("add when it was published: year = 2001"),
         doc: "When.",
     },
     Key {
@@ -39,13 +39,13 @@ pub(crate) static PUBLISHED: &[Key<Published>] = &[
         name: "metric",
         kind: Kind::Metric(|p, name| p.metric = name),
         presence: Presence::Optional,
-        doc: "The metric of the values; the plan's `metric` if it is left out.",
+        doc: "The metric of the values. Default: the plan's `metric`.",
     },
     Key {
         name: "ratio-to",
         kind: Kind::Levels(Strict::Words, |p, levels| p.ratio_to = Some(levels)),
         presence: Presence::Optional,
-        doc: "The values are ratios to the cell with these levels, not figures themselves.",
+        doc: "If given, the values are ratios to the cell with these levels.",
     },
     Key {
         name: "values",
@@ -53,16 +53,16 @@ pub(crate) static PUBLISHED: &[Key<Published>] = &[
             p.values = values(known, item)?;
             Ok(())
         }),
-        presence: Presence::Required("values = [{ server = \"...\", value = 1.5 }]"),
-        doc: "The figures, each with the levels that it belongs to. Numbers need not be levels of the plan.",
+        presence: Presence::Required("add values = [{ server = \"...\", value = 1.5 }]"),
+        doc: "The figures, each with its levels. Numbers need not be levels of the plan.",
     },
 ];
 
-/// In an element of `published.values`, besides levels.
+/// Keys of an element of `published.values`, besides levels.
 pub(crate) static PUBLISHED_VALUE: &[Key<PublishedValue>] = &[Key {
     name: "value",
     kind: Kind::Number(|v, value| v.value = value),
-    presence: Presence::Required("write value = 1.5"),
+    presence: Presence::Required("add the figure: value = 1.5"),
     doc: "The figure in the metric's unit (seconds, bytes, per second, percent), or a ratio.",
 }];
 

@@ -1,4 +1,4 @@
-//! Servers that a plan describes.
+//! The table `servers` of a plan.
 
 use std::net::SocketAddr;
 
@@ -22,66 +22,66 @@ pub(crate) struct Description {
 /// Signals that may stop a server.
 const STOP_SIGNALS: &[&str] = &["TERM", "INT", "QUIT", "SIGTERM", "SIGINT", "SIGQUIT"];
 
-/// In a table of `servers`.
+/// Keys of a table in `servers`.
 pub(crate) static EXTERNAL: &[Key<Description>] = &[
     Key {
         name: "summary",
         kind: Kind::Text(|d, text| d.summary = text),
         presence: Presence::Optional,
-        doc: "One line for readers.",
+        doc: "A description in one line.",
     },
     Key {
         name: "files",
         kind: Kind::Files(|d, files| d.files = files),
         presence: Presence::Optional,
-        doc: "Files written to its private directory, besides those of the plan.",
+        doc: "Files in its private directory, in addition to those of the plan.",
     },
     Key {
         name: "command",
         kind: Kind::Command(|d, argv| d.external.command = argv),
         presence: Presence::Optional,
         doc: "The program and its arguments, with `{address}`, `{port}`, `{dir}` and `{cpus}`. It must stay in the \
-              foreground. As its first word `pitot` is this very program.",
+              foreground. `pitot` as its first word is this program.",
     },
     Key {
         name: "cwd",
         kind: Kind::Text(|d, text| d.external.cwd = Some(text)),
         presence: Presence::Optional,
-        doc: "The folder in which it is started: `\"{plan}\"` for that of the plan's file, to which a relative path \
-              belongs as well. Its private directory, `{dir}`, if it is left out.",
+        doc: "Its working directory: `\"{plan}\"` is the folder of the plan's file, and relative paths start there. Default: \
+              its private directory, `{dir}`.",
     },
     Key {
         name: "env",
         kind: Kind::Variables(|d, variables| d.external.env = variables),
         presence: Presence::Optional,
-        doc: "Variables of its environment, with the placeholders of commands: `{ PORT = \"{port}\" }`. The others are \
-              those of the lab.",
+        doc: "Environment variables, with the placeholders of commands: `{ PORT = \"{port}\" }`. The others are inherited from \
+              the lab.",
     },
     Key {
         name: "ready",
         kind: Kind::Ready(|d, ready| d.external.ready = ready),
         presence: Presence::Default("\"port\""),
-        doc: "`\"port\"`: its port accepts connections. `{ get = \"/\" }`: it answers a request for this path with status \
-              200. `{ send = \"PING\\r\\n\", expect = \"PONG\" }`: what it answers, or says by itself where nothing is \
-              sent, contains this text. `{ line = \"...\" }`: it prints a line with this text.",
+        doc: "How to detect that it is ready. `\"port\"`: its port accepts connections. `{ get = \"/\" }`: it replies to a \
+              request for this path with status 200. `{ send = \"PING\\r\\n\", expect = \"PONG\" }`: its reply, or its banner \
+              without `send`, contains this text. `{ line = \"...\" }`: it prints a line with this text.",
     },
     Key {
         name: "failed",
         kind: Kind::Texts(|d, texts| d.external.failed = texts),
         presence: Presence::Optional,
-        doc: "A text, or several: a line that it prints with one of them says that it will never be ready, although it goes \
-              on. Nothing waits for it any longer, and the line is the reason.",
+        doc: "Texts that show in its output that it will never be ready, although it keeps running. The line is reported as \
+              the reason.",
     },
     Key {
         name: "ready-timeout",
         kind: Kind::Duration { positive: true, set: |d, s| d.external.ready_timeout_s = Some(s) },
         presence: Presence::Optional,
-        doc: "How long it may take until it is ready; what the plan says for all if it is left out.",
+        doc: "Timeout until it is ready. Default: the plan's `ready-timeout`.",
     },
     Key {
         name: "stop",
         kind: Kind::Choice {
-            what: "a signal that stops",
+            what: "a signal to stop a server",
             words: STOP_SIGNALS,
             set: |d, index| STOP_SIGNALS[index].trim_start_matches("SIG").clone_into(&mut d.external.stop),
         },
@@ -92,26 +92,26 @@ pub(crate) static EXTERNAL: &[Key<Description>] = &[
         name: "stop-command",
         kind: Kind::Command(|d, argv| d.external.stop_command = argv),
         presence: Presence::Optional,
-        doc: "A command that stops it, in place of the signal.",
+        doc: "A command that stops it, instead of the signal.",
     },
     Key {
         name: "address",
         kind: Kind::Text(|d, text| d.external.foreign.get_or_insert_default().address = text),
         presence: Presence::Optional,
-        doc: "Where it listens, if the lab does not choose that: `\"10.0.0.9:8080\"`, on a system that has no agent (docs/agent.md).",
+        doc: "Its address if it is on a system without an agent: `\"10.0.0.9:8080\"` (docs/agent.md).",
     },
     Key {
         name: "cpu-time",
         kind: Kind::Command(|d, argv| d.external.foreign.get_or_insert_default().cpu_time = argv),
         presence: Presence::Optional,
-        doc: "For a server with an `address`: a command that prints the CPU time that it has used so far, as `ps -o time=` or \
-              `kstat -p` do.",
+        doc: "For a server with an `address`: a command that prints the CPU time it has used so far, like `ps -o time=` or \
+              `kstat -p`.",
     },
     Key {
         name: "url",
         kind: Kind::Text(|d, text| d.external.url = Some(text)),
         presence: Presence::Optional,
-        doc: "What the load requests; the plan's `load.url` if it is left out. A server of Pitot may have it too.",
+        doc: "The URL of the load, also for a server of Pitot. Default: the plan's `load.url`.",
     },
     Key {
         name: "version",
@@ -121,7 +121,7 @@ pub(crate) static EXTERNAL: &[Key<Description>] = &[
     },
 ];
 
-/// Keys that a server of Pitot may have too.
+/// Keys that a server of Pitot shares.
 const COMMON: &[&str] = &["summary", "files"];
 
 /// Reads the servers.
@@ -167,9 +167,8 @@ fn server(known: &mut Known<'_>, item: &Item<'_>) -> Result<ServerSpec, PlanErro
             }
             if EXTERNAL.iter().any(|key| key.name == option.key) {
                 let what = format!("`servers.{}` has `{}` but no `command`", item.key, option.key);
-                let cure =
-                    "another program needs command = [...]; a server of Pitot takes options of `pitot serve`";
-                return Err(section.source.error(&option.key_span, what, cure));
+                let fix = "write command = [...] for another program, or options of `pitot serve` for a server of Pitot";
+                return Err(option.key_error(what, fix));
             }
             let value = option.setting()?;
             check_option(known.catalog, Side::Server, option, &option.key, &value)?;
@@ -183,18 +182,17 @@ fn server(known: &mut Known<'_>, item: &Item<'_>) -> Result<ServerSpec, PlanErro
     Ok(ServerSpec { name: item.key.clone(), summary, files, program })
 }
 
-/// What is seen from the outside has an address.
+/// Checks `address` and `cpu-time`.
 fn check_foreign(section: &Section<'_>, external: &External) -> Result<(), PlanError> {
     let Some(foreign) = &external.foreign else { return Ok(()) };
     match (section.get("address"), section.get("cpu-time")) {
         (Some(item), _) if foreign.address.parse::<SocketAddr>().is_err() => {
-            let what = format!("`{}` is no address with a port", foreign.address);
+            let what = format!("`{}` is not an address with a port", foreign.address);
             Err(item.error(what, "write address = \"10.0.0.9:8080\", for example"))
         }
         (None, Some(item)) => {
             let what = "`cpu-time` is for a server on another system, and this one has no `address`";
-            Err(item
-                .error(what, "take it out, or write where the server listens: address = \"10.0.0.9:8080\""))
+            Err(item.error(what, "remove it, or add the server's address: address = \"10.0.0.9:8080\""))
         }
         _ => Ok(()),
     }

@@ -1,4 +1,4 @@
-//! What a plan says of `pitot soak`.
+//! The table `soak` of a plan.
 
 use crate::soak::SoakPlan;
 use crate::source::{Item, PlanError};
@@ -6,13 +6,13 @@ use crate::source::{Item, PlanError};
 use super::key::{Key, Kind, Presence, apply};
 use super::known::Known;
 
-/// In the table `soak`.
+/// Keys of the table `soak`.
 pub(crate) static SOAK: &[Key<SoakPlan>] = &[
     Key {
         name: "for",
         kind: Kind::Duration { positive: true, set: |s, seconds| s.for_s = Some(seconds) },
         presence: Presence::Optional,
-        doc: "Time under load, unless `--for` says otherwise.",
+        doc: "Time under load; `--for` overrides it.",
     },
     Key {
         name: "restart",
@@ -22,7 +22,7 @@ pub(crate) static SOAK: &[Key<SoakPlan>] = &[
             set: |s, index| s.restart = index == 1,
         },
         presence: Presence::Default("\"no\""),
-        doc: "`yes`: a server that dies is started again, and counted. `no`: the soak ends with it.",
+        doc: "`yes`: a server that dies is restarted, and counted. `no`: the soak ends.",
     },
     Key {
         name: "on-hang",
@@ -32,7 +32,7 @@ pub(crate) static SOAK: &[Key<SoakPlan>] = &[
             set: |s, index| s.ends_on_hang = index == 1,
         },
         presence: Presence::Default("\"continue\""),
-        doc: "What becomes of the soak when a server is up and answers nothing, unless `--on-hang` says otherwise.",
+        doc: "What to do when a server is up but does not reply; `--on-hang` overrides it.",
     },
     Key {
         name: "cells",
@@ -42,13 +42,13 @@ pub(crate) static SOAK: &[Key<SoakPlan>] = &[
             set: |s, index| s.first = index == 1,
         },
         presence: Presence::Default("\"all\""),
-        doc: "`all` at the same time, or only the `first` that can be run here.",
+        doc: "`all`: all cells at the same time. `first`: the first cell that can be run here.",
     },
     Key {
         name: "loads",
         kind: Kind::Texts(|s, texts| s.loads = texts),
         presence: Presence::Optional,
-        doc: "Loads besides that of the plan, as options of `pitot load`: `[\"-c 2 -R 10 --path /big\"]`. Words in braces stand for what they do in `[load]`.",
+        doc: "Additional loads, as options of `pitot load`: `[\"-c 2 -R 10 --path /big\"]`. Placeholders are those of `[load]`.",
     },
 ];
 

@@ -21,7 +21,7 @@ pub(super) fn settings(known: &Known<'_>, item: &Item<'_>) -> Result<Settings, P
     Ok(settings)
 }
 
-/// Checks that some target has a setting that may have this value, which stands at `item`.
+/// Checks that some target has this setting and takes this value, which is at `item`.
 pub(super) fn check_setting(
     catalog: &Catalog,
     item: &Item<'_>,
@@ -45,7 +45,7 @@ fn check_among<'a>(
         names.sort_unstable();
         names.dedup();
         let what = format!("`{name}` is not a setting of a target");
-        return Err(item.source.error(&item.key_span, what, did_you_mean(name, &names)));
+        return Err(item.key_error(what, did_you_mean(name, &names)));
     };
     if named.any(|setting| setting.text(&text).is_some()) {
         return Ok(());
@@ -54,7 +54,7 @@ fn check_among<'a>(
     Err(item.error(format!("`{text}` is not a value of `{name}`"), did_you_mean(&text, &values)))
 }
 
-/// The targets among the levels of the factor `server`, as the servers that the plan would describe.
+/// The targets among the levels of the factor `server`, as servers.
 pub(super) fn named(known: &Known<'_>, factors: &[Factor]) -> Vec<ServerSpec> {
     let levels = factors.iter().filter(|f| f.name == SERVER_FACTOR).flat_map(|f| &f.levels);
     let names = levels.map(ToString::to_string);

@@ -57,8 +57,11 @@ pub(super) fn cpu_list_or_all(item: &Item<'_>) -> Result<String, PlanError> {
 pub(super) fn command(item: &Item<'_>) -> Result<Vec<String>, PlanError> {
     let words = match item.text() {
         Ok(text) if text.contains(['"', '\'', '\\', '|', '&', ';', '>', '<', '$']) => {
-            let cure = format!("write it as a list: {} = [\"program\", \"argument\"]", item.key);
-            return Err(item.error("a command as one text is split at blanks and knows no quotes", cure));
+            let fix = format!("write it as a list: {} = [\"program\", \"argument\"]", item.key);
+            return Err(item.error(
+                "a command given as one text is split at blanks, and quotes or shell syntax do not work",
+                fix,
+            ));
         }
         Ok(text) => text.split_whitespace().map(str::to_owned).collect(),
         Err(_) => item.texts()?,
@@ -69,13 +72,13 @@ pub(super) fn command(item: &Item<'_>) -> Result<Vec<String>, PlanError> {
     Ok(words)
 }
 
-/// Names and values, where a number may stand without quotes.
+/// Names and values; numbers need no quotes.
 pub(super) fn variables(item: &Item<'_>) -> Result<Vec<(String, String)>, PlanError> {
     let mut variables = Vec::new();
     for variable in item.section(format!("`{}`", item.key))?.items() {
         if variable.key.is_empty() || variable.key.contains(['=', '\0']) {
             let what = format!("`{}` is not the name of a variable", variable.key);
-            return Err(variable.source.error(&variable.key_span, what, "write it as PORT = \"{port}\""));
+            return Err(variable.key_error(what, "write it as PORT = \"{port}\""));
         }
         variables.push((variable.key.clone(), variable.need_scalar()?.to_string()));
     }
@@ -87,7 +90,7 @@ pub(super) fn ready(item: &Item<'_>) -> Result<Ready, PlanError> {
         return if text == "port" {
             Ok(Ready::Port)
         } else {
-            Err(item.unknown_value("a way to be ready", &["port"]))
+            Err(item.unknown_value("a readiness check", &["port"]))
         };
     }
     let section = item.section("`ready`")?;
@@ -99,8 +102,8 @@ pub(super) fn ready(item: &Item<'_>) -> Result<Ready, PlanError> {
         let send = section.get("send").map_or(Ok(String::new()), |item| item.text())?;
         return Ok(Ready::Answer { send, expect: expect.text()? });
     }
-    let cure = "write ready = { line = \"text of the line\" } or { get = \"/\" }";
-    Ok(Ready::Line(section.need("line", cure)?.text()?))
+    let fix = "write ready = { line = \"text of the line\" } or { get = \"/\" }";
+    Ok(Ready::Line(section.need("line", fix)?.text()?))
 }
 
 pub(super) fn files(item: &Item<'_>) -> Result<Vec<PlanFile>, PlanError> {
@@ -110,7 +113,7 @@ pub(super) fn files(item: &Item<'_>) -> Result<Vec<PlanFile>, PlanError> {
         let inside = path.components().all(|c| matches!(c, std::path::Component::Normal(_)));
         if !inside || file.key.is_empty() {
             let what = format!("`{}` is not a path below the private directory", file.key);
-            return Err(file.source.error(&file.key_span, what, "write it as \"html/index.html\""));
+            return Err(file.key_error(what, "write it as \"html/index.html\""));
         }
         let content = match file.text() {
             Ok(text) => FileContent::Text(text),
@@ -120,19 +123,18 @@ pub(super) fn files(item: &Item<'_>) -> Result<Vec<PlanFile>, PlanError> {
                 if let Some(lines) = section.get("lines") {
                     let count = pitot_meter::units::count(&lines.need_scalar()?.to_string())
                         .map_err(|e| lines.error(e.to_string(), "write 200000 or \"200k\""))?;
-                    let line =
-                        section.need("line", "say what stands in each: line = \"user{i}@d{i%10}.test\"")?;
+                    let line = section.need("line", "add the line: line = \"user{i}@d{i%10}.test\"")?;
                     FileContent::Lines { count, line: line.text()? }
                 } else {
-                    let cure = "write { size = \"1KiB\" }, or { lines = 1000, line = \"{i}\" }";
-                    let size = section.need("size", cure)?;
+                    let fix = "write { size = \"1KiB\" }, or { lines = 1000, line = \"{i}\" }";
+                    let size = section.need("size", fix)?;
                     let text = size.need_scalar()?.to_string();
                     if text == "{size}" {
                         FileContent::SizeOfLoad
                     } else {
-                        let cure = "write \"512\", \"4KiB\", \"1MiB\", or \"{size}\" for the load's size";
+                        let fix = "write \"512\", \"4KiB\", \"1MiB\", or \"{size}\" for the load's size";
                         let bytes = pitot_meter::units::size(&text);
-                        FileContent::Size(bytes.map_err(|e| size.error(e.to_string(), cure))?)
+                        FileContent::Size(bytes.map_err(|e| size.error(e.to_string(), fix))?)
                     }
                 }
             }

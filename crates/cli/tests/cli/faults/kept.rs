@@ -163,13 +163,13 @@ fn what_cannot_be_looked_for_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     for (lines, said) in [
         (UPLOADS.replace("{receipt}", "{recept}"), "did you mean `{receipt}`?"),
-        (UPLOADS.replace("keeps", "measure = \"slices\"\nkeeps"), "when they have ended"),
+        (UPLOADS.replace("keeps", "measure = \"slices\"\nkeeps"), "after the server has stopped"),
         (
             UPLOADS.replace(
                 "keeps",
                 "hosts.far = { address = \"10.0.0.1\", cpus = \"0\", agent = [\"x\"] }\nkeeps",
             ),
-            "on the lab's own machine",
+            "on this machine only",
         ),
     ] {
         std::fs::write(dir.path().join("plan.toml"), &lines).unwrap();
