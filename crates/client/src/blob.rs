@@ -4,19 +4,18 @@ use std::sync::Arc;
 
 use crate::choice::RequestChoice;
 use crate::entry::ClientEntry;
-use crate::exchange::{Draw, Fault, Opening, Progress, Received, Reply, Tag, Verdict};
-use crate::expected::Expected;
+use crate::exchange::{Draw, Fault, Opening, Received, Tag};
+use crate::expected::SizedReply;
 use crate::outgoing::Outgoing;
-use crate::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload};
+use crate::protocol::{ClientConn, ClientOptions, ClientProtocol};
 use crate::url::Url;
 use pitot_proto::blob;
 
-/// The entry of the registry.
 pub(super) const ENTRY: ClientEntry = ClientEntry {
     scheme: "blob",
-    summary: "requests n bytes on persistent connections",
-    doc: "The client of the 2006 comparison of select and epoll. The path is the size in bytes (1024 by \
-          default); the length of each reply is checked, its content with --verify.",
+    summary: "requests of N bytes each on persistent connections",
+    doc: "The client of the 2006 comparison of select and epoll. The path is the size in bytes (default 1024). The \
+          length of each reply is checked; with --verify, its content too.",
     port: None,
     tls: None,
     requests_per_connection_max: None,
@@ -41,10 +40,6 @@ struct Table {
     verify: bool,
 }
 
-/// Builds a request for each size.
-///
-/// # Errors
-/// A path that is not a size, or invalid weights.
 fn build(_: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, String> {
     let mut requests = Vec::new();
     for spec in &options.requests {
@@ -60,29 +55,22 @@ fn build(_: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, St
 
 impl ClientProtocol for Blob {
     fn connect(&self) -> Box<dyn ClientConn> {
-        Box::new(BlobConn { table: Arc::clone(&self.table), at: 0, verdict: Verdict::Right })
+        Box::new(BlobConn { table: Arc::clone(&self.table), reply: SizedReply::START })
     }
 
     fn request_bytes_max(&self) -> Option<usize> {
         self.table.requests.iter().map(|(line, _)| line.len()).max()
     }
-
-    fn preload(&self) -> Option<Box<dyn Preload>> {
-        None
-    }
 }
 
 struct BlobConn {
     table: Arc<Table>,
-    /// Bytes of the present reply that have arrived.
-    at: u64,
-    verdict: Verdict,
+    reply: SizedReply,
 }
 
 impl ClientConn for BlobConn {
     fn open(&mut self, _: &mut Outgoing) -> Opening {
-        self.at = 0;
-        self.verdict = Verdict::Right;
+        self.reply = SizedReply::START;
         Opening::Ready
     }
 
@@ -93,29 +81,16 @@ impl ClientConn for BlobConn {
     }
 
     fn receive(&mut self, tag: Option<Tag>, input: &[u8], _: &mut Outgoing) -> Result<Received, Fault> {
-        let Some(tag) = tag else {
-            return Err(Fault::Unasked);
-        };
+        let tag = tag.ok_or(Fault::Unasked)?;
         let size = self.table.requests[tag.0 as usize].1;
-        let consumed = (size - self.at).min(input.len() as u64) as usize;
-        if self.table.verify && self.verdict == Verdict::Right {
-            self.verdict = Expected::Pattern(size).compare(self.at, &input[..consumed]);
-        }
-        self.at += consumed as u64;
-        let progress = if self.at == size {
-            self.at = 0;
-            let verdict = std::mem::replace(&mut self.verdict, Verdict::Right);
-            Progress::Reply(Reply { verdict, status: 0, persists: true, content: size })
-        } else {
-            Progress::More
-        };
-        Ok(Received { consumed, progress })
+        Ok(self.reply.receive(size, input, self.table.verify))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exchange::{Progress, Reply, Verdict};
     use crate::request::RequestSpec;
     use pitot_proto::pattern_at;
 

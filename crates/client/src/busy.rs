@@ -3,16 +3,15 @@
 use crate::entry::ClientEntry;
 use crate::exchange::{Draw, Fault, Opening, Progress, Received, Reply, Tag, Verdict};
 use crate::outgoing::Outgoing;
-use crate::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload};
+use crate::protocol::{ClientConn, ClientOptions, ClientProtocol};
 use crate::url::Url;
 use pitot_proto::busy::REPLY;
 
-/// The entry of the registry.
 pub(super) const ENTRY: ClientEntry = ClientEntry {
     scheme: "busy",
-    summary: "reads `450 too busy` and the end of the connection; one connection per request",
-    doc: "The client of the 2001 comparison of task architectures. A request is a whole connection: it is complete \
-          once the server has sent its line and closed the connection, and right if the line was the expected one.",
+    summary: "one connection per request, which the server answers with `450 too busy` and closes",
+    doc: "The client of the 2001 comparison of task architectures. A request is a whole connection. It completes \
+          when the server has sent its line and closed the connection, and is right if the line is the expected one.",
     port: None,
     tls: None,
     requests_per_connection_max: Some(1),
@@ -29,13 +28,9 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
 
 struct Busy;
 
-/// Builds the protocol: there is nothing to configure.
-///
-/// # Errors
-/// A URL with a path.
 fn build(url: &Url, _: &ClientOptions) -> Result<Box<dyn ClientProtocol>, String> {
     if url.path.len() > 1 {
-        return Err(format!("busy takes no path, and the URL names `{}`", url.path));
+        return Err(format!("busy:// takes no path: remove `{}` from the URL", url.path));
     }
     Ok(Box::new(Busy))
 }
@@ -47,10 +42,6 @@ impl ClientProtocol for Busy {
 
     fn request_bytes_max(&self) -> Option<usize> {
         Some(0)
-    }
-
-    fn preload(&self) -> Option<Box<dyn Preload>> {
-        None
     }
 }
 

@@ -4,7 +4,7 @@ use crate::exchange::{Draw, Tag};
 use crate::protocol::ClientOptions;
 use crate::request::RequestSpec;
 
-/// Chooses among the requests of a run: by weight, each in turn, or in an order that is given.
+/// Chooses among the requests of a run: by weight, in turn, or in a given order.
 #[derive(Clone, Debug)]
 pub struct RequestChoice {
     /// The upper end of each request's share of all random numbers; empty if they come in turn.
@@ -18,12 +18,11 @@ impl RequestChoice {
     /// The choice that the options ask for.
     ///
     /// # Errors
-    /// One line if there are none or more than 2^32, a weight is not positive and finite, or the order names one that
-    /// does not exist.
+    /// No request or more than 2^32; a weight that is not positive and finite; an order that names an unknown request.
     pub fn of(options: &ClientOptions) -> Result<RequestChoice, String> {
         let mut choice = RequestChoice::new(&options.requests, options.in_turn || !options.order.is_empty())?;
         if options.order.iter().any(|&n| n >= choice.count) {
-            return Err("the order of the requests names one that does not exist".into());
+            return Err("the order of the requests names a request that does not exist".into());
         }
         choice.order = Arc::clone(&options.order);
         Ok(choice)
@@ -34,9 +33,10 @@ impl RequestChoice {
     /// # Errors
     /// As for [`RequestChoice::of`].
     pub fn new(requests: &[RequestSpec], in_turn: bool) -> Result<RequestChoice, String> {
-        let count = u32::try_from(requests.len()).map_err(|_| "there are too many requests".to_owned())?;
+        let count =
+            u32::try_from(requests.len()).map_err(|_| "too many requests: the limit is 2^32".to_owned())?;
         if count == 0 {
-            return Err("there is no request to send".into());
+            return Err("no request to send".into());
         }
         if let Some(r) = requests.iter().find(|r| !(r.weight.is_finite() && r.weight > 0.0)) {
             return Err(format!("the weight {} of `{}` is not a positive number", r.weight, r.path));

@@ -1,7 +1,7 @@
-//! Requests that have names of their own, and which of those names the server has acknowledged: what it must have.
+//! Requests with unique names, and which of these names the server has acknowledged.
 //!
-//! A request is built once, with a blank name in it. Each time it is sent a connection writes the next of its own names over
-//! the blank, so that a run of any length is described by a few ranges of numbers for each connection.
+//! A request is built once, with a blank name in it. Each time it is sent, the connection overwrites the blank with its next
+//! name. So a few ranges of numbers for each connection describe a run of any length.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use super::exchange::{Draw, Fault, Opening, Progress, Received, Reply, Tag, Verd
 use super::outgoing::Outgoing;
 use super::protocol::{ClientConn, ClientProtocol, Preload};
 
-/// The name stands in the path or in the header of a mail: so far from the beginning at most.
+/// The name is in the path or in the header of a mail, at most this far from the beginning.
 const SEARCHED_BYTES: usize = 16 << 10;
 
-/// A protocol whose requests have names.
+/// A protocol whose requests have unique names.
 pub struct NamedRequests {
     protocol: Box<dyn ClientProtocol>,
     connections: Arc<AtomicU32>,
@@ -28,14 +28,14 @@ impl NamedRequests {
     /// Names the requests of a protocol, which were built with [`BLANK_NAME`] in each.
     ///
     /// # Errors
-    /// The requests are of more than one kind, or have nothing that a server could keep.
+    /// The requests are of several kinds, or a server does not store them.
     pub fn new(protocol: Box<dyn ClientProtocol>) -> Result<NamedRequests, String> {
         match protocol.stored() {
             Some((_, content)) if !content.is_empty() => {
                 Ok(NamedRequests { protocol, connections: Arc::default() })
             }
             _ => Err(format!(
-                "receipts are for one kind of request that a server keeps: an upload over HTTP/1.1 with a body and \
+                "--receipts needs one kind of request that the server stores: an HTTP/1.1 upload with a body and \
                  {NAME_PLACE} in its path, or mail"
             )),
         }
@@ -100,7 +100,7 @@ impl NamedConn {
         }
     }
 
-    /// The oldest request is answered.
+    /// The reply to the oldest request.
     fn answered(&mut self, reply: &Reply) {
         let Some(number) = self.unanswered.pop_front() else { return };
         // A redirect may be right, and nothing is stored by it. Mail has no status here: each of its commands was accepted.

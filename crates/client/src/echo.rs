@@ -4,25 +4,23 @@ use std::sync::Arc;
 
 use super::choice::RequestChoice;
 use super::entry::ClientEntry;
-use super::exchange::{Draw, Fault, Opening, Progress, Received, Reply, Tag, Verdict};
-use super::expected::Expected;
+use super::exchange::{Draw, Fault, Opening, Received, Tag};
+use super::expected::SizedReply;
 use super::outgoing::Outgoing;
-use super::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload};
+use super::protocol::{ClientConn, ClientOptions, ClientProtocol};
 use super::url::Url;
 use pitot_proto::pattern_at;
 
-/// Bytes of a request whose path names no number.
+/// The size of a request whose path names no number, in bytes.
 const BYTES_DEFAULT: u64 = 64;
-/// The most bytes of a request; each request is kept in memory.
+/// Each request is kept in memory.
 const BYTES_MAX: u64 = 16 << 20;
 
-/// The entry of the registry.
 pub(super) const ENTRY: ClientEntry = ClientEntry {
     scheme: "echo",
-    summary: "sends n bytes and checks that exactly these come back (RFC 862)",
-    doc: "The path is the number of bytes of a request (64 by default). A request is complete once as many bytes have \
-          come back, and right if they are the bytes that were sent; every byte is compared, with or without \
-          --verify.",
+    summary: "sends N bytes and checks that the same bytes come back (RFC 862)",
+    doc: "The path is the size of a request in bytes (default 64). A request completes when as many bytes have come \
+          back, and is right if they are the bytes sent. Every byte is compared, with or without --verify.",
     port: Some(7),
     tls: None,
     requests_per_connection_max: None,
@@ -41,16 +39,11 @@ struct Echo {
     requests: Arc<Requests>,
 }
 
-/// The requests of a run.
 struct Requests {
     bytes: Vec<&'static [u8]>,
     choice: RequestChoice,
 }
 
-/// Builds a request for each path.
-///
-/// # Errors
-/// A path that is not a number of bytes, or invalid weights.
 fn build(_: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, String> {
     let mut bytes = Vec::new();
     for spec in &options.requests {
@@ -70,28 +63,23 @@ fn build(_: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, St
 
 impl ClientProtocol for Echo {
     fn connect(&self) -> Box<dyn ClientConn> {
-        Box::new(EchoConn { requests: Arc::clone(&self.requests), returned: 0, verdict: Verdict::Right })
+        Box::new(EchoConn { requests: Arc::clone(&self.requests), reply: SizedReply::START })
     }
 
     fn request_bytes_max(&self) -> Option<usize> {
         self.requests.bytes.iter().map(|bytes| bytes.len()).max()
     }
-
-    fn preload(&self) -> Option<Box<dyn Preload>> {
-        None
-    }
 }
 
 struct EchoConn {
     requests: Arc<Requests>,
-    /// Bytes of the oldest request that have come back.
-    returned: u64,
-    verdict: Verdict,
+    /// The oldest request, as far as it has come back.
+    reply: SizedReply,
 }
 
 impl ClientConn for EchoConn {
     fn open(&mut self, _: &mut Outgoing) -> Opening {
-        (self.returned, self.verdict) = (0, Verdict::Right);
+        self.reply = SizedReply::START;
         Opening::Ready
     }
 
@@ -102,27 +90,16 @@ impl ClientConn for EchoConn {
     }
 
     fn receive(&mut self, tag: Option<Tag>, input: &[u8], _: &mut Outgoing) -> Result<Received, Fault> {
-        let Some(tag) = tag else { return Err(Fault::Unasked) };
+        let tag = tag.ok_or(Fault::Unasked)?;
         let len = self.requests.bytes[tag.0 as usize].len() as u64;
-        let consumed = (len - self.returned).min(input.len() as u64) as usize;
-        if self.verdict == Verdict::Right {
-            self.verdict = Expected::Pattern(len).compare(self.returned, &input[..consumed]);
-        }
-        self.returned += consumed as u64;
-        let progress = if self.returned == len {
-            self.returned = 0;
-            let verdict = std::mem::replace(&mut self.verdict, Verdict::Right);
-            Progress::Reply(Reply { verdict, status: 0, persists: true, content: len })
-        } else {
-            Progress::More
-        };
-        Ok(Received { consumed, progress })
+        Ok(self.reply.receive(len, input, true))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exchange::{Progress, Verdict};
     use crate::request::RequestSpec;
 
     fn protocol(paths: &[&str]) -> Result<Box<dyn ClientProtocol>, String> {

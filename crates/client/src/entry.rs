@@ -1,17 +1,16 @@
 use super::protocol::{ClientOptions, ClientProtocol};
 use super::url::Url;
 
-/// Builds the requests of a run.
 pub type Build = fn(&Url, &ClientOptions) -> Result<Box<dyn ClientProtocol>, String>;
 
 /// An option in the query of a URL.
 #[derive(Debug, PartialEq, Eq)]
 pub struct UrlOption {
-    /// What stands before `=`.
+    /// The word before `=`.
     pub name: &'static str,
     /// Its default, as it would be written; empty if it has none.
     pub default: &'static str,
-    /// What it is, and which values it takes.
+    /// Its meaning and its values.
     pub meaning: &'static str,
 }
 
@@ -39,7 +38,7 @@ pub struct ClientEntry {
     pub tls: Option<TlsScheme>,
     /// The most requests that one connection carries, where the protocol sets a limit.
     pub requests_per_connection_max: Option<u64>,
-    /// The options in the query of its URLs; empty if the query is the server's.
+    /// The options in the query of its URLs; empty if the query is part of the request.
     pub url_options: &'static [UrlOption],
     /// Replies have a status, as those of HTTP have.
     pub has_statuses: bool,
@@ -55,6 +54,6 @@ pub struct ClientEntry {
     pub has_sessions: bool,
     /// A URL to show.
     pub example: &'static str,
-    /// Builds the requests, or says in one line what is wrong with the URL or the options.
+    /// Builds the requests of a run. An error is one line about the URL or the options.
     pub build: Build,
 }

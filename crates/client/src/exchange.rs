@@ -1,9 +1,9 @@
-/// What decides which request comes next.
+/// Decides which request comes next.
 #[derive(Clone, Copy, Debug)]
 pub struct Draw {
-    /// Evenly distributed over all values; several choices can be cut from it.
+    /// Uniform over all values; several choices can be taken from it.
     pub random: u64,
-    /// Which request of the run this is; each number comes once.
+    /// The number of the request in the run, from 0.
     pub index: u64,
 }
 
@@ -20,7 +20,7 @@ pub enum Opening {
     Greeting,
 }
 
-/// How far a call of [`ClientConn::receive`](super::protocol::ClientConn::receive) got.
+/// The result of [`ClientConn::receive`](super::protocol::ClientConn::receive) got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
     /// Bytes of the input that are done with.
@@ -34,41 +34,41 @@ pub struct Received {
 pub enum Progress {
     /// Nothing yet; more is needed.
     More,
-    /// A layer below the protocol has agreed on keys with the server; the greetings of the protocol come next.
+    /// The TLS handshake is complete; the greeting of the protocol comes next.
     Secured(Handshake),
     /// The greetings are over.
     Ready,
-    /// The oldest request is answered.
+    /// The reply to the oldest request is complete.
     Reply(Reply),
-    /// The first bytes of the reply to this request have come, counted from the oldest unanswered one. Only a connection
-    /// with [layers](super::protocol::ClientConn::has_layers) says so.
+    /// The first bytes of the reply to this request have come, counted from the oldest unanswered one. Only connections
+    /// with [layers](super::protocol::ClientConn::has_layers) report this.
     Began(u16),
-    /// This request is answered, counted from the oldest unanswered one; those before it are not.
+    /// The reply to this request, counted from the oldest unanswered one, is complete.
     ReplyTo(u16, Reply),
-    /// This request, counted from the oldest unanswered one, has ended without a reply, for this reason; the connection
-    /// goes on.
+    /// This request, counted from the oldest unanswered one, has ended without a reply, for this reason. The connection stays
+    /// usable.
     Failed(u16, &'static str),
-    /// The server allows no more than so many requests under way on this connection.
+    /// The server allows so many requests in flight on this connection.
     Limit(u16),
-    /// The server takes no more requests on this connection. So many of the last ones were not looked at: they are sent
-    /// again on the next connection ([`ClientConn::repeat`](super::protocol::ClientConn::repeat)).
+    /// The server takes no more requests on this connection. It has not processed so many of the last ones: they are sent again
+    /// on the next connection ([`ClientConn::repeat`](super::protocol::ClientConn::repeat)).
     Retiring(u16),
 }
 
-/// What the two ends of a TLS connection agreed on. Numbers are those of IANA's registries.
+/// The result of a TLS handshake. Numbers are those of IANA's registries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handshake {
     /// The version, 0x0304 for TLS 1.3.
     pub version: u16,
     /// The cipher suite.
     pub cipher: u16,
-    /// The protocol that was chosen by ALPN (RFC 7301), if any.
+    /// The protocol chosen by ALPN (RFC 7301), if any.
     pub alpn: Option<&'static str>,
-    /// An earlier session went on, so that neither certificates were sent nor signatures made.
+    /// The session was resumed: no certificates were sent and no signatures made.
     pub resumed: bool,
 }
 
-/// How a protocol that begins without TLS asks for it. The server answers with one byte.
+/// How a protocol that begins in plain text asks for TLS. The server answers with one byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StartTls {
     /// What is sent first.
@@ -77,30 +77,30 @@ pub struct StartTls {
     pub yes: u8,
     /// The answer of a server without TLS.
     pub no: u8,
-    /// The server's certificate is looked at.
+    /// Check the server's certificate.
     pub verify: bool,
 }
 
-/// What a protocol asks for in the TLS extension ALPN (RFC 7301).
+/// The protocol to ask for in the TLS extension ALPN (RFC 7301).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Alpn {
     /// The registered name, such as `h2`.
     pub name: &'static str,
-    /// A connection on which the server has not chosen it is no use.
+    /// A connection is useless if the server has not chosen it.
     pub required: bool,
 }
 
 /// A complete reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reply {
-    /// Whether it is the right one.
+    /// Whether the reply is right.
     pub verdict: Verdict,
-    /// Its status, right or wrong; 0 if the protocol has none that is worth counting.
+    /// The status; 0 if the protocol has none that is worth counting.
     pub status: u16,
     /// Whether the connection can be used again.
     pub persists: bool,
-    /// The bytes that were asked for: the body, decoded from chunks and frames and not from a compression; values and rows of
-    /// protocols without bodies; 0 where a reply has nothing but words.
+    /// Bytes of content: the body, without chunks and frames but still compressed; values and rows of protocols without bodies;
+    /// 0 for a reply that is only a status.
     pub content: u64,
 }
 
@@ -113,7 +113,7 @@ pub enum Verdict {
     Status(u16),
     /// More or fewer bytes than expected.
     Length,
-    /// As many bytes as expected, but not these.
+    /// The expected number of bytes, but other bytes.
     Bytes,
     /// The server refused the request; the name goes into the table of errors.
     Refused(&'static str),
@@ -128,10 +128,24 @@ pub enum Fault {
     TooLarge,
     /// Bytes that were not requested, such as more after the end of a reply.
     Unasked,
-    /// One that the protocol has a name for.
+    /// A violation that the protocol has a name for.
     Named(&'static str),
-    /// A layer below the protocol could not begin: its name for what went wrong.
+    /// The TLS handshake failed, by this name.
     Handshake(&'static str),
+}
+
+impl Verdict {
+    /// Keeps the first thing that is wrong with a reply.
+    pub(crate) fn worsen(&mut self, verdict: Verdict) {
+        if *self == Verdict::Right {
+            *self = verdict;
+        }
+    }
+
+    /// Returns the verdict and begins the next with [`Verdict::Right`].
+    pub(crate) fn take(&mut self) -> Verdict {
+        std::mem::replace(self, Verdict::Right)
+    }
 }
 
 impl Fault {

@@ -1,12 +1,10 @@
-use super::exchange::Verdict;
+use super::exchange::{Progress, Received, Reply, Verdict};
 use pitot_proto::PATTERN;
 
-/// What the body of a right reply is.
+/// The body of a right reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Expected {
-    /// Anything.
     Anything,
-    /// These bytes.
     Exactly(&'static [u8]),
     /// So many bytes of generated content.
     Pattern(u64),
@@ -34,6 +32,32 @@ impl Expected {
             Expected::Pattern(wanted) => size == wanted,
         };
         if right { Verdict::Right } else { Verdict::Length }
+    }
+}
+
+/// A reply of a known length that is arriving; its content is generated.
+pub(crate) struct SizedReply {
+    /// Bytes that have arrived.
+    at: u64,
+    verdict: Verdict,
+}
+
+impl SizedReply {
+    pub(crate) const START: SizedReply = SizedReply { at: 0, verdict: Verdict::Right };
+
+    /// Takes the input that belongs to the reply of `len` bytes, and with `compare` compares its content.
+    pub(crate) fn receive(&mut self, len: u64, input: &[u8], compare: bool) -> Received {
+        let consumed = (len - self.at).min(input.len() as u64) as usize;
+        if compare {
+            self.verdict.worsen(Expected::Pattern(len).compare(self.at, &input[..consumed]));
+        }
+        self.at += consumed as u64;
+        if self.at < len {
+            return Received { consumed, progress: Progress::More };
+        }
+        self.at = 0;
+        let reply = Reply { verdict: self.verdict.take(), status: 0, persists: true, content: len };
+        Received { consumed, progress: Progress::Reply(reply) }
     }
 }
 

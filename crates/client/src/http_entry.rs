@@ -1,16 +1,15 @@
-//! The schemes `http` and `https`, whose requests are sent in either version of HTTP.
+//! The schemes `http` and `https`, for both versions of HTTP.
 
 use super::entry::{ClientEntry, TlsScheme};
 use super::protocol::{ClientOptions, ClientProtocol, HttpVersion};
 use super::url::Url;
 use super::{http, http2};
 
-/// The entry of the registry.
 pub(super) const ENTRY: ClientEntry = ClientEntry {
     scheme: "http",
     summary: "HTTP/1.1 or HTTP/2 to any server: methods, headers, bodies, several weighted paths",
-    doc: "The status of every reply is checked; on request its content is compared with a file (--expect-body) or with \
-          generated content (--verify, for /bytes/<n>). With --http 2 a connection carries --streams requests at once.",
+    doc: "The status of every reply is checked. --expect-body compares its content with a file, --verify with the \
+          generated content of /bytes/N. With --http 2, a connection carries --streams requests at once.",
     port: Some(80),
     tls: Some(TlsScheme { scheme: "https", port: Some(443) }),
     requests_per_connection_max: None,

@@ -3,7 +3,7 @@ use std::ops::RangeInclusive;
 use super::exchange::{Reply, Verdict};
 use super::expected::Expected;
 
-/// What a reply of HTTP is found to be while it comes in, whatever the version that carries it.
+/// The judgement of an HTTP reply while it arrives, in any version.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Judgement {
     /// Bytes of the body that have arrived.
@@ -13,10 +13,9 @@ pub(crate) struct Judgement {
 }
 
 impl Judgement {
-    /// Before any reply.
     pub(crate) const NONE: Judgement = Judgement { at: 0, status: 0, verdict: Verdict::Right };
 
-    /// Judges the status. Without statuses that count as right, everything below 400 does.
+    /// Judges the status. Without expected statuses, everything below 400 is right.
     pub(crate) fn begin(status: u16, right: &[RangeInclusive<u16>]) -> Judgement {
         let right =
             if right.is_empty() { status < 400 } else { right.iter().any(|range| range.contains(&status)) };
@@ -33,15 +32,15 @@ impl Judgement {
         self.at += bytes.len() as u64;
     }
 
-    /// Compares the length of the whole body with the one that was announced.
+    /// Compares the length of the whole body with the announced one.
     pub(crate) fn announced(&mut self, length: u64) {
         if matches!(self.verdict, Verdict::Right | Verdict::Bytes) && length != self.at {
             self.verdict = Verdict::Length;
         }
     }
 
-    /// Judges the whole. A wrong length takes precedence over wrong bytes, so that the verdict does not depend on how the
-    /// body is split. The reply to HEAD has none to judge.
+    /// Judges the whole reply. A wrong length takes precedence over wrong bytes, so that the verdict does not depend on how the
+    /// body is split. A reply to HEAD has no body to judge.
     pub(crate) fn reply(&self, expected: &Expected, head_only: bool, persists: bool) -> Reply {
         let wrong_length = matches!(self.verdict, Verdict::Right | Verdict::Bytes)
             && !head_only

@@ -1,14 +1,14 @@
-/// What a core wants sent next: a request that lives as long as the process, without a copy, or bytes that it wrote into
-/// the caller's scratch buffer. One serves all connections of a thread, one after the other.
+/// The bytes to send next: a request that lives as long as the process, without a copy, or bytes in the caller's scratch
+/// buffer. All connections of a thread share one.
 #[derive(Debug, Default)]
 pub struct Outgoing {
-    /// The whole of it, while it is a single piece that was built before the run.
+    /// The whole, while it is a single piece that was built before the run.
     fixed: &'static [u8],
-    /// All of it otherwise.
+    /// The whole otherwise.
     bytes: Vec<u8>,
 }
 
-/// What is to be sent, by how long it lives.
+/// Bytes to send, by lifetime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Payload<'a> {
     /// As long as the process.
@@ -28,7 +28,7 @@ impl Payload<'_> {
 }
 
 impl Outgoing {
-    /// Nothing to send.
+    /// An empty one.
     pub fn new() -> Outgoing {
         Outgoing::default()
     }
@@ -58,7 +58,7 @@ impl Outgoing {
         self.buffer().extend_from_slice(bytes);
     }
 
-    /// The buffer that all pieces end up in, to write more at its end.
+    /// The scratch buffer with all pieces, for writing at its end.
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         let first = std::mem::take(&mut self.fixed);
         self.bytes.extend_from_slice(first);

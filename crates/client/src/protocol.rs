@@ -12,48 +12,49 @@ use super::visit::VisitOptions;
 
 /// A protocol with the requests of one run. All connections of all threads share it.
 pub trait ClientProtocol: Send + Sync {
-    /// The state of one connection. It is made once for all connections that replace each other, and
-    /// [`ClientConn::open`] resets it.
+    /// The state of one connection and all that replace it; [`ClientConn::open`] resets it.
     fn connect(&self) -> Box<dyn ClientConn>;
 
-    /// The length of the longest request in bytes, if all requests are built before the run; `None` if they are
-    /// built as they are sent.
-    fn request_bytes_max(&self) -> Option<usize>;
+    /// The length of the longest request in bytes; `None` if requests are built as they are sent.
+    fn request_bytes_max(&self) -> Option<usize> {
+        None
+    }
 
-    /// What there is to know of the run's sessions, if its requests are steps of such.
+    /// The sessions of the run, if it has any.
     fn sessions(&self) -> Option<SessionInfo> {
         None
     }
 
-    /// What must be done once before the run, on its own connection, such as filling a cache.
-    fn preload(&self) -> Option<Box<dyn Preload>>;
+    /// An exchange before the run, on a separate connection, such as filling a cache.
+    fn preload(&self) -> Option<Box<dyn Preload>> {
+        None
+    }
 
-    /// What a server stores, and its content of each request: the body of an upload, or a mail with its header, to which the server
-    /// may add. `None` if there are requests of several kinds, or they have no [names](ClientOptions::receipts).
+    /// What a server stores, and the content of each request: the body of an upload, or a mail with its header, which the server may
+    /// extend. `None` if there are several kinds of requests, or they have no [names](ClientOptions::receipts).
     fn stored(&self) -> Option<(Stored, &[u8])> {
         None
     }
 
-    /// Other processes drive the same server at the same time: what it has need not be from here.
-    fn get_company(&self) {}
+    /// Other processes load the same server at the same time, so its state need not come from this one.
+    fn shares_server(&self) {}
 
-    /// Where the first redirect led that was not followed, in the server's words; `None` if there was none, or the protocol
-    /// does not look.
+    /// The target of the first redirect that was not followed, in the server's words.
     fn redirects_to(&self) -> Option<String> {
         None
     }
 
-    /// The first refusal of the server in its own words; `None` if there was none, or the protocol has no such words.
+    /// The first refusal in the server's words.
     fn server_said(&self) -> Option<String> {
         None
     }
 
-    /// How it asks for TLS, if it wants that and its connections begin without.
+    /// How its connections, which begin without TLS, ask for it.
     fn start_tls(&self) -> Option<StartTls> {
         None
     }
 
-    /// What a TLS layer below asks the server for; `None` if the protocol has no registered name.
+    /// What to ask for by ALPN; `None` if the protocol has no registered name.
     fn alpn(&self) -> Option<Alpn> {
         None
     }
@@ -62,31 +63,31 @@ pub trait ClientProtocol: Send + Sync {
 /// The sessions of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionInfo {
-    /// The names of all steps of all sessions.
+    /// The names of all steps.
     pub steps: Vec<String>,
-    /// The numbers of those that only prepare another one: an action of several requests is its last.
+    /// Steps that only prepare another one: the last request of an action names it.
     pub parts: Vec<u16>,
-    /// The most requests that are sent at once on a connection.
+    /// The most requests sent at once on a connection.
     pub burst_max: u16,
-    /// A session goes on with the connection of the one before it, unless the user wants new ones.
+    /// A session continues on the connection of the session before it, unless the user wants new ones.
     pub keeps_connection: bool,
 }
 
 /// An exchange before the run, which is not measured.
 pub trait Preload: Send {
-    /// Takes what has arrived since the last call, nothing at first, and appends what is to be sent to `out`; true once
-    /// all is done. It wants more input if it is neither done nor has anything to send.
+    /// Takes the input since the last call, none at first, and appends what to send to `out`. Returns true once all is done. It
+    /// waits for input if it is not done and has nothing to send.
     ///
     /// # Errors
-    /// One line, if the server refuses it.
+    /// One line, if the server refuses.
     fn step(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<bool, String>;
 }
 
-/// The client's side of one connection.
+/// The client side of one connection.
 ///
-/// The caller counts requests and keeps them in order: `tag` always names the oldest one that is not answered.
+/// The caller counts requests and keeps them in order: `tag` is always the oldest unanswered one.
 pub trait ClientConn: Send {
-    /// A new connection is established. All state of an earlier one is reset; a client that sends first writes its greeting.
+    /// A new connection is established. Resets the state of an earlier one; a client that speaks first writes its greeting.
     fn open(&mut self, out: &mut Outgoing) -> Opening {
         let _ = out;
         Opening::Ready
@@ -95,122 +96,118 @@ pub trait ClientConn: Send {
     /// Writes the next request. A request may take several exchanges; [`ClientConn::receive`] writes the later ones.
     fn request(&mut self, draw: Draw, out: &mut Outgoing) -> Tag;
 
-    /// Writes a request again that was written on an earlier connection and not looked at there.
+    /// Writes a request again that the server has not processed on an earlier connection.
     fn repeat(&mut self, tag: Tag, out: &mut Outgoing) {
         let _ = (tag, out);
     }
 
-    /// Tells a connection with [layers](ClientConn::has_layers) the time in nanoseconds, before requests and input, so
-    /// that it can say how long something took.
+    /// Gives a connection with [layers](ClientConn::has_layers) the time in nanoseconds, before requests and input, for
+    /// durations.
     fn clock(&mut self, now: u64) {
         let _ = now;
     }
 
-    /// Gives up the `nth` oldest of the unanswered requests, which has not been answered in time, and goes on with the
-    /// others; false if the connection has to end for that. So it has also if the server has said nothing at all for
-    /// `silence_max` nanoseconds since a request was given up.
+    /// Cancels the `nth` oldest unanswered request, which has timed out, and continues with the others. False if the connection has
+    /// to end: always if the server has sent nothing for `silence_max` ns since the first cancellation.
     fn cancel(&mut self, nth: u16, silence_max: u64, out: &mut Outgoing) -> bool {
         let _ = (nth, silence_max, out);
         false
     }
 
-    /// The requests that could be written are: a layer that seals what it sends does so now, all of them together.
+    /// All requests that could be written are written: a layer encrypts them now, all at once.
     fn flush(&mut self, out: &mut Outgoing) {
         let _ = out;
     }
 
-    /// Takes input, which starts with whatever an earlier call left unconsumed. `tag` is the oldest unanswered request,
-    /// or none if nothing is asked.
+    /// Takes input, which begins with what an earlier call left unconsumed. `tag` is the oldest unanswered request, if any.
     ///
-    /// It is called again with the rest until it answers [`Progress::More`](super::exchange::Progress::More); what it has not consumed then is shown to
-    /// it again with more behind it. A call consumes no byte beyond the end of a reply.
+    /// It is called again with the rest until it returns [`Progress::More`](super::exchange::Progress::More); unconsumed input is
+    /// then presented again with more behind it. A call consumes no byte beyond the end of a reply.
     ///
     /// # Errors
-    /// Bytes that the protocol does not allow here. The connection cannot be used any more.
+    /// Bytes that the protocol does not allow. The connection is unusable afterwards.
     fn receive(&mut self, tag: Option<Tag>, input: &[u8], out: &mut Outgoing) -> Result<Received, Fault>;
 
-    /// True if input has to pass a layer before it is a reply, as with TLS or the frames of HTTP/2, and for as long as the
-    /// connection is open. Then arriving bytes need not belong to a reply: the connection reports the beginning of one
-    /// by [`Progress::Began`](super::exchange::Progress::Began), it may hold further replies that it has consumed, so that
-    /// it is asked until it answers [`Progress::More`](super::exchange::Progress::More), and it tells by itself what was not asked for.
+    /// True, for as long as the connection is open, if input passes a layer such as TLS or the frames of HTTP/2. Then input need
+    /// not belong to a reply: the connection reports the beginning of one by
+    /// [`Progress::Began`](super::exchange::Progress::Began) and detects unrequested bytes. It may hold further replies that it
+    /// has consumed, so it is called until it returns [`Progress::More`](super::exchange::Progress::More).
     fn has_layers(&self) -> bool {
         false
     }
 
-    /// True while a layer below the protocol agrees on keys, so that what goes wrong is the handshake's.
+    /// True during a TLS handshake, to which errors then belong.
     fn is_shaking_hands(&self) -> bool {
         false
     }
 
-    /// The server has closed the connection in order. A reply that ends with its connection is complete now; to any
-    /// other unanswered request there is none.
+    /// The server has closed the connection in order. Returns the reply that ends with the connection; other unanswered requests
+    /// have none.
     fn end_of_input(&mut self, tag: Option<Tag>) -> Option<Reply> {
         let _ = tag;
         None
     }
 
-    /// The connection as one of a browser, if [`ClientOptions::pages`] asked for that. A layer hands on that of the
-    /// connection inside it.
+    /// The connection of a browser, if [`ClientOptions::pages`] is set. A layer returns that of its inner connection.
     fn pages(&mut self) -> Option<&mut dyn PageConn> {
         None
     }
 
-    /// The connection as one that plays sessions, if its requests are steps of such. A layer hands on that of the
-    /// connection inside it.
+    /// The connection of a session player, if requests are steps of sessions. A layer returns that of its inner connection.
     fn session(&mut self) -> Option<&mut dyn SessionConn> {
         None
     }
 
-    /// Which of its requests the server has acknowledged since it was asked last, if they have
-    /// [names](ClientOptions::receipts). A layer hands on that of the connection inside it.
+    /// The requests that the server has acknowledged since the last call, if they have [names](ClientOptions::receipts). A layer
+    /// returns those of its inner connection.
     fn take_acknowledged(&mut self) -> Option<OfConnection> {
         None
     }
 
-    /// What the protocol has counted by itself, such as hits and misses, on all connections so far. A name that begins
-    /// with `max-` is that of a maximum, and all others are of sums.
+    /// Counts of the protocol, such as hits and misses, on all connections so far. Names that begin with `max-` are maxima, others
+    /// are sums.
     fn counts(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }
 }
 
-/// What a user may set for a protocol. Each protocol reads its own fields.
+/// Options of a protocol. Each protocol reads the ones it has.
 #[derive(Clone, Debug, Default)]
 pub struct ClientOptions {
     /// The requests; at least one.
     pub requests: Vec<RequestSpec>,
     /// Sessions, whose steps are sent in place of requests; empty for none.
     pub sessions: Vec<SessionSpec>,
-    /// Take the requests in turn instead of by their weights.
+    /// Send the requests in turn instead of by weight.
     pub in_turn: bool,
-    /// Which of the requests is the first of the run, the second and so on, over and over; empty for their own order. It
-    /// takes the requests in turn.
+    /// The indices of the first request, the second and so on, repeated; empty for their natural order. Requests are then sent in
+    /// turn.
     pub order: Arc<[u32]>,
-    /// Headers to add to each request, or to replace the standard ones.
+    /// Headers that each request gets, in addition or in place of standard ones.
     pub headers: Vec<(String, String)>,
-    /// Statuses that count as right; empty for the protocol's own choice.
+    /// The statuses of right replies; empty for the protocol's default.
     pub expect_status: Vec<std::ops::RangeInclusive<u16>>,
     /// The content of every right reply.
     pub expect_body: Option<Vec<u8>>,
-    /// Compare generated content, where the protocol has some, byte by byte.
+    /// Compare generated content byte by byte, where the protocol has some.
     pub verify: bool,
     /// Cookies and redirects, where the protocol has them.
     pub visit: VisitOptions,
-    /// Each connection carries a single request, and the server may be told so.
+    /// Each connection carries a single request, and the server may be informed.
     pub single_request: bool,
-    /// The requests are for pages, in whose replies is looked for what belongs to them.
+    /// Requests are for pages, and the replies are searched for further parts.
     pub pages: bool,
-    /// Requests are to have [names](pitot_durability::BLANK_NAME) of their own. A path has it where the user put it; protocols that have a
-    /// place for it write a blank one there.
+    /// Give each request a unique [name](pitot_durability::BLANK_NAME). The user puts it into a path; protocols with a place for it
+    /// write a blank one there.
     pub receipts: bool,
     /// The version of HTTP.
     pub http: HttpVersion,
-    /// Streams of each connection of HTTP/2, of which each is a user where cookies are kept; 0 counts as 1.
+    /// Streams per HTTP/2 connection; where cookies are kept, each is a user. 0 counts as 1.
     pub streams: u16,
 }
 
 impl ClientOptions {
-    /// The headers of a request: those of all requests that it does not replace, and its own.
+    /// The headers of a request: its own, and those of all requests that it does not replace.
     pub fn headers_of<'a>(
         &'a self,
         spec: &'a RequestSpec,
@@ -227,12 +224,12 @@ pub enum HttpVersion {
     /// HTTP/1.1 (RFC 9112).
     #[default]
     Http1,
-    /// HTTP/2 (RFC 9113): the client begins to speak it without asking.
+    /// HTTP/2 (RFC 9113), with prior knowledge.
     Http2,
 }
 
 impl HttpVersion {
-    /// The number.
+    /// As in `--http`.
     pub const fn name(self) -> &'static str {
         match self {
             HttpVersion::Http1 => "1.1",

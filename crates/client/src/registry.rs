@@ -1,9 +1,9 @@
-//! The URL schemes, as data.
+//! The registry of URL schemes.
 
 use super::entry::ClientEntry;
 use super::{blob, busy, echo, http_entry, memcache, postgres, redis, smtp, trade};
 
-/// All schemes, in the order in which lists show them; the first is the example of a URL.
+/// All schemes, in the order of lists; the first is the example of a URL.
 pub static CLIENTS: &[ClientEntry] = &[
     http_entry::ENTRY,
     blob::ENTRY,
@@ -16,12 +16,12 @@ pub static CLIENTS: &[ClientEntry] = &[
     trade::ENTRY,
 ];
 
-/// The entry of that scheme.
+/// The entry of `scheme`.
 pub fn find(scheme: &str) -> Option<&'static ClientEntry> {
     CLIENTS.iter().find(|c| c.scheme == scheme)
 }
 
-/// The entry whose protocol over TLS has that scheme.
+/// The entry with `scheme` over TLS.
 pub fn find_tls(scheme: &str) -> Option<&'static ClientEntry> {
     CLIENTS.iter().find(|c| c.tls.is_some_and(|tls| tls.scheme == scheme))
 }

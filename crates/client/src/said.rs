@@ -1,14 +1,14 @@
 use std::sync::OnceLock;
 
-/// So much of what a server says is kept.
+/// The part of a message that is kept.
 const BYTES_MAX: usize = 300;
 
-/// The first refusal of a server, in its own words. It is shared by all connections of a run, and costs nothing until one comes.
+/// The first refusal of a server, in its words. All connections of a run share it; it costs nothing until one comes.
 #[derive(Debug, Default)]
 pub(crate) struct Said(OnceLock<String>);
 
 impl Said {
-    /// The server has refused something.
+    /// Records a refusal, if it is the first.
     pub(crate) fn hear(&self, text: &[u8]) {
         self.0.get_or_init(|| {
             let kept = &text[..text.len().min(BYTES_MAX)];
@@ -16,14 +16,14 @@ impl Said {
         });
     }
 
-    /// The server has refused a request that has a name.
+    /// Records the refusal of a named request, if it is the first.
     pub(crate) fn hear_of(&self, name: &str, text: &[u8]) {
         if self.0.get().is_none() {
             self.hear(&[name.as_bytes(), b": ", text].concat());
         }
     }
 
-    /// What it has said, if anything.
+    /// The recorded refusal.
     pub(crate) fn words(&self) -> Option<String> {
         self.0.get().filter(|words| !words.is_empty()).cloned()
     }

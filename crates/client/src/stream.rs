@@ -1,7 +1,7 @@
-//! Numbers that look random and can be had again.
+//! Reproducible random numbers.
 
-/// SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014): a stream of numbers from a
-/// seed, each of them a mix of a counter, so that any seed will do.
+/// SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014): each number is a mix of a counter,
+/// so any seed is good.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stream(u64);
 
@@ -10,7 +10,7 @@ impl Stream {
         Stream(seed)
     }
 
-    /// The next number; all of its bits are good.
+    /// The next number; all of its bits are random.
     #[inline]
     pub(super) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -20,7 +20,7 @@ impl Stream {
         z ^ (z >> 31)
     }
 
-    /// A number above 0 and below 1.
+    /// A number between 0 and 1, both excluded.
     #[inline]
     pub(super) fn unit(&mut self) -> f64 {
         ((self.next() >> 11) as f64 + 0.5) / (1u64 << 53) as f64

@@ -8,19 +8,19 @@ use pitot_proto::percent::NOT_GRAPHIC;
 /// The parts of a target: `scheme://host:port/path`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Url {
-    /// What stands before `://`.
+    /// The word before `://`.
     pub scheme: String,
     /// A name or an address, without the brackets of IPv6.
     pub host: String,
     /// The port, where it is named.
     pub port: Option<u16>,
-    /// What stands before an `@`: a name, and a password behind a colon.
+    /// The user, and a password behind a colon, before an `@`.
     pub user_info: Option<String>,
     /// The path with its query, from its first slash; empty if there is none.
     pub path: String,
 }
 
-/// Why a word is not a target.
+/// Why a text is not a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UrlError {
     /// No `scheme://` in front.
@@ -31,7 +31,7 @@ pub enum UrlError {
     Port,
     /// An IPv6 address without its brackets.
     Brackets,
-    /// A number that is not a full IP address.
+    /// A number that is not an IPv4 address.
     Address,
     /// A space or a control character, or one that is not ASCII.
     Character,
@@ -41,11 +41,11 @@ impl fmt::Display for UrlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             UrlError::Scheme => "it has no scheme such as `http://`",
-            UrlError::Host => "it names no host",
+            UrlError::Host => "it has no host",
             UrlError::Port => "its port is not a number from 1 to 65535",
-            UrlError::Brackets => "its IPv6 address has no brackets",
+            UrlError::Brackets => "its IPv6 address is not in brackets",
             UrlError::Address => "its host is not a full IP address",
-            UrlError::Character => "it holds a space or a character that is not printable ASCII",
+            UrlError::Character => "it contains a space or a character that is not printable ASCII",
         })
     }
 }
@@ -53,7 +53,7 @@ impl fmt::Display for UrlError {
 impl std::error::Error for UrlError {}
 
 impl UrlError {
-    /// How to mend the word that has this error; the word itself if what was meant is clear, else an example.
+    /// How to fix the text: the right one if its meaning is clear, else an example.
     pub fn cure(self, word: &str) -> String {
         let example = || "write it like http://127.0.0.1:8080/".to_owned();
         let if_valid = |url: String| Url::parse(&url).is_ok().then(|| format!("write it as {url}"));
@@ -69,32 +69,32 @@ impl UrlError {
     }
 }
 
-/// A URL whose IPv6 address, with or without a port, stands in brackets.
+/// The URL with brackets around its IPv6 address.
 fn with_brackets(word: &str) -> Option<String> {
     let (scheme, rest) = word.split_once("://")?;
     let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     let is_address = |host: &str| host.parse::<Ipv6Addr>().is_ok();
     match authority.rsplit_once(':') {
-        // The last number may be a part of the address as well; a port is the more likely.
+        // The last number could be a part of the address too; a port is more likely.
         Some((host, port)) if is_address(host) => Some(format!("{scheme}://[{host}]:{port}{path}")),
         _ if is_address(authority) => Some(format!("{scheme}://[{authority}]{path}")),
         _ => None,
     }
 }
 
-/// The word without white space around it, and with `%20` and the like for what a path may not hold.
+/// The text without surrounding white space, percent-encoded for a path.
 fn percent_encoded(word: &str) -> String {
     let word = word.trim();
-    // A host takes no such encoding.
+    // A host is not percent-encoded.
     let path = word.find("://").map_or(0, |n| n + 3);
     let path = word[path..].find(['/', '?']).map_or(word.len(), |n| path + n);
     format!("{}{}", &word[..path], utf8_percent_encode(&word[path..], NOT_GRAPHIC))
 }
 
-/// A text whose `%20` and the like are put back (RFC 3986 section 2.1).
+/// Decodes a text (RFC 3986 section 2.1).
 ///
 /// # Errors
-/// One line, if a `%` is no encoding. The text may be a secret, so that it is not shown.
+/// A `%` without two hexadecimal digits. The text may be a secret and is not in the message.
 pub(super) fn percent_decoded(text: &str) -> Result<Vec<u8>, &'static str> {
     let is_encoding = |after: &str| matches!(after.as_bytes(), [a, b, ..] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit());
     if !text.split('%').skip(1).all(is_encoding) {
@@ -103,8 +103,8 @@ pub(super) fn percent_decoded(text: &str) -> Result<Vec<u8>, &'static str> {
     Ok(percent_decode_str(text).collect())
 }
 
-/// Whether the last label of a host is a number, as in no name. The system's resolver takes `1.2.3` for 1.2.0.3, and
-/// `0x7f1` and `2130706433` for addresses too (inet_aton(3)), so that traffic would go where nobody meant it to.
+/// Whether the last label of a host is a number, which no name has. The system's resolver takes `1.2.3` for 1.2.0.3, and
+/// `0x7f1` and `2130706433` for addresses too (inet_aton(3)), so traffic would go to an unintended host.
 pub fn ends_in_number(host: &str) -> bool {
     let last = host.trim_end_matches('.').rsplit('.').next().unwrap_or_default();
     let hex = last.strip_prefix("0x").or_else(|| last.strip_prefix("0X"));
@@ -115,7 +115,7 @@ pub fn ends_in_number(host: &str) -> bool {
 }
 
 impl Url {
-    /// Takes a word apart. A fragment (`#...`) is dropped, as it is never sent.
+    /// Parses a URL. A fragment (`#...`) is never sent and dropped.
     ///
     /// # Errors
     /// See [`UrlError`].

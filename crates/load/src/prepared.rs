@@ -78,7 +78,7 @@ impl LoadPlan {
             ));
         }
         if processes > 1 || self.share != Share::WHOLE {
-            self.protocol.get_company();
+            self.protocol.shares_server();
         }
         // More processes than were asked for share the threads that were.
         let threads = if self.processes.is_none() { self.threads.div_ceil(processes) } else { self.threads };

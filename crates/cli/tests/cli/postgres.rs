@@ -138,9 +138,9 @@ fn logins(cluster: &Cluster) {
 fn what_is_not_supported_is_refused_in_two_lines() {
     for (url, more, hint) in [
         ("postgres://127.0.0.1:9/?sslmode=prefer", &[][..], "disable, require or verify-full"),
-        ("postgres://127.0.0.1:9/?speed=1", &[], "there are query, protocol"),
+        ("postgres://127.0.0.1:9/?speed=1", &[], "choose from query, protocol"),
         ("postgres://127.0.0.1:9/", &["--cookies"], "no effect on postgres://"),
-        ("postgres://127.0.0.1:9/?query=A", &["--body", "B"], "leave one of them out"),
+        ("postgres://127.0.0.1:9/?query=A", &["--body", "B"], "remove one of them"),
         ("postgresql://127.0.0.1:9/", &[], "write postgres://"),
         ("postgres://127.0.0.1:9/", &["-k"], "--insecure"),
     ] {
@@ -317,7 +317,7 @@ fn a_script_that_cannot_be_played_is_refused_with_its_line() {
     let output = load(&[url, "-f", "script.sql"]);
     assert!(stderr(&output).contains("--requests FILE (pgbench)"), "{}", stderr(&output));
     let output = load(&["postgres://127.0.0.1:9/?param=1-2", "--command", "SELECT $1, {rand:1..2}"]);
-    assert!(stderr(&output).contains("leave one of them out"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("remove one of them"), "{}", stderr(&output));
 }
 
 #[needs("postgres")]

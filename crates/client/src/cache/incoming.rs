@@ -3,7 +3,7 @@
 use super::keyspace::Value;
 use crate::exchange::Fault;
 
-/// A value of which the bytes arrive, with the line end that both protocols put behind it.
+/// A value that is arriving, with the line end that both protocols put behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Incoming {
     value: Value,
@@ -12,12 +12,11 @@ pub(crate) struct Incoming {
     at: u64,
 }
 
-/// What a piece came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
-    /// How much of the input it was.
+    /// Bytes of the input.
     pub(crate) consumed: usize,
-    /// Its bytes are those of the value.
+    /// The bytes are those of the value.
     pub(crate) matches: bool,
 }
 
@@ -31,12 +30,10 @@ impl Incoming {
         Incoming { value: Value::UNKNOWN, len, at: 0 }
     }
 
-    /// Its length.
     pub(crate) fn len(&self) -> u64 {
         self.len
     }
 
-    /// All of it is here.
     pub(crate) fn is_done(&self) -> bool {
         self.at == self.len.saturating_add(2)
     }

@@ -1,15 +1,13 @@
-//! The keys of a run and what is stored under each: all of it follows from a key's number, so that a reply can be
-//! judged by itself, no matter who wrote the value and when.
+//! The keys of a run and their values. Both follow from the number of a key, so a reply can be checked without knowing
+//! who wrote the value and when.
 
 use super::size::Size;
 use crate::stream::Stream;
 use pitot_proto::PATTERN;
 use pitot_proto::memcache::KEY_BYTES_MAX;
 
-/// What fills a key up to its length, behind its number.
 const FILLER: [u8; KEY_BYTES_MAX] = [b'-'; KEY_BYTES_MAX];
 
-/// The keys and their values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Keyspace {
     /// How many keys there are, 1 to 2^30.
@@ -21,7 +19,6 @@ pub(crate) struct Keyspace {
     value_bytes_max: u64,
 }
 
-/// A key as it is sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Key {
     bytes: [u8; KEY_BYTES_MAX],
@@ -34,7 +31,7 @@ impl Key {
     }
 }
 
-/// A value: `len` bytes of generated content from an offset of its own.
+/// A value: `len` bytes of generated content from offset `start`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Value {
     pub(crate) len: u64,
@@ -47,7 +44,7 @@ impl Keyspace {
         Keyspace { count, digits, key, value, value_bytes_max }
     }
 
-    /// A key: its number, with enough digits that all keys differ, padded to its length.
+    /// The key: its number, with enough digits that all keys differ, padded to its length.
     pub(crate) fn key(&self, number: u64) -> Key {
         let len = match self.key {
             Size::Fixed(len) => len,
@@ -63,7 +60,6 @@ impl Keyspace {
         key
     }
 
-    /// The number of a key, if it is one of these.
     pub(crate) fn number(&self, key: &[u8]) -> Option<u64> {
         let number = key.get(..self.digits)?.iter().try_fold(0u64, |n, &b| {
             let digit = b.wrapping_sub(b'0');
@@ -72,7 +68,6 @@ impl Keyspace {
         (number < self.count && self.key(number).as_slice() == key).then_some(number)
     }
 
-    /// What is stored under a key.
     pub(crate) fn value(&self, number: u64) -> Value {
         let mut random = Stream::new(!number);
         let start = random.below(PATTERN.len() as u64) as usize;
@@ -81,10 +76,10 @@ impl Keyspace {
 }
 
 impl Value {
-    /// One that nothing is compared with.
+    /// Compared with nothing.
     pub(crate) const UNKNOWN: Value = Value { len: 0, start: 0 };
 
-    /// Gives the bytes from `at` on, `len` of them, in pieces.
+    /// `len` bytes from `at` on, in pieces.
     pub(crate) fn pieces(self, at: u64, len: usize) -> impl Iterator<Item = &'static [u8]> {
         let mut start = ((self.start as u64 + at) % PATTERN.len() as u64) as usize;
         let mut left = len;
@@ -97,7 +92,6 @@ impl Value {
         })
     }
 
-    /// True if `bytes` is what stands at `at`.
     pub(crate) fn matches(self, at: u64, mut bytes: &[u8]) -> bool {
         for piece in self.pieces(at, bytes.len()) {
             let (head, rest) = bytes.split_at(piece.len());

@@ -1,10 +1,8 @@
-//! A load on a cache, whatever its protocol: which keys, how long they and their values are, and how
-//! often each is read or written.
+//! The load on a cache, for every protocol: which keys, their lengths and those of their values, and the share of reads.
 //!
-//! A request is a read of one key or several, or a write of one. Which key it is about follows from its draw; how long the
-//! key is, how long its value and of which bytes, follow from the key's number alone. So nothing is remembered of what was
-//! written, every reply can be judged by itself, and several generators may work on one server. A miss is right as
-//! well: it is counted, not condemned.
+//! A request reads one key or several, or writes one. The draw of a request decides its key. The number of a key decides
+//! its length, the length of its value and the bytes of it. So nothing that was written needs to be remembered, and
+//! several load generators can share a server. A miss is a right reply and is counted.
 
 mod incoming;
 mod keyspace;
@@ -14,7 +12,7 @@ mod size;
 
 use std::sync::Arc;
 
-use crate::exchange::{Draw, Tag};
+use crate::exchange::{Draw, Fault, Progress, Reply, Tag, Verdict};
 use crate::protocol::ClientOptions;
 use crate::said::Said;
 use crate::stream::Stream;
@@ -22,13 +20,12 @@ use options::Options;
 use popularity::{Popularity, Zipf};
 
 pub(super) use incoming::Incoming;
-pub(super) use keyspace::Keyspace;
+pub(super) use keyspace::{Keyspace, Value};
 pub(super) use options::URL_OPTIONS;
 
 /// The bit of a tag that marks a write; the others are the seed from which its keys follow.
 const SET: u32 = 1 << 31;
 
-/// What all connections share.
 pub(super) struct Workload {
     pub(super) keys: Keyspace,
     popularity: Popularity,
@@ -41,28 +38,26 @@ pub(super) struct Workload {
     pub(super) verify: bool,
     /// Write every key once before the run.
     pub(super) fill: bool,
-    /// What the server refused first.
+    /// The first refusal of the server.
     pub(super) said: Said,
 }
 
 impl Workload {
-    /// The workload of a URL of that scheme. `path` says which part of a path is the cache's: all of it but a database.
+    /// The workload of a URL. `path` returns the part of a path that is the cache's: all of it but a database.
     ///
     /// # Errors
-    /// A query that is not understood; options that mean nothing here.
+    /// Options that are unknown or invalid.
     pub(super) fn new(
         scheme: &str,
         options: &ClientOptions,
         path: impl FnOnce(&str) -> &str,
     ) -> Result<Arc<Workload>, String> {
         let [request] = &*options.requests else {
-            return Err(format!(
-                "{scheme} takes its mix of requests from the URL's query, not from several paths"
-            ));
+            return Err(format!("{scheme} takes one URL: its query describes the mix of requests"));
         };
         if request.method != "GET" || !request.body.is_empty() || !options.headers.is_empty() {
             return Err(format!(
-                "{scheme} has no methods, bodies and headers: its options follow a `?` in the URL"
+                "{scheme} has no methods, bodies or headers: write its options behind a `?` in the URL"
             ));
         }
         let parsed = Options::parse(path(&request.path))?;
@@ -98,23 +93,82 @@ impl Workload {
     }
 }
 
-/// True if the request is a write.
 #[inline]
 pub(super) fn is_set(tag: Tag) -> bool {
     tag.0 & SET != 0
 }
 
-/// What came of the requests of a connection.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counts {
-    pub(super) hits: u64,
-    pub(super) misses: u64,
-    pub(super) sets: u64,
+/// The reply that is arriving on a connection, and the counts of those before it.
+#[derive(Debug)]
+pub(super) struct CacheReply {
+    /// Keys of the reply that have a value or were skipped.
+    pub(super) answered: u64,
+    hits: u64,
+    /// Bytes of its values.
+    content: u64,
+    pub(super) verdict: Verdict,
+    hits_all: u64,
+    misses: u64,
+    sets: u64,
 }
 
-impl Counts {
-    /// By name.
-    pub(super) fn list(self) -> Vec<(&'static str, u64)> {
-        vec![("hits", self.hits), ("misses", self.misses), ("sets", self.sets)]
+impl CacheReply {
+    pub(super) fn new() -> CacheReply {
+        CacheReply {
+            answered: 0,
+            hits: 0,
+            content: 0,
+            verdict: Verdict::Right,
+            hits_all: 0,
+            misses: 0,
+            sets: 0,
+        }
+    }
+
+    /// Begins the first reply of another connection.
+    pub(super) fn reset(&mut self) {
+        (self.answered, self.hits, self.content, self.verdict) = (0, 0, 0, Verdict::Right);
+    }
+
+    /// Begins the value of a key, whose length the server declares.
+    pub(super) fn hit(&mut self, value: Value, len: u64) -> Incoming {
+        if len != value.len {
+            self.verdict.worsen(Verdict::Length);
+        }
+        self.hits += 1;
+        Incoming::new(value, len)
+    }
+
+    /// Takes input of a value, and returns the number of bytes.
+    ///
+    /// # Errors
+    /// No line end follows the value.
+    #[inline]
+    pub(super) fn take(&mut self, value: &mut Incoming, input: &[u8], verify: bool) -> Result<usize, Fault> {
+        let piece = value.take(input, verify && self.verdict == Verdict::Right)?;
+        if !piece.matches {
+            self.verdict.worsen(Verdict::Bytes);
+        }
+        if value.is_done() {
+            self.content += value.len();
+        }
+        Ok(piece.consumed)
+    }
+
+    /// Counts the complete reply, and begins the next.
+    pub(super) fn finish(&mut self, workload: &Workload, tag: Tag) -> Progress {
+        if is_set(tag) {
+            self.sets += 1;
+        } else if !matches!(self.verdict, Verdict::Refused(_)) {
+            self.hits_all += self.hits;
+            self.misses += workload.multiget - self.hits;
+        }
+        let (verdict, content) = (self.verdict, self.content);
+        self.reset();
+        Progress::Reply(Reply { verdict, status: 0, persists: true, content })
+    }
+
+    pub(super) fn counts(&self) -> Vec<(&'static str, u64)> {
+        vec![("hits", self.hits_all), ("misses", self.misses), ("sets", self.sets)]
     }
 }

@@ -2,37 +2,36 @@
 
 use super::size::Size;
 use crate::entry::UrlOption;
+use crate::option::{pairs, unknown};
 use pitot_proto::memcache::{KEY_BYTES_MAX, VALUE_BYTES};
 
-/// The most keys: a number and one more bit must fit into a tag.
+/// A key number and one more bit must fit into a tag.
 const KEYS_MAX: u64 = 1 << 30;
 const MULTIGET_MAX: u64 = 1000;
-/// Where the tail of ETC's values, which has no end, is cut off. (memcached counts the overhead of an item against its
-/// limit of 1 MiB.)
+/// The distribution of ETC's values has no end; it is cut off here. memcached counts the overhead of an item against its
+/// limit of 1 MiB.
 const ETC_VALUE_MAX: u64 = VALUE_BYTES - 1024;
 
-/// All of them.
 pub(crate) const URL_OPTIONS: &[UrlOption] = &[
     UrlOption { name: "keys", default: "10k", meaning: "the number of keys, 1 to 2^30: 100k" },
     UrlOption { name: "key", default: "16", meaning: "the length of keys, 1 to 250: 20, 10-40 or etc" },
     UrlOption { name: "value", default: "1KiB", meaning: "the length of values: 1KiB, 100-2000 or etc" },
-    UrlOption { name: "get", default: "0.9", meaning: "the share of reads, 0 to 1" },
-    UrlOption { name: "multiget", default: "1", meaning: "the keys of one read, 1 to 1000" },
+    UrlOption { name: "get", default: "0.9", meaning: "the share of requests that read, 0 to 1" },
+    UrlOption { name: "multiget", default: "1", meaning: "the number of keys in one read, 1 to 1000" },
     UrlOption {
         name: "popularity",
         default: "uniform",
-        meaning: "which keys are asked for: uniform, zipf or zipf:0.99",
+        meaning: "how requests spread over the keys: uniform, zipf or zipf:0.99",
     },
-    UrlOption { name: "expire", default: "0", meaning: "the seconds until a value expires, 0 for never" },
+    UrlOption { name: "expire", default: "0", meaning: "seconds until a value expires; 0 for never" },
+    UrlOption { name: "fill", default: "yes", meaning: "write every key once before the run: yes or no" },
     UrlOption {
-        name: "fill",
-        default: "yes",
-        meaning: "whether every key is written once before the run: yes or no",
+        name: "mix",
+        default: "",
+        meaning: "a published mix that sets key, value, get and popularity: etc",
     },
-    UrlOption { name: "mix", default: "", meaning: "a published mix of all of it: etc" },
 ];
 
-/// The options, checked.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Options {
     pub(crate) keys: u64,
@@ -70,19 +69,23 @@ impl Options {
     /// Reads a path with a query: `/?keys=100k&get=0.9`.
     ///
     /// # Errors
-    /// One line on what is not understood.
+    /// An option that is unknown or invalid.
     pub(crate) fn parse(path: &str) -> Result<Options, String> {
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
         if !matches!(path, "" | "/") {
-            return Err(format!("a cache has no paths, and the URL names `{path}`: options follow a `?`"));
+            return Err(format!(
+                "the URL of a cache has no path: remove `{path}`, and write options behind a `?`"
+            ));
         }
         let mut options = Options::default();
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let (name, value) =
-                pair.split_once('=').ok_or_else(|| format!("`{pair}` is not an option such as keys=100k"))?;
+        for pair in pairs(query, "keys=100k") {
+            let (name, value) = pair?;
+            let Some(option) = URL_OPTIONS.iter().find(|option| option.name == name) else {
+                return Err(unknown(name, URL_OPTIONS));
+            };
             options
                 .set(name, value)
-                .ok_or_else(|| format!("`{name}={value}` is not valid; {}", meaning(name)))?;
+                .ok_or_else(|| format!("`{name}={value}` is not valid: {name} is {}", option.meaning))?;
         }
         options.value_bytes_max = match options.value {
             // An explicit size is taken as it is, even if the server may refuse it.
@@ -91,7 +94,7 @@ impl Options {
         };
         if options.value_bytes_max > 1 << 30 {
             return Err(format!(
-                "a value of {} bytes is more than any server takes",
+                "values of {} bytes are too long: the limit is 1 GiB",
                 options.value_bytes_max
             ));
         }
@@ -130,17 +133,6 @@ impl Options {
             _ => return None,
         }
         Some(())
-    }
-}
-
-/// What an option may be.
-fn meaning(name: &str) -> String {
-    match URL_OPTIONS.iter().find(|option| option.name == name) {
-        Some(option) => format!("{name} is {}", option.meaning),
-        None => {
-            let names: Vec<&str> = URL_OPTIONS.iter().map(|option| option.name).collect();
-            format!("{name} is none of {}", names.join(", "))
-        }
     }
 }
 
@@ -227,14 +219,14 @@ mod tests {
             ("/?key=0", "length of keys"),
             ("/?key=5-4", "length of keys"),
             ("/?value=1KB", "length of values"),
-            ("/?value=2GiB", "more than any server"),
-            ("/?get=1.1", "share of reads"),
-            ("/?multiget=0", "keys of one read"),
-            ("/?popularity=zipf:0", "which keys"),
-            ("/?popularity=best", "which keys"),
+            ("/?value=2GiB", "the limit is 1 GiB"),
+            ("/?get=1.1", "share of requests that read"),
+            ("/?multiget=0", "keys in one read"),
+            ("/?popularity=zipf:0", "requests spread"),
+            ("/?popularity=best", "requests spread"),
             ("/?fill=maybe", "before the run"),
             ("/?mix=usr", "published mix"),
-            ("/?what=1", "none of keys"),
+            ("/?what=1", "choose from keys"),
         ] {
             let error = Options::parse(path).unwrap_err();
             assert!(error.contains(word) && !error.contains('\n'), "{path}: {error}");

@@ -1,18 +1,14 @@
-//! Which keys are asked for.
+//! The distribution of requests over the keys.
 
 use crate::stream::Stream;
 
-/// How requests spread over the keys.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Popularity {
-    /// Each key as often.
     Uniform,
-    /// By Zipf's law.
     Zipf(Zipf),
 }
 
 impl Popularity {
-    /// The number of a key, below `keys`.
     #[inline]
     pub(crate) fn draw(&self, keys: u64, random: &mut Stream) -> u64 {
         match self {
@@ -22,11 +18,11 @@ impl Popularity {
     }
 }
 
-/// The k-th key is asked for in proportion to k to the power of minus `exponent`.
+/// Zipf's law: the frequency of the k-th key is proportional to k^-`exponent`.
 ///
 /// Drawn by rejection inversion (Hörmann and Derflinger, "Rejection-inversion to generate variates from monotone
-/// discrete distributions", 1996): the area under the curve is inverted and a wrong guess, which is rare, is thrown away.
-/// It needs no table, however many keys there are.
+/// discrete distributions", 1996): the area under the curve is inverted, and the rare wrong guesses are rejected. It needs
+/// no table, whatever the number of keys.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Zipf {
     exponent: f64,

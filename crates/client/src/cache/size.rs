@@ -1,13 +1,11 @@
-//! How long keys and values are.
+//! The lengths of keys and values.
 
 use crate::stream::Stream;
 
-/// A distribution of lengths.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Size {
-    /// Always this.
     Fixed(u64),
-    /// From the first to the last, each as often.
+    /// Uniform, both ends included.
     Uniform(u64, u64),
     /// The keys of Facebook's ETC pool.
     EtcKey,
@@ -23,7 +21,6 @@ const ETC_SHORT_VALUES: [f64; 15] = [
 ];
 
 impl Size {
-    /// A length.
     pub(crate) fn draw(self, random: &mut Stream) -> u64 {
         match self {
             Size::Fixed(n) => n,

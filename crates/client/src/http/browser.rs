@@ -1,5 +1,5 @@
-//! A connection of a browser: it asks for pages as they are drawn and for other paths as it is told, and reads in the
-//! replies what else belongs to a page.
+//! A connection of a browser. It requests the pages that are drawn and the paths it is given, and searches the replies for
+//! what else belongs to a page.
 
 use std::sync::Arc;
 
@@ -8,16 +8,17 @@ use super::head::Head;
 use super::reader::Parts;
 use super::site::Site;
 use crate::exchange::{Draw, Fault, Opening, Progress, Received, Reply, Tag};
+use crate::fields::field;
 use crate::outgoing::Outgoing;
 use crate::page::{Base, Css, Find, Found, Html, Origin, PageConn, Place, Redirect, Search};
 use crate::protocol::ClientConn;
 
-/// What a browser needs to know beside the requests for pages. All its connections share it.
+/// Shared by all connections of a browser.
 pub(crate) struct Pages {
     pub(crate) origin: Origin,
     /// The paths of the requests for pages.
     pub(crate) paths: Vec<Box<[u8]>>,
-    /// What stands behind the path of any other request.
+    /// The rest of any other request, behind its path.
     pub(crate) tail: &'static [u8],
     /// The entry of the table of requests that stands for all of these.
     pub(crate) embedded: Tag,
@@ -26,18 +27,18 @@ pub(crate) struct Pages {
 pub(super) struct BrowserConn {
     http: HttpConn,
     pages: Arc<Pages>,
-    /// The next request is for this path, and not for a page that is drawn.
+    /// The next request is for the path it was given, not for a page that is drawn.
     aimed: bool,
     search: Search,
     sight: Sight,
 }
 
-/// What is seen in one reply after the other.
+/// What is searched in one reply after the other.
 #[derive(Default)]
 pub(crate) struct Sight {
     /// What it is searched for.
     search: Search,
-    /// The path that it is the reply for.
+    /// The path of the reply.
     base: Base,
     html: Html,
     css: Css,
@@ -97,9 +98,7 @@ impl ClientConn for BrowserConn {
     }
 
     fn receive(&mut self, tag: Option<Tag>, input: &[u8], _: &mut Outgoing) -> Result<Received, Fault> {
-        let Some(tag) = tag else {
-            return Err(Fault::Unasked);
-        };
+        let tag = tag.ok_or(Fault::Unasked)?;
         let HttpConn { site, reader, judgement, .. } = &mut self.http;
         let judge = Judge { site, tag, judgement, follows: false };
         let mut watch = Watch { judge, origin: &self.pages.origin, sight: &mut self.sight };
@@ -130,15 +129,14 @@ impl Parts for Watch<'_> {
 }
 
 impl Sight {
-    /// The next reply is that for this path, and is searched for that.
+    /// The next reply is that for `target`, in which `search` is looked for.
     pub(crate) fn aim(&mut self, target: &[u8], search: Search) {
         self.base.set(target);
         self.search = search;
-        // A reply that never begins says nothing.
+        // For a reply that never begins.
         self.found.clear();
     }
 
-    /// What the present reply said.
     pub(crate) fn found(&mut self) -> &mut Found {
         &mut self.found
     }
@@ -152,7 +150,7 @@ impl Sight {
             let kind = value.split(|&b| b == b';').next().unwrap_or_default().trim_ascii();
             kind.eq_ignore_ascii_case(b"text/html") || kind.eq_ignore_ascii_case(b"application/xhtml+xml")
         };
-        // What has no type is taken for a page, as browsers do that look at its first bytes.
+        // Without a type it is taken for a page. Browsers look at the first bytes.
         if self.search == Search::Html && !field(head, b"content-type").is_none_or(says_html) {
             self.search = Search::Nothing;
         }
@@ -167,7 +165,7 @@ impl Sight {
         }
     }
 
-    /// More of its content has come.
+    /// Searches a piece of the content.
     pub(crate) fn search(&mut self, origin: &Origin, piece: &[u8]) {
         let Sight { search, base, html, css, found } = self;
         found.bytes += piece.len() as u64;
@@ -178,12 +176,4 @@ impl Sight {
             Search::Nothing => {}
         }
     }
-}
-
-/// The value of the first field of that name, which is in lower case.
-fn field<'a>(head: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
-    head.split(|&b| b == b'\n').skip(1).find_map(|line| {
-        let colon = memchr::memchr(b':', line)?;
-        line[..colon].eq_ignore_ascii_case(name).then(|| line[colon + 1..].trim_ascii())
-    })
 }

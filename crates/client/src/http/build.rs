@@ -16,7 +16,7 @@ use crate::choice::RequestChoice;
 use crate::exchange::{Alpn, Tag};
 use crate::expected::Expected;
 use crate::page::Origin;
-use crate::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload};
+use crate::protocol::{ClientConn, ClientOptions, ClientProtocol};
 use crate::request::RequestSpec;
 use crate::url::Url;
 
@@ -37,19 +37,15 @@ impl ClientProtocol for Http {
     }
 
     fn request_bytes_max(&self) -> Option<usize> {
-        // The paths that belong to pages, those of redirects, and cookies are not known before.
+        // Paths found in pages and redirects, and cookies, are not known in advance.
         let known = self.pages.is_none() && self.visiting.is_none();
         let known = known && self.site.requests.iter().all(|r| r.varied.is_none());
         self.site.requests.iter().map(|r| r.bytes.len()).max().filter(|_| known)
     }
 
-    fn preload(&self) -> Option<Box<dyn Preload>> {
-        None
-    }
-
     fn stored(&self) -> Option<(Stored, &[u8])> {
         let [request] = &*self.site.requests else { return None };
-        // What is asked for besides has no names.
+        // Further requests have no names.
         if self.pages.is_some() || self.visiting.is_some() {
             return None;
         }
@@ -62,18 +58,14 @@ impl ClientProtocol for Http {
     }
 
     fn alpn(&self) -> Option<Alpn> {
-        // A server that knows nothing of ALPN speaks HTTP/1.1 all the same (RFC 9112 section 9.7).
+        // A server without ALPN speaks HTTP/1.1 (RFC 9112 section 9.7).
         Some(Alpn { name: "http/1.1", required: false })
     }
 }
 
-/// Builds all requests.
-///
-/// # Errors
-/// A method, path or header that HTTP does not allow; invalid weights or statuses.
 pub(crate) fn build(url: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, String> {
     if !options.sessions.is_empty() {
-        return session::build(url, options);
+        return session::compile(url, options).map(|compiled| Box::new(compiled) as _);
     }
     let visiting = options.visit.any().then(|| visiting(url, options)).transpose()?;
     let options = &*without_cookies(options);
@@ -92,10 +84,10 @@ pub(crate) fn build(url: &Url, options: &ClientOptions) -> Result<Box<dyn Client
     }))
 }
 
-/// All requests as HTTP/1.1 has them.
+/// The requests of HTTP/1.1.
 ///
 /// # Errors
-/// As for [`build`], but for the weights.
+/// A method, path or header that HTTP does not allow; an invalid status.
 pub(crate) fn requests(url: &Url, options: &ClientOptions) -> Result<Vec<Request>, String> {
     let own = options.requests.iter().flat_map(|spec| &spec.headers);
     check_headers(options.headers.iter().chain(own))?;
@@ -103,7 +95,7 @@ pub(crate) fn requests(url: &Url, options: &ClientOptions) -> Result<Vec<Request
     options.requests.iter().map(|spec| request(url, options, spec, body)).collect()
 }
 
-/// Numbers are put into requests that stand for themselves: what is kept of one, or followed from it, would have to know them.
+/// Refuses random and counted numbers in requests whose followers would have to know them.
 pub(crate) fn check_varied(options: &ClientOptions, requests: &[Request]) -> Result<(), String> {
     let refused = [
         ("--cookies", options.visit.cookies),
@@ -112,21 +104,24 @@ pub(crate) fn check_varied(options: &ClientOptions, requests: &[Request]) -> Res
     ];
     match refused.iter().find(|(_, given)| *given) {
         Some((option, _)) if requests.iter().any(|request| request.varied.is_some()) => Err(format!(
-            "{{rand:...}} and {{seq:...}} cannot be combined with {option}: leave one out, or write sessions \
+            "{{rand:...}} and {{seq:...}} cannot be combined with {option}: remove one, or write sessions \
              (--requests FILE), which keep cookies"
         )),
         _ => Ok(()),
     }
 }
 
-/// What connections do beyond requests and replies. Cookies that the user gives as a header are those they begin with.
+/// How connections treat cookies and redirects. Cookies that the user gives as a header are those they begin with.
 pub(crate) fn visiting(url: &Url, options: &ClientOptions) -> Result<Visiting, String> {
     if options.pages {
-        return Err("a browser keeps no cookies here, and follows redirects anyway".into());
+        return Err(
+            "--browser keeps no cookies and always follows redirects: remove --cookies and --follow".into()
+        );
     }
     if options.visit.cookies && options.requests.iter().flat_map(|spec| &spec.headers).any(is_cookie) {
         return Err(
-            "a request has a Cookie header of its own, and cookies are to be kept: leave one out".into()
+            "--cookies cannot be combined with the Cookie header of a single request: remove one of them"
+                .into(),
         );
     }
     let given = |wanted: &str| {
@@ -144,7 +139,7 @@ pub(crate) fn visiting(url: &Url, options: &ClientOptions) -> Result<Visiting, S
     })
 }
 
-/// The options without the header that a jar writes.
+/// The options without `Cookie` headers, which the jar writes.
 pub(crate) fn without_cookies(options: &ClientOptions) -> Cow<'_, ClientOptions> {
     let mut options = Cow::Borrowed(options);
     if options.visit.cookies && options.headers.iter().any(is_cookie) {
@@ -157,8 +152,8 @@ fn is_cookie((name, _): &(String, String)) -> bool {
     name.eq_ignore_ascii_case("cookie")
 }
 
-/// What the connections of a browser share. The requests get one more entry, which is never drawn: it stands for
-/// whatever belongs to a page.
+/// What the connections of a browser share. Adds a request that is never drawn, which stands for everything that belongs to
+/// a page.
 pub(crate) fn pages(
     url: &Url,
     options: &ClientOptions,
@@ -166,10 +161,7 @@ pub(crate) fn pages(
 ) -> Result<Pages, String> {
     let given = |name: &str| options.headers.iter().find(|(n, _)| n.eq_ignore_ascii_case(name));
     if let Some((name, _)) = given("accept-encoding") {
-        return Err(format!(
-            "the header `{name}` asks for pages in a coding in which nothing that belongs to them can be found: leave it \
-             out"
-        ));
+        return Err(format!("--browser cannot search compressed pages: remove the header `{name}`"));
     }
     let of_a_body = ["content-length", "content-type", "transfer-encoding", "expect"];
     let kept = |(name, _): &&(String, String)| !of_a_body.iter().any(|n| name.eq_ignore_ascii_case(n));
@@ -199,20 +191,21 @@ fn request(
     check_method(&spec.method)?;
     let path = if spec.path.is_empty() { "/" } else { &spec.path };
     if !path.starts_with('/') && path != "*" || !path.bytes().all(|b| b.is_ascii_graphic()) {
-        return Err(format!("`{path}` is not a path: it must start with a slash and hold no space"));
+        return Err(format!("`{path}` is not a path: it must start with a slash and contain no spaces"));
     }
     if spec.method == "HEAD" && (expect_body.is_some() || options.verify) {
-        return Err("content is expected, and a reply to HEAD has none".into());
+        return Err("a reply to HEAD has no content: remove --expect-body and --verify".into());
     }
     let expected = match (expect_body, options.verify) {
         (Some(body), _) => Expected::Exactly(body),
-        (None, true) => Expected::Pattern(generated_size(path).ok_or_else(|| {
-            format!("content can be verified for paths like /bytes/1024, and `{path}` is not one")
-        })?),
+        (None, true) => Expected::Pattern(
+            generated_size(path)
+                .ok_or_else(|| format!("--verify needs a path such as /bytes/1024, not `{path}`"))?,
+        ),
         (None, false) => Expected::Anything,
     };
     if let Some(step) = session::varied(url, options, spec)? {
-        // Also where a place is only written as text, `{{seq:1}}`.
+        // Also for an escaped placeholder, `{{seq:1}}`.
         let varied = step.is_varied().then(|| Box::new(step.clone()));
         return Ok(Request { expected, varied, ..Request::sample(&step) });
     }
@@ -226,7 +219,7 @@ fn request(
     Ok(Request { bytes: bytes.leak(), head_len, head_only: spec.method == "HEAD", expected, varied: None })
 }
 
-/// The size that a path of generated content names: `/bytes/1024`.
+/// The size in a path of generated content: `/bytes/1024`.
 fn generated_size(path: &str) -> Option<u64> {
     let path = path.split('?').next()?;
     path.strip_prefix("/bytes/")?.parse().ok()

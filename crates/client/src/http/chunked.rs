@@ -1,16 +1,16 @@
-//! The chunked transfer coding (RFC 9112 section 7.1), decoded a piece at a time without a copy.
+//! The chunked transfer coding (RFC 9112 section 7.1), decoded piece by piece without a copy.
 
 use std::ops::Range;
 
 use crate::exchange::Fault;
 
-/// The longest line of a size with its extensions, and the longest line of a trailer.
+/// The longest line of a size with its extensions, or of a trailer.
 const LINE_MAX: usize = 8 * 1024;
 
-/// Where in the coding a body is.
+/// The position in the coding.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Chunked {
-    /// Before the line of a size.
+    /// Before a size line.
     Size,
     /// Inside a chunk.
     Data { left: u64 },
@@ -20,12 +20,12 @@ pub(super) enum Chunked {
     Trailer,
 }
 
-/// What one step took.
+/// The result of one step.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Step {
-    /// Bytes that are done with; 0 if more are needed.
+    /// Bytes consumed; 0 if more are needed.
     pub(super) consumed: usize,
-    /// Those of them that belong to the body.
+    /// The part of them that is content.
     pub(super) data: Range<usize>,
     /// The body is complete.
     pub(super) ended: bool,
@@ -91,7 +91,7 @@ fn line(input: &[u8]) -> Result<Option<(&[u8], usize)>, Fault> {
 fn size(line: &[u8]) -> Result<u64, Fault> {
     let digits = line.iter().position(|b| !b.is_ascii_hexdigit()).unwrap_or(line.len());
     let after = &line[digits..];
-    // Behind the digits only white space and extensions may stand.
+    // Only white space and extensions may follow the digits.
     let blank = after.iter().position(|b| !matches!(b, b' ' | b'\t')).unwrap_or(after.len());
     if digits == 0 || digits > 16 || !matches!(after.get(blank), None | Some(b';')) {
         return Err(Fault::Malformed);

@@ -12,7 +12,7 @@ pub(super) struct HttpConn {
     pub(super) site: Arc<Site>,
     pub(super) reader: Reader,
     pub(super) judgement: Judgement,
-    /// The body of a request into which numbers are put.
+    /// The body of a request with numbers in it.
     pub(super) scratch: Vec<u8>,
 }
 
@@ -21,7 +21,7 @@ pub(super) struct Judge<'a> {
     pub(super) site: &'a Site,
     pub(super) tag: Tag,
     pub(super) judgement: &'a mut Judgement,
-    /// Whoever has the connection follows redirects.
+    /// Redirects are followed.
     pub(super) follows: bool,
 }
 
@@ -42,9 +42,7 @@ impl ClientConn for HttpConn {
     }
 
     fn receive(&mut self, tag: Option<Tag>, input: &[u8], _: &mut Outgoing) -> Result<Received, Fault> {
-        let Some(tag) = tag else {
-            return Err(Fault::Unasked);
-        };
+        let tag = tag.ok_or(Fault::Unasked)?;
         let mut judge = Judge { site: &self.site, tag, judgement: &mut self.judgement, follows: false };
         let (consumed, ended) = self.reader.receive(input, &mut judge)?;
         let progress = if ended { Progress::Reply(self.reply(tag)) } else { Progress::More };

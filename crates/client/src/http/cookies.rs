@@ -1,16 +1,16 @@
-//! The cookies of one connection (RFC 6265), which talks to one host only.
+//! The cookies of one connection (RFC 6265). It talks to one host only.
 //!
-//! A cookie is a name, a value and a path, and `Max-Age` of 0 or less, or else an `Expires` that was over when the run
-//! began, deletes it. `Domain`, `Secure` and `SameSite` are not looked at: the host is always the same. Nor does a cookie expire
-//! within a run, which is shorter than its life.
+//! A cookie is a name, a value and a path. `Max-Age` of 0 or less deletes it, or else an `Expires` before the start of the run.
+//! `Domain`, `Secure` and `SameSite` are ignored: the host is always the same. Cookies do not expire within a run.
 
 use std::time::{Duration, SystemTime};
 
+use crate::fields::fields_of;
 use crate::outgoing::Outgoing;
 
 /// The most cookies of a connection (RFC 6265 section 6.1); the oldest goes first.
 const COOKIES_MAX: usize = 50;
-/// The longest name and value that are kept.
+/// Name and value together; longer cookies are ignored.
 const COOKIE_BYTES_MAX: usize = 4096;
 
 /// Cookies in the order in which they were set first.
@@ -34,7 +34,7 @@ impl Jar {
         Jar { now_s, ..Jar::default() }
     }
 
-    /// With the cookies that a user writes into a `Cookie` header, for all paths.
+    /// Adds the cookies of a `Cookie` header, for all paths.
     pub(crate) fn with_header(mut self, value: &str) -> Jar {
         for pair in value.split(';') {
             self.set(pair.as_bytes(), b"/");
@@ -75,10 +75,10 @@ impl Jar {
         }
     }
 
-    /// Whether a date was over when the run began; one that cannot be read was not.
+    /// Whether a date was over when the run began; false for one that cannot be read.
     fn is_past(&self, date: &[u8]) -> bool {
         let Ok(date) = std::str::from_utf8(date) else { return false };
-        // The form of Netscape, with dashes and four digits of the year, is none of HTTP's.
+        // Netscape's form, with dashes and a year of four digits, is not one of HTTP's.
         let read =
             httpdate::parse_http_date(date).or_else(|_| httpdate::parse_http_date(&date.replace('-', " ")));
         read.is_ok_and(|at| at <= SystemTime::UNIX_EPOCH + Duration::from_secs(self.now_s))
@@ -86,11 +86,8 @@ impl Jar {
 
     /// Takes all `Set-Cookie` fields of the head of a reply to a request for `path`.
     pub(crate) fn take(&mut self, head: &[u8], path: &[u8]) {
-        for line in head.split(|&b| b == b'\n').skip(1) {
-            let Some(colon) = memchr::memchr(b':', line) else { continue };
-            if line[..colon].eq_ignore_ascii_case(b"set-cookie") {
-                self.set(line[colon + 1..].trim_ascii(), path);
-            }
+        for (_, value) in fields_of(head).filter(|(name, _)| name.eq_ignore_ascii_case(b"set-cookie")) {
+            self.set(value, path);
         }
     }
 

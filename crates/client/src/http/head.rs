@@ -1,22 +1,19 @@
 //! The head of a reply: its status and how its body ends.
 //!
-//! Lines are found by memchr and only those that can be one of the three headers that matter here (all begin with C or
-//! T) are read. A general parser would cost two to three times as much and its answer would be thrown away. Tests
-//! compare the result with such a parser's.
+//! memchr finds the lines; only those that can be one of the three headers that matter (all begin with C or T) are read. A
+//! general parser takes two to three times as long. Tests compare the result with such a parser's.
 
 use crate::exchange::Fault;
 
-/// The longest head.
 pub(super) const HEAD_MAX: usize = 64 * 1024;
 
-/// What matters of a head.
+/// The parts of a head that matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
-    /// Its length with the empty line.
+    /// With the empty line.
     pub(super) len: usize,
-    /// The status code.
     pub(crate) status: u16,
-    /// How the body ends, if the request and the status allow one.
+    /// How the body ends, if request and status allow one.
     pub(super) framing: Framing,
     /// The connection can be used again.
     pub(super) persists: bool,
@@ -33,7 +30,7 @@ pub(super) enum Framing {
     UntilClose,
 }
 
-/// Reads a head; none if it is not all there.
+/// Reads a head; `None` if it is incomplete.
 #[inline(always)]
 pub(super) fn parse(input: &[u8]) -> Result<Option<Head>, Fault> {
     const VERSION: &[u8] = b"HTTP/1.";
@@ -53,7 +50,7 @@ pub(super) fn parse(input: &[u8]) -> Result<Option<Head>, Fault> {
     let status = u16::from(a - b'0') * 100 + u16::from(b - b'0') * 10 + u16::from(c - b'0');
     let mut fields = Fields { size: None, coding: Coding::None, close: false, keep_alive: false };
     let mut at = 12;
-    // Where the line at `at` ends, if that is known.
+    // The end of the line at `at`, if it is known.
     let mut line_end = None;
     loop {
         let Some(end) = line_end.take().or_else(|| memchr::memchr(b'\n', &input[at..])) else {
@@ -79,10 +76,11 @@ pub(super) fn parse(input: &[u8]) -> Result<Option<Head>, Fault> {
     }
 }
 
-/// What begins like no head: a server of HTTP/2 begins with a frame SETTINGS on stream 0 (RFC 9113 section 3.4), which may come in pieces.
+/// Input that is not a head. A server of HTTP/2 begins with a SETTINGS frame on stream 0 (RFC 9113 section 3.4), which may
+/// arrive in pieces.
 #[cold]
 fn no_head(input: &[u8]) -> Result<Option<Head>, Fault> {
-    /// The head of that frame (section 4.1): three bytes of length, of which the last may be any, type, flags and stream.
+    /// The head of that frame (section 4.1): length, whose last byte may be any, type, flags and stream.
     const SETTINGS: [Option<u8>; 9] =
         [Some(0), Some(0), None, Some(4), Some(0), Some(0), Some(0), Some(0), Some(0)];
     let is_settings =
@@ -112,7 +110,7 @@ impl Fields {
     #[inline]
     fn read(&mut self, line: &[u8]) -> Result<(), Fault> {
         if let Some(value) = value(line, b"content-length") {
-            // Several lengths must be one and the same (RFC 9110 section 8.6).
+            // Several lengths must be the same (RFC 9110 section 8.6).
             for item in value.split(|&b| b == b',') {
                 let size = number(item.trim_ascii()).ok_or(Fault::Malformed)?;
                 if self.size.is_some_and(|other| other != size) {
@@ -144,7 +142,7 @@ impl Fields {
     }
 }
 
-/// The value of a line if its name is `name`, which is in lower case.
+/// The value of a line with the name `name`, which is in lower case.
 #[inline]
 fn value<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     let (head, tail) = line.split_at_checked(name.len())?;
@@ -152,7 +150,7 @@ fn value<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     head.eq_ignore_ascii_case(name).then(|| value.trim_ascii())
 }
 
-/// A number of at most 19 digits, which is what a length may have.
+/// At most 19 digits, as a length may have.
 #[inline]
 pub(crate) fn number(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() || digits.len() > 19 {

@@ -1,7 +1,6 @@
-//! The client's side of HTTP/1.1 (RFC 9112), for any server.
+//! The client side of HTTP/1.1 (RFC 9112), for any server.
 //!
-//! Only the status line and the framing of each reply are parsed, so that a reply costs some fifty nanoseconds. Content is
-//! compared only on request.
+//! Only the status line and the framing of each reply are parsed, which takes some 50 ns. Content is compared only on request.
 
 mod browser;
 mod build;

@@ -1,28 +1,28 @@
-//! Takes a stream of replies apart: their heads, and their bodies in every framing.
+//! Splits a stream of replies into heads and bodies, in every framing.
 
 use super::chunked::Chunked;
 use super::head::{self, Framing, Head};
 use crate::exchange::Fault;
 use crate::judgement::has_no_body;
 
-/// What is told of a reply while it comes in.
+/// Receives the parts of a reply as they arrive.
 pub(crate) trait Parts {
-    /// Its head, with its bytes; true if no body follows, whatever the head says.
+    /// The head and its bytes. Returns true if no body follows, whatever the head says.
     fn head(&mut self, head: &Head, bytes: &[u8]) -> bool;
 
-    /// The next piece of its body.
+    /// The next piece of the body.
     fn body(&mut self, piece: &[u8]);
 }
 
-/// How far the replies of one connection have come.
+/// The state of the replies of one connection.
 pub(crate) struct Reader {
     part: ReplyPart,
     persists: bool,
-    /// Bytes of the present body, or of the last one.
+    /// Bytes of the current body, or of the last one.
     content: u64,
 }
 
-/// Which part of a reply comes next.
+/// The next part of a reply.
 enum ReplyPart {
     Head,
     Sized { left: u64 },
@@ -31,12 +31,11 @@ enum ReplyPart {
 }
 
 impl Reader {
-    /// Before the first reply of a connection.
     pub(crate) fn new() -> Reader {
         Reader { part: ReplyPart::Head, persists: true, content: 0 }
     }
 
-    /// Takes input up to the end of a reply, or all that can be taken: how many bytes, and whether the reply has ended.
+    /// Takes input up to the end of a reply, or as much as possible. Returns the number of bytes and whether the reply has ended.
     #[inline]
     pub(crate) fn receive(&mut self, input: &[u8], parts: &mut impl Parts) -> Result<(usize, bool), Fault> {
         let mut consumed = 0;
@@ -47,7 +46,7 @@ impl Reader {
                     None => (0, false),
                     Some(head) => {
                         consumed += head.len;
-                        // What follows is no HTTP any more.
+                        // Another protocol follows.
                         if head.status == 101 {
                             return Err(Fault::Named("switched-protocol"));
                         }
@@ -88,7 +87,7 @@ impl Reader {
         }
     }
 
-    /// Starts on a reply whose head is there; true if that is all of it.
+    /// Begins a reply with a complete head; true if nothing follows it.
     fn begin(&mut self, head: &Head, bytes: &[u8], parts: &mut impl Parts) -> bool {
         self.persists = head.persists;
         self.content = 0;
@@ -106,17 +105,17 @@ impl Reader {
         false
     }
 
-    /// Whether the reply that has ended leaves its connection usable.
+    /// Whether the connection can be used after the reply.
     pub(crate) fn persists(&self) -> bool {
         self.persists
     }
 
-    /// Bytes of the body of the reply that has ended.
+    /// Bytes of the last body.
     pub(crate) fn content(&self) -> u64 {
         self.content
     }
 
-    /// The connection has ended in order: true if a reply ends with it.
+    /// The connection has ended; true if this completes a reply.
     pub(crate) fn end_of_input(&mut self) -> bool {
         matches!(std::mem::replace(&mut self.part, ReplyPart::Head), ReplyPart::UntilClose)
     }

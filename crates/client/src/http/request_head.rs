@@ -1,12 +1,13 @@
-//! The head of a request as text, and what HTTP does not allow in it.
+//! The head of a request as text, and the checks of HTTP's rules.
 
 use super::chunked::Chunked;
 use crate::protocol::ClientOptions;
 use crate::request::RequestSpec;
 use crate::url::Url;
+use pitot_proto::http::syntax::is_token_byte;
 
 pub(super) fn check_method(method: &str) -> Result<(), String> {
-    let is_one = !method.is_empty() && method.bytes().all(is_token);
+    let is_one = !method.is_empty() && method.bytes().all(is_token_byte);
     if is_one { Ok(()) } else { Err(format!("`{method}` is not a method")) }
 }
 
@@ -14,17 +15,17 @@ pub(super) fn check_headers<'a>(
     headers: impl IntoIterator<Item = &'a (String, String)>,
 ) -> Result<(), String> {
     for (name, value) in headers {
-        if name.is_empty() || !name.bytes().all(is_token) {
+        if name.is_empty() || !name.bytes().all(is_token_byte) {
             return Err(format!("`{name}` is not the name of a header"));
         }
         if value.bytes().any(|b| b < b' ' && b != b'\t' || b == 0x7f) {
-            return Err(format!("the value of the header `{name}` holds a control character"));
+            return Err(format!("the value of the header `{name}` contains a control character"));
         }
     }
     Ok(())
 }
 
-/// The head of a request whose body has that length.
+/// The head of a request with a body of `length`.
 pub(super) fn head(
     url: &Url,
     options: &ClientOptions,
@@ -41,12 +42,12 @@ pub(super) fn head(
     for (name, value) in headers.clone() {
         text += &format!("{name}: {value}\r\n");
     }
-    // A length that is not the body's breaks the framing of every request behind it.
+    // A wrong length breaks the framing of all later requests.
     for (name, value) in headers.clone() {
         if name.eq_ignore_ascii_case("content-length") && value != length {
             return Err(format!(
-                "the header `{name}: {value}` is not the length of the body of {} {path}, which is {length}; without \
-                 the header the right one is sent",
+                "the header `{name}: {value}` is not the length of the body of {} {path}, {length} bytes: remove the \
+                 header, and the right one is sent",
                 spec.method
             ));
         }
@@ -61,34 +62,29 @@ pub(super) fn head(
     Ok(text + "\r\n")
 }
 
-/// Checks that the body is in the coding that the user's headers say, for what is not breaks the framing as well.
+/// Checks that the body has the coding of the user's headers; a wrong one breaks the framing.
 pub(super) fn check_transfer_encoding(options: &ClientOptions, spec: &RequestSpec) -> Result<(), String> {
     let values = |wanted: &str| {
         let headers = options.headers_of(spec).filter(move |(name, _)| name.eq_ignore_ascii_case(wanted));
         headers.map(|(_, value)| value).collect::<Vec<_>>()
     };
     if !values("content-length").is_empty() {
-        return Err(
-            "the headers `Transfer-Encoding` and `Content-Length` contradict each other: leave one out"
-                .into(),
-        );
+        return Err("`Transfer-Encoding` cannot be combined with `Content-Length`: remove one of them".into());
     }
     let codings = values("transfer-encoding").join(",");
     let last = codings.rsplit(',').next().unwrap_or_default().trim();
     if !last.eq_ignore_ascii_case("chunked") {
-        return Err(format!(
-            "the transfer coding of a request must end with chunked, and `{last}` is another"
-        ));
+        return Err(format!("the last transfer coding of a request must be `chunked`, not `{last}`"));
     }
     if !is_chunked(&spec.body) {
-        return Err("the header `Transfer-Encoding: chunked` announces a body in chunks, and this is none; without the \
-                    header the body is sent with its length"
+        return Err("`Transfer-Encoding: chunked` needs a body in chunks: remove the header to send this body with its \
+                    length"
             .into());
     }
     Ok(())
 }
 
-/// Whether these bytes are exactly one body in chunks.
+/// Whether these bytes are exactly one chunked body.
 fn is_chunked(mut body: &[u8]) -> bool {
     let mut chunked = Chunked::new();
     loop {
@@ -98,9 +94,4 @@ fn is_chunked(mut body: &[u8]) -> bool {
             Ok(_) | Err(_) => return false,
         }
     }
-}
-
-/// A character of a token (RFC 9110 section 5.6.2).
-fn is_token(b: u8) -> bool {
-    b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b)
 }

@@ -10,15 +10,12 @@ use super::request_head::{check_headers, check_method, head};
 use super::step::{Fixed, Step, path};
 use crate::exchange::{Draw, Fault, Opening, Progress, Received, Reply, Tag};
 use crate::outgoing::Outgoing;
-use crate::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload, SessionInfo};
+use crate::protocol::{ClientConn, ClientOptions, ClientProtocol, SessionInfo};
 use crate::request::RequestSpec;
 use crate::session::{
-    Form, InTurn, IncomingReply, LENGTH, Names, Play, Scripts, SessionConn, Template, has_numbers,
+    Form, InTurn, IncomingReply, LENGTH, Play, Scripts, SessionConn, Template, has_numbers,
 };
 use crate::url::Url;
-
-/// The sessions of a run.
-struct Sessions(Compiled);
 
 /// The sessions of a run, compiled.
 pub(crate) struct Compiled {
@@ -31,25 +28,16 @@ pub(crate) struct Compiled {
 /// Checks and compiles the sessions of the options.
 ///
 /// # Errors
-/// One line on what is wrong.
-pub(super) fn build(url: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, String> {
-    compile(url, options).map(|compiled| Box::new(Sessions(compiled)) as _)
-}
-
-/// As [`build`], for any version of HTTP.
+/// One line about the first mistake.
 pub(crate) fn compile(url: &Url, options: &ClientOptions) -> Result<Compiled, String> {
     let refused = [
-        (
-            "--follow",
-            options.visit.follow > 0,
-            "a redirect is a reply like others: make a step of what it leads to",
-        ),
+        ("--follow", options.visit.follow > 0, "add a step for the page that the redirect leads to"),
         ("--expect-body", options.expect_body.is_some(), "take a value from the body instead"),
         ("--verify", options.verify, "take a value from the body instead"),
-        ("--browser", options.pages, "a page is one step here"),
+        ("--browser", options.pages, "a page is one step of a session"),
     ];
-    if let Some((option, _, cure)) = refused.iter().find(|(_, given, _)| *given) {
-        return Err(format!("{option} has no meaning for sessions: {cure}"));
+    if let Some((option, _, instead)) = refused.iter().find(|(_, given, _)| *given) {
+        return Err(format!("{option} cannot be combined with sessions: {instead}"));
     }
     check_headers(&options.headers)?;
     let is_cookie = |(name, _): &&(String, String)| name.eq_ignore_ascii_case("cookie");
@@ -61,7 +49,7 @@ pub(crate) fn compile(url: &Url, options: &ClientOptions) -> Result<Compiled, St
     };
     let mut steps = Vec::new();
     let scripts = Scripts::new(options, |spec, names| {
-        steps.push(step(url, &common, spec, names)?);
+        steps.push(compile_step(url, &common, spec, |text, form| Template::parse(text, form, names))?);
         Ok(())
     })?;
     Ok(Compiled {
@@ -74,10 +62,10 @@ pub(crate) fn compile(url: &Url, options: &ClientOptions) -> Result<Compiled, St
     })
 }
 
-/// A request of no session, if numbers are put into it.
+/// The template of a request outside sessions, if numbers are put into it.
 ///
 /// # Errors
-/// A range that is none; a header that says how long its body is.
+/// An invalid range; a header with the length of the body.
 pub(super) fn varied(url: &Url, options: &ClientOptions, spec: &RequestSpec) -> Result<Option<Step>, String> {
     let mut headers = options.headers_of(spec);
     let is_varied = has_numbers(spec.path.as_bytes())
@@ -87,10 +75,6 @@ pub(super) fn varied(url: &Url, options: &ClientOptions, spec: &RequestSpec) -> 
         return Ok(None);
     }
     compile_step(url, options, spec, Template::of_numbers).map(Some)
-}
-
-fn step(url: &Url, options: &ClientOptions, spec: &RequestSpec, names: &Names) -> Result<Step, String> {
-    compile_step(url, options, spec, |text, form| Template::parse(text, form, names))
 }
 
 fn compile_step(
@@ -103,12 +87,12 @@ fn compile_step(
     check_headers(&spec.headers)?;
     let path = &spec.path;
     if !path.starts_with(['/', '{']) || !path.bytes().all(|b| b.is_ascii_graphic()) {
-        return Err(format!("`{path}` is not a path: it must start with a slash and hold no space"));
+        return Err(format!("`{path}` is not a path: it must start with a slash and contain no spaces"));
     }
     let given = |wanted: &str| options.headers_of(spec).find(|(name, _)| name.eq_ignore_ascii_case(wanted));
     if let Some((name, _)) = given("content-length").or(given("transfer-encoding")) {
         return Err(format!(
-            "a request into which values are put is sent with the length of its body: leave `{name}` out"
+            "the length of a request with values in it is computed when it is sent: remove the header `{name}`"
         ));
     }
     let coding = given("content-type").map_or("", |(_, value)| value).to_ascii_lowercase();
@@ -136,7 +120,6 @@ fn compile_step(
 }
 
 impl Compiled {
-    /// What there is to know of the sessions.
     pub(crate) fn info(&self) -> SessionInfo {
         SessionInfo {
             steps: self.scripts.names(),
@@ -146,9 +129,9 @@ impl Compiled {
     }
 }
 
-impl ClientProtocol for Sessions {
+impl ClientProtocol for Compiled {
     fn connect(&self) -> Box<dyn ClientConn> {
-        let Compiled { scripts, steps, jar } = &self.0;
+        let Compiled { scripts, steps, jar } = self;
         Box::new(SessionHttpConn {
             sessions: InTurn::new(Arc::clone(scripts)),
             steps: Arc::clone(steps),
@@ -160,16 +143,8 @@ impl ClientProtocol for Sessions {
         })
     }
 
-    fn request_bytes_max(&self) -> Option<usize> {
-        None
-    }
-
-    fn preload(&self) -> Option<Box<dyn Preload>> {
-        None
-    }
-
     fn sessions(&self) -> Option<SessionInfo> {
-        Some(self.0.info())
+        Some(self.info())
     }
 }
 
@@ -177,14 +152,14 @@ struct SessionHttpConn {
     sessions: InTurn,
     steps: Arc<[Step]>,
     first_jar: Jar,
-    /// Of the present session.
+    /// Of the current session.
     jar: Jar,
     reader: Reader,
     status: u16,
     scratch: Vec<u8>,
 }
 
-/// Takes from the reply to one step what the session needs of it.
+/// Takes what the session needs from the reply to a step.
 struct Watch<'a> {
     step: u16,
     head_only: bool,
@@ -196,7 +171,7 @@ struct Watch<'a> {
 }
 
 impl ClientConn for SessionHttpConn {
-    /// The session outlives the connection: a server may close it between two of its requests.
+    /// A session continues on a new connection when the server closes the old one.
     fn open(&mut self, _: &mut Outgoing) -> Opening {
         self.reader = Reader::new();
         Opening::Ready
@@ -229,9 +204,7 @@ impl ClientConn for SessionHttpConn {
     }
 
     fn receive(&mut self, tag: Option<Tag>, input: &[u8], _: &mut Outgoing) -> Result<Received, Fault> {
-        let Some(Tag(number)) = tag else {
-            return Err(Fault::Unasked);
-        };
+        let Tag(number) = tag.ok_or(Fault::Unasked)?;
         let step = &self.steps[number as usize];
         let mut watch = Watch {
             step: number as u16,

@@ -5,6 +5,7 @@ use super::step::{Fixed, Step};
 use crate::choice::RequestChoice;
 use crate::exchange::Draw;
 use crate::expected::Expected;
+use crate::fields::field;
 use crate::outgoing::Outgoing;
 use crate::session::Values;
 
@@ -14,29 +15,25 @@ pub(super) struct Site {
     pub(super) choice: RequestChoice,
     /// Empty: everything below 400.
     pub(super) statuses: Vec<RangeInclusive<u16>>,
-    /// Where the first redirect led that was not followed.
+    /// The first redirect that was not followed.
     pub(super) redirects_to: OnceLock<String>,
 }
 
-/// As much of a `Location` is kept, in bytes.
+/// Bytes of a `Location` that are kept.
 const LOCATION_MAX: usize = 200;
 
 impl Site {
-    /// Keeps where a reply leads that is a redirect, if it is the first.
+    /// Keeps where a redirect leads, if it is the first.
     #[cold]
     pub(super) fn redirected(&self, head: &[u8]) {
-        let value = |line: &[u8]| {
-            let colon = memchr::memchr(b':', line)?;
-            line[..colon].eq_ignore_ascii_case(b"location").then(|| line[colon + 1..].trim_ascii().to_vec())
-        };
         if self.redirects_to.get().is_none()
-            && let Some(location) = head.split(|&b| b == b'\n').skip(1).find_map(value)
+            && let Some(location) = field(head, b"location")
         {
-            self.led_to(&location);
+            self.led_to(location);
         }
     }
 
-    /// Keeps the place itself, if it is the first.
+    /// Keeps `location`, if it is the first.
     pub(super) fn led_to(&self, location: &[u8]) {
         self.redirects_to.get_or_init(|| {
             let shown = location.iter().filter(|b| b.is_ascii_graphic()).take(LOCATION_MAX);
@@ -45,7 +42,7 @@ impl Site {
     }
 }
 
-/// One request as HTTP/1.1 has it.
+/// A request of HTTP/1.1.
 pub(crate) struct Request {
     pub(crate) bytes: &'static [u8],
     /// The length of its head, with the empty line.
@@ -53,12 +50,12 @@ pub(crate) struct Request {
     /// The request is HEAD, whose reply has framing headers and no body.
     pub(crate) head_only: bool,
     pub(crate) expected: Expected,
-    /// How it is written if numbers are put into it; `bytes` is then a sample.
+    /// The template, if numbers are put into it; `bytes` is then a sample.
     pub(crate) varied: Option<Box<Step>>,
 }
 
 impl Request {
-    /// The request of a step as it is always, or else as it would be if its values were empty.
+    /// The request of a step: the fixed one, or what it would be with empty values.
     pub(crate) fn sample(step: &Step) -> Request {
         let (bytes, head_len) = match step.fixed {
             Some(Fixed { bytes, head_len }) => (bytes, head_len),
@@ -81,7 +78,7 @@ impl Request {
         }
     }
 
-    /// What stands between the method and the version.
+    /// The word between the method and the version.
     pub(crate) fn path(&self) -> &[u8] {
         self.bytes.split(|&b| b == b' ').nth(1).unwrap_or_default()
     }

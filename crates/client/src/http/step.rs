@@ -1,34 +1,32 @@
-//! A request into which values are put: that of a session's step, or one with numbers of its own.
+//! A request with placeholders: a step of a session, or a request with random or counted numbers.
 
 use super::cookies::Jar;
 use crate::exchange::Draw;
 use crate::outgoing::Outgoing;
 use crate::session::{Template, Values};
 
-/// The request of a step, or one into which numbers are put.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
-    /// What it is always, if it is always the same.
+    /// The whole request, if it is always the same.
     pub(crate) fixed: Option<Fixed>,
     pub(super) line: Template,
-    /// The head behind the first line, without the empty line that ends it.
+    /// The head behind the first line, without the empty line.
     pub(super) fields: Template,
     pub(super) body: Template,
     pub(crate) head_only: bool,
-    /// It has a `Cookie` header of its own.
+    /// It has a `Cookie` header.
     pub(crate) own_cookies: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fixed {
     pub(crate) bytes: &'static [u8],
-    /// Without the empty line that ends it.
+    /// Without the empty line.
     pub(crate) head_len: usize,
 }
 
 impl Step {
-    /// Writes the body in place of what stands there, and appends the head, without the empty line that ends it, with these
-    /// values, those of the session of that number.
+    /// Replaces `body` by the body and appends the head, without the empty line, with these values.
     pub(crate) fn write(
         &self,
         values: Values<'_>,
@@ -49,19 +47,19 @@ impl Step {
         }
     }
 
-    /// Writes the whole request of a step that no session has.
+    /// Writes the whole request of a step outside sessions.
     pub(super) fn write_whole(&self, draw: Draw, body: &mut Vec<u8>, out: &mut Outgoing) {
         self.write(Values::of(draw), None, body, out);
         out.bytes(b"\r\n");
         out.bytes(body);
     }
 
-    /// Whether values are put into it.
+    /// Whether it has placeholders.
     pub(super) fn is_varied(&self) -> bool {
         self.fixed.is_none()
     }
 
-    /// The whole request, if no value is put into it.
+    /// The whole request, if it has no placeholder.
     pub(super) fn fixed(&self) -> Option<Fixed> {
         let body = self.body.fixed()?;
         let line = self.line.fixed()?;

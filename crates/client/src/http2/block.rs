@@ -1,14 +1,13 @@
-//! A block of headers that comes in several frames.
+//! A header block in several frames.
 
 use super::frame::{self, Head};
 use crate::exchange::Fault;
 
-/// The longest block.
 const BLOCK_MAX: usize = 64 * 1024;
-/// The most frames of one block, some of which may be empty.
+/// The most frames of one block; some may be empty.
 const FRAMES_MAX: u32 = 64;
 
-/// The frames of a block that is not complete. No other frame may come in between (RFC 9113 section 4.3).
+/// The frames of an incomplete block. No other frame may come in between (RFC 9113 section 4.3).
 #[derive(Default)]
 pub(super) struct Block {
     stream: u32,
@@ -25,22 +24,16 @@ pub(super) struct Complete {
 }
 
 impl Block {
-    /// True while a block is incomplete.
     pub(super) fn is_open(&self) -> bool {
         self.frames > 0
     }
 
-    pub(super) fn reset(&mut self) {
-        self.frames = 0;
-        self.bytes = Vec::new();
-    }
-
-    /// The block of a HEADERS frame that is complete.
+    /// The block of a single HEADERS frame.
     pub(super) fn only(head: Head) -> Complete {
         Complete { stream: head.stream, end_stream: head.has(frame::END_STREAM) }
     }
 
-    /// Keeps the fragment of a HEADERS frame that others follow.
+    /// Keeps the fragment of a HEADERS frame, which others follow.
     pub(super) fn begin(&mut self, head: Head, fragment: &[u8]) {
         self.stream = head.stream;
         self.end_stream = head.has(frame::END_STREAM);
@@ -49,7 +42,7 @@ impl Block {
         self.bytes.extend_from_slice(fragment);
     }
 
-    /// Takes a CONTINUATION frame; the block, if it is complete then.
+    /// Adds a CONTINUATION frame; returns the block if it is complete.
     pub(super) fn add(&mut self, head: Head, fragment: &[u8]) -> Result<Option<(Complete, Vec<u8>)>, Fault> {
         if !self.is_open() || head.stream != self.stream {
             return Err(Fault::Malformed);

@@ -1,53 +1,45 @@
 //! From the options to the headers of each request.
 //!
-//! A request is first written as HTTP/1.1 has it, with all checks of that version, and then translated, as a gateway
-//! would: whatever can be asked for in one version can be in the other.
+//! A request is first written for HTTP/1.1, with all checks of that version, and then translated, as by a gateway. So both
+//! versions can send the same requests.
 
 use std::sync::Arc;
 
 use httlib_hpack::Encoder;
 
-use super::agent::{AgentPlan, Attended, BrowserPlan, SessionPlan, VariedPlan, VisitPlan};
 use super::conn::Http2Conn;
 use super::frame;
 use super::settings;
 use super::site::{Request, Site};
+use super::user::{BrowserPlan, DriverPlan, SessionPlan, UserDriver, VariedPlan, VisitPlan};
 use super::wording::OF_THE_CONNECTION;
 use crate::choice::RequestChoice;
 use crate::exchange::Alpn;
 use crate::http::{
     Request as Http1Request, check_varied, compile, pages, requests, visiting, without_cookies,
 };
-use crate::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload, SessionInfo};
+use crate::protocol::{ClientConn, ClientOptions, ClientProtocol, SessionInfo};
 use crate::request::RequestSpec;
 use crate::url::Url;
 
-/// The table that a server has unless it says otherwise (RFC 9113 section 6.5.2).
+/// The default size of a server's header table (RFC 9113 section 6.5.2).
 const TABLE_BYTES: usize = 4096;
 struct Http2 {
     site: Arc<Site>,
     scheme: Arc<str>,
-    /// Who asks, if that is more than to send the requests of the run.
-    plan: Option<Box<dyn AgentPlan>>,
+    /// `None` if connections only send the requests of the run.
+    plan: Option<Box<dyn DriverPlan>>,
     sessions: Option<SessionInfo>,
 }
 
 impl ClientProtocol for Http2 {
     fn connect(&self) -> Box<dyn ClientConn> {
-        let attended = self.plan.as_ref().map(|plan| Attended::new(&**plan, &self.scheme));
-        Box::new(Http2Conn::new(Arc::clone(&self.site), attended))
-    }
-
-    fn request_bytes_max(&self) -> Option<usize> {
-        None
+        let user = self.plan.as_ref().map(|plan| UserDriver::new(&**plan, &self.scheme));
+        Box::new(Http2Conn::new(Arc::clone(&self.site), user))
     }
 
     fn sessions(&self) -> Option<SessionInfo> {
         self.sessions.clone()
-    }
-
-    fn preload(&self) -> Option<Box<dyn Preload>> {
-        None
     }
 
     fn alpn(&self) -> Option<Alpn> {
@@ -55,12 +47,8 @@ impl ClientProtocol for Http2 {
     }
 }
 
-/// Builds all requests.
-///
-/// # Errors
-/// What HTTP/1.1 does not allow, and headers that HTTP/2 does not.
 pub(crate) fn build(url: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, String> {
-    // That a connection carries one request only is nothing that HTTP/2 can say.
+    // HTTP/2 has no header for a connection with a single request.
     let options = ClientOptions { single_request: false, ..options.clone() };
     let Asked { requests: all, choice, plan, sessions } = asked(url, &options)?;
     let heads: Vec<(Vec<Field>, Vec<Field>)> =
@@ -98,12 +86,10 @@ pub(crate) fn build(url: &Url, options: &ClientOptions) -> Result<Box<dyn Client
     Ok(Box::new(Http2 { site: Arc::new(site), scheme: url.scheme.as_str().into(), plan, sessions }))
 }
 
-/// What is asked, and by whom.
 struct Asked {
-    /// As HTTP/1.1 has them.
     requests: Arc<[Http1Request]>,
     choice: RequestChoice,
-    plan: Option<Box<dyn AgentPlan>>,
+    plan: Option<Box<dyn DriverPlan>>,
     sessions: Option<SessionInfo>,
 }
 
@@ -112,7 +98,7 @@ fn asked(url: &Url, options: &ClientOptions) -> Result<Asked, String> {
         let compiled = compile(url, options)?;
         return Ok(Asked {
             requests: compiled.steps.iter().map(Http1Request::sample).collect(),
-            // The agent chooses among the sessions.
+            // The driver chooses among the sessions.
             choice: RequestChoice::new(&[RequestSpec::default()], true)?,
             sessions: Some(compiled.info()),
             plan: Some(Box::new(SessionPlan { compiled })),
@@ -124,7 +110,7 @@ fn asked(url: &Url, options: &ClientOptions) -> Result<Asked, String> {
     check_varied(options, &all)?;
     let pages = options.pages.then(|| pages(url, options, &mut all)).transpose()?;
     let requests: Arc<[Http1Request]> = all.into();
-    let plan: Option<Box<dyn AgentPlan>> = match (pages, visiting) {
+    let plan: Option<Box<dyn DriverPlan>> = match (pages, visiting) {
         (Some(pages), _) => Some(Box::new(BrowserPlan { pages: Arc::new(pages) })),
         (None, Some(visiting)) => Some(Box::new(VisitPlan {
             visiting: Arc::new(visiting),
@@ -139,10 +125,10 @@ fn asked(url: &Url, options: &ClientOptions) -> Result<Asked, String> {
     Ok(Asked { requests, choice: RequestChoice::of(options)?, plan, sessions: None })
 }
 
-/// The fields that all requests have alike, in the order of the first of them. They go into the server's table.
+/// The fields that all requests share, in the order of the first request. They go into the server's table.
 fn shared<'a>(mut all: impl Iterator<Item = &'a [Field]>) -> Vec<Field> {
     let mut shared = all.next().unwrap_or_default().to_vec();
-    // What says how long a body is changes with it, even if it happens to be the same everywhere.
+    // It changes with the body, even if all lengths are equal now.
     shared.retain(|field| field.name != "content-length");
     for fields in all {
         shared.retain(|field| fields.contains(field));
@@ -150,20 +136,19 @@ fn shared<'a>(mut all: impl Iterator<Item = &'a [Field]>) -> Vec<Field> {
     shared
 }
 
-/// One field of a head.
 #[derive(Clone, PartialEq, Eq)]
 struct Field {
     name: String,
     value: String,
 }
 
-/// The head of a request of HTTP/1.1 as text, and its body.
+/// The head of an HTTP/1.1 request as text, and its body.
 fn split(request: &Http1Request) -> (String, &'static [u8]) {
     let (head, body) = request.bytes.split_at(request.head_len as usize);
     (String::from_utf8_lossy(head).into_owned(), body)
 }
 
-/// The fields of a head (RFC 9113 section 8.3.1): those that come first, and the authority with the others behind it.
+/// The fields of a head (RFC 9113 section 8.3.1): the pseudo-header fields, and the authority followed by the others.
 fn fields(head: &str, scheme: &str) -> Result<(Vec<Field>, Vec<Field>), String> {
     let mut lines = head.split("\r\n").take_while(|line| !line.is_empty());
     let mut words = lines.next().unwrap_or_default().split(' ');
@@ -177,10 +162,10 @@ fn fields(head: &str, scheme: &str) -> Result<(Vec<Field>, Vec<Field>), String> 
         match &*name {
             "host" => fields[0].value = value.into(),
             name if OF_THE_CONNECTION.contains(&name) => {
-                return Err(format!("HTTP/2 has no header `{name}`: leave it out, or use --http 1.1"));
+                return Err(format!("HTTP/2 has no header `{name}`: remove it, or use --http 1.1"));
             }
             "te" if !value.eq_ignore_ascii_case("trailers") => {
-                return Err(format!("HTTP/2 has no header `te: {value}`: leave it out, or use --http 1.1"));
+                return Err(format!("HTTP/2 has no header `te: {value}`: remove it, or use --http 1.1"));
             }
             name => fields.push(field(name, value)),
         }
@@ -189,7 +174,7 @@ fn fields(head: &str, scheme: &str) -> Result<(Vec<Field>, Vec<Field>), String> 
     Ok((first, fields))
 }
 
-/// A block of these fields, each with whether it goes into the table, or is taken from it if it is there.
+/// A block of these fields, each with whether it goes into the table or is taken from it.
 fn encode(encoder: &mut Encoder<'_>, fields: &[(&Field, bool)]) -> Result<Box<[u8]>, String> {
     const FLAGS: u8 = Encoder::HUFFMAN_NAME | Encoder::HUFFMAN_VALUE | Encoder::BEST_FORMAT;
     let mut block = Vec::new();
@@ -202,7 +187,7 @@ fn encode(encoder: &mut Encoder<'_>, fields: &[(&Field, bool)]) -> Result<Box<[u
     }
     if block.len() >= frame::PAYLOAD_MAX {
         return Err(format!(
-            "the headers of a request take {} bytes, and at most {} are sent over HTTP/2",
+            "the headers of a request take {} bytes; the limit over HTTP/2 is {}",
             block.len(),
             frame::PAYLOAD_MAX - 1
         ));

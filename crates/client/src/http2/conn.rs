@@ -1,6 +1,5 @@
 use std::sync::Arc;
 
-use super::agent::{After, Attended, Of, Wording};
 use super::block::{self, Block, Complete};
 use super::codes::{
     self, COMPRESSION_ERROR, ENHANCE_YOUR_CALM, FLOW_CONTROL_ERROR, FRAME_SIZE_ERROR, PROTOCOL_ERROR,
@@ -13,6 +12,7 @@ use super::settings::{Settings, WINDOW_DEFAULT, WINDOW_MAX};
 use super::site::{Coding, Site};
 use super::stream::{Stream, Streams};
 use super::upload::{self, Allowance};
+use super::user::{After, RequestId, UserDriver, Wording};
 use super::wording;
 use crate::exchange::{Draw, Fault, Opening, Progress, Received, Reply, Tag};
 use crate::judgement::{Judgement, has_no_body};
@@ -21,10 +21,9 @@ use crate::page::PageConn;
 use crate::protocol::ClientConn;
 use crate::session::SessionConn;
 
-/// Bytes received after which a window is opened again: a quarter of it.
+/// Bytes received after which a window is extended: a quarter of it.
 const WINDOW_OPENED_AT: u32 = 1 << 29;
-/// The number of a stream from which on a connection is replaced. Those above it are left to the requests that are sent
-/// before that is noticed.
+/// The stream number from which on a connection is replaced. Higher ones are for requests sent before that is noticed.
 const STREAM_MAX: u32 = WINDOW_MAX - (1 << 20);
 
 pub(super) struct Http2Conn {
@@ -32,65 +31,60 @@ pub(super) struct Http2Conn {
     now: u64,
     /// The server's SETTINGS have come.
     greeted: bool,
-    /// No more requests are sent, and that has been said.
+    /// No more requests are sent, and this has been reported.
     retiring: bool,
-    /// What is to be said next.
+    /// To be reported next.
     due: Option<Progress>,
     coding: Coding,
     settings: Settings,
     next_stream: u32,
     streams: Streams,
     allowance: Allowance,
-    /// Streams whose bodies are not sent to their end.
+    /// Streams whose request bodies are incomplete.
     uploading: usize,
-    /// Streams up to this number that are not open may have been given up by this side.
+    /// Closed streams up to this number may have been cancelled by this side.
     cancelled_to: u32,
-    /// When the server was asked for a sign of life that has not come; 0 if it was not.
+    /// When a PING was sent that has no answer, ns; 0 for none.
     asked_at: u64,
-    /// Bytes received on all streams since the window of the connection was last opened.
+    /// Bytes received on all streams since the window of the connection was last extended.
     received: u32,
     data: Option<Data>,
     block: Block,
     headers: HeaderReader,
     counts: Counts,
-    /// Who asks, if that is more than to send the requests of the run.
-    attended: Option<Box<Attended>>,
+    /// `None` if the connection only sends the requests of the run.
+    user: Option<Box<UserDriver>>,
 }
 
 impl ClientConn for Http2Conn {
     fn open(&mut self, out: &mut Outgoing) -> Opening {
-        self.greeted = false;
-        self.retiring = false;
-        self.due = None;
-        self.coding = Coding::Filling;
-        self.settings = Settings::INITIAL;
-        self.next_stream = 1;
         for stream in self.streams.iter_mut() {
             upload::end_stall(stream, self.now, &mut self.counts);
         }
         self.streams.clear();
-        self.allowance = Allowance { window: i64::from(WINDOW_DEFAULT), frame_max: PAYLOAD_MAX };
-        self.uploading = 0;
-        self.cancelled_to = 0;
-        self.asked_at = 0;
-        self.received = 0;
-        self.data = None;
-        self.block.reset();
         self.headers.reset();
-        if let Some(attended) = &mut self.attended {
-            attended.agent.open();
-            attended.due.clear();
+        if let Some(user) = &mut self.user {
+            user.driver.open();
+            user.due.clear();
         }
+        *self = Http2Conn {
+            now: self.now,
+            streams: std::mem::take(&mut self.streams),
+            headers: std::mem::take(&mut self.headers),
+            counts: std::mem::take(&mut self.counts),
+            user: self.user.take(),
+            ..Http2Conn::new(Arc::clone(&self.site), None)
+        };
         out.fixed(self.site.greeting);
         Opening::Greeting
     }
 
     fn request(&mut self, draw: Draw, out: &mut Outgoing) -> Tag {
-        if let Some(attended) = &mut self.attended {
-            attended.text.clear();
-            let (of, wording) = attended.agent.request(&self.site, draw, &mut attended.text);
-            self.ask(of, wording, out);
-            return of.tag;
+        if let Some(user) = &mut self.user {
+            user.text.clear();
+            let (id, wording) = user.driver.request(&self.site, draw, &mut user.text);
+            self.ask(id, wording, out);
+            return id.tag;
         }
         let tag = self.site.choice.next(draw);
         self.send(tag, out);
@@ -98,17 +92,17 @@ impl ClientConn for Http2Conn {
     }
 
     fn repeat(&mut self, tag: Tag, out: &mut Outgoing) {
-        let Some(attended) = &mut self.attended else { return self.send(tag, out) };
-        attended.text.clear();
-        let (of, wording) = attended.agent.repeat(tag, &mut attended.text);
-        self.ask(of, wording, out);
+        let Some(user) = &mut self.user else { return self.send(tag, out) };
+        user.text.clear();
+        let (id, wording) = user.driver.repeat(tag, &mut user.text);
+        self.ask(id, wording, out);
     }
 
     fn clock(&mut self, now: u64) {
         self.now = now;
     }
 
-    /// A PING goes with the first, so that a server that only this request is stuck in says something.
+    /// Sends a PING with the first, to hear from a server that is stuck in this request only.
     fn cancel(&mut self, nth: u16, silence_max: u64, out: &mut Outgoing) -> bool {
         let is_silent = self.asked_at > 0 && self.now.saturating_sub(self.asked_at) >= silence_max;
         if is_silent || !self.greeted {
@@ -133,7 +127,7 @@ impl ClientConn for Http2Conn {
         match self.take(input, &mut consumed, out) {
             Ok(progress) => Ok(Received { consumed, progress }),
             Err(broken) => {
-                // This side has answered no stream of the server's, since there is none.
+                // The last stream of the server: it has none.
                 out.bytes(&frame::head(8, frame::GOAWAY, 0, 0));
                 out.bytes(&0u32.to_be_bytes());
                 out.bytes(&broken.code.to_be_bytes());
@@ -147,16 +141,16 @@ impl ClientConn for Http2Conn {
     }
 
     fn pages(&mut self) -> Option<&mut dyn PageConn> {
-        self.attended.as_mut()?.agent.pages()
+        self.user.as_mut()?.driver.pages()
     }
 
     fn session(&mut self) -> Option<&mut dyn SessionConn> {
-        self.attended.as_mut()?.agent.session()
+        self.user.as_mut()?.driver.session()
     }
 
     fn counts(&self) -> Vec<(&'static str, u64)> {
         let mut counts = self.counts.list();
-        counts.extend(self.attended.iter().flat_map(|attended| attended.agent.counts()));
+        counts.extend(self.user.iter().flat_map(|user| user.driver.counts()));
         counts
     }
 }
@@ -166,7 +160,7 @@ fn malformed() -> Broken {
 }
 
 impl Http2Conn {
-    pub(super) fn new(site: Arc<Site>, attended: Option<Attended>) -> Http2Conn {
+    pub(super) fn new(site: Arc<Site>, user: Option<UserDriver>) -> Http2Conn {
         Http2Conn {
             site,
             now: 0,
@@ -177,7 +171,7 @@ impl Http2Conn {
             settings: Settings::INITIAL,
             next_stream: 1,
             streams: Streams::default(),
-            allowance: Allowance { window: 0, frame_max: PAYLOAD_MAX },
+            allowance: Allowance { window: i64::from(WINDOW_DEFAULT), frame_max: PAYLOAD_MAX },
             uploading: 0,
             cancelled_to: 0,
             asked_at: 0,
@@ -186,11 +180,11 @@ impl Http2Conn {
             block: Block::default(),
             headers: HeaderReader::default(),
             counts: Counts::default(),
-            attended: attended.map(Box::new),
+            user: user.map(Box::new),
         }
     }
 
-    /// Sends a request as it was encoded before the run.
+    /// Sends a request as encoded before the run.
     fn send(&mut self, tag: Tag, out: &mut Outgoing) {
         let coding = self.next_coding();
         let site = &*self.site;
@@ -215,7 +209,7 @@ impl Http2Conn {
         self.streams.push(stream);
     }
 
-    /// Which of the encodings is sent now.
+    /// The encoding of the next request.
     fn next_coding(&mut self) -> Coding {
         let coding = self.coding;
         self.coding = match coding {
@@ -225,24 +219,24 @@ impl Http2Conn {
         coding
     }
 
-    /// Sends what the agent has worded, as the last of the requests.
-    fn ask(&mut self, of: Of, wording: Wording, out: &mut Outgoing) {
-        if let Some(stream) = self.write(of, wording, out) {
+    /// Sends the request of the driver, as the last one.
+    fn ask(&mut self, id: RequestId, wording: Wording, out: &mut Outgoing) {
+        if let Some(stream) = self.write(id, wording, out) {
             self.streams.push(stream);
         }
     }
 
-    /// Sends what the agent has worded, on a new stream.
-    fn write(&mut self, of: Of, wording: Wording, out: &mut Outgoing) -> Option<Stream> {
+    /// Sends the request of the driver, on a new stream.
+    fn write(&mut self, request: RequestId, wording: Wording, out: &mut Outgoing) -> Option<Stream> {
         let coding = match (wording, self.coding) {
-            // What fills the table or uses it is not in this request.
+            // This request neither fills nor uses the table.
             (Wording::Whole, Coding::Filling | Coding::Indexed) => Coding::Plain,
             _ => self.next_coding(),
         };
-        let Attended { agent, scheme, encoder, text, block, .. } = &mut **self.attended.as_mut()?;
+        let UserDriver { driver, scheme, encoder, text, block, .. } = &mut **self.user.as_mut()?;
         let id = self.next_stream;
         self.next_stream += 2;
-        let (size_update, known) = self.site.requests[of.tag.0 as usize].block(coding);
+        let (size_update, known) = self.site.requests[request.tag.0 as usize].block(coding);
         block.clear();
         block.extend_from_slice(size_update);
         let worded = text.payload();
@@ -253,10 +247,10 @@ impl Http2Conn {
                 wording::lines(encoder, worded.as_slice(), block);
             }
         }
-        let body = agent.upload(&self.site, of);
+        let body = driver.upload(&self.site, request);
         frame::write_block(block, id, body.is_empty(), self.allowance.frame_max, out);
         let mut stream =
-            Stream { seat: of.seat, ..Stream::new(id, of.tag, self.settings.window, body.len()) };
+            Stream { slot: request.slot, ..Stream::new(id, request.tag, self.settings.window, body.len()) };
         if stream.unsent > 0 {
             self.allowance.send(&mut stream, body, self.now, &mut self.counts, out);
             self.uploading += usize::from(stream.unsent > 0);
@@ -264,14 +258,14 @@ impl Http2Conn {
         Some(stream)
     }
 
-    /// A request has come to nothing.
+    /// A request has failed.
     fn lost(&mut self, stream: &Stream) {
-        if let Some(attended) = &mut self.attended {
-            attended.agent.lost(stream.of());
+        if let Some(user) = &mut self.user {
+            user.driver.lost(stream.request_id());
         }
     }
 
-    /// Takes frames until one of them means something to the caller.
+    /// Takes frames until one of them matters to the caller.
     fn take(&mut self, input: &[u8], consumed: &mut usize, out: &mut Outgoing) -> Result<Progress, Broken> {
         if self.next_stream > STREAM_MAX && !self.retiring {
             self.retiring = true;
@@ -281,8 +275,8 @@ impl Http2Conn {
             if let Some(due) = self.due.take() {
                 return Ok(due);
             }
-            if let Some(attended) = &mut self.attended
-                && let Some(due) = attended.due.pop_front()
+            if let Some(user) = &mut self.user
+                && let Some(due) = user.due.pop_front()
             {
                 return Ok(due);
             }
@@ -321,7 +315,7 @@ impl Http2Conn {
         }
     }
 
-    /// Starts on a DATA frame; how many bytes stand before its body, if they are there.
+    /// Begins a DATA frame; returns the number of bytes before its body, if they are there.
     fn begin_body(&mut self, head: Head, rest: &[u8], out: &mut Outgoing) -> Result<Option<usize>, Broken> {
         let (mut taken, mut padding) = (HEAD, 0);
         if head.has(frame::PADDED) {
@@ -329,7 +323,7 @@ impl Http2Conn {
             (taken, padding) = (HEAD + 1, usize::from(length));
         }
         let left = (head.length + HEAD).checked_sub(taken + padding).ok_or_else(malformed)?;
-        // All of a frame counts (RFC 9113 section 6.9.1), and a stream that ends needs no window.
+        // The whole frame counts (RFC 9113 section 6.9.1). A stream that ends needs no window.
         if let Some(nth) = self.unless_cancelled(head.stream)? {
             let stream = self.streams.get(nth);
             if !stream.has_head {
@@ -351,7 +345,7 @@ impl Http2Conn {
         Ok(Some(taken))
     }
 
-    /// Takes what is there of a DATA frame.
+    /// Takes the available part of a DATA frame.
     fn body(
         &mut self,
         mut data: Data,
@@ -361,12 +355,12 @@ impl Http2Conn {
     ) -> Option<Progress> {
         let rest = &input[*consumed..];
         let n = data.left.min(rest.len());
-        // The rest of what was cancelled meanwhile is skipped.
+        // The rest of a cancelled stream is skipped.
         let nth = self.streams.find(data.stream);
         if let Some(stream) = nth.map(|nth| self.streams.get(nth)).filter(|s| n > 0 && !s.bodiless) {
             stream.judgement.body(&self.site.requests[stream.tag.0 as usize].expected, &rest[..n]);
-            if let Some(attended) = &mut self.attended {
-                attended.agent.body(stream.of(), &rest[..n]);
+            if let Some(user) = &mut self.user {
+                user.driver.body(stream.request_id(), &rest[..n]);
             }
         }
         data.left -= n;
@@ -426,24 +420,24 @@ impl Http2Conn {
                 }
                 Ok(None)
             }
-            // The server has been told not to push.
+            // SETTINGS forbid pushes.
             frame::PUSH_PROMISE => Err(malformed()),
             frame::PRIORITY if payload.len() != 5 => Err(Broken::new(FRAME_SIZE_ERROR, Fault::Malformed)),
-            // Extensions are to be ignored (RFC 9113 section 5.5).
+            // Extensions are ignored (RFC 9113 section 5.5).
             _ => Ok(None),
         }
     }
 
-    /// The place of an open stream, none for one that has ended.
+    /// The index of an open stream; `None` for one that has ended.
     fn stream(&self, id: u32) -> Result<Option<usize>, Broken> {
-        // Those with even numbers are the server's, which may open none, and the others begin here.
+        // Even numbers are the server's, which may open none. Odd numbers begin here.
         if id.is_multiple_of(2) || id >= self.next_stream {
             return Err(malformed());
         }
         Ok(self.streams.find(id))
     }
 
-    /// The place of an open stream, none for one that this side has given up: the server may have sent this before it knew.
+    /// As [`Http2Conn::stream`], but only cancelled streams may have ended: the server may have sent this before it knew.
     fn unless_cancelled(&self, id: u32) -> Result<Option<usize>, Broken> {
         match self.stream(id)? {
             None if id > self.cancelled_to => Err(Broken::new(PROTOCOL_ERROR, Fault::Unasked)),
@@ -459,9 +453,9 @@ impl Http2Conn {
         rest: &[u8],
         out: &mut Outgoing,
     ) -> Result<Option<Progress>, Broken> {
-        let facts = match &mut self.attended {
+        let facts = match &mut self.user {
             None => self.headers.read(bytes),
-            Some(attended) => self.headers.read_lines(bytes, &mut attended.head),
+            Some(user) => self.headers.read_lines(bytes, &mut user.head),
         };
         let facts = facts.map_err(|fault| Broken::new(COMPRESSION_ERROR, fault))?;
         let Some(nth) = self.unless_cancelled(of.stream)? else { return Ok(None) };
@@ -475,20 +469,20 @@ impl Http2Conn {
         }
         let status = facts.status.ok_or_else(malformed)?;
         if (100..200).contains(&status) {
-            // Interim replies come before the one that counts, and there is no other protocol to switch to.
+            // Interim replies precede the final one, and there is no other protocol to switch to.
             return if of.end_stream || status == 101 { Err(malformed()) } else { Ok(None) };
         }
         stream.has_head = true;
         stream.judgement = Judgement::begin(status, &self.site.statuses);
         stream.bodiless = has_no_body(status, self.site.requests[stream.tag.0 as usize].head_only);
         stream.length = facts.length;
-        if let Some(attended) = &mut self.attended {
-            attended.agent.head(stream.of(), status, &attended.head);
+        if let Some(user) = &mut self.user {
+            user.driver.head(stream.request_id(), status, &user.head);
         }
         if of.end_stream {
             return Ok(self.end(nth, out));
         }
-        // Where all of the reply is here, its end says enough.
+        // A reply that is complete is reported once, at its end.
         let ends_here = Head::read(rest).is_some_and(|next| {
             next.kind == frame::DATA
                 && next.stream == of.stream
@@ -511,38 +505,38 @@ impl Http2Conn {
         }
         let reply = stream.judgement.reply(&request.expected, request.head_only, true);
         if stream.unsent > 0 {
-            // The server has answered without the rest of the body (RFC 9113 section 8.1).
+            // The server has replied without the rest of the body (RFC 9113 section 8.1).
             out.bytes(&frame::number(frame::RST_STREAM, stream.id, codes::CANCEL));
         }
         self.give_up(&mut stream);
-        if self.attended.is_some() {
-            return self.attended_end(nth, &stream, reply, out);
+        if self.user.is_some() {
+            return self.user_end(nth, &stream, reply, out);
         }
         Some(Progress::ReplyTo(nth as u16, reply))
     }
 
-    /// A reply is complete, and the agent says what follows.
-    fn attended_end(
+    /// A reply is complete, and the driver decides what follows.
+    fn user_end(
         &mut self,
         nth: usize,
         stream: &Stream,
         reply: Reply,
         out: &mut Outgoing,
     ) -> Option<Progress> {
-        let attended = self.attended.as_mut()?;
-        attended.text.clear();
-        match attended.agent.replied(stream.of(), reply, !self.retiring, &mut attended.text) {
+        let user = self.user.as_mut()?;
+        user.text.clear();
+        match user.driver.replied(stream.request_id(), reply, !self.retiring, &mut user.text) {
             After::Answered(reply) => Some(Progress::ReplyTo(nth as u16, reply)),
             After::Asks(wording) => {
-                let next = self.write(stream.of(), wording, out)?;
+                let next = self.write(stream.request_id(), wording, out)?;
                 self.streams.insert(nth, Stream { has_begun: true, ..next });
-                // The request has had its first byte.
+                // The request has its first byte.
                 (!stream.has_begun).then_some(Progress::Began(nth as u16))
             }
         }
     }
 
-    /// Nobody waits for the rest of a body any more.
+    /// The rest of a body is not sent.
     fn give_up(&mut self, stream: &mut Stream) {
         if stream.unsent > 0 {
             self.uploading -= 1;
@@ -618,16 +612,16 @@ impl Http2Conn {
         Ok(())
     }
 
-    /// Sends what windows that have opened allow.
+    /// Sends what the windows allow after they were extended.
     fn upload(&mut self, out: &mut Outgoing) {
         if self.uploading == 0 {
             return;
         }
         self.uploading = 0;
         for stream in self.streams.iter_mut().filter(|stream| stream.unsent > 0) {
-            let body = match &self.attended {
+            let body = match &self.user {
                 None => &*self.site.requests[stream.tag.0 as usize].body,
-                Some(attended) => attended.agent.upload(&self.site, stream.of()),
+                Some(user) => user.driver.upload(&self.site, stream.request_id()),
             };
             self.allowance.send(stream, body, self.now, &mut self.counts, out);
             self.uploading += usize::from(stream.unsent > 0);
@@ -667,8 +661,8 @@ impl Http2Conn {
                 self.uploading -= 1;
                 upload::end_stall(&mut stream, self.now, &mut self.counts);
             }
-            if let Some(attended) = &mut self.attended {
-                attended.agent.given_back(stream.of());
+            if let Some(user) = &mut self.user {
+                user.driver.given_back(stream.request_id());
             }
         }
         if given_back > 0 {
@@ -676,27 +670,27 @@ impl Http2Conn {
         }
         self.retiring = true;
         let retiring = Progress::Retiring(given_back as u16);
-        if self.attended.is_none() {
+        if self.user.is_none() {
             return Ok(Some(retiring));
         }
         self.cut_above(last);
-        if let Some(attended) = &mut self.attended {
-            attended.due.push_back(retiring);
+        if let Some(user) = &mut self.user {
+            user.due.push_back(retiring);
         }
         Ok(None)
     }
 
-    /// Requests whose last exchange a server has not looked at, before others that it has: they are over.
+    /// Ends requests whose last exchange the server has not processed, but earlier ones it has.
     fn cut_above(&mut self, last: u32) {
         while let Some(nth) = self.streams.first_above(last) {
             let Some(mut stream) = self.streams.remove(nth) else { return };
             self.give_up(&mut stream);
-            let Some(attended) = &mut self.attended else { return };
-            let over = match attended.agent.cut(stream.of()) {
+            let Some(user) = &mut self.user else { return };
+            let over = match user.driver.cut(stream.request_id()) {
                 Some(reply) => Progress::ReplyTo(nth as u16, reply),
                 None => Progress::Failed(nth as u16, codes::goaway(codes::NO_ERROR)),
             };
-            attended.due.push_back(over);
+            user.due.push_back(over);
         }
     }
 }

@@ -1,11 +1,11 @@
 use super::codes::{self, CODES};
 
-/// What all connections of a slot have counted.
+/// Counts of all connections of a slot.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
-    /// The most streams that a server allowed at once.
+    /// The highest limit of streams that a server announced.
     pub(super) streams_max: Option<u32>,
-    /// The rest, which most connections never need.
+    /// Counts that most connections never need.
     rare: Option<Box<Rare>>,
 }
 
@@ -33,7 +33,7 @@ impl Counts {
         self.rare().resets[codes::index(code)] += 1;
     }
 
-    /// Requests that a server gave back with its GOAWAY.
+    /// Requests that a server gave back with GOAWAY.
     #[cold]
     pub(super) fn given_back(&mut self, requests: usize) {
         self.rare().given_back += requests as u64;
@@ -45,13 +45,13 @@ impl Counts {
         self.rare().stalls += 1;
     }
 
-    /// A request has waited for so long.
+    /// A request has waited for `ns`.
     #[cold]
     pub(super) fn stalled(&mut self, ns: u64) {
         self.rare().stalled_ns += ns;
     }
 
-    /// All of them by name, without those that are zero.
+    /// All counts that are not zero, by name.
     pub(super) fn list(&self) -> Vec<(&'static str, u64)> {
         let mut list = Vec::new();
         if let Some(max) = self.streams_max {

@@ -2,9 +2,8 @@
 
 use crate::outgoing::Outgoing;
 
-/// The length of a head.
 pub(super) const HEAD: usize = 9;
-/// The longest payload that either side may send before it is told otherwise, and that this side ever takes.
+/// The default limit of payloads (RFC 9113 section 4.2), and the longest that this side accepts.
 pub(super) const PAYLOAD_MAX: usize = 16_384;
 
 pub(super) const DATA: u8 = 0;
@@ -24,7 +23,6 @@ pub(super) const END_HEADERS: u8 = 0x4;
 pub(super) const PADDED: u8 = 0x8;
 pub(super) const WITH_PRIORITY: u8 = 0x20;
 
-/// What stands before the payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) length: usize,
@@ -34,7 +32,7 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// The head at the beginning of the input, if it is all there.
+    /// The head at the start of the input, if it is complete.
     #[inline]
     pub(super) fn read(input: &[u8]) -> Option<Head> {
         let &[a, b, c, kind, flags, i, j, k, l, ..] = input else { return None };
@@ -42,7 +40,7 @@ impl Head {
             length: usize::from(a) << 16 | usize::from(b) << 8 | usize::from(c),
             kind,
             flags,
-            // The first bit is reserved and means nothing.
+            // The first bit is reserved.
             stream: u32::from_be_bytes([i, j, k, l]) & (u32::MAX >> 1),
         })
     }
@@ -52,7 +50,6 @@ impl Head {
     }
 }
 
-/// The bytes of a head.
 #[inline]
 pub(super) fn head(length: usize, kind: u8, flags: u8, stream: u32) -> [u8; HEAD] {
     let [_, a, b, c] = (length as u32).to_be_bytes();
@@ -60,7 +57,7 @@ pub(super) fn head(length: usize, kind: u8, flags: u8, stream: u32) -> [u8; HEAD
     [a, b, c, kind, flags, i, j, k, l]
 }
 
-/// A whole frame whose payload is one number: WINDOW_UPDATE or RST_STREAM.
+/// A whole frame with a number as its payload: WINDOW_UPDATE or RST_STREAM.
 pub(super) fn number(kind: u8, stream: u32, number: u32) -> [u8; HEAD + 4] {
     let mut bytes = [0; HEAD + 4];
     bytes[..HEAD].copy_from_slice(&head(4, kind, 0, stream));
@@ -68,7 +65,7 @@ pub(super) fn number(kind: u8, stream: u32, number: u32) -> [u8; HEAD + 4] {
     bytes
 }
 
-/// Writes a block of headers of any length, as one frame or several.
+/// Writes a header block as one frame or several.
 pub(super) fn write_block(block: &[u8], stream: u32, ends: bool, payload_max: usize, out: &mut Outgoing) {
     let (mut rest, mut kind) = (block, HEADERS);
     loop {
@@ -84,7 +81,7 @@ pub(super) fn write_block(block: &[u8], stream: u32, ends: bool, payload_max: us
     }
 }
 
-/// The number that stands at this byte of a payload, if the payload is so long.
+/// The number at this byte of a payload, if it is long enough.
 pub(super) fn u32_at(payload: &[u8], at: usize) -> Option<u32> {
     payload.get(at..at + 4)?.try_into().ok().map(u32::from_be_bytes)
 }

@@ -1,4 +1,4 @@
-//! What matters of the headers of replies.
+//! The header fields of replies that matter.
 
 use std::collections::VecDeque;
 
@@ -8,53 +8,53 @@ use super::shape::{self, Shape};
 use crate::exchange::Fault;
 use crate::http::number;
 
-/// The size of the table that the server may use: the protocol's own, which is what is agreed on without a word.
+/// The size of the table that the server may use: the protocol's default.
 const TABLE_BYTES: u32 = 4096;
 /// The longest list of headers, counted as RFC 9113 section 6.5.2 does.
 const LIST_MAX: usize = 256 * 1024;
-/// Fields that are decoded at once.
+/// Fields decoded at once.
 const BATCH: usize = 32;
-/// Blocks that are remembered, and the longest one that is.
+/// Blocks that are remembered, and the longest of them in bytes.
 const KNOWN_MAX: usize = 8;
 const KNOWN_BYTES_MAX: usize = 512;
-/// Lines of a head that needed more than this give their memory back.
+/// Above this size in bytes, the buffer of a head is shrunk.
 const LINES_KEPT: usize = 16 * 1024;
 
-/// What matters of one block.
+/// The relevant fields of one block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Facts {
     /// None in trailers.
     pub(super) status: Option<u16>,
-    /// The length that the body is said to have.
+    /// The announced length of the body, bytes.
     pub(super) length: Option<u64>,
 }
 
 /// Reads the blocks of one connection.
 ///
-/// Servers send the same bytes again and again: nginx until the second of its `date` changes, servers that use the table
-/// once their fields are in it. A block that was decoded before is not decoded again, as long as it means the same:
-/// always, if it uses nothing that was added to the table; until the table changes, if it does. What a block that is
-/// recognised adds to the table is added before the next one is decoded, for nginx adds every field and never uses one.
+/// Servers send the same bytes again and again: nginx until the second of its `date` changes, others once their fields are in
+/// the table. A known block is not decoded again as long as its meaning holds: always, if it uses no field that was added to
+/// the table; until the table changes, if it does. What a recognised block adds to the table is added before the next one is
+/// decoded: nginx adds every field and never uses one.
 #[derive(Default)]
 pub(super) struct HeaderReader {
-    /// There is none before the first block, for many connections may be open that have had no reply.
+    /// Absent before the first block: many connections may be open without a reply.
     decoder: Option<Box<Decoder<'static>>>,
     known: Vec<Known>,
-    /// Which of them is forgotten next.
+    /// The next to be forgotten.
     oldest: usize,
-    /// Those of the known blocks, by their place, that the decoder has still to see, in the order in which they came. Older
-    /// ones have left the table again.
+    /// Known blocks, by index, that the decoder has still to read, in the order in which they came. Older ones have left the
+    /// table again.
     unseen: VecDeque<u8>,
-    /// What they add to the table together.
+    /// What they add to the table.
     unseen_bytes: usize,
 }
 
 struct Known {
     block: Box<[u8]>,
     facts: Facts,
-    /// It uses what was added to the table.
+    /// It uses fields that were added to the table.
     refers: bool,
-    /// What it adds to the table.
+    /// Bytes that it adds to the table.
     adds: usize,
 }
 
@@ -68,10 +68,9 @@ impl HeaderReader {
         self.unseen_bytes = 0;
     }
 
-    /// Reads a whole block.
     pub(super) fn read(&mut self, block: &[u8]) -> Result<Facts, Fault> {
         match self.known.iter().position(|known| *known.block == *block) {
-            // What it adds changes what others mean, which are forgotten then.
+            // Its additions change the meaning of others, which are then forgotten.
             Some(nth) if self.known[nth].adds > 0 && self.known.iter().any(|known| known.refers) => {
                 self.decode(block)
             }
@@ -80,9 +79,9 @@ impl HeaderReader {
         }
     }
 
-    /// Reads a whole block, and writes what it says as lines of a head of HTTP/1.1, behind a first line that means nothing.
+    /// Reads a whole block, and writes its fields as lines of an HTTP/1.1 head behind a meaningless first line.
     ///
-    /// Such a connection reads every block as if it were the first, for it needs more of it than what is remembered.
+    /// Such a connection decodes every block, since it needs more than what is remembered.
     pub(super) fn read_lines(&mut self, block: &[u8], head: &mut Vec<u8>) -> Result<Facts, Fault> {
         shape::of(block)?;
         head.clear();
@@ -118,7 +117,7 @@ impl HeaderReader {
         self.unseen_bytes = 0;
         let (facts, added) = decode(&mut self.decoder, block, |_, _| Ok(()))?;
         if adds || resizes {
-            // What uses the table means something else now.
+            // Blocks that use the table have another meaning now.
             self.known.retain(|known| !known.refers && *known.block != *block);
             self.oldest = 0;
         }
@@ -168,7 +167,7 @@ fn decode(
 /// Appends a field as a line, unless its name begins with a colon.
 ///
 /// # Errors
-/// A field that could not stand in a line, which HTTP/2 does not allow either (RFC 9113 section 8.2.1).
+/// A field that cannot be in a line, which HTTP/2 does not allow either (RFC 9113 section 8.2.1).
 fn line(name: &[u8], value: &[u8], head: &mut Vec<u8>) -> Result<(), Fault> {
     if name.starts_with(b":") {
         return Ok(());

@@ -1,6 +1,6 @@
 use crate::exchange::Fault;
 
-/// How a server broke the protocol, and what it is told before its connection is closed.
+/// How a server broke the protocol, and the code that it gets before its connection is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Broken {
     pub(super) code: u32,
@@ -13,13 +13,12 @@ impl Broken {
     }
 }
 
-/// The rest of a DATA frame that has begun.
+/// The rest of a DATA frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Data {
     pub(super) stream: u32,
-    /// Bytes of the body.
     pub(super) left: usize,
-    /// Bytes of padding behind them.
+    /// Bytes of padding behind the body.
     pub(super) padding: usize,
     pub(super) end_stream: bool,
 }

@@ -1,4 +1,4 @@
-//! What the two sides tell each other about what they take (RFC 9113 section 6.5).
+//! SETTINGS of both sides (RFC 9113 section 6.5).
 
 use super::codes::{FLOW_CONTROL_ERROR, PROTOCOL_ERROR};
 use super::frame;
@@ -16,7 +16,7 @@ pub(super) const WINDOW_MAX: u32 = (1 << 31) - 1;
 /// The window of a connection before the first WINDOW_UPDATE, and of a stream before SETTINGS say otherwise.
 pub(super) const WINDOW_DEFAULT: u32 = 65_535;
 
-/// What the server takes.
+/// The limits of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Settings {
     pub(super) table_bytes: u32,
@@ -26,7 +26,6 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Before it has said anything.
     pub(super) const INITIAL: Settings =
         Settings { table_bytes: 4096, streams_max: None, window: WINDOW_DEFAULT, frame_max: 16_384 };
 
@@ -37,7 +36,7 @@ impl Settings {
             let value = u32::from_be_bytes([entry[2], entry[3], entry[4], entry[5]]);
             match id {
                 HEADER_TABLE_SIZE => self.table_bytes = value,
-                // A server does not say that it accepts pushes.
+                // Only clients may enable pushes.
                 ENABLE_PUSH if value != 0 => return Err(Broken::new(PROTOCOL_ERROR, Fault::Malformed)),
                 MAX_CONCURRENT_STREAMS => self.streams_max = Some(value),
                 INITIAL_WINDOW_SIZE if value > WINDOW_MAX => {
@@ -55,8 +54,7 @@ impl Settings {
     }
 }
 
-/// What this side sends first: the preface, its SETTINGS, and a window for the connection as large as that of its
-/// streams.
+/// The first bytes of a connection: the preface, SETTINGS, and a window of the connection as large as those of its streams.
 pub(super) fn greeting() -> Vec<u8> {
     let settings = [(ENABLE_PUSH, 0), (INITIAL_WINDOW_SIZE, WINDOW_MAX)];
     let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();

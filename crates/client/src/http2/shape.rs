@@ -1,19 +1,19 @@
-//! The shape of a block of headers (RFC 7541 section 6): where its fields end, and whether it touches the table.
+//! The shape of a header block (RFC 7541 section 6): where its fields end, and whether it uses the table.
 
 use crate::exchange::Fault;
 
-/// Bytes of an integer behind its prefix: 28 bits and more than any length or index here.
+/// Bytes of an integer behind its prefix: 28 bits are more than any length or index here.
 const INTEGER_MAX: usize = 4;
 
-/// Fields of the table that never change (RFC 7541 appendix A).
+/// Fields of the static table (RFC 7541 appendix A).
 const STATIC: usize = 61;
 
-/// What a block does with the table of its connection.
+/// How a block uses the table of its connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Shape {
     /// It adds fields.
     pub(super) adds: bool,
-    /// It sets the size.
+    /// It changes the size of the table.
     pub(super) resizes: bool,
     /// It uses fields that were added.
     pub(super) refers: bool,
@@ -47,7 +47,7 @@ pub(super) fn of(block: &[u8]) -> Result<Shape, Fault> {
     Ok(shape)
 }
 
-/// A field with a name of the table or of its own, and a value. Where its name stands in the table, if it does.
+/// A field with an indexed or literal name and a value. Returns the index of the name, 0 for a literal.
 fn field(rest: &mut &[u8], prefix: u32) -> Result<usize, Fault> {
     let index = integer(rest, prefix)?;
     if index == 0 {
@@ -63,7 +63,7 @@ fn string(rest: &mut &[u8]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// An integer whose first bits are the last ones, so many, of a byte (RFC 7541 section 5.1).
+/// An integer with a prefix of so many bits (RFC 7541 section 5.1).
 fn integer(rest: &mut &[u8], prefix: u32) -> Result<usize, Fault> {
     let (&first, tail) = rest.split_first().ok_or(Fault::Malformed)?;
     let mask = (1 << prefix) - 1;

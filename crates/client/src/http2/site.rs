@@ -1,10 +1,9 @@
 //! The requests of a run, encoded once.
 //!
-//! A request is a frame of headers, three times: with the fields that all requests share as literals that go into the
-//! server's table, which the first request of a connection sends; with these fields as their numbers in the table, which
-//! all later ones do; and without a table, for a server that has none or too small a one. To send it is to copy it and
-//! to write the number of its stream in front. The path and the length of a body are not put into the table, as in other
-//! clients, since they change from request to request.
+//! A request is a HEADERS frame in three versions. The first request of a connection sends the fields that all requests share
+//! as literals that go into the server's table. All later ones send the indices of these fields. Servers without a table, or
+//! with too small a one, get a version without it. To send a request, it is copied behind its stream number. As in other
+//! clients, the path and the length of a body do not go into the table, since they change with each request.
 
 use std::ops::RangeInclusive;
 
@@ -17,7 +16,7 @@ pub(super) struct Site {
     pub(super) choice: RequestChoice,
     /// Empty: everything below 400.
     pub(super) statuses: Vec<RangeInclusive<u16>>,
-    /// What the fields that go into the server's table take there.
+    /// Size of the shared fields in the server's table, bytes.
     pub(super) table_bytes: u32,
     /// The first bytes of each connection.
     pub(super) greeting: &'static [u8],
@@ -28,7 +27,7 @@ pub(super) struct Request {
     pub(super) filling: Box<[u8]>,
     /// Uses the table.
     pub(super) indexed: Box<[u8]>,
-    /// Needs none.
+    /// Without the table.
     pub(super) plain: Box<[u8]>,
     pub(super) body: Box<[u8]>,
     /// The request is HEAD, whose reply has framing headers and no body.
@@ -37,7 +36,7 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// What is sent in this encoding: what it says of the table first, and the fields.
+    /// The bytes of this encoding: the size update of the table, and the fields.
     pub(super) fn block(&self, coding: Coding) -> (&'static [u8], &[u8]) {
         match coding {
             Coding::Filling => (&[], &self.filling),
@@ -49,12 +48,12 @@ impl Request {
     }
 }
 
-/// Which of the encodings a connection sends next.
+/// The encoding that a connection sends next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Coding {
     Filling,
     Indexed,
-    /// The server wants a table so small that it is given up, which the next block says first.
+    /// The server's table is too small and given up; the next block says so first.
     GivingUp,
     Plain,
 }

@@ -1,42 +1,41 @@
 use std::collections::VecDeque;
 
-use super::agent::Of;
+use super::user::RequestId;
 use crate::exchange::Tag;
 use crate::judgement::Judgement;
 
-/// A request under way.
 #[derive(Debug)]
 pub(super) struct Stream {
     pub(super) id: u32,
     pub(super) tag: Tag,
-    /// Of who asks, on a connection with an agent.
-    pub(super) seat: u16,
-    /// That a reply to the request has begun has been said.
+    /// The user slot, on a connection with a driver.
+    pub(super) slot: u16,
+    /// The beginning of the reply has been reported.
     pub(super) has_begun: bool,
     /// The final head of the reply has come.
     pub(super) has_head: bool,
-    /// It has no body, whatever its headers say.
+    /// The reply has no body, whatever its headers say.
     pub(super) bodiless: bool,
-    /// The length of the body that the headers say.
+    /// The announced length of the body, bytes.
     pub(super) length: Option<u64>,
     pub(super) judgement: Judgement,
-    /// Bytes received since the window was last opened.
+    /// Bytes received since the window was last extended.
     pub(super) received: u32,
     /// Bytes of the request's body that may be sent now. New settings can make it negative.
     pub(super) window: i64,
-    /// Bytes of the request's body that are not sent.
+    /// Bytes of the request's body still to be sent.
     pub(super) unsent: usize,
-    /// Since when they wait for a window; 0 if they do not.
+    /// Since when they wait for a window, ns; 0 if they do not.
     pub(super) stalled_since: u64,
 }
 
 impl Stream {
-    /// A request that is about to be sent, with a body of so many bytes, to a server with that window.
+    /// A request with a body of `unsent` bytes, to a server with that window.
     pub(super) fn new(id: u32, tag: Tag, window: u32, unsent: usize) -> Stream {
         Stream {
             id,
             tag,
-            seat: 0,
+            slot: 0,
             has_begun: false,
             has_head: false,
             bodiless: false,
@@ -49,14 +48,13 @@ impl Stream {
         }
     }
 
-    /// The request for the agent of its connection.
-    pub(super) fn of(&self) -> Of {
-        Of { tag: self.tag, seat: self.seat }
+    pub(super) fn request_id(&self) -> RequestId {
+        RequestId { tag: self.tag, slot: self.slot }
     }
 }
 
-/// The requests under way on a connection, in the order in which they were sent. That is the order of their numbers too, as
-/// long as none of them goes on in another stream.
+/// The requests in flight on a connection, in the order in which they were sent. Their stream numbers have the same order,
+/// unless one of them continues on another stream.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
     all: VecDeque<Stream>,
@@ -74,13 +72,13 @@ impl Streams {
         self.all.push_back(stream);
     }
 
-    /// Puts a stream where another one was, whose request goes on in it.
+    /// Inserts a stream on which the request of an earlier stream continues.
     pub(super) fn insert(&mut self, nth: usize, stream: Stream) {
         self.mixed |= nth < self.all.len();
         self.all.insert(nth, stream);
     }
 
-    /// The place of a stream among those that are open. Replies come in the order of their requests or nearly so.
+    /// The index of an open stream. Replies come in the order of their requests, or nearly so.
     #[inline]
     pub(super) fn find(&self, id: u32) -> Option<usize> {
         match self.all.front() {
@@ -100,13 +98,13 @@ impl Streams {
         self.all.remove(nth)
     }
 
-    /// Takes those out, from the end on, whose number is above `last`, up to the first of another kind.
+    /// Removes streams from the end, as long as their number is above `last`.
     pub(super) fn above(&mut self, last: u32) -> impl Iterator<Item = Stream> + '_ {
         let kept = self.all.iter().rposition(|stream| stream.id <= last).map_or(0, |nth| nth + 1);
         self.all.drain(kept..)
     }
 
-    /// The first of those that are left whose number is above `last`.
+    /// The first remaining stream with a number above `last`.
     pub(super) fn first_above(&self, last: u32) -> Option<usize> {
         self.all.iter().position(|stream| stream.id > last)
     }

@@ -1,6 +1,6 @@
 //! Conversations with a server that is written down frame by frame.
 
-mod agents;
+mod users;
 
 use httlib_hpack::{Decoder, Encoder};
 use proptest::prelude::*;

@@ -1,21 +1,21 @@
-//! Bodies of requests, as far as the server's windows let them go.
+//! Request bodies, as far as the server's windows allow.
 
 use super::counts::Counts;
 use super::frame;
 use super::stream::Stream;
 use crate::outgoing::Outgoing;
 
-/// What the server takes of bodies on one connection.
+/// The server's limits for request bodies on one connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Allowance {
-    /// Bytes on all streams together.
+    /// Bytes on all streams.
     pub(super) window: i64,
     /// Bytes in one frame.
     pub(super) frame_max: usize,
 }
 
 impl Allowance {
-    /// Sends what may be sent of a body now, and takes note if that is not all of it.
+    /// Sends as much of a body as the windows allow, and notes if it has to wait.
     pub(super) fn send(
         &mut self,
         stream: &mut Stream,
@@ -46,7 +46,7 @@ impl Allowance {
     }
 }
 
-/// A body does not wait any more, for it is sent or given up.
+/// A body no longer waits: it is sent or given up.
 pub(super) fn end_stall(stream: &mut Stream, now: u64, counts: &mut Counts) {
     let since = std::mem::take(&mut stream.stalled_since);
     if since > 0 {

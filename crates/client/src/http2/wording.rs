@@ -1,16 +1,18 @@
-//! From a head of HTTP/1.1 to the fields of one of HTTP/2, while a run goes on.
+//! Translates a head of HTTP/1.1 into fields of HTTP/2 during a run.
 //!
-//! Nothing of it goes into the server's table: what is worded during a run is a path, or values, that rarely come again.
+//! Nothing goes into the server's table: paths and values written during a run rarely repeat.
 
 use httlib_hpack::Encoder;
 
-/// Headers that speak of the connection, which this version has other means for (RFC 9113 section 8.2.2).
+use crate::fields::fields;
+
+/// Headers of the connection, which HTTP/2 does not allow (RFC 9113 section 8.2.2).
 pub(super) const OF_THE_CONNECTION: [&str; 5] =
     ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"];
 
 const FLAGS: u8 = Encoder::HUFFMAN_NAME | Encoder::HUFFMAN_VALUE | Encoder::BEST_FORMAT;
 
-/// Appends the block of a whole head, up to the empty line that ends it or to its end.
+/// Appends the block of a whole head.
 pub(super) fn whole(encoder: &mut Encoder<'_>, scheme: &str, head: &[u8], block: &mut Vec<u8>) {
     let end = memchr::memchr(b'\n', head).map_or(head.len(), |at| at + 1);
     let (line, rest) = head.split_at(end);
@@ -19,14 +21,14 @@ pub(super) fn whole(encoder: &mut Encoder<'_>, scheme: &str, head: &[u8], block:
     field(encoder, b":method", word(), block);
     field(encoder, b":scheme", scheme.as_bytes(), block);
     field(encoder, b":path", word(), block);
-    // Those that begin with a colon come before all others (RFC 9113 section 8.3).
+    // Pseudo-header fields come first (RFC 9113 section 8.3).
     for (_, value) in fields(rest).filter(|(name, _)| name.eq_ignore_ascii_case(b"host")) {
         field(encoder, b":authority", value, block);
     }
     lines(encoder, rest, block);
 }
 
-/// Appends the fields of these lines of a head, up to the empty line that ends it or to their end.
+/// Appends the fields of these lines of a head.
 pub(super) fn lines(encoder: &mut Encoder<'_>, lines: &[u8], block: &mut Vec<u8>) {
     for (name, value) in fields(lines) {
         let is = |other: &str| name.eq_ignore_ascii_case(other.as_bytes());
@@ -36,16 +38,8 @@ pub(super) fn lines(encoder: &mut Encoder<'_>, lines: &[u8], block: &mut Vec<u8>
     }
 }
 
-fn fields(lines: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
-    let lines = lines.split(|&b| b == b'\n').map(<[u8]>::trim_ascii).take_while(|line| !line.is_empty());
-    lines.filter_map(|line| {
-        let colon = memchr::memchr(b':', line)?;
-        Some((&line[..colon], line[colon + 1..].trim_ascii()))
-    })
-}
-
 fn field(encoder: &mut Encoder<'_>, name: &[u8], value: &[u8], block: &mut Vec<u8>) {
-    // It fails for fields that are given by a number that is none of the table, and here are none.
+    // It fails only for indexed fields outside the table.
     let _ = encoder.encode((name.to_vec(), value.to_vec(), FLAGS), block);
 }
 

@@ -3,7 +3,6 @@ use crate::exchange::Tag;
 use crate::outgoing::Outgoing;
 use pitot_proto::memcache::Digits;
 
-/// Writes a `set`.
 pub(super) fn write_set(workload: &Workload, number: u64, noreply: bool, mut out: impl FnMut(&[u8])) {
     let value = workload.keys.value(number);
     let end: &[u8] = if noreply { b" noreply\r\n" } else { b"\r\n" };
@@ -18,7 +17,7 @@ pub(super) fn write_set(workload: &Workload, number: u64, noreply: bool, mut out
     out(b"\r\n");
 }
 
-/// Writes the request that a tag stands for.
+/// Writes the request of a tag.
 pub(super) fn write_request(workload: &Workload, tag: Tag, out: &mut Outgoing) {
     if is_set(tag) {
         return write_set(workload, workload.key_of(tag, 0), false, |bytes| out.bytes(bytes));

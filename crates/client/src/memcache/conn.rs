@@ -5,8 +5,8 @@ use std::sync::Arc;
 use memchr::memchr;
 
 use super::commands::write_request;
-use crate::cache::{Counts, Incoming, Workload, is_set};
-use crate::exchange::{Draw, Fault, Opening, Progress, Received, Reply, Tag, Verdict};
+use crate::cache::{CacheReply, Incoming, Workload, is_set};
+use crate::exchange::{Draw, Fault, Opening, Progress, Received, Tag, Verdict};
 use crate::outgoing::Outgoing;
 use crate::protocol::ClientConn;
 use pitot_proto::memcache::unsigned;
@@ -17,16 +17,10 @@ const LINE_BYTES_MAX: usize = 1024;
 pub(super) struct MemcacheConn {
     workload: Arc<Workload>,
     part: ReplyPart,
-    /// Keys of the present reply that are answered by a value or passed over.
-    answered: u64,
-    hits: u64,
-    /// Bytes of its values.
-    content: u64,
-    verdict: Verdict,
-    counts: Counts,
+    reply: CacheReply,
 }
 
-/// Which part of a reply comes next.
+/// The next part of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ReplyPart {
     Line,
@@ -36,23 +30,14 @@ enum ReplyPart {
 
 impl MemcacheConn {
     pub(super) fn new(workload: Arc<Workload>) -> MemcacheConn {
-        let counts = Counts::default();
-        MemcacheConn {
-            workload,
-            part: ReplyPart::Line,
-            answered: 0,
-            hits: 0,
-            content: 0,
-            verdict: Verdict::Right,
-            counts,
-        }
+        MemcacheConn { workload, part: ReplyPart::Line, reply: CacheReply::new() }
     }
 }
 
 impl ClientConn for MemcacheConn {
     fn open(&mut self, _: &mut Outgoing) -> Opening {
-        (self.part, self.answered, self.hits, self.content) = (ReplyPart::Line, 0, 0, 0);
-        self.verdict = Verdict::Right;
+        self.part = ReplyPart::Line;
+        self.reply.reset();
         Opening::Ready
     }
 
@@ -63,7 +48,7 @@ impl ClientConn for MemcacheConn {
     }
 
     fn receive(&mut self, tag: Option<Tag>, input: &[u8], _: &mut Outgoing) -> Result<Received, Fault> {
-        let Some(tag) = tag else { return Err(Fault::Unasked) };
+        let tag = tag.ok_or(Fault::Unasked)?;
         let mut consumed = 0;
         loop {
             let rest = &input[consumed..];
@@ -80,22 +65,14 @@ impl ClientConn for MemcacheConn {
                     let line = view[..end].strip_suffix(b"\r").ok_or(Fault::Malformed)?;
                     consumed += end + 1;
                     if self.line(tag, line)? {
-                        return Ok(Received { consumed, progress: self.finish(tag) });
+                        return Ok(Received { consumed, progress: self.reply.finish(&self.workload, tag) });
                     }
                 }
                 ReplyPart::Block(mut block) => {
                     if rest.is_empty() {
                         return Ok(Received { consumed, progress: Progress::More });
                     }
-                    let verify = self.workload.verify && self.verdict == Verdict::Right;
-                    let piece = block.take(rest, verify)?;
-                    if !piece.matches {
-                        self.worsen(Verdict::Bytes);
-                    }
-                    consumed += piece.consumed;
-                    if block.is_done() {
-                        self.content += block.len();
-                    }
+                    consumed += self.reply.take(&mut block, rest, self.workload.verify)?;
                     self.part = if block.is_done() { ReplyPart::Line } else { ReplyPart::Block(block) };
                 }
             }
@@ -103,7 +80,7 @@ impl ClientConn for MemcacheConn {
     }
 
     fn counts(&self) -> Vec<(&'static str, u64)> {
-        self.counts.list()
+        self.reply.counts()
     }
 }
 
@@ -118,7 +95,6 @@ impl MemcacheConn {
         }
         if let Some(rest) = line.strip_prefix(b"VALUE ").filter(|_| !is_set) {
             self.part = ReplyPart::Block(self.value(tag, rest)?);
-            self.hits += 1;
             return Ok(false);
         }
         let refusal = match line {
@@ -129,44 +105,20 @@ impl MemcacheConn {
             _ => return Err(Fault::Malformed),
         };
         self.workload.said.hear(line);
-        self.worsen(Verdict::Refused(refusal));
+        self.reply.verdict.worsen(Verdict::Refused(refusal));
         Ok(true)
     }
 
-    /// Reads what follows `VALUE`: `<key> <flags> <bytes>`. The key must be the next of those that were asked for, or
-    /// one behind it.
+    /// Reads what follows `VALUE`: `<key> <flags> <bytes>`. The key must be the next of the requested ones, or a later one.
     fn value(&mut self, tag: Tag, line: &[u8]) -> Result<Incoming, Fault> {
         let workload = &*self.workload;
         let mut words = line.split(|&b| b == b' ');
         let key = words.next().unwrap_or_default();
         let number = workload.keys.number(key).ok_or(Fault::Unasked)?;
-        let asked = (self.answered..workload.multiget).find(|&index| workload.key_of(tag, index) == number);
-        self.answered = asked.ok_or(Fault::Unasked)? + 1;
+        let asked =
+            (self.reply.answered..workload.multiget).find(|&index| workload.key_of(tag, index) == number);
+        self.reply.answered = asked.ok_or(Fault::Unasked)? + 1;
         let len = words.nth(1).and_then(unsigned).ok_or(Fault::Malformed)?;
-        let value = workload.keys.value(number);
-        if len != value.len {
-            self.worsen(Verdict::Length);
-        }
-        Ok(Incoming::new(value, len))
-    }
-
-    /// The first thing that is wrong with a reply is what is reported.
-    fn worsen(&mut self, verdict: Verdict) {
-        if self.verdict == Verdict::Right {
-            self.verdict = verdict;
-        }
-    }
-
-    fn finish(&mut self, tag: Tag) -> Progress {
-        if is_set(tag) {
-            self.counts.sets += 1;
-        } else if !matches!(self.verdict, Verdict::Refused(_)) {
-            self.counts.hits += self.hits;
-            self.counts.misses += self.workload.multiget - self.hits;
-        }
-        (self.answered, self.hits) = (0, 0);
-        let verdict = std::mem::replace(&mut self.verdict, Verdict::Right);
-        let content = std::mem::take(&mut self.content);
-        Progress::Reply(Reply { verdict, status: 0, persists: true, content })
+        Ok(self.reply.hit(workload.keys.value(number), len))
     }
 }

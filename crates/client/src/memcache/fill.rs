@@ -6,15 +6,15 @@ use super::commands::write_set;
 use crate::cache::Workload;
 use crate::protocol::Preload;
 
-/// Bytes of one batch. A batch ends with a command whose answer shows that all of it is done.
+/// Bytes of one batch. A batch ends with a command whose reply shows that all of it is done.
 const BATCH_BYTES: usize = 256 * 1024;
 
-/// Fills the cache, in batches of commands that are not answered one by one.
+/// Fills the cache in batches of commands without replies.
 pub(super) struct Fill {
     workload: Arc<Workload>,
     next: u64,
     input: Vec<u8>,
-    /// The last batch is not acknowledged.
+    /// The last batch has no reply yet.
     waiting: bool,
 }
 
@@ -32,12 +32,12 @@ impl Preload for Fill {
                 return if self.input.len() < 1024 {
                     Ok(false)
                 } else {
-                    Err("the server's answer is not memcached's protocol".into())
+                    Err("the server does not speak memcached's protocol".into())
                 };
             };
             let line = String::from_utf8_lossy(&self.input[..end]).trim_end().to_owned();
             if !line.starts_with("VERSION") {
-                return Err(format!("the server refuses to be filled: `{line}`"));
+                return Err(format!("the server refused to store a value: `{line}`"));
             }
             self.input.drain(..=end);
             self.waiting = false;

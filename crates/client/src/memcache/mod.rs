@@ -1,4 +1,4 @@
-//! The client's side of memcached's ASCII protocol, for any server that implements it.
+//! The client side of memcached's ASCII protocol, for any server that implements it.
 
 mod commands;
 mod conn;
@@ -16,13 +16,12 @@ use crate::entry::{ClientEntry, TlsScheme};
 use crate::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload};
 use crate::url::Url;
 
-/// The entry of the registry.
 pub(super) const ENTRY: ClientEntry = ClientEntry {
     scheme: "memcache",
     summary: "memcached's ASCII protocol: a mix of reads and writes over many keys",
-    doc: "The URL's query describes the mix. mix=etc stands for the key and value sizes and the 30 reads to 1 \
-          write of Facebook's ETC pool (Atikoglu et al., SIGMETRICS 2012), with zipf:0.99. Keys and lengths are \
-          always checked, bytes with --verify; hits and misses are counted.",
+    doc: "The URL's query describes the mix. mix=etc has the key and value sizes and the 30 reads per write of \
+          Facebook's ETC pool (Atikoglu et al., SIGMETRICS 2012), with zipf:0.99. Keys and lengths are always \
+          checked, bytes with --verify. Hits and misses are counted.",
     port: Some(11211),
     tls: Some(TlsScheme { scheme: "memcaches", port: Some(11211) }),
     requests_per_connection_max: None,
@@ -37,10 +36,6 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     build,
 };
 
-/// Builds the workload of a URL.
-///
-/// # Errors
-/// As [`Workload::new`].
 fn build(_: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, String> {
     Ok(Box::new(Memcache { workload: Workload::new("memcache", options, |path| path)? }))
 }
@@ -52,10 +47,6 @@ struct Memcache {
 impl ClientProtocol for Memcache {
     fn connect(&self) -> Box<dyn ClientConn> {
         Box::new(MemcacheConn::new(Arc::clone(&self.workload)))
-    }
-
-    fn request_bytes_max(&self) -> Option<usize> {
-        None
     }
 
     fn server_said(&self) -> Option<String> {

@@ -1,14 +1,13 @@
-/// The longest tag or `url()` that is read; a longer one is skipped. Only addresses that hold their content (`data:`) are
-/// as long.
+/// The longest tag or `url()` that is read, bytes; longer ones, such as `data:` addresses, are skipped.
 pub(super) const TOKEN_MAX: usize = 16 * 1024;
 
-/// Reads tokens from text that arrives in pieces. A token that is cut is kept until the rest of it comes.
+/// Reads tokens from text that arrives in pieces, and keeps the beginning of a token until the rest comes.
 #[derive(Debug, Default)]
 pub(super) struct Carry(Vec<u8>);
 
 impl Carry {
-    /// Takes a piece. `step` reads the first token of a text and says how long it is; 0 if its end is not there, which it
-    /// must not say of a text of [`TOKEN_MAX`] bytes, which is the most that it is shown.
+    /// Takes a piece. `step` returns the length of the first token of a text, or 0 if its end is missing. It gets at most
+    /// [`TOKEN_MAX`] bytes, and must not return 0 for so many.
     pub(super) fn feed(&mut self, piece: &[u8], mut step: impl FnMut(&[u8]) -> usize) {
         let mut run = |text: &[u8]| {
             let mut at = 0;
@@ -31,7 +30,6 @@ impl Carry {
         debug_assert!(self.0.len() < TOKEN_MAX);
     }
 
-    /// Forgets what was kept, and keeps the memory.
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }

@@ -3,9 +3,9 @@ use std::borrow::Cow;
 use super::carry::{Carry, TOKEN_MAX};
 use super::find::{Find, Kind};
 
-/// Finds the addresses in a style sheet: `url()` wherever it stands, and `@import`.
+/// Finds the addresses in a style sheet: every `url()` and `@import`.
 ///
-/// A browser gets those only that a rule needs which applies; all of them are found here.
+/// A browser loads only those of rules that apply; all of them are found here.
 #[derive(Debug, Default)]
 pub struct Css {
     state: State,
@@ -19,12 +19,12 @@ enum State {
     /// Behind `@import`, where a string is an address.
     Import,
     Comment,
-    /// In something too long to be read, up to this byte.
+    /// In a token that is too long, up to this byte.
     Skip(u8),
 }
 
 impl Css {
-    /// Starts on another style sheet.
+    /// Begins another style sheet.
     pub fn reset(&mut self) {
         self.state = State::Rules;
         self.carry.clear();
@@ -37,7 +37,7 @@ impl Css {
     }
 }
 
-/// Finds the addresses in a style sheet that is there as a whole.
+/// Finds the addresses in a complete style sheet.
 pub(super) fn whole(text: &[u8], found: &mut dyn FnMut(Find<'_>)) {
     let (mut state, mut at) = (State::Rules, 0);
     while at < text.len() {
@@ -48,7 +48,7 @@ pub(super) fn whole(text: &[u8], found: &mut dyn FnMut(Find<'_>)) {
     }
 }
 
-/// Reads up to the end of the next thing that matters.
+/// Reads up to the end of the next token that matters.
 fn step(state: &mut State, text: &[u8], found: &mut dyn FnMut(Find<'_>)) -> usize {
     match *state {
         State::Comment => match memchr::memmem::find(text, b"*/") {
@@ -103,7 +103,7 @@ fn rules(state: &mut State, text: &[u8], found: &mut dyn FnMut(Find<'_>)) -> usi
     }
 }
 
-/// Reads a word, and what stands in the brackets behind it if that is an address.
+/// Reads a word, and the address in the brackets behind it, if there is one.
 fn word(state: &mut State, text: &[u8], found: &mut dyn FnMut(Find<'_>)) -> usize {
     let at_sign = usize::from(text[0] == b'@');
     let Some(length) = text[at_sign..].iter().position(|&b| !is_name(b)).map(|n| n + at_sign) else {
@@ -126,16 +126,16 @@ fn word(state: &mut State, text: &[u8], found: &mut dyn FnMut(Find<'_>)) -> usiz
         };
     }
     *state = if name.eq_ignore_ascii_case(b"@import") { State::Import } else { State::Rules };
-    // What is no name either is a single byte.
+    // Other bytes are tokens of one byte.
     length.max(1)
 }
 
-/// A byte of a name, with the one that escapes the next.
+/// A byte of a name, or the backslash that escapes the next byte.
 fn is_name(b: u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'\\' | 0x80..)
 }
 
-/// Waits for the end of what has begun, or skips it if it has become too long.
+/// Waits for the end of a token, or skips it if it is too long.
 fn too_long(state: &mut State, text: &[u8], end: u8) -> usize {
     if text.len() < TOKEN_MAX {
         return 0;
@@ -144,13 +144,13 @@ fn too_long(state: &mut State, text: &[u8], end: u8) -> usize {
     text.len()
 }
 
-/// The length of a string whose first quote is behind us, without the last one.
+/// The length of a string behind its opening quote, without the closing quote.
 fn string(text: &[u8], quote: u8) -> Option<usize> {
     let mut at = 0;
     loop {
         at += memchr::memchr3(quote, b'\\', b'\n', &text[at..])?;
         match text[at] {
-            // What is escaped is no end. A string ends with its line at the latest.
+            // An escaped byte does not end it. A string ends with its line at the latest.
             b'\\' => at += 2,
             _ => return Some(at),
         }

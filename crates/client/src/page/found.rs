@@ -1,24 +1,24 @@
 use super::find::Kind;
 use super::origin::{Base, Origin, Place};
 
-/// References of one document that are kept; those beyond are counted.
+/// The most references of one document that are kept; further ones are counted.
 const REFERENCES_MAX: usize = 4096;
 
-/// What a reply said about what else belongs to the page. It is filled again and again and keeps its memory.
+/// The further parts of a page, as found in a reply. It is reused and keeps its memory.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// Paths with their queries, one after the other.
+    /// Paths with their queries, concatenated.
     text: Vec<u8>,
     references: Vec<(Kind, u32)>,
     /// References to other hosts, and those that are too many.
     pub elsewhere: u64,
     /// Bytes of content.
     pub bytes: u64,
-    /// Where the reply sends its reader.
+    /// The redirect in the reply, if any.
     pub redirect: Redirect,
 }
 
-/// Where a reply sends its reader.
+/// Where a reply redirects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Redirect {
     /// Nowhere.
@@ -26,14 +26,14 @@ pub enum Redirect {
     None,
     /// To this path of the same host.
     Here(Vec<u8>),
-    /// To another host, or nobody knows where to.
+    /// To another host, or to an invalid address.
     Elsewhere,
 }
 
-/// Something to be got from the same host.
+/// A part of a page on the same host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reference<'a> {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Its path with its query.
     pub target: &'a [u8],
@@ -47,7 +47,7 @@ impl Found {
         (self.elsewhere, self.bytes, self.redirect) = (0, 0, Redirect::None);
     }
 
-    /// Notes an address that stands in a document, in the order in which they stand there.
+    /// Notes an address of a document.
     pub fn note(&mut self, origin: &Origin, base: &mut Base, kind: Kind, address: &[u8]) {
         if kind == Kind::Base {
             return base.change(origin, address);
@@ -65,7 +65,7 @@ impl Found {
         }
     }
 
-    /// What is to be got from the same host, in order; the same address may come several times.
+    /// The parts on the same host, in document order; an address may occur several times.
     pub fn references(&self) -> impl Iterator<Item = Reference<'_>> {
         let starts = std::iter::once(0).chain(self.references.iter().map(|(_, end)| *end));
         starts

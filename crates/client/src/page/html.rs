@@ -4,10 +4,10 @@ use super::carry::{Carry, TOKEN_MAX};
 use super::css;
 use super::find::{Find, Kind};
 
-/// Finds the addresses in a page of what a browser gets with it.
+/// Finds the addresses in a page that a browser loads with it.
 ///
-/// Of a picture in several sizes it finds the one of `src`; what only a script would load it does not find. The rules
-/// for tags, comments and the text of scripts are those of the HTML standard's tokenizer.
+/// It takes the `src` of a picture in several sizes, and does not find what only a script would load. The rules for tags,
+/// comments and scripts are those of the HTML standard's tokenizer.
 #[derive(Debug, Default)]
 pub struct Html {
     state: State,
@@ -19,19 +19,19 @@ enum State {
     #[default]
     Text,
     Comment,
-    /// In an element whose text holds no tags but its own end.
+    /// In an element whose text contains no tags except its end.
     Raw(&'static [u8]),
     Style,
-    /// In something too long to be read, up to the next `>`.
+    /// In a token that is too long, up to the next `>`.
     Skip,
 }
 
-/// Elements whose text holds no tags, among them those that a browser with scripts does not show.
+/// Elements whose text contains no tags, including those that a browser with scripts does not show.
 const RAW: &[&[u8]] =
     &[b"script", b"textarea", b"title", b"iframe", b"noscript", b"xmp", b"noembed", b"noframes"];
 
 impl Html {
-    /// Starts on another page.
+    /// Begins another page.
     pub fn reset(&mut self) {
         self.state = State::Text;
         self.carry.clear();
@@ -44,7 +44,7 @@ impl Html {
     }
 }
 
-/// Reads up to the end of the next thing that matters.
+/// Reads up to the end of the next token that matters.
 fn step(state: &mut State, text: &[u8], found: &mut dyn FnMut(Find<'_>)) -> usize {
     match *state {
         State::Text => match memchr::memchr(b'<', text) {
@@ -90,7 +90,7 @@ fn step(state: &mut State, text: &[u8], found: &mut dyn FnMut(Find<'_>)) -> usiz
     }
 }
 
-/// Where the end tag of an element without tags inside begins.
+/// The position of the end tag of an element without tags inside.
 fn raw_end(text: &[u8], name: &[u8]) -> Option<usize> {
     memchr::memmem::find_iter(text, b"</").find(|&at| {
         let after = &text[at + 2..];
@@ -107,7 +107,7 @@ fn markup(state: &mut State, text: &[u8], found: &mut dyn FnMut(Find<'_>)) -> us
         Some(b'!') if text.len() < 4 && b"<!--".starts_with(text) => 0,
         Some(b'!') if text.starts_with(b"<!--") => {
             *state = State::Comment;
-            // `<!-->` is a comment too, so that its dashes are looked at again.
+            // `<!-->` is a comment too: its dashes count twice.
             2
         }
         Some(b'!' | b'?') => {
@@ -135,7 +135,7 @@ fn markup(state: &mut State, text: &[u8], found: &mut dyn FnMut(Find<'_>)) -> us
     }
 }
 
-/// Waits for the end of a tag, or skips it if it has become too long.
+/// Waits for the end of a tag, or skips it if it is too long.
 fn too_long(state: &mut State, text: &[u8]) -> usize {
     if text.len() < TOKEN_MAX {
         return 0;
@@ -148,7 +148,7 @@ fn is_space(b: u8) -> bool {
     matches!(b, b' ' | b'\t' | b'\n' | b'\r' | b'\x0c')
 }
 
-/// The length of a tag with its `>`. One within the quotes of a value does not end it.
+/// The length of a tag with its `>`, which may also occur within a quoted value.
 fn tag_end(text: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -202,7 +202,7 @@ fn element(name: &[u8], attributes: &[u8], found: &mut dyn FnMut(Find<'_>)) {
     }
 }
 
-/// What a link of this relation is got for, if it is.
+/// The kind of a link with this relation, if a browser loads it.
 fn linked(rel: &[u8]) -> Option<Kind> {
     let has = |wanted: &[u8]| rel.split(|&b| is_space(b)).any(|word| word.eq_ignore_ascii_case(wanted));
     match () {
@@ -212,13 +212,13 @@ fn linked(rel: &[u8]) -> Option<Kind> {
     }
 }
 
-/// The value of the first attribute of that name, which is in lower case; empty if it has none.
+/// The value of the first attribute of that name, given in lower case; empty if it has none.
 fn value<'a>(attributes: &'a [u8], wanted: &[u8]) -> Option<&'a [u8]> {
     let mut rest = attributes;
     loop {
         let start = rest.iter().position(|&b| !is_space(b) && b != b'/')?;
         rest = &rest[start..];
-        // A name may begin with an equals sign, strange as it is.
+        // A name may begin with an equals sign.
         let length = rest.iter().skip(1).position(|&b| is_space(b) || matches!(b, b'=' | b'/' | b'>'));
         let (name, after) = rest.split_at(length.map_or(rest.len(), |n| n + 1));
         let (value, after) = match after.trim_ascii_start() {
@@ -241,7 +241,7 @@ fn value<'a>(attributes: &'a [u8], wanted: &[u8]) -> Option<&'a [u8]> {
     }
 }
 
-/// A value with its character references resolved, those that occur in addresses.
+/// A value with the character references that occur in addresses resolved.
 fn decoded(value: &[u8]) -> Cow<'_, [u8]> {
     let Some(first) = memchr::memchr(b'&', value) else { return Cow::Borrowed(value) };
     let mut plain = value[..first].to_vec();
@@ -264,7 +264,7 @@ fn decoded(value: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(plain)
 }
 
-/// The character that a text begins with as a reference, and the length of that.
+/// The character of the reference at the start of a text, and the length of the reference.
 fn reference(text: &[u8]) -> Option<(char, usize)> {
     const NAMED: [(&[u8], char); 5] =
         [(b"&amp;", '&'), (b"&lt;", '<'), (b"&gt;", '>'), (b"&quot;", '"'), (b"&apos;", '\'')];

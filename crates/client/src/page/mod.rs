@@ -1,8 +1,7 @@
-//! What a browser reads of a page: the addresses of the images, scripts, style sheets and frames that belong to it.
+//! What a browser loads with a page: the addresses of its images, scripts, style sheets and frames.
 //!
-//! The two scanners take a document in pieces as it arrives and keep no more of it than the tag, or the `url()`, that is
-//! not complete yet. They are tolerant, as browsers are: every sequence of bytes is a document. They build no tree and
-//! run no script, so that what a script would load is not found.
+//! Both scanners take a document in pieces as it arrives, and keep only an incomplete tag or `url()`. They are tolerant, as
+//! browsers are: every sequence of bytes is a document. They build no tree and run no scripts.
 
 mod carry;
 mod conn;

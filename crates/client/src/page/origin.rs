@@ -1,21 +1,21 @@
-//! From an address in a document to the path of a request (RFC 3986 section 5), as browsers do it (WHATWG URL).
+//! From an address in a document to the path of a request (RFC 3986 section 5), as in browsers (WHATWG URL).
 
 use percent_encoding::AsciiSet;
 
 use pitot_proto::percent;
 
-/// What browsers encode (WHATWG URL, the path percent-encode set).
+/// The path percent-encode set of browsers (WHATWG URL).
 const NOT_OF_TARGETS: &AsciiSet =
     &percent::NOT_GRAPHIC.add(b'"').add(b'<').add(b'>').add(b'`').add(b'{').add(b'}');
 
-/// The longest path of a request; what is longer is no address.
+/// The longest path of a request, bytes; longer addresses are ignored.
 const TARGET_MAX: usize = 8 * 1024;
 
-/// The host whose pages are read: everything else is elsewhere.
+/// The host whose pages are read.
 #[derive(Clone, Debug)]
 pub struct Origin {
     scheme: String,
-    /// Names of the host, each with its port, in lower case.
+    /// Names of the host with their ports, in lower case.
     authorities: Vec<(String, u16)>,
 }
 
@@ -26,11 +26,11 @@ pub enum Place {
     Here,
     /// To another host, port or scheme.
     Elsewhere,
-    /// Nowhere from which something could be got: it holds its content itself, is a part of the document, or a script.
+    /// Nothing to load: the address contains its content, is a part of the document, or a script.
     Nowhere,
 }
 
-/// What relative addresses of a document are relative to.
+/// The base of the relative addresses of a document.
 #[derive(Clone, Debug, Default)]
 pub struct Base {
     /// The path with its query.
@@ -39,7 +39,7 @@ pub struct Base {
 }
 
 impl Origin {
-    /// The origin of `scheme://host:port`, which the server may know by other names too, such as that of a `Host` header.
+    /// The origin of `scheme://host:port`, with other names of the server, such as that of a `Host` header.
     pub fn new<'a>(scheme: &str, host: &str, port: u16, others: impl IntoIterator<Item = &'a str>) -> Origin {
         let mut origin = Origin { scheme: scheme.to_ascii_lowercase(), authorities: Vec::new() };
         origin.authorities.push((host.to_ascii_lowercase(), port));
@@ -53,7 +53,7 @@ impl Origin {
         if self.scheme == "https" { 443 } else { 80 }
     }
 
-    /// The host and the port that stand in an address.
+    /// The host and the port in an address.
     fn authority(&self, text: &[u8]) -> Option<(String, u16)> {
         let text = std::str::from_utf8(text).ok()?.to_ascii_lowercase();
         let (host, port) = match text.rsplit_once(':') {
@@ -71,7 +71,7 @@ impl Origin {
 }
 
 impl Base {
-    /// The document at this path is read from now on.
+    /// Begins the document at this path.
     pub fn set(&mut self, target: &[u8]) {
         self.target.clear();
         self.target.extend_from_slice(target);
@@ -83,7 +83,7 @@ impl Base {
         &self.target
     }
 
-    /// The document names another base.
+    /// Changes the base, as `<base>` does.
     pub(super) fn change(&mut self, origin: &Origin, address: &[u8]) {
         let mut target = Vec::new();
         match self.resolve(origin, address, &mut target) {
@@ -93,7 +93,7 @@ impl Base {
         }
     }
 
-    /// Appends the path that an address stands for, if it is on the same host; else what is appended is of no use.
+    /// Appends the path of an address on the same host. For other places, the appended text is meaningless.
     pub fn resolve(&self, origin: &Origin, address: &[u8], target: &mut Vec<u8>) -> Place {
         let address = address.trim_ascii();
         let address = match memchr::memchr(b'#', address) {
@@ -135,7 +135,7 @@ impl Base {
     }
 }
 
-/// The scheme that an address begins with, and the rest.
+/// The scheme of an address, and the rest.
 fn scheme(address: &[u8]) -> (Option<&[u8]>, &[u8]) {
     let end = address.iter().position(|&b| !b.is_ascii_alphanumeric() && !matches!(b, b'+' | b'-' | b'.'));
     match end {
@@ -146,8 +146,8 @@ fn scheme(address: &[u8]) -> (Option<&[u8]>, &[u8]) {
     }
 }
 
-/// Appends a relative path and its query to the path that begins at `start`, without dots, and with `%20` and the like
-/// for what a request must not hold.
+/// Appends a relative path and its query to the path that begins at `start`, without dot segments, and percent-encodes what a
+/// request must not contain.
 fn append(target: &mut Vec<u8>, start: usize, relative: &[u8]) {
     let (path, query) = relative.split_at(memchr::memchr(b'?', relative).unwrap_or(relative.len()));
     if target.len() == start {
@@ -174,7 +174,7 @@ fn append(target: &mut Vec<u8>, start: usize, relative: &[u8]) {
 }
 
 fn encode(text: &[u8], target: &mut Vec<u8>) {
-    // Lines may be broken anywhere.
+    // Line breaks are ignored.
     for line in text.split(|b| matches!(b, b'\t' | b'\n' | b'\r')) {
         percent::encode(line, NOT_OF_TARGETS, target);
     }

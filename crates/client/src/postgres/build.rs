@@ -10,23 +10,19 @@ use super::query::Query;
 use super::write;
 use crate::choice::RequestChoice;
 use crate::exchange::StartTls;
-use crate::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload, SessionInfo};
+use crate::protocol::{ClientConn, ClientOptions, ClientProtocol, SessionInfo};
 use crate::request::RequestSpec;
 use crate::said::Said;
 use crate::session::{Form, Scripts, StepSpec, Template, has_numbers};
 use crate::url::Url;
 
-/// Whom a URL without a name logs in as.
+/// The user of a URL without one.
 const USER: &str = "postgres";
 /// `SSLRequest`: its length and its code.
 const SSL_REQUEST: &[u8] = b"\0\0\0\x08\x04\xd2\x16\x2f";
-/// What is asked if nothing else is.
+/// The default query.
 const QUERY: &str = "SELECT 1";
 
-/// Builds the queries of a URL.
-///
-/// # Errors
-/// A query that is not understood; options that mean nothing here.
 pub(super) fn build(url: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, String> {
     let account = account(url)?;
     if !options.sessions.is_empty() {
@@ -34,10 +30,10 @@ pub(super) fn build(url: &Url, options: &ClientOptions) -> Result<Box<dyn Client
     }
     let parsed =
         options.requests.iter().map(|spec| Options::parse(&spec.path)).collect::<Result<Vec<_>, _>>()?;
-    let Some(first) = parsed.first() else { return Err("there is no query to send".into()) };
+    let Some(first) = parsed.first() else { return Err("no query to send".into()) };
     if parsed.iter().any(|other| other.connection() != first.connection()) {
         return Err(
-            "all queries of a run are sent on the same connections: give them the same database, protocol and sslmode"
+            "all queries of a run share their connections: give them the same database, protocol and sslmode"
                 .into(),
         );
     }
@@ -50,7 +46,9 @@ pub(super) fn build(url: &Url, options: &ClientOptions) -> Result<Box<dyn Client
             let template = Template::of_numbers(text.as_bytes(), Form::Raw)?;
             Query::of_template(template, protocol, statement.clone())?
         } else if has_numbers(text.as_bytes()) {
-            return Err("the query has both {rand:...} or {seq:...} and param=: leave one of them out".into());
+            return Err(
+                "the query cannot combine {rand:...} or {seq:...} with param=: remove one of them".into()
+            );
         } else {
             (Query::new(&text, protocol, parsed.parameters, statement.clone()), text)
         };
@@ -68,26 +66,26 @@ fn script(account: Account, url: &Url, options: &ClientOptions) -> Result<Box<dy
     let given = Options::parse(&url.path)?;
     if given.query.is_some() || !given.parameters.is_empty() || given.rows.is_some() || given.value.is_some()
     {
-        return Err("a script says all that is sent: leave query, param, rows and value out of the URL, and write numbers into the \
-                    script as {rand:1..100} or \\set x random(1, 100)"
+        return Err("a script contains all statements: remove query, param, rows and value from the URL, and write random \
+                    numbers in the script as {rand:1..100} or \\set x random(1, 100)"
             .into());
     }
     if options.expect_body.is_some() {
-        return Err("--expect-body has no meaning for a script".into());
+        return Err("--expect-body cannot be combined with a script".into());
     }
     if options.sessions.iter().flat_map(|session| &session.steps).any(is_of_http) {
-        return Err("a step of a session is a statement in its `body` here: the url is \"/\", and take, expect and burst are of HTTP".into());
+        return Err("a step of a PostgreSQL session has its statement as `body` and the url \"/\": remove take, expect and burst".into());
     }
     let (mut prepare, mut requests) = (Vec::new(), Vec::new());
     let scripts = Scripts::new(options, |spec, names| {
         if spec.body.is_empty() {
-            return Err("it has no statement: write it as its body".into());
+            return Err("it has no statement: add one as its body".into());
         }
         let statement = format!("q{}", requests.len());
         let template = Template::parse(&spec.body, Form::Raw, names)?;
         let (query, text) = Query::of_template(template, given.protocol, statement.clone())?;
         if text.contains('\0') {
-            return Err("it holds a byte of zero, which PostgreSQL takes for its end".into());
+            return Err("it contains a zero byte, which PostgreSQL does not allow".into());
         }
         if given.protocol == Protocol::Prepared {
             write::parse(&mut prepare, &statement, &text);
@@ -98,7 +96,7 @@ fn script(account: Account, url: &Url, options: &ClientOptions) -> Result<Box<dy
     Ok(run(account, &given, prepare, requests, Plays::Scripts(Arc::new(scripts))))
 }
 
-/// Whether a step asks for what only HTTP has.
+/// Whether a step uses options of HTTP.
 fn is_of_http(step: &StepSpec) -> bool {
     step.request.path != "/" || !step.take.is_empty() || !step.expect_status.is_empty() || step.burst
 }
@@ -128,7 +126,7 @@ fn run(
     })))
 }
 
-/// Whom a URL logs in as.
+/// The user of a URL.
 fn account(url: &Url) -> Result<Account, String> {
     let (user, password) =
         match url.user_info.as_deref().map(|info| info.split_once(':').unwrap_or((info, ""))) {
@@ -145,10 +143,10 @@ fn text(query: Option<String>, spec: &RequestSpec) -> Result<String, String> {
     match (query, spec.body.is_empty()) {
         (query, true) => Ok(query.unwrap_or_else(|| QUERY.to_owned())),
         (Some(_), false) => {
-            Err("the query stands in the URL, and the body is another one: leave one of them out".into())
+            Err("there is a query in the URL and another as the body: remove one of them".into())
         }
         (None, false) if spec.body.contains(&0) => {
-            Err("the query holds a byte of zero, which PostgreSQL takes for its end".into())
+            Err("the query contains a zero byte, which PostgreSQL does not allow".into())
         }
         (None, false) => {
             String::from_utf8(spec.body.clone()).map_err(|_| "the query is not UTF-8".to_owned())
@@ -192,9 +190,5 @@ impl ClientProtocol for Run {
 
     fn server_said(&self) -> Option<String> {
         self.0.said.words()
-    }
-
-    fn preload(&self) -> Option<Box<dyn Preload>> {
-        None
     }
 }

@@ -1,5 +1,3 @@
-//! One connection of the client.
-
 use std::sync::Arc;
 
 use super::login::Login;
@@ -11,7 +9,7 @@ use crate::outgoing::Outgoing;
 use crate::protocol::ClientConn;
 use crate::session::{InTurn, SessionConn, Values};
 
-/// What ends a transaction in which a statement of a script has failed: `ROLLBACK` as a simple query.
+/// Ends a transaction in which a statement of a script has failed: `ROLLBACK` as a simple query.
 const ROLLBACK: &[u8] = b"Q\0\0\0\x0dROLLBACK\0";
 
 #[derive(Debug)]
@@ -19,29 +17,29 @@ pub(super) struct PostgresConn {
     run: Arc<Postgres>,
     reader: Reader,
     stage: Stage,
-    /// Commands of the present reply that are over, and whatever else may end it.
+    /// Commands of the current reply that are complete, and everything else that may end it.
     ended: u64,
-    /// Rows of the present command, and of those before it in the same reply.
+    /// Rows of the current command, and of earlier ones in the same reply.
     rows: u64,
     rows_before: u64,
     verdict: Verdict,
-    /// Bytes of the present reply.
+    /// Bytes of the current reply.
     content: u64,
     /// Rows of all replies.
     rows_all: u64,
     script: Option<Script>,
 }
 
-/// How far a connection is in the present script.
+/// The progress of a connection in the current script.
 #[derive(Debug)]
 struct Script {
     sessions: InTurn,
     /// The last reply has left a transaction open.
     in_transaction: bool,
-    /// A connection was lost with one.
+    /// A connection was lost within a transaction.
     lost: bool,
-    /// The reply to the present step was wrong, and its transaction is being ended. The next script would fail in it, and
-    /// this one's locks would be kept.
+    /// The reply to the current step was wrong, and its transaction is being ended. Otherwise the next script would fail in it,
+    /// and the locks of this one would be kept.
     rolling_back: bool,
 }
 
@@ -123,12 +121,12 @@ impl PostgresConn {
             Message::Row { differs } => {
                 self.rows += 1;
                 if differs {
-                    self.worsen(Verdict::Bytes);
+                    self.verdict.worsen(Verdict::Bytes);
                 }
             }
             Message::Complete { rows } => {
                 if rows.is_some_and(|rows| rows != self.rows) {
-                    self.worsen(Verdict::Length);
+                    self.verdict.worsen(Verdict::Length);
                 }
                 self.rows_before += std::mem::take(&mut self.rows);
                 self.ended += 1;
@@ -136,7 +134,7 @@ impl PostgresConn {
             Message::Empty => self.ended += 1,
             Message::Error(ErrorMessage { code, is_fatal, text }) => {
                 self.run.hear(Some(tag.0 as usize), text);
-                self.worsen(Verdict::Refused(sqlstate::name(code)));
+                self.verdict.worsen(Verdict::Refused(sqlstate::name(code)));
                 self.ended += 1;
                 if is_fatal {
                     return Ok(self.finish(tag, None, out));
@@ -153,22 +151,15 @@ impl PostgresConn {
         Ok(Progress::More)
     }
 
-    /// The first thing that is wrong with a reply is what is reported.
-    fn worsen(&mut self, verdict: Verdict) {
-        if self.verdict == Verdict::Right {
-            self.verdict = verdict;
-        }
-    }
-
-    /// A reply is complete. `in_transaction` is whether one is open behind it; none if the connection ends.
+    /// A reply is complete. `in_transaction` is whether a transaction is open; `None` if the connection ends.
     fn finish(&mut self, tag: Tag, in_transaction: Option<bool>, out: &mut Outgoing) -> Progress {
         let rows = self.rows_before + self.rows;
         if self.run.requests[tag.0 as usize].rows.is_some_and(|wanted| wanted != rows) {
-            self.worsen(Verdict::Refused("rows"));
+            self.verdict.worsen(Verdict::Refused("rows"));
         }
         self.rows_all += rows;
         (self.ended, self.rows, self.rows_before) = (0, 0, 0);
-        let verdict = std::mem::replace(&mut self.verdict, Verdict::Right);
+        let verdict = self.verdict.take();
         let content = std::mem::take(&mut self.content);
         match (&mut self.script, &self.run.plays) {
             (Some(script), Plays::Scripts(scripts)) => {
@@ -186,7 +177,7 @@ impl PostgresConn {
 }
 
 impl Script {
-    /// The reply to a step has come, of which that was found. True if its transaction has to be ended first.
+    /// The reply to a step has this verdict. True if its transaction has to be ended first.
     fn finish(&mut self, verdict: Verdict, at_the_end: bool) -> bool {
         let lost = std::mem::take(&mut self.lost).then_some("transaction-lost");
         let found = match verdict {
@@ -211,7 +202,7 @@ impl Script {
 }
 
 impl Postgres {
-    /// The server has refused the query of that index, if it is about one.
+    /// The server has refused the query of that index, if it concerns one.
     fn hear(&self, at: Option<usize>, text: &[u8]) {
         match (&self.plays, at) {
             (Plays::Scripts(scripts), Some(at)) => self.said.hear_of(scripts.name(at as u16), text),
@@ -224,7 +215,7 @@ impl ClientConn for PostgresConn {
     fn open(&mut self, out: &mut Outgoing) -> Opening {
         let (rows_all, mut script) = (self.rows_all, self.script.take());
         if let Some(script) = &mut script {
-            // A script outlives its connection, and a transaction does not.
+            // A script continues on a new connection; a transaction does not.
             script.lost |= script.in_transaction && !script.sessions.play.is_between();
             (script.in_transaction, script.rolling_back) = (false, false);
         }
@@ -260,7 +251,7 @@ impl ClientConn for PostgresConn {
             };
             let progress = match (&self.stage, tag, message) {
                 (Stage::Open, Some(tag), message) => self.reply(tag, message, out)?,
-                // Such as that the server is being stopped.
+                // Such as a shutdown of the server.
                 (Stage::Open, None, Message::Error(error)) => {
                     self.run.said.hear(error.text);
                     return Err(Fault::Named(sqlstate::name(error.code)));

@@ -1,4 +1,4 @@
-//! Who a connection logs in as, and how (PostgreSQL documentation, "Start-up"; RFC 1321, 5802 and 7677).
+//! The login of a connection (PostgreSQL documentation, "Start-up"; RFC 1321, 5802 and 7677).
 
 use std::fmt;
 
@@ -8,22 +8,23 @@ use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, Scr
 use super::write;
 use crate::exchange::Fault;
 
-/// A user of the server.
 #[derive(Debug)]
 pub(super) struct Account {
     pub(super) user: String,
     pub(super) password: Option<String>,
 }
 
-/// A login that goes on.
+/// The state of a login.
 pub(super) enum Login {
-    /// The server has not said yet what it wants.
+    /// The server has not named a method yet.
     Begun,
-    /// It has been sent the password, or a hash of it.
+    /// The password, or a hash of it, was sent.
     Sent,
-    /// Both show each other that they know the password. Only once `finished` has the server done so.
-    Scram { scram: Box<ScramSha256>, finished: bool },
-    /// It is over.
+    /// Both sides prove that they know the password; the server has done so once `finished`.
+    Scram {
+        scram: Box<ScramSha256>,
+        finished: bool,
+    },
     Done,
 }
 
@@ -42,7 +43,7 @@ impl Login {
     /// Takes a step that the server asks for.
     ///
     /// # Errors
-    /// The password is missing, the method is not one of these, or the server does not know the password itself.
+    /// The password is missing, the method is not supported, or the server does not know the password.
     pub(super) fn step(
         &mut self,
         account: &Account,

@@ -1,9 +1,8 @@
-//! The client's side of PostgreSQL's frontend/backend protocol, version 3.0 (PostgreSQL documentation, chapter
+//! The client side of PostgreSQL's frontend/backend protocol, version 3.0 (PostgreSQL documentation, chapter
 //! "Frontend/Backend Protocol").
 //!
-//! A request is a query, and `ReadyForQuery` is the end of its reply, so that queries can be pipelined: each is followed by a
-//! `Sync` of its own, or is a simple query, which implies one. The messages are those that libpq sends for the same query, so
-//! that a server has the same work of it as of a program that uses libpq.
+//! A request is a query, and `ReadyForQuery` ends its reply. Queries can be pipelined: each has its own `Sync`, or is a simple
+//! query, which implies one. The messages are those of libpq for the same query, so the server has the same work.
 
 mod build;
 mod conn;
@@ -19,14 +18,14 @@ mod write;
 
 use super::entry::ClientEntry;
 
-/// The entry of the registry.
 pub(super) const ENTRY: ClientEntry = ClientEntry {
     scheme: "postgres",
-    summary: "queries to PostgreSQL: simple, extended or prepared, with numbers drawn by chance",
-    doc: "The path is the database, that of the user's name if there is none. The URL may hold the user (postgres by default) \
-          and a password, for the methods trust, password, md5 and scram-sha-256. The query follows query=, where + stands \
-          for a blank, or is the --command or the --body; --requests script.sql plays statements in order, as pgbench -f does. A reply ends with ReadyForQuery; errors are counted by SQLSTATE, and rows too. \
-          sslmode=require and verify-full ask for TLS (SSLRequest), to which the options of TLS apply.",
+    summary: "queries to PostgreSQL: simple, extended or prepared, with random numbers",
+    doc: "The path is the database (default: the user's name). The URL may contain a user (default postgres) and a \
+          password, for the methods trust, password, md5 and scram-sha-256. The query follows query=, where + is a space, \
+          or is given by --command or --body. --requests script.sql plays statements in order, like pgbench -f. A reply \
+          ends with ReadyForQuery. Errors are counted by SQLSTATE, and rows are counted. sslmode=require and verify-full \
+          request TLS (SSLRequest), to which the TLS options apply.",
     port: Some(5432),
     tls: None,
     requests_per_connection_max: None,

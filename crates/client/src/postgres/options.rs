@@ -1,28 +1,28 @@
 //! The options in the query of a `postgres://` URL.
 
 use crate::entry::UrlOption;
+use crate::option::{pairs, unknown};
 use crate::url::percent_decoded;
 
 /// The most parameters of a query (`Bind` counts them in 16 bits).
 const PARAMETERS_MAX: usize = 1000;
 
-/// All of them.
 pub(super) const URL_OPTIONS: &[UrlOption] = &[
-    UrlOption { name: "query", default: "SELECT+1", meaning: "the query; + is a blank, %2B a plus" },
+    UrlOption { name: "query", default: "SELECT+1", meaning: "the query; + is a space, %2B a plus" },
     UrlOption {
         name: "protocol",
         default: "simple",
-        meaning: "simple, extended (parsed each time) or prepared (once for each connection)",
+        meaning: "simple, extended (parsed each time) or prepared (parsed once per connection)",
     },
     UrlOption {
         name: "param",
         default: "",
-        meaning: "the numbers of which $1 is one, drawn for each query: 1-100000; again for $2",
+        meaning: "the range of $1, drawn for each query: 1-100000; repeat it for $2",
     },
     UrlOption {
         name: "rows",
         default: "",
-        meaning: "how many rows a right reply has; any number without it",
+        meaning: "the number of rows of a right reply; any number if absent",
     },
     UrlOption {
         name: "value",
@@ -36,7 +36,6 @@ pub(super) const URL_OPTIONS: &[UrlOption] = &[
     },
 ];
 
-/// How queries are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Protocol {
     /// Each as a message `Query`.
@@ -47,30 +46,27 @@ pub(super) enum Protocol {
     Prepared,
 }
 
-/// Whether connections go over TLS, as libpq's `sslmode` has it.
+/// As libpq's `sslmode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SslMode {
-    /// Without it.
+    /// Without TLS.
     Disable,
-    /// With it, whatever the server's certificate.
+    /// With any certificate of the server.
     Require,
-    /// With it, and with a certificate for the host of an authority that is trusted.
+    /// With a certificate for the host from a trusted authority.
     VerifyFull,
 }
 
-/// The numbers of which a parameter is one, both ends included.
+/// The range of a parameter, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Range {
     pub(super) first: i64,
     pub(super) last: i64,
 }
 
-/// The options, checked.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Options {
-    /// None if the URL names none.
     pub(super) database: Option<String>,
-    /// None if the URL names none.
     pub(super) query: Option<String>,
     pub(super) protocol: Protocol,
     pub(super) parameters: Vec<Range>,
@@ -83,7 +79,7 @@ impl Options {
     /// Reads a path with a query: `/bench?query=SELECT+1&protocol=prepared`.
     ///
     /// # Errors
-    /// One line on what is not understood.
+    /// An option that is unknown or invalid.
     pub(super) fn parse(path: &str) -> Result<Options, String> {
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
         let database = decoded(path.strip_prefix('/').unwrap_or(path))?;
@@ -99,22 +95,20 @@ impl Options {
             value: None,
             sslmode: SslMode::Disable,
         };
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            options.set(pair)?;
+        for pair in pairs(query, "query=SELECT+1") {
+            let (name, value) = pair?;
+            options.set(name, value)?;
         }
         Ok(options)
     }
 
-    /// What all queries of a connection have in common.
+    /// What all queries of a connection share.
     pub(super) fn connection(&self) -> (Option<&str>, Protocol, SslMode) {
         (self.database.as_deref(), self.protocol, self.sslmode)
     }
 
-    fn set(&mut self, pair: &str) -> Result<(), String> {
-        let (name, value) = pair
-            .split_once('=')
-            .ok_or_else(|| format!("`{pair}` is not an option such as query=SELECT+1"))?;
-        let wrong = |wanted: &str| format!("`{pair}`: {name} is {wanted}");
+    fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let wrong = |wanted: &str| format!("`{name}={value}` is not valid: {name} is {wanted}");
         let blanks = || decoded(&value.replace('+', " "));
         match name {
             "query" => self.query = Some(blanks()?).filter(|query| !query.is_empty()),
@@ -128,7 +122,7 @@ impl Options {
             }
             "param" => {
                 if self.parameters.len() == PARAMETERS_MAX {
-                    return Err(format!("there are more than {PARAMETERS_MAX} parameters"));
+                    return Err(format!("too many parameters: the limit is {PARAMETERS_MAX}"));
                 }
                 self.parameters
                     .push(range(value).ok_or_else(|| wrong("a range of integers such as 1-100000"))?);
@@ -143,10 +137,7 @@ impl Options {
                     _ => return Err(wrong("disable, require or verify-full")),
                 }
             }
-            _ => {
-                let names: Vec<&str> = URL_OPTIONS.iter().map(|option| option.name).collect();
-                return Err(format!("postgres has no option `{name}`: there are {}", names.join(", ")));
-            }
+            _ => return Err(unknown(name, URL_OPTIONS)),
         }
         Ok(())
     }
@@ -161,14 +152,14 @@ fn range(text: &str) -> Option<Range> {
     (first <= last).then_some(Range { first, last })
 }
 
-/// A text whose `%20` and the like are put back (RFC 3986 section 2.1).
+/// A percent-decoded text (RFC 3986 section 2.1).
 ///
 /// # Errors
-/// What is not an encoding of UTF-8, or a zero, which the protocol ends its strings with.
+/// It is not UTF-8, or contains a zero byte, which ends strings in the protocol.
 pub(super) fn decoded(text: &str) -> Result<String, String> {
     let bytes = percent_decoded(text).map_err(|why| format!("`{text}` {why}"))?;
     if bytes.contains(&0) {
-        return Err(format!("`{text}` holds a byte of zero, which PostgreSQL takes for an end"));
+        return Err(format!("`{text}` contains a zero byte, which PostgreSQL does not allow"));
     }
     String::from_utf8(bytes).map_err(|_| format!("`{text}` is not UTF-8"))
 }
@@ -218,7 +209,7 @@ mod tests {
             ("/?query=%zz", "hexadecimal"),
             ("/?query=a%00b", "zero"),
             ("/%ff", "UTF-8"),
-            ("/?speed=9", "there are query, protocol"),
+            ("/?speed=9", "choose from query, protocol"),
         ] {
             let error = Options::parse(path).unwrap_err();
             assert!(error.contains(word) && !error.contains('\n'), "{path}: {error}");

@@ -7,31 +7,31 @@ use crate::choice::RequestChoice;
 use crate::said::Said;
 use crate::session::Scripts;
 
-/// What all connections share.
+/// Shared by all connections.
 #[derive(Debug)]
 pub(super) struct Postgres {
     pub(super) account: Account,
     /// The first message of a connection.
     pub(super) startup: &'static [u8],
-    /// What prepares all statements; nothing if they are not prepared.
+    /// The messages that prepare all statements; empty if none are prepared.
     pub(super) prepare: &'static [u8],
     pub(super) is_simple: bool,
     pub(super) sslmode: SslMode,
-    /// The queries, or the statements of all scripts, one after the other.
+    /// The queries, or the statements of all scripts, concatenated.
     pub(super) requests: Vec<Request>,
     pub(super) plays: Plays,
-    /// What the server refused first.
+    /// The first refusal of the server.
     pub(super) said: Said,
 }
 
-/// What decides which query comes next.
+/// Decides which query comes next.
 #[derive(Debug)]
 pub(super) enum Plays {
     Requests(RequestChoice),
     Scripts(Arc<Scripts>),
 }
 
-/// A query, and what a right reply to it is.
+/// A query, and its right reply.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) query: Query,

@@ -3,26 +3,25 @@
 use super::options::{Protocol, Range};
 use super::write;
 use crate::outgoing::Outgoing;
-use crate::session::{Template, Values};
+use crate::session::{Template, Values, write_integer};
 use crate::stream::Stream;
 
-/// How a query is written.
 #[derive(Debug)]
 pub(super) enum Query {
     /// The same each time.
     Fixed(&'static [u8]),
     /// A simple query: each text is followed by the parameter of that index, the last by none.
     Texts { texts: Vec<(String, usize)>, last: String, parameters: Vec<Range> },
-    /// What goes before `Bind`, if anything does, and the statement that is bound.
+    /// The bytes before `Bind`, if any, and the statement to bind.
     Bound { before: Vec<u8>, statement: String, parameters: Vec<Range> },
     /// A simple query with values in its text.
     Text(Template),
-    /// As `Bound`, with values of a script, or numbers that stand in the text, as parameters.
+    /// As `Bound`, with values of a script, or numbers in the text, as parameters.
     BoundValues { before: Vec<u8>, statement: String, values: Vec<Template> },
 }
 
 impl Query {
-    /// A query with its parameters, `statement` being the name it is prepared by.
+    /// A query with its parameters, prepared under the name `statement`.
     pub(super) fn new(text: &str, protocol: Protocol, parameters: Vec<Range>, statement: String) -> Query {
         let mut out = Vec::new();
         match (protocol, parameters.is_empty()) {
@@ -45,7 +44,7 @@ impl Query {
         Query::Fixed(out.leak())
     }
 
-    /// A query with places for values, which become parameters unless it is a simple one, and its text as it is parsed.
+    /// A query with placeholders, which become parameters unless it is a simple query, and its text as it is parsed.
     pub(super) fn of_template(
         template: Template,
         protocol: Protocol,
@@ -76,19 +75,19 @@ impl Query {
         }
     }
 
-    /// Writes it, with these values and with parameters by chance.
+    /// Writes the query with these values and random parameters.
     pub(super) fn write(&self, given: Values<'_>, out: &mut Outgoing) {
         let mut random = given.draws();
         match self {
             Query::Fixed(bytes) => out.fixed(bytes),
             Query::Texts { texts, last, parameters } => {
-                // A parameter may stand in several places.
+                // A parameter may occur several times.
                 let seed = random.next();
                 write::message(out.buffer(), b'Q', |out| {
                     for (text, parameter) in texts {
                         out.extend_from_slice(text.as_bytes());
                         let mut random = Stream::new(seed ^ *parameter as u64);
-                        write_literal(out, &draw(parameters[*parameter], &mut random));
+                        write_literal(out, draw(parameters[*parameter], &mut random));
                     }
                     write::string(out, last);
                 });
@@ -97,7 +96,7 @@ impl Query {
                 let buffer = out.buffer();
                 buffer.extend_from_slice(before);
                 write::bind(buffer, statement, parameters, |range, out| {
-                    out.extend_from_slice(draw(*range, &mut random).as_slice());
+                    write_integer(out, draw(*range, &mut random));
                 });
                 write::run(buffer);
             }
@@ -117,54 +116,21 @@ impl Query {
     }
 }
 
-/// A number in decimal digits.
-pub(super) struct Number {
-    digits: [u8; 20],
-    from: usize,
-}
-
-impl Number {
-    fn of(number: i64) -> Number {
-        let (mut digits, mut from, mut left) = ([0; 20], 20, number.unsigned_abs());
-        loop {
-            from -= 1;
-            digits[from] = b'0' + (left % 10) as u8;
-            left /= 10;
-            if left == 0 {
-                break;
-            }
-        }
-        if number < 0 {
-            from -= 1;
-            digits[from] = b'-';
-        }
-        Number { digits, from }
+/// Appends a number as SQL. A negative one gets brackets: behind a minus sign it would begin a comment.
+fn write_literal(out: &mut Vec<u8>, number: i64) {
+    if number >= 0 {
+        return write_integer(out, number);
     }
-
-    fn as_slice(&self) -> &[u8] {
-        &self.digits[self.from..]
-    }
+    out.push(b'(');
+    write_integer(out, number);
+    out.push(b')');
 }
 
-/// A number as it stands in SQL: behind a minus sign one below zero would begin a comment.
-fn write_literal(out: &mut Vec<u8>, number: &Number) {
-    match number.as_slice() {
-        digits @ [b'-', ..] => {
-            out.push(b'(');
-            out.extend_from_slice(digits);
-            out.push(b')');
-        }
-        digits => out.extend_from_slice(digits),
-    }
+fn draw(range: Range, random: &mut Stream) -> i64 {
+    random.within_signed(range.first, range.last)
 }
 
-fn draw(range: Range, random: &mut Stream) -> Number {
-    let more = range.last.wrapping_sub(range.first) as u64;
-    let offset = if more == u64::MAX { random.next() } else { random.below(more + 1) };
-    Number::of(range.first.wrapping_add(offset as i64))
-}
-
-/// Takes a text apart at its parameters, `$1` to `$n`, but not inside quotes: each text is that before a parameter.
+/// Splits a text at its parameters `$1` to `$n` outside quotes: each piece precedes a parameter.
 fn split(text: &str, parameters: usize) -> (Vec<(String, usize)>, String) {
     let (mut texts, mut start) = (Vec::new(), 0);
     let (mut quote, mut at) = (None, 0);
@@ -263,8 +229,11 @@ mod tests {
         }
         assert_eq!(seen, (-3..=12).collect());
         let all = Range { first: i64::MIN, last: i64::MAX };
-        assert!(draw(all, &mut Stream::new(1)).as_slice().len() > 10);
-        assert_eq!(Number::of(i64::MIN).as_slice(), i64::MIN.to_string().as_bytes());
-        assert_eq!(Number::of(0).as_slice(), b"0");
+        assert!(draw(all, &mut Stream::new(1)).unsigned_abs() > 1 << 32);
+        for number in [i64::MIN, -1, 0, i64::MAX] {
+            let mut out = Vec::new();
+            write_integer(&mut out, number);
+            assert_eq!(out, number.to_string().as_bytes());
+        }
     }
 }

@@ -1,31 +1,30 @@
-//! Taking what a server sends apart, wherever it is split.
+//! Reads the messages of a server, wherever they are split.
 //!
-//! Messages that mean nothing here (parameters of the session, notices, notifications) are skipped. Rows are checked as they come
-//! in and never kept: their columns must fill them exactly, and be as many as were described.
+//! Messages that do not matter (session parameters, notices, notifications) are skipped. Rows are checked as they arrive and
+//! never stored: their columns must fill them exactly, and be as many as described.
 
 use crate::exchange::Fault;
 
-/// The longest message: PostgreSQL sends none that is longer.
+/// PostgreSQL sends no longer messages.
 const MESSAGE_BYTES_MAX: u32 = 1 << 30;
-/// The longest message of an authentication that is taken.
+/// The longest authentication message that is accepted.
 const AUTHENTICATION_BYTES_MAX: usize = 4096;
-/// The longest tag of a command (PostgreSQL's has 64 bytes).
+/// The longest command tag (PostgreSQL's have 64 bytes).
 const TAG_BYTES_MAX: usize = 256;
-/// So much of an error is looked at: its severity and its code stand first.
+/// The part of an error that is read: severity and code come first.
 const ERROR_BYTES: usize = 512;
 /// The kind of a message and its length.
 const HEADER_BYTES: usize = 5;
 
-/// What a message means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Message<'a> {
-    /// A step of the authentication, and what it brings.
+    /// A step of the authentication, and its data.
     Authentication(u32, &'a [u8]),
-    /// The end of a reply, in a transaction that is not ended or not.
+    /// The end of a reply.
     Ready { in_transaction: bool },
-    /// A row is complete; `differs` if its first column is not the one that is expected.
+    /// A complete row; `differs` if its first column is not the expected one.
     Row { differs: bool },
-    /// A command is complete; `rows` is how many it says to have returned.
+    /// A complete command, and the number of rows it reports.
     Complete { rows: Option<u64> },
     /// A query without a command.
     Empty,
@@ -37,47 +36,43 @@ pub(super) enum Message<'a> {
     Error(ErrorMessage<'a>),
 }
 
-/// An error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ErrorMessage<'a> {
-    /// Its SQLSTATE.
     pub(super) code: [u8; 5],
     /// The connection ends with it.
     pub(super) is_fatal: bool,
-    /// What it says, as far as that is looked at.
+    /// Its message, as far as it is read.
     pub(super) text: &'a [u8],
 }
 
-/// What comes next.
+/// The next part of a message.
 #[derive(Clone, Copy, Debug, Default)]
 enum ReplyPart {
     #[default]
     Header,
-    /// The rest of a message that is not looked at.
+    /// The rest of a message that is not read.
     Skip(u32),
-    /// Between the columns of a row: how many are left, and how many bytes.
+    /// Between the columns of a row: columns and bytes left.
     Columns(u16, u32),
-    /// In a column: how many bytes of it are left, how many columns and bytes behind it.
+    /// In a column: its bytes left, and the columns and bytes behind it.
     Column(u32, u16, u32),
 }
 
-/// Takes messages apart.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     part: ReplyPart,
-    /// The columns of a row, once they are described.
+    /// The columns of a row, once described.
     columns: Option<u16>,
-    /// The present column is the first one, of which so many bytes were as expected.
+    /// In the first column, of which so many bytes are as expected.
     compared: Option<usize>,
     differs: bool,
 }
 
 impl Reader {
-    /// The next message that means something, and how many bytes are done with; none if more are needed. `value` is what
-    /// the first column of rows should be.
+    /// The next message that matters, and the number of bytes consumed. `value` is the expected first column of rows.
     ///
     /// # Errors
-    /// What the protocol does not allow, or is not supported here.
+    /// Input that the protocol does not allow, or that is not supported.
     #[inline]
     pub(super) fn next<'a>(
         &mut self,
@@ -162,7 +157,7 @@ impl Reader {
         }
     }
 
-    /// Begins a message with so many bytes of content.
+    /// Begins a message with `length` bytes of content.
     fn begin<'a>(&mut self, kind: u8, length: u32, content: &'a [u8]) -> Result<Begun<'a>, Fault> {
         let whole = |bytes_max: usize| {
             let length = length as usize;
@@ -230,20 +225,18 @@ impl Reader {
     }
 }
 
-/// How far the beginning of a message got.
+/// The beginning of a message.
 enum Begun<'a> {
-    /// More of it is needed.
     More,
-    /// So much of its content is done with; [`Reader::part`] says how it goes on.
+    /// So much of its content is consumed; [`Reader::part`] has the next part.
     Part(usize),
-    /// The whole of it.
     Message(Message<'a>),
     /// An error, the whole content of which is skipped.
     Error(ErrorMessage<'a>),
 }
 
 impl ErrorMessage<'_> {
-    /// Fields are a kind and a string; a kind of 0 ends them.
+    /// Each field is a kind and a string; kind 0 ends them.
     fn of(fields: &[u8]) -> Result<ErrorMessage<'_>, Fault> {
         let mut code = None;
         let mut message: &[u8] = &[];
@@ -251,7 +244,7 @@ impl ErrorMessage<'_> {
         for field in fields.split(|&b| b == 0) {
             match field {
                 [b'C', text @ ..] if code.is_none() => code = <[u8; 5]>::try_from(text).ok(),
-                // The severity; S is in the server's language and V is not, but is younger (9.6).
+                // The severity: S is in the server's language; V is not, and exists since 9.6.
                 [b'S' | b'V', text @ ..] => is_fatal |= matches!(text, b"FATAL" | b"PANIC"),
                 [b'M', text @ ..] => message = text,
                 _ => {}
@@ -265,7 +258,7 @@ fn u32_of(bytes: &[u8]) -> Result<u32, Fault> {
     bytes.try_into().map(u32::from_be_bytes).map_err(|_| Fault::Malformed)
 }
 
-/// The number of rows that a command says to have returned. Of the others the number is of rows that were changed.
+/// The number of rows that a command has returned. Other commands report the rows that they changed.
 fn rows_of(tag: &[u8]) -> Option<u64> {
     let digits = tag.strip_prefix(b"SELECT ").or_else(|| tag.strip_prefix(b"FETCH "))?;
     std::str::from_utf8(digits).ok()?.parse().ok()

@@ -1,12 +1,11 @@
-//! Errors by their SQLSTATE.
+//! Names of errors by their SQLSTATE.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-/// Names of errors live as long as the process, so that there is an end to how many a server can make up. PostgreSQL 17
-/// has 260 (PostgreSQL documentation, appendix "Error Codes").
+/// Names live as long as the process, so a server must not be able to invent any number of them. PostgreSQL 17 has 260
+/// (PostgreSQL documentation, appendix "Error Codes").
 const NAMES_MAX: usize = 1000;
-/// The name of all others.
 const OTHER: &str = "sqlstate-other";
 
 static NAMES: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());

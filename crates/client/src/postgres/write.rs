@@ -1,12 +1,12 @@
 //! Writing messages (PostgreSQL documentation, "Message Formats").
 
-/// Appends a message of a kind whose content `write` appends.
+/// Appends a message; `write` appends its content.
 pub(super) fn message(out: &mut Vec<u8>, kind: u8, write: impl FnOnce(&mut Vec<u8>)) {
     out.push(kind);
     counted(out, write);
 }
 
-/// Appends what `write` appends, behind its length, which includes itself.
+/// Appends what `write` appends, behind its length, which includes the length field.
 fn counted(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     let at = out.len();
     out.extend_from_slice(&[0; 4]);
@@ -15,7 +15,6 @@ fn counted(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     out[at..at + 4].copy_from_slice(&length.to_be_bytes());
 }
 
-/// Appends a string and its end.
 pub(super) fn string(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
     out.push(0);
@@ -34,7 +33,7 @@ pub(super) fn startup(out: &mut Vec<u8>, user: &str, database: &str) {
     });
 }
 
-/// `Parse`: the types of parameters are left to the server.
+/// `Parse`; the server infers the types of parameters.
 pub(super) fn parse(out: &mut Vec<u8>, statement: &str, query: &str) {
     message(out, b'P', |out| {
         string(out, statement);
@@ -43,7 +42,7 @@ pub(super) fn parse(out: &mut Vec<u8>, statement: &str, query: &str) {
     });
 }
 
-/// `Bind` to the unnamed portal; parameters, of which `write` appends each, and results are texts.
+/// `Bind` to the unnamed portal; `write` appends each parameter. Parameters and results are texts.
 pub(super) fn bind<T>(
     out: &mut Vec<u8>,
     statement: &str,
@@ -66,14 +65,13 @@ pub(super) fn bind<T>(
     });
 }
 
-/// `Describe` and `Execute` of the unnamed portal, all its rows, and `Sync`.
+/// `Describe` and `Execute` of the unnamed portal for all rows, and `Sync`.
 pub(super) fn run(out: &mut Vec<u8>) {
     message(out, b'D', |out| out.extend_from_slice(b"P\0"));
     message(out, b'E', |out| out.extend_from_slice(&[0; 5]));
     sync(out);
 }
 
-/// `Sync`.
 pub(super) fn sync(out: &mut Vec<u8>) {
     message(out, b'S', |_| {});
 }

@@ -1,4 +1,4 @@
-//! Commands that the user writes, and replies of any kind to them.
+//! Commands of the user, and replies of any kind to them.
 
 use std::sync::Arc;
 
@@ -14,44 +14,42 @@ use crate::said::Said;
 use crate::session::{Form, Template, Values};
 use pitot_proto::memcache::unsigned;
 
-/// Commands that are not for a run, and why.
+/// Commands that cannot be used in a run, and why.
 const REFUSED: &[(&str, &str)] = &[
-    ("AUTH", "the user and the password stand in the URL: redis://USER:PASSWORD@host/"),
-    ("HELLO", "the client speaks version 2 of the protocol; a user and a password stand in the URL"),
-    ("MONITOR", "it has no reply that ends"),
-    ("PSUBSCRIBE", "it has no reply that ends"),
-    ("PSYNC", "it has no reply that ends"),
-    ("PUNSUBSCRIBE", "it has no reply that ends"),
+    ("AUTH", "write the user and the password in the URL: redis://USER:PASSWORD@host/"),
+    ("HELLO", "the client uses version 2 of the protocol; write the user and the password in the URL"),
+    ("MONITOR", "its reply does not end"),
+    ("PSUBSCRIBE", "its reply does not end"),
+    ("PSYNC", "its reply does not end"),
+    ("PUNSUBSCRIBE", "its reply does not end"),
     ("RESET", "it would undo the login"),
-    ("SSUBSCRIBE", "it has no reply that ends"),
-    ("SUBSCRIBE", "it has no reply that ends"),
-    ("SUNSUBSCRIBE", "it has no reply that ends"),
-    ("SYNC", "it has no reply that ends"),
-    ("UNSUBSCRIBE", "it has no reply that ends"),
+    ("SSUBSCRIBE", "its reply does not end"),
+    ("SUBSCRIBE", "its reply does not end"),
+    ("SUNSUBSCRIBE", "its reply does not end"),
+    ("SYNC", "its reply does not end"),
+    ("UNSUBSCRIBE", "its reply does not end"),
 ];
 
-/// What all connections share.
 pub(super) struct Commands {
     login: Login,
     commands: Vec<Command>,
     choice: RequestChoice,
-    /// What the server refused first.
+    /// The first refusal of the server.
     pub(super) said: Said,
 }
 
-/// A command, as it is sent.
 enum Command {
     /// The same each time.
     Fixed(&'static [u8]),
-    /// With numbers in some of its words.
+    /// With placeholders for numbers.
     Words(Vec<Template>),
 }
 
 impl Commands {
-    /// The commands that are the bodies of the requests.
+    /// The commands in the bodies of the requests.
     ///
     /// # Errors
-    /// One line on what is not a command, or not one for a run.
+    /// A body that is not a command, or a command that cannot be used in a run.
     pub(super) fn new(login: Login, options: &ClientOptions) -> Result<Commands, String> {
         let commands = options.requests.iter().map(|spec| Command::parse(&spec.body));
         Ok(Commands {
@@ -62,7 +60,7 @@ impl Commands {
         })
     }
 
-    /// The longest of them, if all are always the same.
+    /// The length of the longest, if all are fixed.
     pub(super) fn bytes_max(&self) -> Option<usize> {
         let mut lengths = self.commands.iter().map(|command| match command {
             Command::Fixed(bytes) => Some(bytes.len()),
@@ -76,15 +74,13 @@ impl Command {
     fn parse(text: &[u8]) -> Result<Command, String> {
         let words = words(text)?;
         let name =
-            words.first().ok_or("a command is empty: write --command 'INCR hits'")?.to_ascii_uppercase();
+            words.first().ok_or("the command is empty: write --command 'INCR hits'")?.to_ascii_uppercase();
         if let Some((name, why)) = REFUSED.iter().find(|(refused, _)| refused.as_bytes() == name) {
-            return Err(format!("{name} is not a command for a run: {why}"));
+            return Err(format!("{name} cannot be used in a run: {why}"));
         }
         let second = words.get(1).map(|word| word.to_ascii_uppercase());
         if name == b"CLIENT" && second.as_deref() == Some(b"REPLY") {
-            return Err(
-                "CLIENT REPLY is not a command for a run: no reply could be told from the next".into()
-            );
+            return Err("CLIENT REPLY cannot be used in a run: requests must have replies".into());
         }
         let templates =
             words.iter().map(|word| Template::of_numbers(word, Form::Raw)).collect::<Result<Vec<_>, _>>()?;
@@ -100,11 +96,11 @@ impl Command {
     }
 }
 
-/// The words of a command, as redis-cli divides them: at blanks, but not inside `'...'`, and `"..."`, where a backslash takes the
-/// next character as it is.
+/// Splits a command into words, as redis-cli does: at white space outside `'...'` and `"..."`. In the latter a backslash escapes
+/// the next character.
 fn words(text: &[u8]) -> Result<Vec<Vec<u8>>, String> {
     let mut words: Vec<Vec<u8>> = Vec::new();
-    // Whether a word has begun, and what would end the quotes that it is in.
+    // Whether a word has begun, and the quote that it is in.
     let (mut begun, mut quote) = (false, None);
     let mut bytes = text.iter().copied();
     while let Some(byte) = bytes.next() {
@@ -116,7 +112,7 @@ fn words(text: &[u8]) -> Result<Vec<Vec<u8>>, String> {
                     words.push(Vec::new());
                     begun = true;
                 }
-                let word = words.last_mut().ok_or("a command is empty")?;
+                let word = words.last_mut().ok_or("the command is empty")?;
                 match (quote, byte) {
                     (None, b'\'' | b'"') => quote = Some(byte),
                     (Some(b'"'), b'\\') => word.push(match bytes.next() {
@@ -133,30 +129,26 @@ fn words(text: &[u8]) -> Result<Vec<Vec<u8>>, String> {
     }
     match quote {
         None => Ok(words),
-        Some(end) => Err(format!(
-            "the command `{}` lacks the {} that closes its quotes",
-            String::from_utf8_lossy(text),
-            char::from(end)
-        )),
+        Some(end) => {
+            Err(format!("the command `{}` has no closing {}", String::from_utf8_lossy(text), char::from(end)))
+        }
     }
 }
 
-/// One connection that sends them.
 pub(super) struct CommandConn {
     run: Arc<Commands>,
     greeting: Greeting,
-    /// Values of the present reply that are still to come; an array is one and those in it.
+    /// Values of the current reply still to come; an array counts as one, and so does each of its elements.
     left: u64,
     /// The first of them has begun.
     begun: bool,
-    /// The one that is coming in, if its end is known by its length.
+    /// The value that is arriving, if its length is known.
     value: Option<Incoming>,
     verdict: Verdict,
-    /// Bytes of the present reply.
+    /// Bytes of the current reply.
     content: u64,
-    /// Replies that were no value.
+    /// Nil replies.
     nil: u64,
-    /// A word that is being made.
     word: Vec<u8>,
 }
 
@@ -175,7 +167,7 @@ impl CommandConn {
         }
     }
 
-    /// Takes the line that begins a value, or is one.
+    /// Takes the first line of a value.
     fn line(&mut self, line: &[u8]) -> Result<(), Fault> {
         let is_whole = !std::mem::replace(&mut self.begun, true);
         let (kind, rest) = line.split_first().ok_or(Fault::Malformed)?;
@@ -184,9 +176,7 @@ impl CommandConn {
             b':' if rest.strip_prefix(b"-").unwrap_or(rest).iter().all(u8::is_ascii_digit) => self.left -= 1,
             b'-' => {
                 self.run.said.hear(rest);
-                if self.verdict == Verdict::Right {
-                    self.verdict = Verdict::Refused(refusal::name(rest));
-                }
+                self.verdict.worsen(Verdict::Refused(refusal::name(rest)));
                 self.left -= 1;
             }
             b'$' | b'*' if rest == b"-1" => {
@@ -236,7 +226,7 @@ impl ClientConn for CommandConn {
         if !self.greeting.is_over() {
             return self.greeting.receive(input, &self.run.said);
         }
-        // Behind a greeting there may be nothing more.
+        // The greeting may be the last input.
         if input.is_empty() {
             return Ok(Received { consumed: 0, progress: Progress::More });
         }
@@ -267,7 +257,7 @@ impl ClientConn for CommandConn {
             self.line(line)?;
         }
         (self.left, self.begun) = (1, false);
-        let verdict = std::mem::replace(&mut self.verdict, Verdict::Right);
+        let verdict = self.verdict.take();
         let content = std::mem::take(&mut self.content);
         let reply = Reply { verdict, status: 0, persists: true, content };
         Ok(Received { consumed, progress: Progress::Reply(reply) })

@@ -20,7 +20,7 @@ pub(super) fn write_set(workload: &Workload, number: u64, mut out: impl FnMut(&[
     }
 }
 
-/// Writes the request that a tag stands for.
+/// Writes the request of a tag.
 pub(super) fn write_request(workload: &Workload, tag: Tag, out: &mut Outgoing) {
     if is_set(tag) {
         return write_set(workload, workload.key_of(tag, 0), |bytes| out.bytes(bytes));
@@ -44,14 +44,13 @@ pub(super) fn write_array(words: &[&[u8]], mut out: impl FnMut(&[u8])) {
     words.iter().for_each(|word| write_bulk(word, &mut out));
 }
 
-/// Begins an array of so many bulk strings.
+/// Begins an array of `words` bulk strings.
 pub(super) fn begin_array(words: u64, mut out: impl FnMut(&[u8])) {
     out(b"*");
     out(Digits::of(words).as_slice());
     out(b"\r\n");
 }
 
-/// Writes a bulk string.
 pub(super) fn write_bulk(bytes: &[u8], out: &mut impl FnMut(&[u8])) {
     out(b"$");
     out(Digits::of(bytes.len() as u64).as_slice());

@@ -1,12 +1,10 @@
-//! One connection of the client.
-
 use std::sync::Arc;
 
 use super::commands::write_request;
 use super::login::{Greeting, Login, line};
 use super::refusal;
-use crate::cache::{Counts, Incoming, Workload, is_set};
-use crate::exchange::{Draw, Fault, Opening, Progress, Received, Reply, Tag, Verdict};
+use crate::cache::{CacheReply, Incoming, Workload, is_set};
+use crate::exchange::{Draw, Fault, Opening, Progress, Received, Tag, Verdict};
 use crate::outgoing::Outgoing;
 use crate::protocol::ClientConn;
 use pitot_proto::memcache::unsigned;
@@ -16,16 +14,10 @@ pub(super) struct RedisConn {
     login: Login,
     greeting: Greeting,
     part: ReplyPart,
-    /// Keys of the present reply that are answered.
-    answered: u64,
-    hits: u64,
-    /// Bytes of its values.
-    content: u64,
-    verdict: Verdict,
-    counts: Counts,
+    reply: CacheReply,
 }
 
-/// Which part of a reply comes next.
+/// The next part of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ReplyPart {
     /// Before the first line of a reply.
@@ -38,24 +30,15 @@ enum ReplyPart {
 
 impl RedisConn {
     pub(super) fn new(workload: Arc<Workload>, login: Login) -> RedisConn {
-        RedisConn {
-            workload,
-            login,
-            greeting: Greeting::default(),
-            part: ReplyPart::Start,
-            answered: 0,
-            hits: 0,
-            content: 0,
-            verdict: Verdict::Right,
-            counts: Counts::default(),
-        }
+        let reply = CacheReply::new();
+        RedisConn { workload, login, greeting: Greeting::default(), part: ReplyPart::Start, reply }
     }
 }
 
 impl ClientConn for RedisConn {
     fn open(&mut self, out: &mut Outgoing) -> Opening {
-        (self.part, self.answered, self.hits, self.content) = (ReplyPart::Start, 0, 0, 0);
-        self.verdict = Verdict::Right;
+        self.part = ReplyPart::Start;
+        self.reply.reset();
         let (greeting, opening) = self.login.open(out);
         self.greeting = greeting;
         opening
@@ -71,11 +54,11 @@ impl ClientConn for RedisConn {
         if !self.greeting.is_over() {
             return self.greeting.receive(input, &self.workload.said);
         }
-        // Behind a greeting there may be nothing more.
+        // The greeting may be the last input.
         if input.is_empty() {
             return Ok(Received { consumed: 0, progress: Progress::More });
         }
-        let Some(tag) = tag else { return Err(Fault::Unasked) };
+        let tag = tag.ok_or(Fault::Unasked)?;
         let mut consumed = 0;
         loop {
             let rest = &input[consumed..];
@@ -91,27 +74,20 @@ impl ClientConn for RedisConn {
                     if rest.is_empty() {
                         return Ok(Received { consumed, progress: Progress::More });
                     }
-                    let verify = self.workload.verify && self.verdict == Verdict::Right;
-                    let piece = block.take(rest, verify)?;
-                    if !piece.matches {
-                        self.worsen(Verdict::Bytes);
-                    }
-                    consumed += piece.consumed;
-                    if block.is_done() {
-                        self.content += block.len();
-                    }
+                    consumed += self.reply.take(&mut block, rest, self.workload.verify)?;
                     self.part = if block.is_done() { ReplyPart::Array } else { ReplyPart::Block(block) };
-                    block.is_done() && self.answered == self.workload.multiget
+                    block.is_done() && self.reply.answered == self.workload.multiget
                 }
             };
             if is_last {
-                return Ok(Received { consumed, progress: self.finish(tag) });
+                self.part = ReplyPart::Start;
+                return Ok(Received { consumed, progress: self.reply.finish(&self.workload, tag) });
             }
         }
     }
 
     fn counts(&self) -> Vec<(&'static str, u64)> {
-        self.counts.list()
+        self.reply.counts()
     }
 }
 
@@ -125,7 +101,7 @@ impl RedisConn {
             b'+' if is_set && rest == b"OK" => Ok(true),
             b'-' if !in_array => {
                 self.workload.said.hear(rest);
-                self.worsen(Verdict::Refused(refusal::name(rest)));
+                self.reply.verdict.worsen(Verdict::Refused(refusal::name(rest)));
                 Ok(true)
             }
             b'*' if !is_set && !in_array && multiget > 1 && unsigned(rest) == Some(multiget) => {
@@ -133,41 +109,16 @@ impl RedisConn {
                 Ok(false)
             }
             b'$' if !is_set && in_array == (multiget > 1) => {
-                let number = self.workload.key_of(tag, self.answered);
-                self.answered += 1;
+                let number = self.workload.key_of(tag, self.reply.answered);
+                self.reply.answered += 1;
                 if rest == b"-1" {
-                    return Ok(self.answered == multiget);
+                    return Ok(self.reply.answered == multiget);
                 }
                 let len = unsigned(rest).ok_or(Fault::Malformed)?;
-                let value = self.workload.keys.value(number);
-                if len != value.len {
-                    self.worsen(Verdict::Length);
-                }
-                self.hits += 1;
-                self.part = ReplyPart::Block(Incoming::new(value, len));
+                self.part = ReplyPart::Block(self.reply.hit(self.workload.keys.value(number), len));
                 Ok(false)
             }
             _ => Err(Fault::Malformed),
         }
-    }
-
-    /// The first thing that is wrong with a reply is what is reported.
-    fn worsen(&mut self, verdict: Verdict) {
-        if self.verdict == Verdict::Right {
-            self.verdict = verdict;
-        }
-    }
-
-    fn finish(&mut self, tag: Tag) -> Progress {
-        if is_set(tag) {
-            self.counts.sets += 1;
-        } else if !matches!(self.verdict, Verdict::Refused(_)) {
-            self.counts.hits += self.hits;
-            self.counts.misses += self.workload.multiget - self.hits;
-        }
-        (self.part, self.answered, self.hits) = (ReplyPart::Start, 0, 0);
-        let verdict = std::mem::replace(&mut self.verdict, Verdict::Right);
-        let content = std::mem::take(&mut self.content);
-        Progress::Reply(Reply { verdict, status: 0, persists: true, content })
     }
 }

@@ -10,19 +10,18 @@ use super::refusal::LINE_BYTES_MAX;
 use crate::cache::Workload;
 use crate::protocol::Preload;
 
-/// Bytes of one batch, all of whose writes are answered before the next.
+/// Bytes of one batch; all its writes are answered before the next.
 const BATCH_BYTES: usize = 256 * 1024;
 
-/// Fills the cache, batch by batch.
 pub(super) struct Fill {
     workload: Arc<Workload>,
-    /// What is said before the first write; none once it is said.
+    /// Sent before the first write, and then `None`.
     login: Option<Login>,
-    /// Its replies are awaited.
+    /// The replies of the login are awaited.
     logs_in: bool,
     next: u64,
     input: Vec<u8>,
-    /// Writes that are not answered.
+    /// Writes without a reply.
     unanswered: u64,
 }
 
@@ -46,15 +45,15 @@ impl Preload for Fill {
             let rest = &self.input[at..];
             let Some(end) = memchr(b'\n', rest) else {
                 if rest.len() > LINE_BYTES_MAX {
-                    return Err("the server's answer is not the protocol of Redis".into());
+                    return Err("the server does not speak the protocol of Redis".into());
                 }
                 self.input.drain(..at);
                 return Ok(false);
             };
             if rest[0] != b'+' {
                 let line = String::from_utf8_lossy(&rest[..end.min(LINE_BYTES_MAX)]).trim_end().to_owned();
-                let what = if self.logs_in { "the login" } else { "to be filled" };
-                return Err(format!("the server refuses {what}: `{line}`"));
+                let what = if self.logs_in { "the login" } else { "to store a value" };
+                return Err(format!("the server refused {what}: `{line}`"));
             }
             at += end + 1;
             self.unanswered -= 1;

@@ -1,4 +1,4 @@
-//! What a connection says before its first request: who it is, and which database it wants.
+//! The first commands of a connection: login and database.
 
 use memchr::memchr;
 
@@ -9,20 +9,18 @@ use crate::outgoing::Outgoing;
 use crate::said::Said;
 use crate::url::{Url, percent_decoded};
 
-/// `AUTH` and `SELECT`, as far as the URL asks for them. It holds the password, so that it has no `Debug`.
+/// `AUTH` and `SELECT`, as the URL asks for them. It contains the password and therefore has no `Debug`.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Login {
-    /// The commands, which live as long as the process.
     bytes: &'static [u8],
-    /// Their replies.
     replies: u8,
 }
 
 impl Login {
-    /// The login of a URL, and the number of its database.
+    /// The login of a URL, with the number of its database.
     ///
     /// # Errors
-    /// A name without a password; a database that is no number. Nothing of what stands before the host is shown.
+    /// A user without a password; an invalid database. Messages do not contain the user or the password.
     pub(super) fn new(url: &Url, database: &str) -> Result<Login, String> {
         let (mut bytes, mut replies) = (Vec::new(), 0);
         let mut add = |words: &[&[u8]]| {
@@ -32,11 +30,9 @@ impl Login {
         if let Some(account) = &url.user_info {
             let Some((user, password)) = account.split_once(':').filter(|(_, password)| !password.is_empty())
             else {
-                return Err(
-                    "the URL names a user without a password: write redis://USER:PASSWORD@host/, or \
+                return Err("the URL has a user but no password: write redis://USER:PASSWORD@host/, or \
                             redis://:PASSWORD@host/ for the default user"
-                        .into(),
-                );
+                    .into());
             };
             let decoded =
                 |text| percent_decoded(text).map_err(|why| format!("the user or the password {why}"));
@@ -53,36 +49,33 @@ impl Login {
             }
             other => {
                 return Err(format!(
-                    "`/{other}` is not the number of a database: write redis://host/2, and options behind a `?`"
+                    "`/{other}` is not a database number: write redis://host/2, and options behind a `?`"
                 ));
             }
         }
         Ok(Login { bytes: bytes.leak(), replies })
     }
 
-    /// What is sent first.
     pub(super) fn bytes(self) -> &'static [u8] {
         self.bytes
     }
 
-    /// How many replies follow.
     pub(super) fn replies(self) -> u8 {
         self.replies
     }
 
-    /// Begins a connection, whose greeting it returns.
+    /// Begins a connection, and returns its greeting.
     pub(super) fn open(self, out: &mut Outgoing) -> (Greeting, Opening) {
         out.fixed(self.bytes);
         (Greeting(self.replies), if self.replies == 0 { Opening::Ready } else { Opening::Greeting })
     }
 }
 
-/// The replies of a login that are still awaited.
+/// The login replies still awaited.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Greeting(u8);
 
 impl Greeting {
-    /// All is said.
     pub(super) fn is_over(self) -> bool {
         self.0 == 0
     }
@@ -90,7 +83,7 @@ impl Greeting {
     /// Takes input before the first request.
     ///
     /// # Errors
-    /// The server refuses the login, in words that `said` hears, or says something else.
+    /// The server refuses the login, which `said` records, or sends something else.
     pub(super) fn receive(&mut self, input: &[u8], said: &Said) -> Result<Received, Fault> {
         let mut consumed = 0;
         while self.0 > 0 {
@@ -111,10 +104,10 @@ impl Greeting {
     }
 }
 
-/// The first line of an input without its end, and its length with it; `None` if more is needed.
+/// The first line of an input without its end, and its length with it; `None` if it is incomplete.
 ///
 /// # Errors
-/// It is too long, or does not end as lines do here.
+/// It is too long, or does not end in CR LF.
 pub(super) fn line(input: &[u8]) -> Result<Option<(&[u8], usize)>, Fault> {
     let view = &input[..input.len().min(LINE_BYTES_MAX)];
     match memchr(b'\n', view) {

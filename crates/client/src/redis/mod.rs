@@ -1,5 +1,5 @@
-//! The client's side of RESP2, the protocol of Redis and compatible servers.
-//! (Redis serialization protocol specification, version 2.)
+//! The client side of RESP2, the protocol of Redis and compatible servers (Redis serialization protocol specification,
+//! version 2).
 
 mod any;
 mod commands;
@@ -22,15 +22,14 @@ use crate::entry::{ClientEntry, TlsScheme};
 use crate::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload};
 use crate::url::Url;
 
-/// The entry of the registry.
 pub(super) const ENTRY: ClientEntry = ClientEntry {
     scheme: "redis",
-    summary: "the protocol of Redis and compatible servers: the same mix as memcache, with GET, MGET and SET, or any command",
-    doc: "The mix is that of memcache and is given in the URL's query in the same way. --command 'LPUSH list {rand:1..100}' sends a \
-          command of your own in its place, several of them by --choice. The URL may hold a user and a password (AUTH) and the number \
-          of a database (SELECT): redis://USER:PASSWORD@host/2, or redis://:PASSWORD@host/ for the default user. \
-          Pitot has no server for this protocol: the client is for comparing Redis, Valkey and others with caches that implement \
-          memcached's. Lengths are always checked, bytes with --verify; hits and misses are counted.",
+    summary: "the protocol of Redis and compatible servers: the mix of memcache with GET, MGET and SET, or any command",
+    doc: "The URL's query describes the same mix as for memcache. --command 'LPUSH list {rand:1..100}' sends your own \
+          command instead, several with --choice. The URL may contain a user and a password (AUTH) and a database \
+          number (SELECT): redis://USER:PASSWORD@host/2, or redis://:PASSWORD@host/ for the default user. Pitot has no \
+          server for this protocol: use the client to compare Redis, Valkey and others with memcached-compatible \
+          caches. Lengths are always checked, bytes with --verify. Hits and misses are counted.",
     port: Some(6379),
     tls: Some(TlsScheme { scheme: "rediss", port: Some(6379) }),
     requests_per_connection_max: None,
@@ -45,12 +44,8 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     build,
 };
 
-/// Builds the workload of a URL.
-///
-/// # Errors
-/// As [`Workload::new`]; a login, a database or a command that is none.
 fn build(url: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, String> {
-    let Some(first) = options.requests.first() else { return Err("there is no request to send".into()) };
+    let Some(first) = options.requests.first() else { return Err("no request to send".into()) };
     let (database, query) = parts(&first.path);
     let login = Login::new(url, database)?;
     if first.body.is_empty() {
@@ -63,13 +58,13 @@ fn build(url: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, 
         .any(|request| !matches!(parts(&request.path), (other, "" | "?") if other == database))
     {
         return Err(format!(
-            "`{query}` describes a mix of reads and writes, and --command says what to send: leave one of them out"
+            "--command cannot be combined with the mix `{query}` in the URL: remove one of them"
         ));
     }
     Ok(Box::new(Redis { login, load: Load::Commands(Arc::new(Commands::new(login, options)?)) }))
 }
 
-/// The database and the query of a path: `/2?keys=10`.
+/// Splits `/2?keys=10` into database and query.
 fn parts(path: &str) -> (&str, &str) {
     let path = path.strip_prefix('/').unwrap_or(path);
     path.split_at(path.find('?').unwrap_or(path.len()))
@@ -80,7 +75,6 @@ struct Redis {
     load: Load,
 }
 
-/// What is sent.
 enum Load {
     Mix(Arc<Workload>),
     Commands(Arc<Commands>),

@@ -1,7 +1,7 @@
-/// The longest line of a reply: an error, which may be wordy.
+/// The longest line of a reply; errors may be long.
 pub(super) const LINE_BYTES_MAX: usize = 1024;
 
-/// The names under which errors are counted, by the first word of what the server says. Any other is `error`.
+/// The names of errors, by the first word of the message. Others are `error`.
 const NAMES: &[(&str, &str)] = &[
     ("ASK", "ask"),
     ("BUSY", "busy"),
@@ -23,7 +23,6 @@ const NAMES: &[(&str, &str)] = &[
     ("WRONGTYPE", "wrongtype"),
 ];
 
-/// The name of an error.
 pub(super) fn name(said: &[u8]) -> &'static str {
     let word = said.split(|&b| b == b' ').next().unwrap_or_default();
     NAMES.iter().find(|(code, _)| code.as_bytes() == word).map_or("error", |(_, name)| name)

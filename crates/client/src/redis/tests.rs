@@ -225,11 +225,11 @@ fn a_connection_logs_in_and_selects_its_database_before_the_first_request() {
 fn a_login_that_is_none_is_refused_without_its_password() {
     for (url, path, word) in [
         ("redis://s3cret@h", "/", "redis://:PASSWORD@host/"),
-        ("redis://ann:@h", "/", "without a password"),
+        ("redis://ann:@h", "/", "a user but no password"),
         ("redis://ann:s3cret%zz@h", "/", "hexadecimal"),
-        ("redis://ann:s3cret@h", "/a", "not the number of a database"),
-        ("redis://ann:s3cret@h", "/1234567890", "not the number of a database"),
-        ("redis://ann:s3cret@h", "/1?what=1", "none of keys"),
+        ("redis://ann:s3cret@h", "/a", "not a database number"),
+        ("redis://ann:s3cret@h", "/1234567890", "not a database number"),
+        ("redis://ann:s3cret@h", "/1?what=1", "choose from keys"),
     ] {
         let error = built(url, path, &[]).err().unwrap();
         assert!(error.contains(word) && !error.contains("s3cret") && !error.contains('\n'), "{error}");
@@ -250,7 +250,7 @@ fn the_keys_are_written_behind_the_login() {
     let mut refused = client.preload().unwrap();
     assert_eq!(refused.step(b"", &mut out), Ok(false));
     let error = refused.step(b"-WRONGPASS invalid\r\n", &mut out).unwrap_err();
-    assert_eq!(error, "the server refuses the login: `-WRONGPASS invalid`");
+    assert_eq!(error, "the server refused the login: `-WRONGPASS invalid`");
 }
 
 #[test]
@@ -268,17 +268,17 @@ fn commands_are_sent_as_they_are_written_with_their_numbers() {
     assert_eq!(out.payload().as_slice(), b"*1\r\n$4\r\nPING\r\n");
     assert_eq!(built("redis://h", "/", &["PING"]).unwrap().request_bytes_max(), Some(14));
     for (command, word) in [
-        ("auth s3cret", "the user and the password stand in the URL"),
-        ("SUBSCRIBE a", "no reply that ends"),
-        ("client reply off", "no reply could be told"),
-        ("GET 'a", "closes its quotes"),
+        ("auth s3cret", "write the user and the password in the URL"),
+        ("SUBSCRIBE a", "reply does not end"),
+        ("client reply off", "must have replies"),
+        ("GET 'a", "has no closing '"),
         ("GET {rand:2..1}", "{rand:2..1}"),
         (" ", "is empty"),
     ] {
         let error = built("redis://h", "/", &[command]).err().unwrap();
         assert!(error.contains(word) && !error.contains("s3cret"), "{error}");
     }
-    assert!(built("redis://h", "/?keys=10", &["PING"]).err().unwrap().contains("leave one of them out"));
+    assert!(built("redis://h", "/?keys=10", &["PING"]).err().unwrap().contains("remove one of them"));
 }
 
 #[test]

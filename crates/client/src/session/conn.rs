@@ -1,9 +1,9 @@
 use std::time::Duration;
 
-/// What a reply has made of a session.
+/// The state of a session after a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// It goes on after a pause, with the replies that are still awaited or the next requests.
+    /// It continues after a pause, with awaited replies or the next requests.
     GoesOn {
         /// How long its user thinks.
         think: Duration,
@@ -13,20 +13,20 @@ pub enum Turn {
         /// How long the user thinks before another session.
         think: Duration,
     },
-    /// It is over with a wrong reply to this step, numbered through all sessions; no reply is awaited any more.
+    /// It ended with a wrong reply to this step, numbered through all sessions. No reply is awaited.
     Failed(u16),
 }
 
 /// A connection that plays sessions.
 pub trait SessionConn {
-    /// How many requests may be written now, beside those that are not answered: none while the next one has to wait for a
-    /// reply. Between sessions it is one.
+    /// How many requests may be written now, in addition to the unanswered ones: 0 while the next one waits for a reply, 1 between
+    /// sessions.
     fn room(&self) -> u16;
 
-    /// What the last complete reply has made of the session. Asked once after each.
+    /// The state after the last complete reply. Called once after each.
     fn turn(&mut self) -> Turn;
 
-    /// The connection was lost, or a request came to nothing, with replies awaited: the session is over. The step that
-    /// failed, numbered through all sessions; none if the session never sent a request.
+    /// The connection was lost, or a request failed, with replies awaited: the session is over. Returns the failed step, numbered
+    /// through all sessions; `None` if the session has not sent a request.
     fn abandon(&mut self) -> Option<u16>;
 }

@@ -1,7 +1,7 @@
-//! Sessions: what one user does, step by step, with values taken from one reply and put into a later request.
+//! Sessions: the steps of one user, with values taken from one reply and put into a later request.
 //!
-//! Nothing here knows how requests are framed. A script is checked and compiled once ([`Scripts`]); a connection plays one
-//! after the other ([`Play`]) and keeps the values of the present one.
+//! Nothing here depends on the framing of requests. A script is checked and compiled once ([`Scripts`]); a connection plays one
+//! after the other ([`Play`]) and keeps the values of the current one.
 
 pub(super) mod conn;
 mod play;
@@ -13,7 +13,7 @@ mod template;
 mod tests;
 
 pub use conn::{SessionConn, Turn};
-pub(crate) use play::{InTurn, IncomingReply, Play};
+pub(crate) use play::{InTurn, IncomingReply, Play, write_integer};
 pub(crate) use scripts::Scripts;
 pub use spec::{DrawSpec, SessionSpec, Source, StepSpec, TakeSpec};
-pub(crate) use template::{Form, LENGTH, Names, Template, Values, has_numbers};
+pub(crate) use template::{Form, LENGTH, Template, Values, has_numbers};

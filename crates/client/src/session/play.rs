@@ -8,44 +8,43 @@ use crate::exchange::{Draw, Verdict};
 use crate::stream::Stream;
 use pitot_proto::http::syntax::write_decimal;
 
-/// The longest body in which a value is looked for.
+/// The longest body that is searched for values, bytes.
 const BODY_MAX: usize = 1 << 20;
-/// A body that needed more than this gives its memory back.
+/// Above this size in bytes, the buffer of a body is shrunk.
 const BODY_KEPT: usize = 16 * 1024;
 
-/// How far a connection is in the present session.
+/// The progress of a connection in the current session.
 #[derive(Debug)]
 pub(crate) struct Play {
     scripts: Arc<Scripts>,
-    /// Where the steps of the present session begin and end; both the same between sessions.
+    /// The first step of the current session and the end; equal between sessions.
     begin: u16,
     end: u16,
-    /// The next step whose request is written, and the number of replies.
+    /// The next step to write, and the number of replies.
     next: u16,
     answered: u16,
-    /// The step that has failed, if one has.
+    /// The failed step.
     failed: Option<u16>,
     /// The number of the session in the run.
     number: u64,
-    /// What the numbers of the latest request are drawn from.
+    /// Source of the random numbers of the latest request.
     random: u64,
     values: Vec<Vec<u8>>,
     turn: Turn,
 }
 
-/// A reply of a session while it comes in. There are several where those of a burst come mixed.
+/// A reply of a session that is arriving. Those of a burst may be interleaved.
 #[derive(Debug, Default)]
 pub(crate) struct IncomingReply {
-    /// What it lacks, and the part of its body that has come, where a value is looked for in it.
+    /// Why it is wrong, and the part of its body that has come, if it is searched for a value.
     why: Option<Why>,
     body: Vec<u8>,
 }
 
-/// The sessions of a connection whose replies come one after the other.
+/// The sessions of a connection whose replies come in order.
 #[derive(Debug)]
 pub(crate) struct InTurn {
     pub(crate) play: Play,
-    /// The reply that is awaited.
     pub(crate) answer: IncomingReply,
 }
 
@@ -96,7 +95,7 @@ impl Play {
         self.begin == self.end
     }
 
-    /// The step whose request is to be written now.
+    /// The step to write now.
     pub(crate) fn next(&mut self, draw: Draw) -> u16 {
         if self.is_between() {
             let (begin, end, ranges) = self.scripts.draw(draw);
@@ -104,7 +103,7 @@ impl Play {
             (self.next, self.answered, self.failed) = (self.begin, 0, None);
             self.number = draw.index;
             self.values.iter_mut().for_each(Vec::clear);
-            // The numbers of its requests are drawn from the same, but otherwise.
+            // The numbers of its requests use the same source, unrotated.
             let mut stream = Stream::new(draw.random.rotate_left(32));
             for (value, (first, last)) in self.values.iter_mut().zip(ranges) {
                 write_integer(value, stream.within_signed(*first, *last));
@@ -130,7 +129,7 @@ impl Play {
         if !first.burst {
             return u16::from(self.answered == sent);
         }
-        // The first of a burst goes alone; behind it all others may follow.
+        // The first request of a burst is sent alone; then all others may follow.
         let leads = !self.scripts.steps[usize::from(self.next) - 1].burst;
         if leads && self.answered < sent {
             return 0;
@@ -138,7 +137,7 @@ impl Play {
         rest.iter().take_while(|step| step.burst).count() as u16
     }
 
-    /// The head of the reply to a step has come.
+    /// The head of the reply to a step.
     pub(crate) fn head(&mut self, answer: &mut IncomingReply, step: u16, status: u16, head: &[u8]) {
         let of = &self.scripts.steps[usize::from(step)];
         let right = if of.statuses.is_empty() {
@@ -156,12 +155,12 @@ impl Play {
         }
     }
 
-    /// The reply to a step is wrong, for a reason that the protocol has a name for. The first reason counts.
+    /// The reply to a step is wrong, for a reason with a name. The first reason counts.
     pub(crate) fn refuse(&self, answer: &mut IncomingReply, name: &'static str) {
         answer.why.get_or_insert(Why::Named(name));
     }
 
-    /// A piece of the body of the reply to a step has come.
+    /// A piece of the body of the reply to a step.
     pub(crate) fn body(&self, answer: &mut IncomingReply, step: u16, piece: &[u8]) {
         let takers = &self.scripts.steps[usize::from(step)].takers;
         if answer.why.is_none() && takers.iter().any(|(_, taker)| taker.needs_body()) {
@@ -196,7 +195,7 @@ impl Play {
         verdict
     }
 
-    /// The request of a step came to nothing, and its connection goes on.
+    /// The request of a step has failed, and its connection stays usable.
     pub(crate) fn lost(&mut self, step: u16) {
         if !self.is_between() {
             self.failed.get_or_insert(step);
@@ -204,11 +203,11 @@ impl Play {
         }
     }
 
-    /// One more of the requests that were written is over.
+    /// One more of the written requests is over.
     fn ended(&mut self) {
         self.answered += 1;
         let awaited = (self.next - self.begin).saturating_sub(self.answered);
-        // Replies to a burst may come in any order; its last step says how long its user thinks.
+        // Replies to a burst may come in any order; its last step has the think time.
         let last = usize::from(self.next.max(1)) - 1;
         let (think, complete) = (self.scripts.steps[last].think, self.next == self.end);
         self.turn = match self.failed {
@@ -227,8 +226,8 @@ impl Play {
         self.turn
     }
 
-    /// The session is over, whatever is awaited. `oldest` is the step of the oldest request that is not answered, if that
-    /// need not be the one behind the last reply.
+    /// The session is over, whatever is awaited. `oldest` is the step of the oldest unanswered request, if it need not be the one
+    /// after the last reply.
     pub(crate) fn abandon(&mut self, oldest: Option<u16>) -> Option<u16> {
         let behind = (!self.is_between()).then(|| (self.begin + self.answered).min(self.end - 1));
         self.end = self.begin;
@@ -236,7 +235,7 @@ impl Play {
     }
 }
 
-fn write_integer(out: &mut Vec<u8>, number: i64) {
+pub(crate) fn write_integer(out: &mut Vec<u8>, number: i64) {
     if number < 0 {
         out.push(b'-');
     }
@@ -244,7 +243,7 @@ fn write_integer(out: &mut Vec<u8>, number: i64) {
 }
 
 impl IncomingReply {
-    /// Forgets the body and keeps some of its memory.
+    /// Clears the body and keeps some of its memory.
     fn clear(&mut self) {
         self.body.clear();
         self.body.shrink_to(BODY_KEPT);

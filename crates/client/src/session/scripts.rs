@@ -16,12 +16,12 @@ use crate::request::RequestSpec;
 pub(crate) struct Scripts {
     /// The steps of all sessions, one after the other.
     pub(super) steps: Vec<Step>,
-    /// Where each session's steps begin, and behind the last where they end.
+    /// The first step of each session, and the end of the last.
     begins: Vec<u16>,
     choice: RequestChoice,
-    /// What each session draws when it begins, which are the first of its values.
+    /// The ranges that each session draws from when it begins; they are the first of its values.
     draws: Vec<Vec<(i64, i64)>>,
-    /// Values of the session that has most.
+    /// The largest number of values of a session.
     pub(super) values: usize,
     /// The most requests that are sent at once.
     burst_max: u16,
@@ -39,25 +39,25 @@ pub(super) struct Step {
     value_names: Vec<String>,
 }
 
-/// Why a reply fails its step.
+/// Why the reply to a step is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Why {
     /// A status that is not expected.
     Status(u16),
-    /// A value, the nth that is taken from it, is not there.
+    /// The nth value to take from it is missing.
     NoValue(u16),
-    /// The body in which a value is looked for is too long.
+    /// The body to search for a value is too long.
     TooLong,
-    /// Something that the protocol has a name for.
+    /// A reason that the protocol has a name for.
     Named(&'static str),
 }
 
 impl Scripts {
-    /// Checks the sessions and compiles them. `compile` is called for each step with the names of the values that are
-    /// known when its request is written.
+    /// Checks and compiles the sessions. `compile` gets each step with the names of the values that are known when its request is
+    /// written.
     ///
     /// # Errors
-    /// One line, with the name of the step.
+    /// One line with the name of the step.
     pub(crate) fn new(
         options: &ClientOptions,
         mut compile: impl FnMut(&RequestSpec, &Names) -> Result<(), String>,
@@ -90,7 +90,7 @@ impl Scripts {
         compile: &mut impl FnMut(&RequestSpec, &Names) -> Result<(), String>,
     ) -> Result<(), String> {
         let mut names = Names::default();
-        // Those of the present burst are known only after it.
+        // Values taken in the current burst are known only after it.
         let mut later = Names::default();
         for draw in &session.draws {
             later.add(&draw.name).map_err(|what| format!("session `{}`: {what}", session.name))?;
@@ -100,13 +100,11 @@ impl Scripts {
         for (at, step) in session.steps.iter().enumerate() {
             let wrong = |what: String| format!("step `{}` of session `{}`: {what}", step.name, session.name);
             if at == 0 && step.burst {
-                return Err(wrong("the first step cannot belong to the burst of one before it".into()));
+                return Err(wrong("the first step cannot continue a burst".into()));
             }
             let follows = session.steps.get(at + 1).is_some_and(|next| next.burst);
             if follows && step.think > Duration::ZERO {
-                return Err(wrong(
-                    "nobody thinks inside a burst: let its last step have the think time".into(),
-                ));
+                return Err(wrong("only the last step of a burst can have a think time".into()));
             }
             pipelined = if step.burst { pipelined + 1 } else { 0 };
             self.burst_max = self.burst_max.max(pipelined);
@@ -136,28 +134,26 @@ impl Scripts {
             return Err(format!("session `{}` has no step", session.name));
         }
         self.values = self.values.max(later.len());
-        let end = u16::try_from(self.steps.len()).map_err(|_| "there are too many steps".to_owned())?;
+        let end =
+            u16::try_from(self.steps.len()).map_err(|_| "too many steps: the limit is 65535".to_owned())?;
         self.begins.push(end);
         Ok(())
     }
 
-    /// The first step of the next session, that behind its last, and the ranges of the numbers that it draws.
+    /// The next session: its first step, its end, and the ranges that it draws from.
     pub(super) fn draw(&self, draw: Draw) -> (u16, u16, &[(i64, i64)]) {
         let session = self.choice.next(draw).0 as usize;
         (self.begins[session], self.begins[session + 1], &self.draws[session])
     }
 
-    /// Whether it is the last step of its session.
     pub(crate) fn is_last(&self, step: u16) -> bool {
         self.begins.contains(&(step + 1))
     }
 
-    /// The names of all steps.
     pub(crate) fn names(&self) -> Vec<String> {
         self.steps.iter().map(|step| step.name.clone()).collect()
     }
 
-    /// The name of a step.
     pub(crate) fn name(&self, step: u16) -> &str {
         &self.steps[usize::from(step)].name
     }
@@ -166,7 +162,7 @@ impl Scripts {
         self.burst_max
     }
 
-    /// The name of an error, which is kept for as long as the process lives; there are few.
+    /// The name of an error, which lives as long as the process; there are few.
     pub(super) fn word(&self, step: u16, why: Why) -> &'static str {
         let mut words = self.words.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         words.entry((step, why)).or_insert_with(|| {

@@ -6,17 +6,17 @@ use crate::request::RequestSpec;
 /// A session as the user wrote it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionSpec {
-    /// Its name in figures.
+    /// Its name in results.
     pub name: String,
-    /// How often it is chosen, relative to the others.
+    /// Its weight, relative to the others.
     pub weight: f64,
-    /// Numbers that are drawn when it begins.
+    /// Numbers drawn when it begins.
     pub draws: Vec<DrawSpec>,
-    /// What is done, in order; at least one step.
+    /// Its steps, in order; at least one.
     pub steps: Vec<StepSpec>,
 }
 
-/// A number that is drawn for each session, and is the same in all of its steps.
+/// A number that is drawn for each session, the same in all of its steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DrawSpec {
     /// The name by which requests put it in.
@@ -30,39 +30,39 @@ pub struct DrawSpec {
 /// One request of a session.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StepSpec {
-    /// Its name in figures.
+    /// Its name in results.
     pub name: String,
-    /// The request. Its path, the values of its headers and its body may hold `{name}`.
+    /// The request. Its path, header values and body may contain `{name}`.
     pub request: RequestSpec,
-    /// Statuses with which the session goes on; empty for those of the run.
+    /// Statuses with which the session continues; empty for those of the run.
     pub expect_status: Vec<RangeInclusive<u16>>,
-    /// What is taken from its reply.
+    /// The values to take from its reply.
     pub take: Vec<TakeSpec>,
     /// The pause between its reply and the next request of the session, or the next session.
     pub think: Duration,
-    /// It belongs to the burst that the step before it belongs to, or begins. The first request of a burst goes alone;
-    /// when its reply is complete all others follow at once, as in httperf.
+    /// It belongs to the burst that the step before it belongs to or begins. The first request of a burst is sent alone; when its
+    /// reply is complete, all others follow at once, as in httperf.
     pub burst: bool,
 }
 
-/// A value that is taken from a reply.
+/// A value to take from a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TakeSpec {
     /// The name by which later requests put it in.
     pub name: String,
-    /// Where in the reply it is.
+    /// Its place in the reply.
     pub from: Source,
 }
 
-/// Where in a reply a value is.
+/// The place of a value in a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// It is the status.
+    /// The status.
     Status,
-    /// It is the value of a header of that name, the first one.
+    /// The value of the first header of that name.
     Header(String),
-    /// It is the first group of the first match of a regular expression in the body, or the whole match of one without.
+    /// The first group of the first match of a regular expression in the body, or the whole match without groups.
     Regex(String),
-    /// It is what a JSON pointer (RFC 6901) leads to in the body.
+    /// The value of a JSON pointer (RFC 6901) in the body.
     Json(String),
 }

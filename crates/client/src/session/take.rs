@@ -1,8 +1,9 @@
 use regex_lite::Regex;
 
 use super::spec::Source;
+use crate::fields::field;
 
-/// The longest value that is kept.
+/// The longest value, bytes.
 const VALUE_MAX: usize = 64 * 1024;
 
 /// Takes a value from a reply.
@@ -16,7 +17,7 @@ pub(super) enum Taker {
 
 impl Taker {
     /// # Errors
-    /// One line, if it is none that can be carried out.
+    /// An invalid regular expression or JSON pointer.
     pub(super) fn new(source: &Source) -> Result<Taker, String> {
         Ok(match source {
             Source::Status => Taker::Status,
@@ -37,22 +38,16 @@ impl Taker {
         matches!(self, Taker::Regex(_) | Taker::Json(_))
     }
 
-    /// The value in the head of a reply, if that is where it is and it is there.
+    /// The value in the head of a reply, if its place is there and it exists.
     pub(super) fn in_head(&self, status: u16, head: &[u8]) -> Option<Vec<u8>> {
         match self {
             Taker::Status => Some(status.to_string().into_bytes()),
-            Taker::Header(wanted) => {
-                let mut lines = head.split(|&b| b == b'\n').skip(1);
-                bounded(lines.find_map(|line| {
-                    let colon = line.iter().position(|&b| b == b':')?;
-                    line[..colon].eq_ignore_ascii_case(wanted).then(|| line[colon + 1..].trim_ascii())
-                })?)
-            }
+            Taker::Header(wanted) => bounded(field(head, wanted)?),
             Taker::Regex(_) | Taker::Json(_) => None,
         }
     }
 
-    /// The value in the body of a reply, if that is where it is and it is there.
+    /// The value in the body of a reply, if its place is there and it exists.
     pub(super) fn in_body(&self, body: &[u8]) -> Option<Vec<u8>> {
         match self {
             Taker::Status | Taker::Header(_) => None,

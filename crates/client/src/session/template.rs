@@ -1,30 +1,29 @@
-//! Text with places for values: those that a session has taken from replies, and numbers that are drawn or counted for each
-//! request.
+//! Text with placeholders: values that a session has taken from replies, and numbers drawn or counted for each request.
 
 use crate::exchange::Draw;
 use crate::stream::Stream;
 use pitot_proto::http::syntax::write_decimal;
 use pitot_proto::percent;
 
-/// Stands for the length of the body in the text of a head, where no other control character may be.
+/// Stands for the length of the body in the text of a head, which contains no other control character.
 pub(crate) const LENGTH: char = '\u{1}';
 
-/// How values are written, so that they mean the same in their place.
+/// How values are encoded for their place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// As they are.
     Raw,
-    /// What may not stand in a request line in percent encoding; a whole path stays one.
+    /// Percent-encoded where a request line needs it; a path stays a path.
     Path,
     /// Without control characters.
     Header,
-    /// As a value of a form: all but letters, digits and `-._~` in percent encoding.
+    /// Percent-encoded except letters, digits and `-._~`, as in a form.
     Urlencoded,
     /// As a part of a JSON string.
     Json,
 }
 
-/// Text with places for values.
+/// Text with placeholders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Template(Vec<Piece>);
 
@@ -35,13 +34,13 @@ enum Piece {
     Value(u16, Form),
     /// The number of the session in the run.
     Number,
-    /// A number of a range, drawn for each request, with leading zeros up to that width.
+    /// A random number of a range for each request, with leading zeros up to `width`.
     Random {
         first: u64,
         last: u64,
         width: usize,
     },
-    /// The number of the request in the run, or of the session if there are sessions, counted from this one.
+    /// The number of the request in the run, or of the session if there are sessions, counted from `first`.
     Count {
         first: u64,
         width: usize,
@@ -50,29 +49,29 @@ enum Piece {
     Length,
 }
 
-/// What is put into the places of a request.
+/// The values for the placeholders of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Values<'a> {
-    /// What was taken from replies.
+    /// Values taken from replies.
     pub(crate) taken: &'a [Vec<u8>],
     /// The number of the request or of its session in the run.
     pub(crate) number: u64,
-    /// What numbers are drawn from.
+    /// The source of random numbers.
     pub(crate) random: u64,
 }
 
 impl Values<'_> {
-    /// Those of a request that belongs to no session.
+    /// Those of a request outside sessions.
     pub(crate) fn of(draw: Draw) -> Values<'static> {
         Values { taken: &[], number: draw.index, random: draw.random }
     }
 
-    /// The numbers that are drawn for its head, in the order of their places.
+    /// The random numbers of its head, in the order of their places.
     pub(crate) fn draws(&self) -> Stream {
         Stream::new(self.random)
     }
 
-    /// Those of its body, which is written first: the head has its length.
+    /// Those of its body, which is written first: the head contains its length.
     pub(crate) fn draws_of_body(&self) -> Stream {
         Stream::new(!self.random)
     }
@@ -82,7 +81,7 @@ impl Values<'_> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names(Vec<String>);
 
-/// The name of the number of a session.
+/// The name of the session number.
 const NUMBER: &str = "session";
 
 impl Names {
@@ -90,14 +89,14 @@ impl Names {
     pub(super) fn add(&mut self, name: &str) -> Result<u16, String> {
         if !is_name(name.as_bytes()) || name == NUMBER {
             return Err(format!(
-                "`{name}` is not a name for a value: take letters, digits, - and _, a letter first, and not `{NUMBER}`"
+                "`{name}` is not a valid name for a value: use letters, digits, - and _, a letter first, and not `{NUMBER}`"
             ));
         }
         let index = self.0.iter().position(|known| known == name).unwrap_or_else(|| {
             self.0.push(name.to_owned());
             self.0.len() - 1
         });
-        u16::try_from(index).map_err(|_| "a session has too many values".to_owned())
+        u16::try_from(index).map_err(|_| "a session has more than 65536 values".to_owned())
     }
 
     pub(super) fn len(&self) -> usize {
@@ -115,18 +114,18 @@ fn is_name(name: &[u8]) -> bool {
 }
 
 impl Template {
-    /// Reads text, in which `{name}` stands for a value and `{{name}}` for itself.
+    /// Reads text with placeholders `{name}`; `{{name}}` is the text `{name}`.
     ///
     /// # Errors
-    /// One line on a name that is not known.
+    /// An unknown name, or an invalid range.
     pub(crate) fn parse(text: &[u8], form: Form, names: &Names) -> Result<Template, String> {
         Template::read(text, form, Some(names))
     }
 
-    /// Reads text in which only `{rand:1..100}` and `{seq:1}` stand for something; other braces stand for themselves.
+    /// Reads text whose only placeholders are `{rand:1..100}` and `{seq:1}`; other braces are plain text.
     ///
     /// # Errors
-    /// One line on a range that is none.
+    /// An invalid range.
     pub(crate) fn of_numbers(text: &[u8], form: Form) -> Result<Template, String> {
         Template::read(text, form, None)
     }
@@ -134,7 +133,7 @@ impl Template {
     fn read(text: &[u8], form: Form, names: Option<&Names>) -> Result<Template, String> {
         let mut template = Template::default();
         let mut from = 0;
-        // Elsewhere the byte is one like others: a body may hold any.
+        // A body may contain any byte.
         let is_length = |b: u8| form == Form::Header && b == LENGTH as u8;
         while let Some(at) = text[from..].iter().position(|&b| b == b'{' || is_length(b)).map(|n| from + n) {
             template.text(&text[from..at]);
@@ -162,7 +161,7 @@ impl Template {
                     (_, Some(Piece::Value(index, _))) => Piece::Value(index, form),
                     _ => {
                         return Err(format!(
-                            "`{{{name}}}` is not taken from a reply before it: take it in an earlier step, or write \
+                            "`{{{name}}}` is not taken from an earlier reply: take it in an earlier step, or write \
                              `{{{{{name}}}}}` for the text itself"
                         ));
                     }
@@ -184,7 +183,7 @@ impl Template {
         }
     }
 
-    /// The text, if it is always the same.
+    /// The text, if it has no placeholders.
     pub(crate) fn fixed(&self) -> Option<&[u8]> {
         match self.0.as_slice() {
             [] => Some(&[]),
@@ -193,7 +192,7 @@ impl Template {
         }
     }
 
-    /// The text with `$1` and so on in its places, and what stands in each.
+    /// The text with `$1` and so on for its placeholders, and the placeholders.
     pub(crate) fn with_parameters(&self) -> (Vec<u8>, Vec<Template>) {
         let (mut text, mut places) = (Vec::new(), Vec::new());
         for piece in &self.0 {
@@ -209,13 +208,13 @@ impl Template {
         (text, places)
     }
 
-    /// Whether it is not the same in each session.
+    /// Whether it differs between sessions.
     pub(crate) fn takes_values(&self) -> bool {
         self.0.iter().any(|piece| !matches!(piece, Piece::Text(_) | Piece::Length))
     }
 
-    /// Appends the text with its values, of which missing ones are empty. `length` is that of the body, and `draws` has the
-    /// numbers that are drawn for the request.
+    /// Appends the text with its values; missing ones are empty. `length` is that of the body, `draws` the source of its random
+    /// numbers.
     pub(crate) fn write(&self, values: Values<'_>, draws: &mut Stream, length: usize, out: &mut Vec<u8>) {
         for piece in &self.0 {
             match piece {
@@ -236,18 +235,18 @@ impl Template {
     }
 }
 
-/// What stands before the closing brace of `rand:...}` or `seq:...}`.
+/// The text before the closing brace of `rand:...}` or `seq:...}`.
 fn number_place(text: &[u8]) -> Option<&str> {
     let place = &text[..text.iter().position(|&b| b == b'}')?];
     let is_one = place.starts_with(b"rand:") || place.starts_with(b"seq:");
     std::str::from_utf8(place).ok().filter(|_| is_one)
 }
 
-/// The number that `rand:1..100` or `seq:1` asks for. A leading zero keeps the width, as in a range of paths.
+/// The placeholder `rand:1..100` or `seq:1`. A leading zero keeps the width, as in a range of paths.
 fn number(place: &str) -> Result<Piece, String> {
     let width = |text: &str| if text.len() > 1 && text.starts_with('0') { text.len() } else { 0 };
     if let Some(first) = place.strip_prefix("seq:") {
-        let wrong = |_| format!("`{{{place}}}` counts from a number: write {{seq:1}}");
+        let wrong = |_| format!("`{{{place}}}` is not a start number: write {{seq:1}}");
         return Ok(Piece::Count { first: first.parse().map_err(wrong)?, width: width(first) });
     }
     let range = place.strip_prefix("rand:").and_then(|range| range.split_once(".."));
@@ -256,12 +255,12 @@ fn number(place: &str) -> Result<Piece, String> {
     match numbers {
         Some((first, last, width)) if first <= last => Ok(Piece::Random { first, last, width }),
         _ => Err(format!(
-            "`{{{place}}}` is not a range of numbers, the smaller one first: write {{rand:1..100}}"
+            "`{{{place}}}` is not a range of numbers: write {{rand:1..100}}, the smaller number first"
         )),
     }
 }
 
-/// Whether a text has a place for a number.
+/// Whether a text has a placeholder for a number.
 pub(crate) fn has_numbers(text: &[u8]) -> bool {
     memchr::memmem::find(text, b"{rand:").or_else(|| memchr::memmem::find(text, b"{seq:")).is_some()
 }
@@ -274,7 +273,7 @@ fn write_padded(out: &mut Vec<u8>, number: u64, width: usize) {
     }
 }
 
-/// The name that a closing brace ends.
+/// The name before a closing brace.
 fn closed(text: &[u8]) -> Option<&str> {
     let name = &text[..text.iter().position(|&b| b == b'}')?];
     is_name(name).then(|| std::str::from_utf8(name).unwrap_or_default())

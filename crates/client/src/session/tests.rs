@@ -151,7 +151,9 @@ fn what_cannot_be_played_is_refused() {
     assert!(play(vec![StepSpec { burst: true, ..step("a") }]).unwrap_err().contains("first step"));
     let thinking = StepSpec { think: Duration::from_secs(1), ..step("a") };
     assert!(
-        play(vec![thinking, StepSpec { burst: true, ..step("b") }]).unwrap_err().contains("inside a burst")
+        play(vec![thinking, StepSpec { burst: true, ..step("b") }])
+            .unwrap_err()
+            .contains("last step of a burst")
     );
 }
 

@@ -1,5 +1,3 @@
-//! One connection of the load generator.
-
 use super::extensions::Extensions;
 use super::reply::{Line, ReplyReader};
 use super::transaction::Transaction;
@@ -11,7 +9,7 @@ const EHLO: &[u8] = b"EHLO pitot.invalid\r\n";
 const HELO: &[u8] = b"HELO pitot.invalid\r\n";
 const RSET: &[u8] = b"RSET\r\n";
 
-/// The server is about to close, whatever it was asked (RFC 5321 section 3.8).
+/// The server is about to close, whatever the command (RFC 5321 section 3.8).
 const CLOSING: u16 = 421;
 
 pub(super) struct SmtpConn {
@@ -19,33 +17,33 @@ pub(super) struct SmtpConn {
     reader: ReplyReader,
     extensions: Extensions,
     awaited: Awaited,
-    /// Requests behind the one under way.
+    /// Requests behind the current one.
     queued: u32,
     verdict: Verdict,
     counts: Counts,
 }
 
-/// Over all requests.
+/// Of all requests.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     messages: u64,
     recipients: u64,
 }
 
-/// Which reply is awaited.
+/// The awaited reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Awaited {
     Banner,
     Ehlo {
-        /// Its first line is over.
+        /// Its first line has come.
         greeted: bool,
     },
     Helo,
     Idle,
-    /// That to the command of this number.
+    /// The reply to the command of this number.
     Command(usize),
     Data,
-    /// That to the RSET which aborts a failed transaction.
+    /// The reply to the RSET that aborts a failed transaction.
     Reset,
 }
 
@@ -71,7 +69,7 @@ impl SmtpConn {
         self.awaited = Awaited::Command(0);
     }
 
-    /// Takes a whole reply, of which this was the last line.
+    /// Takes a whole reply; `line` is its last line.
     fn reply(&mut self, line: Line<'_>, out: &mut Outgoing) -> Result<Progress, Fault> {
         let done = line.code / 100 == 2;
         if line.code >= 400 && !matches!(self.awaited, Awaited::Ehlo { .. }) {
@@ -79,7 +77,7 @@ impl SmtpConn {
             self.transaction.said.hear(format!("{} {text}", line.code).as_bytes());
         }
         match self.awaited {
-            // There is no request to blame yet.
+            // No request has been sent yet.
             Awaited::Banner | Awaited::Helo if line.code >= 400 => Err(Fault::Named("refused")),
             Awaited::Banner if line.code != 220 => Err(Fault::Malformed),
             Awaited::Banner => {
@@ -128,8 +126,8 @@ impl SmtpConn {
         }
         match self.transaction.data {
             Some(data) if is_data && taken => {
-                // A server that asks for the message although it has taken no recipient gets an empty one
-                // (RFC 2920 section 3.1), and the verdict stands already.
+                // A server that asks for the message without an accepted recipient gets an empty one
+                // (RFC 2920 section 3.1); the verdict is final by then.
                 out.fixed(data);
                 self.awaited = Awaited::Data;
             }
@@ -148,16 +146,14 @@ impl SmtpConn {
         Progress::More
     }
 
-    /// The first thing that is wrong is what is reported.
+    /// Only the first error is reported.
     fn worsen(&mut self, code: u16) {
-        if self.verdict == Verdict::Right {
-            self.verdict = Verdict::Status(code);
-        }
+        self.verdict.worsen(Verdict::Status(code));
     }
 
     fn finish(&mut self, persists: bool, out: &mut Outgoing) -> Progress {
         self.awaited = Awaited::Idle;
-        let verdict = std::mem::replace(&mut self.verdict, Verdict::Right);
+        let verdict = self.verdict.take();
         if persists && self.queued > 0 {
             self.queued -= 1;
             self.begin(out);

@@ -9,24 +9,24 @@ pub struct Extensions {
     pub starttls: bool,
     /// Bytes above 127 in a message pass unchanged (RFC 6152).
     pub eight_bit_mime: bool,
-    /// Addresses may hold UTF-8 (RFC 6531).
+    /// Addresses may contain UTF-8 (RFC 6531).
     pub smtputf8: bool,
     /// The client may declare the size of a message (RFC 1870).
     pub size: bool,
-    /// The largest message that the server accepts, in bytes; zero if it announces no limit.
+    /// The largest message that the server accepts, in bytes; 0 for no limit.
     pub size_max: u64,
-    /// A client can log in by the mechanism PLAIN (RFC 4954, RFC 4616).
+    /// The client can log in by PLAIN (RFC 4954, RFC 4616).
     pub auth_plain: bool,
-    /// A client can log in by the mechanism LOGIN.
+    /// The client can log in by LOGIN.
     pub auth_login: bool,
 }
 
 impl Extensions {
-    /// Takes note of one line of the reply, its code aside. The first line greets and names no extension.
+    /// Reads one line of the reply without its code. The first line is a greeting without extensions.
     pub fn note(&mut self, text: &[u8]) {
         let mut words = text.split(|&b| b == b' ').filter(|word| !word.is_empty());
         let Some(keyword) = words.next() else { return };
-        // `AUTH=PLAIN` is how it was written before RFC 2554.
+        // `AUTH=PLAIN` is the form from before RFC 2554.
         if keyword.get(..5).is_some_and(|k| k.eq_ignore_ascii_case(b"AUTH=")) {
             return self.note_mechanisms(words.chain([&keyword[5..]]));
         }

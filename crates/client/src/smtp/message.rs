@@ -1,10 +1,9 @@
-//! A message as it goes over the wire after DATA (RFC 5321 section 4.5.2).
+//! A message as sent after DATA (RFC 5321 section 4.5.2).
 
-/// The bytes of a message with every line ended by CR LF, with a dot doubled where it begins a line, and with the line
-/// that ends it.
+/// A message with CR LF line ends, dots doubled at the beginning of lines, and the final line with a dot.
 ///
-/// A CR or LF that stands alone becomes a line end. Sent as it is, it would be a line end to some servers and none to
-/// others, which is how a second message is smuggled into a first.
+/// A lone CR or LF becomes a line end. Sent unchanged, some servers would take it for a line end and others not, which allows
+/// to smuggle a second message into the first.
 pub fn data_of(message: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(message.len() + message.len() / 32 + 8);
     let mut rest = message;

@@ -1,8 +1,8 @@
-//! The client's side of SMTP: what a mail engine and the load generator share, and the scheme `smtp` of the latter.
+//! The client side of SMTP: the parts that the mail engine and the load generator share, and the scheme `smtp`.
 //!
-//! For the load generator a request is a whole transaction: MAIL, as many RCPT as asked for, DATA and the message, or RSET
-//! in its place. Commands go out together where the server offers PIPELINING (RFC 2920), one by one otherwise. The
-//! transaction is right if every command was accepted.
+//! For the load generator a request is a whole transaction: MAIL, RCPT for each recipient, DATA and the message, or RSET in its
+//! place. Commands are sent together where the server offers PIPELINING (RFC 2920), otherwise one by one. A transaction is
+//! right if every command was accepted.
 
 mod conn;
 mod extensions;
@@ -22,16 +22,15 @@ use options::{Options, URL_OPTIONS};
 use transaction::Transaction;
 
 use crate::entry::{ClientEntry, TlsScheme};
-use crate::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload};
+use crate::protocol::{ClientConn, ClientOptions, ClientProtocol};
 use crate::said::Said;
 use crate::url::Url;
 
-/// The entry of the registry.
 pub(super) const ENTRY: ClientEntry = ClientEntry {
     scheme: "smtp",
     summary: "mail transactions to any SMTP server, pipelined where the server offers it",
-    doc: "A request is a whole transaction, right if the server accepted every command of it. The URL's query \
-          describes it; --body replaces the generated message. Accepted messages and recipients are counted.",
+    doc: "A request is a whole transaction, and is right if the server accepts every command. The URL's query \
+          describes it. --body replaces the generated message. Accepted messages and recipients are counted.",
     port: Some(25),
     tls: Some(TlsScheme { scheme: "smtps", port: Some(465) }),
     requests_per_connection_max: None,
@@ -46,16 +45,12 @@ pub(super) const ENTRY: ClientEntry = ClientEntry {
     build,
 };
 
-/// Builds the transaction of a URL.
-///
-/// # Errors
-/// A query that is not understood; options that mean nothing here.
 fn build(_: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, String> {
     let [request] = &*options.requests else {
-        return Err("smtp takes its transaction from the URL's query, not from several paths".into());
+        return Err("smtp takes one URL: its query describes the transaction".into());
     };
     if request.method != "GET" || !options.headers.is_empty() {
-        return Err("smtp has no methods and headers: its options follow a `?` in the URL".into());
+        return Err("smtp has no methods or headers: write its options behind a `?` in the URL".into());
     }
     let parsed = Options::parse(&request.path)?;
     let mut commands = vec![format!("MAIL FROM:<{}>\r\n", parsed.from)];
@@ -112,10 +107,6 @@ impl ClientProtocol for Smtp {
 
     fn server_said(&self) -> Option<String> {
         self.transaction.said.words()
-    }
-
-    fn preload(&self) -> Option<Box<dyn Preload>> {
-        None
     }
 
     fn stored(&self) -> Option<(Stored, &[u8])> {

@@ -1,31 +1,30 @@
 //! The options in the query of an `smtp://` URL.
 
 use crate::entry::UrlOption;
+use crate::option::{pairs, unknown};
 
-/// The most recipients of a transaction; servers must take 100 (RFC 5321 section 4.5.3.1.8), and some take more.
+/// Servers must accept 100 recipients (RFC 5321 section 4.5.3.1.8), and some accept more.
 const RECIPIENTS_MAX: u64 = 10_000;
 /// The longest generated message.
 const BYTES_MAX: u64 = 64 << 20;
 
-/// All of them.
 pub(super) const URL_OPTIONS: &[UrlOption] = &[
     UrlOption { name: "from", default: "sender@example.com", meaning: "the sender's address" },
     UrlOption {
         name: "to",
         default: "recipient@example.net",
-        meaning: "the recipient's address; of several each has a number in front",
+        meaning: "the recipient's address; several are numbered: 0-ADDRESS, 1-ADDRESS",
     },
-    UrlOption { name: "recipients", default: "1", meaning: "the recipients of a message, 1 to 10000" },
-    UrlOption { name: "size", default: "1KiB", meaning: "the length of the generated message, up to 64MiB" },
-    UrlOption { name: "end", default: "data", meaning: "data, or rset, which delivers nothing" },
     UrlOption {
-        name: "pipelining",
-        default: "auto",
-        meaning: "auto, which is as the server offers it, or off",
+        name: "recipients",
+        default: "1",
+        meaning: "the number of recipients of a message, 1 to 10000",
     },
+    UrlOption { name: "size", default: "1KiB", meaning: "the length of the generated message, up to 64MiB" },
+    UrlOption { name: "end", default: "data", meaning: "data, or rset to deliver nothing" },
+    UrlOption { name: "pipelining", default: "auto", meaning: "auto (if the server offers it) or off" },
 ];
 
-/// The options, checked.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Options {
     pub(super) from: String,
@@ -33,7 +32,7 @@ pub(super) struct Options {
     pub(super) recipients: u64,
     /// The length of the generated message with its header.
     pub(super) bytes: u64,
-    /// End with RSET in place of DATA.
+    /// End with RSET instead of DATA.
     pub(super) rset: bool,
     pub(super) pipelining: bool,
 }
@@ -55,17 +54,18 @@ impl Options {
     /// Reads a path with a query: `/?recipients=10&size=1KiB`.
     ///
     /// # Errors
-    /// One line on what is not understood.
+    /// An option that is unknown or invalid.
     pub(super) fn parse(path: &str) -> Result<Options, String> {
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
         if !matches!(path, "" | "/") {
-            return Err(format!("smtp has no paths, and the URL names `{path}`: options follow a `?`"));
+            return Err(format!(
+                "the URL of smtp has no path: remove `{path}`, and write options behind a `?`"
+            ));
         }
         let mut options = Options::default();
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let (name, value) =
-                pair.split_once('=').ok_or_else(|| format!("`{pair}` is not an option such as size=1KiB"))?;
-            let wrong = |wanted: &str| format!("`{pair}`: {name} is {wanted}");
+        for pair in pairs(query, "size=1KiB") {
+            let (name, value) = pair?;
+            let wrong = |wanted: &str| format!("`{name}={value}` is not valid: {name} is {wanted}");
             match name {
                 "from" | "to" => {
                     let address = address(value).ok_or_else(|| wrong("an address such as a@b.test"))?;
@@ -89,10 +89,7 @@ impl Options {
                 "pipelining" => {
                     options.pipelining = choice(value, "auto", "off").ok_or_else(|| wrong("auto or off"))?;
                 }
-                _ => {
-                    let names: Vec<&str> = URL_OPTIONS.iter().map(|option| option.name).collect();
-                    return Err(format!("smtp has no option `{name}`: there are {}", names.join(", ")));
-                }
+                _ => return Err(unknown(name, URL_OPTIONS)),
             }
         }
         Ok(options)
@@ -107,7 +104,7 @@ fn choice(word: &str, yes: &str, no: &str) -> Option<bool> {
     if word == yes { Some(true) } else { (word == no).then_some(false) }
 }
 
-/// A mailbox that can stand between angle brackets as it is; a URL holds printable ASCII only.
+/// A mailbox that can be between angle brackets unchanged; a URL contains printable ASCII only.
 fn address(word: &str) -> Option<String> {
     let (local, domain) = word.rsplit_once('@')?;
     let fits = !local.is_empty() && !domain.is_empty() && word.len() <= 254;

@@ -1,8 +1,8 @@
 //! Replies of an SMTP server (RFC 5321 section 4.2), read line by line.
 //!
-//! A reply is lines with one code, `250-` on all but the last of them. A line is returned as soon as it is complete, so
-//! that nothing is parsed twice however the input is cut, and a whole reply is never stored. Lines that end in a bare LF
-//! are accepted too: servers that send them exist, and for a client it is harmless.
+//! All lines of a reply have the same code, with `250-` on all but the last. Each line is returned as soon as it is complete, so
+//! nothing is parsed twice and no whole reply is stored. Lines that end in a bare LF are accepted: some servers send them, and
+//! for a client they are harmless.
 
 use std::fmt;
 
@@ -12,36 +12,35 @@ use crate::exchange::Fault;
 
 /// The longest line of a reply with its line end. RFC 5321 allows 512; servers that link to web pages send more.
 pub const LINE_BYTES_MAX: usize = 2048;
-/// The longest reply, all its lines together.
+/// The longest reply.
 const REPLY_BYTES_MAX: usize = 64 * 1024;
 
 /// Reads the replies of one connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReplyReader {
-    /// The code of a reply of which some lines have been read; zero between replies.
+    /// The code of an incomplete reply; 0 between replies.
     code: u16,
-    /// The length of those lines.
+    /// The length of its lines so far.
     bytes: u32,
 }
 
 /// One line of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line<'a> {
-    /// Three digits: 200 to 599.
+    /// 200 to 599.
     pub code: u16,
-    /// No line of this reply follows.
+    /// It is the last line of its reply.
     pub last: bool,
-    /// What stands behind the code, without the line end.
+    /// The text behind the code, without the line end.
     pub text: &'a [u8],
 }
 
 impl ReplyReader {
-    /// Takes one line off the front of `input`: returns its length in bytes and its content, or `None` if it is not complete yet:
-    /// the same bytes are then to be shown again with more behind them.
+    /// Takes one line from the front of `input`: returns its length in bytes and its content, or `None` if it is incomplete. Call it
+    /// again then with more input.
     ///
     /// # Errors
-    /// [`Fault::Malformed`] if it is no reply or changes its code on the way, [`Fault::TooLarge`] if a line or the
-    /// whole is too long.
+    /// [`Fault::Malformed`] if it is not a reply or changes its code, [`Fault::TooLarge`] if a line or the reply is too long.
     pub fn line<'a>(&mut self, input: &'a [u8]) -> Result<Option<(usize, Line<'a>)>, Fault> {
         let view = &input[..input.len().min(LINE_BYTES_MAX)];
         let Some(end) = memchr(b'\n', view) else {
@@ -70,7 +69,7 @@ impl ReplyReader {
         Ok(Some((end + 1, Line { code, last, text })))
     }
 
-    /// True in the middle of a reply of several lines.
+    /// True within a reply of several lines.
     pub fn is_within(&self) -> bool {
         self.code != 0
     }
@@ -79,16 +78,16 @@ impl ReplyReader {
 /// An enhanced status code (RFC 3463): `5.1.1` is a mailbox that does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EnhancedCode {
-    /// 2 for done, 4 for "try again", 5 for never.
+    /// 2 for success, 4 for a temporary failure, 5 for a permanent one.
     pub class: u8,
-    /// What it is about: 1 the address, 2 the mailbox, 3 the system, 4 the network, 7 policy.
+    /// 1 for the address, 2 the mailbox, 3 the system, 4 the network, 7 policy.
     pub subject: u16,
-    /// More precisely.
+    /// The detail within the subject.
     pub detail: u16,
 }
 
 impl EnhancedCode {
-    /// The one at the front of a line's text, if there is one that agrees with the line's code.
+    /// The code at the start of a line, if it agrees with the line's reply code.
     pub fn of(line: &Line<'_>) -> Option<EnhancedCode> {
         let word = line.text.split(|&b| b == b' ').next()?;
         if word.get(1) != Some(&b'.') {

@@ -1,4 +1,4 @@
-//! Whether a server's certificates are to be trusted, and if not, why.
+//! Verification of a server's certificates.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,13 +10,12 @@ use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, SignatureScheme};
 use webpki::EndEntityCert;
 
-/// For how long a chain that was found right is not checked again, in seconds.
+/// How long a verified chain is not verified again, in seconds.
 const REMEMBERED_S: u64 = 60;
 
-/// The library's verifier, with three differences. A certificate that the user names with `--tls-ca` may be the server's
-/// own, as with curl, even if it says of itself that it is an authority's, as those of `openssl req -x509` do. Errors tell
-/// a self-signed certificate from an unknown issuer. And a chain that has just been found right is not checked again by
-/// each of ten thousand connections: it is the same chain for the same name.
+/// The library's verifier, with three differences. A certificate given by `--tls-ca` may be the server's own, as with curl, even
+/// if it is marked as an authority's, as those of `openssl req -x509` are. Errors distinguish a self-signed certificate from an
+/// unknown issuer. And a verified chain is not verified again by each of ten thousand connections to the same name.
 #[derive(Debug)]
 pub(super) struct Chain {
     verifier: Arc<WebPkiServerVerifier>,
@@ -25,7 +24,7 @@ pub(super) struct Chain {
     remembered: Mutex<Option<Remembered>>,
 }
 
-/// What was found right last.
+/// The last verified chain.
 #[derive(Debug)]
 struct Remembered {
     certificates: Vec<CertificateDer<'static>>,
@@ -33,7 +32,7 @@ struct Remembered {
     until: UnixTime,
 }
 
-/// An error for which the library has no word.
+/// An error for which the library has no variant.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct Named(pub(super) &'static str);
@@ -47,7 +46,7 @@ impl Chain {
         Chain { verifier, named, remembered: Mutex::new(None) }
     }
 
-    /// Another look at a certificate that the library does not take.
+    /// Decides on a certificate that the library rejects.
     fn second_look(
         &self,
         certificate: &CertificateDer<'_>,
@@ -58,7 +57,7 @@ impl Chain {
         let is_self_issued = EndEntityCert::try_from(certificate).is_ok_and(|c| c.issuer() == c.subject());
         match kind {
             CertificateError::UnknownIssuer if is_self_issued => Err(named("self-signed")),
-            // The library has found it valid in time before it found this.
+            // The library checks its dates first.
             CertificateError::Other(other) if is_authority(other) => {
                 if self.named.iter().any(|trusted| trusted == certificate) {
                     verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
@@ -74,7 +73,7 @@ impl Chain {
     }
 }
 
-/// An authority's certificate was shown as a server's.
+/// The server presented the certificate of an authority as its own.
 fn is_authority(error: &OtherError) -> bool {
     matches!(error.0.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))
 }

@@ -1,4 +1,4 @@
-//! From the options to the settings of the library.
+//! From the options to the configuration of the library.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use super::chain::Chain;
 use super::options::{TlsOptions, TlsVersion};
 use pitot_tls::trust::{self, AnyCertificate};
 
-/// The settings that all connections start from. They resume nothing.
+/// The configuration that all connections start from, without resumption.
 ///
 /// # Errors
-/// The options contradict each other, or a file that they name cannot be used.
+/// Options that contradict each other, or an unusable file.
 pub(super) fn config(options: &TlsOptions) -> Result<ClientConfig, Failure> {
-    // Mistakes on the command line come before what this system lacks.
+    // Errors of the command line come before those of the system.
     let identity = match (&options.certificate, &options.key) {
         (None, None) => None,
         (Some(certificate), Some(key)) => Some((certificate, key)),
@@ -39,19 +39,14 @@ pub(super) fn config(options: &TlsOptions) -> Result<ClientConfig, Failure> {
     };
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(versions)
-        .map_err(|e| Failure::run(format!("TLS cannot be set up: {e}"), "leave --tls-version out"))?
+        .map_err(|e| Failure::run(format!("TLS cannot be set up: {e}"), "remove --tls-version"))?
         .dangerous();
     let builder = if options.insecure {
-        if options.authorities.is_some() {
+        let refused = [("--tls-ca", &options.authorities), ("--tls-crl", &options.revoked)];
+        if let Some((option, _)) = refused.iter().find(|(_, file)| file.is_some()) {
             return Err(Failure::misuse(
-                "--insecure takes any certificate, and --tls-ca names those to be taken",
-                "leave one of them out",
-            ));
-        }
-        if options.revoked.is_some() {
-            return Err(Failure::misuse(
-                "--insecure takes any certificate, and --tls-crl names those not to be taken",
-                "leave one of them out",
+                format!("--insecure accepts any certificate and cannot be combined with {option}"),
+                "remove one of them",
             ));
         }
         builder.with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
@@ -83,7 +78,7 @@ fn chain(options: &TlsOptions, provider: &Arc<CryptoProvider>) -> Result<Chain, 
     };
     let mut verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider));
     if let Some(file) = options.revoked.as_deref() {
-        // Authorities that have no list there have revoked nothing, as far as is known.
+        // Authorities without a list count as having revoked nothing.
         verifier = verifier.with_crls(trust::revoked(file)?).allow_unknown_revocation_status();
     }
     let verifier = verifier.build().map_err(|e| match e {

@@ -13,7 +13,7 @@ use super::session::Session;
 use super::store::OwnCertificate;
 use super::{fault, record};
 
-/// A connection with TLS below its protocol.
+/// A connection with TLS under its protocol.
 pub(super) struct TlsConn {
     protocol: Box<dyn ClientConn>,
     config: Arc<ClientConfig>,
@@ -23,26 +23,26 @@ pub(super) struct TlsConn {
     start: Option<StartTls>,
     stage: Stage,
     session: Option<Box<Session>>,
-    /// What the protocol writes before it is encrypted.
+    /// Output of the protocol, not yet encrypted.
     written: Outgoing,
     /// Decrypted bytes that the protocol has not consumed.
     rest: Vec<u8>,
     /// The first bytes of the oldest reply have been reported.
     began: bool,
-    /// What is to be reported after that.
+    /// To be reported next.
     next: Option<Progress>,
-    /// Something of the protocol has come from the server.
+    /// The server has sent data of the protocol.
     heard: bool,
 }
 
-/// How far a connection is.
+/// The state of a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// The server has been asked for TLS and has not answered.
+    /// TLS was requested, and the server has not answered.
     Asking,
-    /// Keys are not agreed on.
+    /// The handshake.
     Handshake,
-    /// They are, and the protocol has not been told.
+    /// The handshake is complete, and the protocol is not opened.
     Secured,
     /// The protocol is greeting.
     Greeting,
@@ -76,8 +76,8 @@ impl TlsConn {
         }
     }
 
-    /// The name of an error, at the phase to which it belongs: a server that refuses the client's certificate in TLS 1.3
-    /// says so after the client's end of the handshake.
+    /// The name of an error and its phase: a server that refuses the client's certificate in TLS 1.3 reports it after the client's
+    /// end of the handshake.
     fn fault(&self, error: &rustls::Error) -> Fault {
         let word = fault::word(error, self.certificate.is_missing());
         if self.heard { Fault::Named(word) } else { Fault::Handshake(word) }
@@ -91,12 +91,11 @@ impl TlsConn {
                 let mut session = Box::new(Session::new(tls));
                 session.begin(out).map(|()| session)
             });
-        // It fails only where no random numbers are to be had; then there is no handshake, and its time runs out.
+        // It fails only without a source of random numbers. Then there is no handshake, and it times out.
         self.session = begun.ok();
     }
 
-    /// Takes the answer of the server that was asked for TLS. Nothing may stand behind it, which anybody could have put there
-    /// (CVE-2021-23222).
+    /// Takes the answer to a request for TLS. Nothing may follow it, since anybody could have inserted it (CVE-2021-23222).
     fn asked(&mut self, input: &[u8], out: &mut Outgoing) -> Result<Received, Fault> {
         let (Some(start), Some(&answer)) = (self.start, input.first()) else {
             return Ok(Received { consumed: 0, progress: Progress::More });
@@ -111,7 +110,7 @@ impl TlsConn {
         }
     }
 
-    /// Encrypts what the protocol has written.
+    /// Encrypts the output of the protocol.
     fn send(&mut self, out: &mut Outgoing) -> Result<(), Fault> {
         if self.written.is_empty() {
             return Ok(());
@@ -124,7 +123,7 @@ impl TlsConn {
         sent.map_err(|e| self.fault(&e))
     }
 
-    /// The handshake is over: opens the protocol.
+    /// Opens the protocol after the handshake.
     fn greet(&mut self, out: &mut Outgoing) -> Result<Progress, Fault> {
         let opening = self.protocol.open(&mut self.written);
         self.send(out)?;
@@ -149,7 +148,7 @@ impl TlsConn {
         let mut heard = false;
         let taken = session.take(record, out, &mut |plain: &[u8]| {
             heard = true;
-            // Bytes of one reply that came in several records are shown in one piece.
+            // A reply in several records is passed on in one piece.
             if !rest.is_empty() || shown.is_some() {
                 rest.extend_from_slice(plain);
                 return;
@@ -176,7 +175,7 @@ impl TlsConn {
         if progress == Progress::More { Ok(self.ended(tag)) } else { Ok(progress) }
     }
 
-    /// Whether the record was the last of the handshake.
+    /// Takes the end of the handshake, if the record was its last.
     fn shaken(&mut self) -> Result<Progress, Fault> {
         let Some(session) = self.session.as_ref().filter(|session| !session.is_handshaking()) else {
             return Ok(Progress::More);
@@ -192,20 +191,19 @@ impl TlsConn {
         Ok(Progress::Secured(handshake))
     }
 
-    /// Shows the protocol what it has not consumed.
+    /// Passes the unconsumed bytes to the protocol.
     fn show_rest(&mut self, tag: Option<Tag>, out: &mut Outgoing) -> Result<Progress, Fault> {
         let received = self.protocol.receive(tag, &self.rest, &mut self.written)?;
         self.rest.drain(..received.consumed);
         if self.rest.is_empty() {
-            // A connection that waits holds no buffer.
+            // A waiting connection has no buffer.
             self.rest = Vec::new();
         }
         self.send(out)?;
         Ok(self.reported(tag, received.progress))
     }
 
-    /// What the caller is told of the progress of the protocol, which without layers of its own does not say that a reply
-    /// begins.
+    /// The progress to report. A protocol without layers does not report the beginning of a reply.
     fn reported(&mut self, tag: Option<Tag>, progress: Progress) -> Progress {
         if progress == Progress::Ready {
             self.stage = Stage::Open;
@@ -223,7 +221,7 @@ impl TlsConn {
         Progress::Began(0)
     }
 
-    /// The server has said that nothing more comes: a reply that ends with the connection is whole.
+    /// The end of a reply that ends with the connection, if the server has closed it.
     fn ended(&mut self, tag: Option<Tag>) -> Progress {
         if !self.session.as_ref().is_some_and(|session| session.is_closed()) {
             return Progress::More;
@@ -269,7 +267,7 @@ impl ClientConn for TlsConn {
     }
 
     fn flush(&mut self, out: &mut Outgoing) {
-        // It fails if the keys are worn out, which the server has been told: it ends the connection.
+        // It fails if the keys are exhausted. The server knows and ends the connection.
         let _ = self.send(out);
     }
 
@@ -311,7 +309,7 @@ impl ClientConn for TlsConn {
         matches!(self.stage, Stage::Asking | Stage::Handshake)
     }
 
-    /// Without a word of the server that nothing more comes, anybody may have cut the connection.
+    /// Without a `close_notify` alert, anybody may have cut the connection.
     fn end_of_input(&mut self, _: Option<Tag>) -> Option<Reply> {
         None
     }

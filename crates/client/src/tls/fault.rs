@@ -1,4 +1,4 @@
-//! What can go wrong, by name: the word of the table of errors, a sentence, and what mends it.
+//! Errors by name: the word in the table of errors, a sentence, and the fix.
 
 use rustls::{
     AlertDescription, CertificateError, CipherSuite, Error, OtherError, PeerIncompatible, ProtocolVersion,
@@ -6,7 +6,7 @@ use rustls::{
 
 use super::chain::Named;
 
-/// What a word of the table of errors means.
+/// The explanation of a word in the table of errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Explanation {
     /// The word.
@@ -17,88 +17,88 @@ pub struct Explanation {
     pub cure: &'static str,
 }
 
-const TRUST: &str = "name the file of its authority with --tls-ca, or take any certificate with --insecure";
-const RENEW: &str = "give the server another certificate, or take any with --insecure";
-const ANY_VERSION: &str = "leave --tls-version out, or choose the other version";
+const TRUST: &str = "name the file of its authority with --tls-ca, or accept any certificate with --insecure";
+const RENEW: &str = "give the server another certificate, or accept any with --insecure";
+const ANY_VERSION: &str = "remove --tls-version, or choose the other version";
 
-/// All that is explained; a word that is not here says all there is to say.
+/// Words without an entry explain themselves.
 static EXPLANATIONS: &[Explanation] = &[
     e("expired", "the server's certificate, or its authority's, has expired", RENEW),
     e(
         "not-yet-valid",
         "the server's certificate is not valid yet",
-        "see the clocks of both machines, or use --insecure",
+        "check the clocks of both machines, or use --insecure",
     ),
-    e("unknown-issuer", "no known authority has issued the server's certificate", TRUST),
+    e("unknown-issuer", "the server's certificate is not issued by a known authority", TRUST),
     e(
         "self-signed",
-        "the server's certificate is signed by itself",
-        "name the file of that certificate with --tls-ca, or take any with --insecure",
+        "the server's certificate is self-signed",
+        "name the file of that certificate with --tls-ca, or accept any with --insecure",
     ),
     e(
         "wrong-name",
-        "the server's certificate is for another name than the host of the URL",
-        "give a name of the certificate with --host, or write it in the URL (and where it leads with --resolve), or take any \
-         with --insecure",
+        "the server's certificate is not for the host of the URL",
+        "set a name of the certificate with --host, or write it in the URL and its address with --resolve, or accept any \
+         certificate with --insecure",
     ),
     e("wrong-purpose", "the server's certificate is not for servers", RENEW),
     e("revoked", "the server's certificate is revoked", RENEW),
     e("bad-signature", "a signature of the server's certificate, or one made with its key, is wrong", RENEW),
-    e("authority", "the server shows the certificate of an authority as its own", RENEW),
-    e("constraints", "an authority of the server's certificate may not issue such certificates", RENEW),
+    e("authority", "the server presents the certificate of an authority as its own", RENEW),
+    e("constraints", "an authority of the server's certificate is not allowed to issue it", RENEW),
     e("bad-certificate", "the server's certificate is malformed", RENEW),
-    e("unsupported-certificate", "the server's certificate uses what is not supported here", RENEW),
+    e("unsupported-certificate", "the server's certificate uses an unsupported feature", RENEW),
     e(
         "client-certificate",
-        "the server wants a certificate of the client",
-        "name one that it takes, and its key, with --tls-cert and --tls-key",
+        "the server requires a client certificate",
+        "name one that it accepts, and its key, with --tls-cert and --tls-key",
     ),
-    e("version", "the two ends have no version of TLS in common", ANY_VERSION),
+    e("version", "client and server have no version of TLS in common", ANY_VERSION),
     e(
         "no-common-cipher",
-        "the two ends have no cipher, group or kind of signature in common",
-        "see what the server is set up to take: here it is what TLS 1.2 and 1.3 have with AES-GCM and ChaCha20",
+        "client and server have no cipher, group or signature algorithm in common",
+        "check the configuration of the server: the client offers TLS 1.2 and 1.3 with AES-GCM and ChaCha20",
     ),
     e(
         "plain-http",
-        "the server answered in plain HTTP: there is no TLS at this port",
+        "the server answered in plain HTTP: this port has no TLS",
         "write http://, or name the port for https://",
     ),
     e(
         "no-tls",
-        "the server was asked for TLS and has none",
-        "turn it on in the server (ssl = on in postgresql.conf), or write sslmode=disable",
+        "the server does not support TLS",
+        "enable it in the server (ssl = on in postgresql.conf), or write sslmode=disable",
     ),
-    e("not-tls", "the server answered something that is not TLS", "name a port of the server that takes TLS"),
+    e("not-tls", "the server's answer is not TLS", "name a port with TLS"),
     e(
         "closed",
-        "the server closed the connection in the handshake",
-        "see the log of the server; does it take TLS at this port?",
+        "the server closed the connection during the handshake",
+        "check the log of the server, and that this port has TLS",
     ),
     e(
         "no-http2",
         "the server has not chosen HTTP/2 by ALPN",
-        "use --http 1.1, or turn HTTP/2 on in the server",
+        "use --http 1.1, or enable HTTP/2 in the server",
     ),
     e(
         "alert-no-application-protocol",
-        "the server takes none of the protocols asked for by ALPN",
+        "the server supports none of the protocols offered by ALPN",
         "try the other version of HTTP with --http",
     ),
     e(
         "alert-unrecognised-name",
-        "the server knows no host of that name",
-        "give a name that it serves with --host, or write it in the URL (and where it leads with --resolve)",
+        "the server does not know the host name",
+        "set a name that it serves with --host, or write it in the URL and its address with --resolve",
     ),
     e(
         "alert-unknown-ca",
         "the server does not know the authority of the client's certificate",
-        "name a certificate that the server takes with --tls-cert",
+        "name a certificate that the server accepts with --tls-cert",
     ),
     e(
         "alert-bad-certificate",
-        "the server does not take the client's certificate",
-        "name a certificate that the server takes with --tls-cert",
+        "the server rejects the client's certificate",
+        "name a certificate that the server accepts with --tls-cert",
     ),
 ];
 
@@ -106,7 +106,7 @@ const fn e(word: &'static str, what: &'static str, cure: &'static str) -> Explan
     Explanation { word, what, cure }
 }
 
-/// What a word of the phase `handshake` means, where there is more to say than the word.
+/// The explanation of a word of the phase `handshake`, if it needs one.
 pub fn explain(word: &str) -> Option<&'static Explanation> {
     EXPLANATIONS.iter().find(|e| e.word == word)
 }
@@ -116,9 +116,9 @@ pub fn version_name(version: u16) -> &'static str {
     ProtocolVersion::from(version).as_str().unwrap_or("unknown")
 }
 
-/// The name of a cipher suite, as IANA writes it.
+/// The IANA name of a cipher suite.
 pub fn cipher_name(cipher: u16) -> &'static str {
-    // The library writes TLS13_ for the suites of TLS 1.3 alone.
+    // Only for TLS 1.3 the library's names begin with TLS13_.
     match CipherSuite::from(cipher) {
         CipherSuite::TLS13_AES_128_GCM_SHA256 => "TLS_AES_128_GCM_SHA256",
         CipherSuite::TLS13_AES_256_GCM_SHA384 => "TLS_AES_256_GCM_SHA384",
@@ -127,7 +127,7 @@ pub fn cipher_name(cipher: u16) -> &'static str {
     }
 }
 
-/// The word of an error. `certificate_missing` says that the server asked for a certificate and got none.
+/// The word of an error. `certificate_missing` is whether the server requested a certificate and got none.
 pub(super) fn word(error: &Error, certificate_missing: bool) -> &'static str {
     match error {
         Error::InvalidCertificate(kind) => certificate(kind),

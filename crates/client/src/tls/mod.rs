@@ -1,15 +1,15 @@
-//! The client's side: a layer between a connection of the load generator and its protocol.
+//! TLS as a layer between a connection of the load generator and its protocol.
 //!
-//! [`TlsProtocol`] is a protocol around a protocol. A connection of it writes the first message of a handshake when it is
-//! opened, reports [`Progress::Secured`](crate::Progress::Secured) when both ends have agreed on keys, and
-//! from then on decrypts what arrives, record by record, and encrypts what the inner protocol writes. It is the inner
-//! protocol that says what it asks for by ALPN ([`ClientProtocol::alpn`](crate::ClientProtocol::alpn)).
+//! [`TlsProtocol`] is a protocol around a protocol. Its connections write the first message of a handshake when they are
+//! opened, and report [`Progress::Secured`](crate::Progress::Secured) when it is complete. From then on they decrypt the input
+//! record by record and encrypt the output of the inner protocol, which also chooses what to offer by ALPN
+//! ([`ClientProtocol::alpn`](crate::ClientProtocol::alpn)).
 //!
-//! A connection keeps its session when it is replaced, as a browser does, so that all handshakes but its first are
-//! resumed if the server takes part; another connection stands for another user, and has a session of its own.
+//! A connection keeps its session when it is replaced, as a browser does, so all handshakes but its first are resumed if the
+//! server supports that. Other connections stand for other users and have their own sessions.
 //!
-//! rustls is driven by its unbuffered interface: the caller keeps an incomplete record anyway, and a connection that waits
-//! has no buffer at all.
+//! rustls is used with its unbuffered interface: the caller keeps incomplete records anyway, and a waiting connection has no
+//! buffer.
 
 mod chain;
 mod config;

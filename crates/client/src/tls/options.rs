@@ -1,21 +1,21 @@
 use std::path::PathBuf;
 
-/// What a user may set for TLS.
+/// The options of TLS.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsOptions {
-    /// A file of certificates in PEM that takes the place of the system's authorities.
+    /// A file of certificates in PEM that replaces the system's authorities.
     pub authorities: Option<PathBuf>,
     /// A file of lists of revoked certificates (CRL) in PEM.
     pub revoked: Option<PathBuf>,
     /// Take any certificate.
     pub insecure: bool,
-    /// A file with the certificate to show to a server that asks for one, and its chain, in PEM.
+    /// A file with the client certificate and its chain, in PEM.
     pub certificate: Option<PathBuf>,
-    /// A file with its private key in PEM.
+    /// A file with its private key, in PEM.
     pub key: Option<PathBuf>,
-    /// The only version to speak; `None` for both.
+    /// The only version to use; `None` for both.
     pub version: Option<TlsVersion>,
-    /// Whether a connection that replaces another resumes its session; yes if `None`.
+    /// Whether a connection resumes the session of the one it replaces; yes if `None`.
     pub resume: Option<bool>,
 }
 
@@ -29,17 +29,17 @@ pub enum TlsVersion {
 }
 
 impl TlsVersion {
-    /// The versions by the words of `--tls-version`.
+    /// The versions by their words in `--tls-version`.
     pub const WORDS: [(&'static str, TlsVersion); 2] = [("1.2", TlsVersion::V1_2), ("1.3", TlsVersion::V1_3)];
 
-    /// The word of the version.
+    /// Its word in `--tls-version`.
     pub fn word(self) -> &'static str {
         TlsVersion::WORDS.iter().find(|(_, v)| *v == self).map_or("", |(word, _)| word)
     }
 }
 
 impl TlsOptions {
-    /// The first option that is set, as it is written, if there is one.
+    /// The first option that is set, as on the command line.
     pub fn first_set(&self) -> Option<&'static str> {
         let set = [
             (self.authorities.is_some(), "--tls-ca"),

@@ -12,7 +12,7 @@ pub(super) struct TlsPreload {
     preload: Box<dyn Preload>,
     session: Result<Session, Error>,
     certificate: Arc<OwnCertificate>,
-    /// Input that is not a whole record yet.
+    /// An incomplete record.
     tail: Vec<u8>,
     stage: Stage,
 }

@@ -23,11 +23,10 @@ pub struct TlsProtocol {
 }
 
 impl TlsProtocol {
-    /// Puts TLS below a protocol. `host` is the one that is asked for: the name that is sent (SNI, RFC 6066 section 3) and that
-    /// the server's certificate must be for.
+    /// Puts TLS under a protocol. `host` is the name sent to the server (SNI, RFC 6066 section 3), which its certificate must match.
     ///
     /// # Errors
-    /// The options contradict each other, a file that they name cannot be used, or the host is no name.
+    /// Options that contradict each other, an unusable file, or an invalid host name.
     pub fn new(
         protocol: Box<dyn ClientProtocol>,
         options: &TlsOptions,
@@ -36,8 +35,8 @@ impl TlsProtocol {
         let mut config = config::config(options)?;
         let name = ServerName::try_from(host.to_owned()).map_err(|_| {
             Failure::misuse(
-                format!("`{host}` is not a name that a certificate can be for"),
-                "write a name of letters, digits and hyphens, or an address",
+                format!("`{host}` is not a valid name for a certificate"),
+                "use a name of letters, digits and hyphens, or an address",
             )
         })?;
         let alpn = protocol.alpn();
@@ -45,7 +44,7 @@ impl TlsProtocol {
         Ok(TlsProtocol { protocol, config, name, alpn, resume: options.resume.unwrap_or(true) })
     }
 
-    /// The settings of one connection: its session and its certificate are its own.
+    /// The configuration of one connection, with its own session and certificate.
     fn own_config(&self) -> (Arc<ClientConfig>, Arc<OwnCertificate>) {
         let mut config = self.config.clone();
         if self.resume {
@@ -71,10 +70,6 @@ impl ClientProtocol for TlsProtocol {
     }
 
     /// What is encrypted is built as it is sent.
-    fn request_bytes_max(&self) -> Option<usize> {
-        None
-    }
-
     fn sessions(&self) -> Option<SessionInfo> {
         self.protocol.sessions()
     }

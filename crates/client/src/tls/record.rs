@@ -1,4 +1,4 @@
-//! Where a record ends (RFC 8446 section 5.1).
+//! The extent of a record (RFC 8446 section 5.1).
 
 use crate::Fault;
 
@@ -7,10 +7,10 @@ const HEADER: usize = 5;
 /// The longest record (RFC 5246 section 6.2.3).
 const LENGTH_MAX: usize = (1 << 14) + 2048;
 
-/// The first record of the input; none if it is not all there.
+/// The first record of the input; `None` if it is incomplete.
 ///
 /// # Errors
-/// No record begins like this.
+/// The input is not a record.
 pub(super) fn first(input: &[u8]) -> Result<Option<&[u8]>, Fault> {
     // change_cipher_spec, alert, handshake, application_data.
     let begins_well = match input {
@@ -29,7 +29,7 @@ pub(super) fn first(input: &[u8]) -> Result<Option<&[u8]>, Fault> {
     Ok(input.get(..HEADER + length))
 }
 
-/// The name of an answer that is no record.
+/// The name of an answer that is not TLS.
 pub(super) fn stranger(input: &[u8]) -> &'static str {
     if input.starts_with(b"HTTP/") { "plain-http" } else { "not-tls" }
 }

@@ -1,4 +1,4 @@
-//! One TLS connection of the library, driven by records.
+//! One TLS connection of the library, driven record by record.
 
 use std::cell::Cell;
 
@@ -10,25 +10,24 @@ use rustls::unbuffered::{
     WriteTraffic,
 };
 
-/// What a record needs beside its content at most, and a little more: the header, the nonce of TLS 1.2, the type, the tag.
+/// An upper bound of what a record adds to its content: the header, the nonce of TLS 1.2, the type, the tag.
 const RECORD_OVERHEAD: usize = 64;
 /// The content of a record.
 const RECORD_CONTENT: usize = 1 << 14;
-/// A copy of input that is larger than this is not kept.
+/// Larger copies of input are freed.
 const COPY_KEPT: usize = RECORD_CONTENT + 4096;
 
 thread_local! {
-    /// A record is decrypted in place, and what the kernel has received is not ours to change: one copy for all connections
-    /// of a thread.
+    /// Decryption is in place, and the kernel's buffer must not change: one copy for all connections of a thread.
     static COPY: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
 /// One TLS connection.
 pub(super) struct Session {
     tls: UnbufferedClientConnection,
-    /// Records whose message goes on in the next one; nearly always empty.
+    /// Records whose message continues in the next one; nearly always empty.
     held: Vec<u8>,
-    /// The server has said that nothing more comes.
+    /// The server has sent `close_notify`.
     is_closed: bool,
 }
 
@@ -42,7 +41,7 @@ impl Session {
         advance(&mut self.tls, &mut [], out, &mut |_| (), &mut self.is_closed).map(drop)
     }
 
-    /// Takes one record. What it holds for the protocol goes to `plain`, what the library wants sent to `out`.
+    /// Takes one record. Plain text goes to `plain`, output of the library to `out`.
     pub(super) fn take(
         &mut self,
         record: &[u8],
@@ -72,18 +71,17 @@ impl Session {
                 ConnectionState::EncodeTlsData(mut data) => encode(&mut data, out)?,
                 ConnectionState::TransmitTlsData(data) => data.done(),
                 ConnectionState::PeerClosed => self.is_closed = true,
-                // There is no input in which anything could be found, and nobody has closed this end.
+                // There is no input, and this side is not closed.
                 _ => return Ok(()),
             }
         }
     }
 
-    /// Whether keys have not been agreed on yet.
     pub(super) fn is_handshaking(&self) -> bool {
         self.tls.is_handshaking()
     }
 
-    /// Whether the server has said that nothing more comes.
+    /// Whether the server has sent `close_notify`.
     pub(super) fn is_closed(&self) -> bool {
         self.is_closed
     }
@@ -93,7 +91,7 @@ impl Session {
         self.tls.alpn_protocol() == Some(alpn.as_bytes())
     }
 
-    /// What was agreed on, if it is; `alpn` is what was asked for.
+    /// The result of the handshake; `alpn` is what was offered.
     pub(super) fn handshake(&self, alpn: Option<&'static str>) -> Handshake {
         Handshake {
             version: self.tls.protocol_version().map_or(0, u16::from),
@@ -104,7 +102,7 @@ impl Session {
     }
 }
 
-/// Lets the library work through the input until it needs more; returns how much of the input is done with.
+/// Runs the library until it needs more input; returns the number of bytes consumed.
 fn advance(
     tls: &mut UnbufferedClientConnection,
     input: &mut [u8],
@@ -150,7 +148,7 @@ fn advance(
     }
 }
 
-/// The alert by which the server learns what is wrong.
+/// The alert that tells the server what is wrong.
 fn last_words(tls: &mut UnbufferedClientConnection, out: &mut Outgoing) {
     let UnbufferedStatus { state, .. } = tls.process_tls_records(&mut []);
     if let Ok(ConnectionState::EncodeTlsData(mut data)) = state {

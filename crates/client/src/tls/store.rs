@@ -1,4 +1,4 @@
-//! What one connection remembers for the one that replaces it.
+//! What a connection keeps for the one that replaces it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use rustls::pki_types::ServerName;
 use rustls::sign::CertifiedKey;
 use rustls::{NamedGroup, SignatureScheme};
 
-/// The last session of a connection. All its handshakes are with the same server, so that names are not compared.
+/// The last session of a connection. All its handshakes are with the same server, so names are ignored.
 #[derive(Debug, Default)]
 pub(super) struct LastSession(Mutex<Kept>);
 
@@ -18,7 +18,7 @@ pub(super) struct LastSession(Mutex<Kept>);
 struct Kept {
     group: Option<NamedGroup>,
     tls12: Option<Tls12ClientSessionValue>,
-    /// A ticket is used once (RFC 8446 appendix C.4); the next connection gets a new one.
+    /// A ticket is used once (RFC 8446 appendix C.4); the next connection gets another.
     tls13: Option<Tls13ClientSessionValue>,
 }
 
@@ -58,7 +58,7 @@ impl ClientSessionStore for LastSession {
     }
 }
 
-/// The client's certificate, and whether the server has asked for one.
+/// The client's certificate, and whether the server has requested one.
 #[derive(Debug)]
 pub(super) struct OwnCertificate {
     resolver: Arc<dyn ResolvesClientCert>,
@@ -70,12 +70,12 @@ impl OwnCertificate {
         OwnCertificate { resolver, asked: AtomicBool::new(false) }
     }
 
-    /// True if the server has asked for a certificate and got none.
+    /// True if the server has requested a certificate and got none.
     pub(super) fn is_missing(&self) -> bool {
         self.asked.load(Ordering::Relaxed) && !self.resolver.has_certs()
     }
 
-    /// Another handshake begins.
+    /// Begins another handshake.
     pub(super) fn reset(&self) {
         self.asked.store(false, Ordering::Relaxed);
     }

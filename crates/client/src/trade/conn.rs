@@ -12,13 +12,13 @@ use super::users::Users;
 use crate::exchange::{Draw, Fault, Opening, Progress, Received, Reply, Tag, Verdict};
 use crate::http::{Head, Jar, Parts, Reader};
 use crate::outgoing::Outgoing;
-use crate::protocol::{ClientConn, ClientOptions, ClientProtocol, Preload, SessionInfo};
+use crate::protocol::{ClientConn, ClientOptions, ClientProtocol, SessionInfo};
 use crate::session::{SessionConn, Turn};
 use crate::url::Url;
 
-/// The longest page that is looked into.
+/// The longest page that is checked, bytes.
 const PAGE_MAX: usize = 1 << 20;
-/// A page that needed more than this gives its memory back.
+/// Above this size in bytes, the buffer of a page is shrunk.
 const PAGE_KEPT: usize = 64 << 10;
 
 /// The brokerage of a run.
@@ -30,7 +30,7 @@ struct Trade {
     words: Arc<Words>,
 }
 
-/// Names of errors, which are kept for as long as the process lives; there are few.
+/// Names of errors, which live as long as the process; there are few.
 #[derive(Debug, Default)]
 struct Words(Mutex<HashMap<(Step, Why), &'static str>>);
 
@@ -55,15 +55,12 @@ impl Words {
     }
 }
 
-/// Reads the options of the URL.
 pub(super) fn build(url: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, String> {
     let [request] = &options.requests[..] else {
-        return Err(
-            "the requests of trade:// are those of its scenario: leave --path and --requests out".into()
-        );
+        return Err("trade:// has its own requests: remove --path and --requests".into());
     };
     if options.expect_body.is_some() || options.verify {
-        return Err("trade:// checks its pages by itself: leave --expect-body and --verify out".into());
+        return Err("trade:// always checks its pages: remove --expect-body and --verify".into());
     }
     let options = Options::parse(&request.path)?;
     Ok(Box::new(Trade {
@@ -91,10 +88,6 @@ impl ClientProtocol for Trade {
         })
     }
 
-    fn request_bytes_max(&self) -> Option<usize> {
-        None
-    }
-
     fn sessions(&self) -> Option<SessionInfo> {
         Some(SessionInfo {
             steps: STEPS.iter().map(|(_, name)| (*name).to_owned()).collect(),
@@ -108,12 +101,8 @@ impl ClientProtocol for Trade {
         self.users.said.words()
     }
 
-    fn preload(&self) -> Option<Box<dyn Preload>> {
-        None
-    }
-
-    fn get_company(&self) {
-        self.users.get_company();
+    fn shares_server(&self) {
+        self.users.shares_server();
     }
 }
 
@@ -124,7 +113,7 @@ struct TradeConn {
     words: Arc<Words>,
     jar: Jar,
     reader: Reader,
-    /// The step that is not answered.
+    /// The step without a reply.
     asked: Option<Step>,
     /// Within a session.
     under_way: bool,
@@ -134,7 +123,7 @@ struct TradeConn {
 }
 
 impl ClientConn for TradeConn {
-    /// The session outlives the connection: a server may close it between two of its requests.
+    /// A session continues on a new connection when the server closes the old one.
     fn open(&mut self, _: &mut Outgoing) -> Opening {
         self.reader = Reader::new();
         self.page.clear();
@@ -241,7 +230,7 @@ impl SessionConn for TradeConn {
     }
 }
 
-/// Takes from a reply what the session needs of it.
+/// Takes what the session needs from a reply.
 struct Watch<'a> {
     path: &'a [u8],
     jar: &'a mut Jar,
@@ -253,17 +242,12 @@ impl Parts for Watch<'_> {
     fn head(&mut self, head: &Head, bytes: &[u8]) -> bool {
         *self.status = head.status;
         self.page.clear();
-        for line in bytes.split(|&b| b == b'\n').skip(1) {
-            let Some(colon) = memchr::memchr(b':', line) else { continue };
-            if line[..colon].eq_ignore_ascii_case(b"set-cookie") {
-                self.jar.set(line[colon + 1..].trim_ascii(), self.path);
-            }
-        }
+        self.jar.take(bytes, self.path);
         false
     }
 
     fn body(&mut self, piece: &[u8]) {
-        // One byte more than the longest shows that it was longer.
+        // One more byte marks a page that is too long.
         let room = (PAGE_MAX + 1).saturating_sub(self.page.len());
         self.page.extend_from_slice(&piece[..piece.len().min(room)]);
     }

@@ -1,23 +1,22 @@
-//! The implementations of Trade: where their pages are, and what is looked for in them.
+//! The implementations of Trade: their paths and their pages.
 
 use super::page;
 use super::step::Step;
 
-/// One implementation.
 #[derive(Debug)]
 pub(super) struct Dialect {
     pub(super) name: &'static str,
-    /// Where its actions are.
+    /// The path of its actions.
     pub(super) path: &'static str,
-    /// Its pages have an account whose balance, entries and holdings can be compared.
+    /// Its pages have an account with balance, entries and holdings.
     pub(super) has_account: bool,
-    /// Whether the page is the right one for a step; `user` is who is logged in.
+    /// Whether the page is the right one for a step; `user` is logged in.
     pub(super) is_right: fn(page: &[u8], step: Step, user: &str) -> bool,
     /// The first holding of a portfolio.
     pub(super) holding: fn(page: &[u8]) -> Option<i64>,
 }
 
-/// Pitot's own.
+/// Pitot's implementation.
 pub(super) static TRADE: Dialect = Dialect {
     name: "trade",
     path: "/app",

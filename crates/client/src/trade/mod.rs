@@ -1,8 +1,7 @@
-//! The scenario of Trade, an online brokerage: users who log in, look, buy and sell, in the published mix, and who check
-//! what the pages say.
+//! The scenario of Trade, an online brokerage: users log in, look, buy and sell in the published mix, and check the pages.
 //!
-//! What a user does next depends on what has come before (who holds nothing cannot sell), so that a session is not a script
-//! but a state machine ([`user::User`]). It knows nothing of HTTP; [`conn`] writes its requests and reads the replies.
+//! The next action of a user depends on earlier replies (without holdings nothing can be sold), so a session is a state machine
+//! ([`user::User`]) and not a script. It is independent of HTTP; [`conn`] writes its requests and reads the replies.
 
 mod conn;
 mod dialect;
@@ -16,13 +15,12 @@ mod users;
 
 use super::entry::ClientEntry;
 
-/// The entry of the registry.
 pub(super) const ENTRY: ClientEntry = ClientEntry {
     scheme: "trade",
-    summary: "the brokerage Trade over HTTP/1.1: sessions of the published mix of actions, with checks of meaning",
-    doc: "Users log in, and then quotes 40, home 20, portfolio 12, account 10, logout 4, buy 4, sell 4, update 4 and register \
-          2 of a hundred actions, until they log out. The balance after an order, the number of holdings and what was \
-          written are checked in the pages (docs/trade.md). With app=daytrader the same scenario drives DayTrader.",
+    summary: "the brokerage Trade over HTTP/1.1: sessions of the published mix of actions, with checked results",
+    doc: "Users log in, act, and log out. Of a hundred actions, 40 are quotes, 20 home, 12 portfolio, 10 account, 4 \
+          logout, 4 buy, 4 sell, 4 update and 2 register. The pages are checked for the balance after an order, the \
+          number of holdings and what was written (docs/trade.md). app=daytrader runs the same scenario on DayTrader.",
     port: None,
     tls: None,
     requests_per_connection_max: None,

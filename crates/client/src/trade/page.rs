@@ -1,6 +1,6 @@
-//! What is read in a page of Trade: elements with `data-trade="NAME" data-value="VALUE"`.
+//! Reads a page of Trade: elements with `data-trade="NAME" data-value="VALUE"`.
 
-/// The values of that name, in the order in which they stand there.
+/// The values of that name, in page order.
 pub(super) fn values<'a>(page: &'a [u8], name: &str) -> impl Iterator<Item = &'a [u8]> {
     let mark = format!("data-trade=\"{name}\" data-value=\"").into_bytes();
     let mut rest = page;
@@ -23,7 +23,7 @@ pub(super) fn is(page: &[u8], kind: &str) -> bool {
     has(page, &format!("data-page=\"{kind}\""))
 }
 
-/// Whether a text stands there.
+/// Whether the page contains a text.
 pub(super) fn has(page: &[u8], text: &str) -> bool {
     memchr::memmem::find(page, text.as_bytes()).is_some()
 }

@@ -17,7 +17,7 @@ pub(super) enum Step {
     Register,
 }
 
-/// All of them, with their names; those with a slash are parts of an action, whose last request bears its name.
+/// All steps and their names. Those with a slash are parts of an action; its last request has its name.
 pub(super) const STEPS: [(Step, &str); 14] = [
     (Step::Login, "login"),
     (Step::Quotes, "quotes"),
@@ -35,7 +35,7 @@ pub(super) const STEPS: [(Step, &str); 14] = [
     (Step::Register, "register"),
 ];
 
-/// The published mix, in percent: what begins with which step.
+/// The published mix in percent, by the first step of each action.
 pub(super) const MIX: [(Step, u64); 9] = [
     (Step::Quotes, 40),
     (Step::Home, 20),
@@ -58,7 +58,7 @@ impl Step {
         STEPS[usize::from(self.number())].1
     }
 
-    /// What comes of a random number.
+    /// The first step of a random action.
     pub(super) fn drawn(random: u64) -> Step {
         let mut rest = random % 100;
         for (step, share) in MIX {

@@ -229,7 +229,7 @@ fn sales_that_are_completed_later_are_not_doubled() {
 #[test]
 fn with_other_processes_or_other_sessions_of_the_same_user_orders_may_come_between() {
     let (options, users, mut server) = shared();
-    users.get_company();
+    users.shares_server();
     let mut user = User::new(options, users);
     assert_eq!(login(&mut user, &mut server), None);
     server.entries += 1;

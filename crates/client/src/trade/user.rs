@@ -1,4 +1,4 @@
-//! A user: what is asked next, and whether the replies mean what they should.
+//! A user: the next request, and the checks of the replies.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -12,20 +12,20 @@ use super::users::{Account, Last, Users};
 use crate::stream::Stream;
 use pitot_proto::percent::RESERVED;
 
-/// What a new account is opened with, cents.
+/// The balance of a new account, cents.
 const OPENING: i64 = 100_000_000;
 /// The most symbols on a page of quotes.
 const SYMBOLS_MAX: u64 = 10;
 /// The most shares of an order.
 const SHARES_MAX: u64 = 200;
-/// What a purchase says that the account cannot pay.
+/// The reply to a purchase that the account cannot pay.
 const NO_MONEY: &str = "there is not enough money on the account";
 
-/// A request, without its head.
+/// A request without its head.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Ask {
     pub(super) step: Step,
-    /// Behind `action=`.
+    /// The text behind `action=`.
     pub(super) query: String,
     /// The form; none for a GET.
     pub(super) form: Option<String>,
@@ -36,13 +36,13 @@ pub(super) struct Ask {
 pub(super) struct User {
     options: Arc<Options>,
     users: Arc<Users>,
-    /// The number of the user, if it is one of the population.
+    /// The number of the user, if it is in the population.
     number: Option<u64>,
-    /// The user has registered in this session, so that nobody else knows it.
+    /// Registered in this session, so no other session knows the user.
     is_new: bool,
     name: String,
     password: String,
-    /// What has to follow.
+    /// The step that has to follow.
     follow: Option<Step>,
     last: Last,
     /// An order was sent and not answered.
@@ -50,7 +50,7 @@ pub(super) struct User {
     holding: i64,
     symbols: Vec<String>,
     email: String,
-    /// Sales that were purchases for want of holdings.
+    /// Sales that were replaced by purchases since there were no holdings.
     owed: u64,
     stream: Stream,
 }
@@ -75,13 +75,13 @@ impl User {
         }
     }
 
-    /// The symbols that were asked for last.
+    /// The symbols of the last request.
     #[cfg(test)]
     pub(super) fn symbols(&self) -> &[String] {
         &self.symbols
     }
 
-    /// Another user, who begins a session.
+    /// Begins the session of another user.
     pub(super) fn begin(&mut self, session: u64) {
         self.end();
         let (number, last) = self.users.take(session).unzip();
@@ -94,7 +94,7 @@ impl User {
         self.owed = 0;
     }
 
-    /// The session is over, or the user of the database is.
+    /// Ends the session, or the user of it.
     pub(super) fn end(&mut self) {
         let uncertain = self.last.uncertain || std::mem::take(&mut self.ordering);
         let last = Last { uncertain, ..std::mem::take(&mut self.last) };
@@ -103,7 +103,7 @@ impl User {
         }
     }
 
-    /// The next request; all choices come from `random`.
+    /// The next request; all choices derive from `random`.
     pub(super) fn next(&mut self, random: u64) -> Ask {
         // The low digits draw the action.
         self.stream = Stream::new(random / 100);
@@ -111,7 +111,7 @@ impl User {
         self.ask(step)
     }
 
-    /// The next action by chance. Who owes a sale sells in place of a purchase, unless the account is known to hold nothing.
+    /// A random action. A user who owes a sale sells instead of buying, unless the account is known to have no holdings.
     fn draw(&mut self, random: u64) -> Step {
         match Step::drawn(random) {
             Step::BuyQuotes
@@ -166,7 +166,7 @@ impl User {
                 post("update_profile", form)
             }
             Step::Register => {
-                // The numbers of two draws: no other user will ever have this name.
+                // 128 bits, so that the name is unique.
                 let code = (self.below(u64::MAX), self.below(u64::MAX));
                 self.end();
                 self.is_new = true;
@@ -196,7 +196,7 @@ impl User {
         )
     }
 
-    /// Looks into the page that answers a step: what is wrong with it, if anything is.
+    /// Checks the page that answers a step; returns what is wrong with it.
     pub(super) fn answered(&mut self, step: Step, page: &[u8]) -> Option<&'static str> {
         self.ordering = false;
         if self.options.dialect.has_account
@@ -234,18 +234,18 @@ impl User {
         wrong
     }
 
-    /// Whether every order of the account is one of these sessions, and was answered.
+    /// Whether every order of the account comes from these sessions and was answered.
     fn has_all_orders(&self) -> bool {
         self.number.map_or(self.is_new, |number| self.users.is_certain(number))
     }
 
-    /// Less money than the dearest order costs.
+    /// Less money than the most expensive order costs.
     fn is_poor(&self) -> bool {
         const ORDER_MAX: i64 = 40_000 * SHARES_MAX as i64 + 2495;
         self.last.account.is_none_or(|account| account.balance < ORDER_MAX)
     }
 
-    /// The checks of meaning in a page whose account is not compared.
+    /// Checks a page without an account.
     fn check_texts(&self, step: Step, page: &[u8]) -> Option<&'static str> {
         match step {
             Step::Quotes | Step::BuyQuotes => {
@@ -257,7 +257,7 @@ impl User {
         }
     }
 
-    /// The checks of meaning in a page of Pitot's own.
+    /// Checks a page of Pitot's implementation.
     fn check(&mut self, step: Step, page: &[u8]) -> Option<&'static str> {
         if matches!(step, Step::Logout | Step::RegisterLogout) {
             return None;
@@ -280,7 +280,7 @@ impl User {
             }
             Step::Portfolio | Step::SellPortfolio => {
                 let shown = page::values(page, "holding").count() as i64;
-                // An order that is completed later may be so between the two statements by which the server reads them.
+                // An order may be completed between the two statements by which the server reads the page.
                 let is_still = !self.last.queued && !self.last.uncertain;
                 if is_still && (shown > holdings || shown < holdings && !page::has(page, "being sold")) {
                     return Some("holdings-missing");
@@ -301,14 +301,14 @@ impl User {
         if ordered && (cost > 0) != (step == Step::Buy) && cost.abs() > 2495 {
             return Some("wrong-cost");
         }
-        // An order that is completed later changes the balance of a sale, and the holdings, later.
+        // An order that is completed later changes holdings, and the balance of a sale, later.
         let closed = page::values(page, "status").next().is_none_or(|status| status == b"closed");
         self.last.queued |= !closed;
         self.last.open_sales += i64::from(step == Step::Sell && !closed);
         let between =
             now.entries - before?.entries - i64::from(step == Step::Buy || step == Step::Sell && closed);
         if between > 0 {
-            // The queue has completed sales, or another session of the same user has ordered: the balance cannot be told.
+            // The queue has completed sales, or another session of the same user has ordered: the balance is unknown.
             let doubled = between > self.last.open_sales && self.has_all_orders();
             self.last.open_sales = (self.last.open_sales - between).max(0);
             return doubled.then_some("order-doubled");
@@ -317,7 +317,7 @@ impl User {
     }
 }
 
-/// Compares an account with what it was before a step, if no other order has come between.
+/// Compares an account before and after a step, if no other order came between.
 fn compare(before: Account, now: Account, step: Step, cost: i64, closed: bool) -> Option<&'static str> {
     let moved = i64::from(step == Step::Buy || step == Step::Sell && closed);
     let wanted = match now.entries - before.entries - moved {

@@ -185,6 +185,6 @@ fn what_cannot_be_looked_for_is_refused() {
     ] {
         let output = pitot(dir.path(), arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", text(&output));
-        assert!(text(&output).contains("receipts are for"), "{}", text(&output));
+        assert!(text(&output).contains("--receipts needs one kind of request"), "{}", text(&output));
     }
 }

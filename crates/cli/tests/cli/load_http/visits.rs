@@ -123,7 +123,10 @@ fn a_redirect_that_is_not_followed_is_a_reply() {
 fn what_cannot_be_is_refused() {
     assert!(refused(&["http://127.0.0.1:1/", "--follow", "1", "--pipeline", "2"]).contains("--pipeline"));
     let body = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
-    assert!(refused(&["http://127.0.0.1:1/", "-X", "HEAD", "--expect-body", body]).contains("HEAD has none"));
+    assert!(
+        refused(&["http://127.0.0.1:1/", "-X", "HEAD", "--expect-body", body])
+            .contains("HEAD has no content")
+    );
     assert!(refused(&["redis://127.0.0.1:1/", "--cookies"]).contains("no effect on redis://"));
 }
 

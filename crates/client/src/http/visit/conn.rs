@@ -16,7 +16,7 @@ pub(in crate::http) struct VisitConn {
     visitor: Visitor,
 }
 
-/// Judges the reply to one request and takes from its head what is to be kept.
+/// Judges the reply to a request and takes cookies and redirects from its head.
 struct Watch<'a> {
     judge: Judge<'a>,
     request: &'a Request,
@@ -51,9 +51,7 @@ impl ClientConn for VisitConn {
     }
 
     fn receive(&mut self, tag: Option<Tag>, input: &[u8], out: &mut Outgoing) -> Result<Received, Fault> {
-        let Some(tag) = tag else {
-            return Err(Fault::Unasked);
-        };
+        let tag = tag.ok_or(Fault::Unasked)?;
         let HttpConn { site, reader, judgement, .. } = &mut self.http;
         let request = &site.requests[tag.0 as usize];
         let judge = Judge { site, tag, judgement, follows: self.visiting.follow > 0 };

@@ -1,5 +1,4 @@
-//! Connections that keep cookies and follow redirects. Whether a run wants that is decided once, when a connection is
-//! made, so that it costs the others nothing.
+//! Connections that keep cookies and follow redirects. This is decided when a connection is made and costs other runs nothing.
 
 mod conn;
 mod redirects;

@@ -6,20 +6,19 @@ use crate::page::{Base, Origin, Place};
 
 /// The redirects of one request after the other.
 ///
-/// A redirect is followed where the connection leads already: to the same host, while the connection takes requests. Any
-/// other is a reply like all others. The request is over with the last of its replies, which alone is judged, and its
-/// response time is that of all of them together.
+/// A redirect is followed to the same host only, and while the connection takes requests. Any other counts as a plain reply.
+/// The last reply ends the request and is judged; the response time is that of all replies together.
 #[derive(Default)]
 pub(crate) struct Redirects {
-    /// How many have been followed for the present request.
+    /// How many were followed for the current request.
     followed: u16,
-    /// The path that is asked for now, if that is not the request's own.
+    /// The current path, if it is not the request's.
     base: Base,
     /// It is asked for without the request's body, by GET.
     bare: bool,
-    /// What the present reply says of the next request.
+    /// What the current reply says of the next request.
     next: Option<Next>,
-    /// Where the last redirect led, if that was elsewhere.
+    /// Where the last redirect led, if to another host.
     elsewhere: Option<Vec<u8>>,
     /// The last reply is one redirect too many.
     is_over_limit: bool,
@@ -40,38 +39,34 @@ struct Counts {
 }
 
 impl Redirects {
-    /// The connection is a new one.
     pub(crate) fn reset(&mut self) {
         self.followed = 0;
         self.bare = false;
         self.next = None;
     }
 
-    /// The path that is asked for now.
+    /// The current path.
     pub(crate) fn path<'a>(&'a self, request: &'a Request) -> &'a [u8] {
         if self.followed == 0 { request.path() } else { self.base.target() }
     }
 
-    /// What is asked for now is asked for without the request's body.
+    /// Whether the current request has no body.
     pub(crate) fn is_bare(&self) -> bool {
         self.bare
     }
 
-    /// What followed from the last redirect was not looked at, since the connection takes no more requests: that redirect
-    /// was not followed.
+    /// The server has not processed the request that followed the last redirect: that redirect was not followed.
     pub(crate) fn cut(&mut self) {
         self.counts.followed = self.counts.followed.saturating_sub(1);
         self.counts.on_closed += 1;
         self.reset();
     }
 
-    /// A reply begins.
     pub(crate) fn begin(&mut self) {
         self.next = None;
     }
 
-    /// The reply has this status and a `Location`. Who is sent elsewhere after a POST goes there by GET, as browsers do
-    /// (RFC 9110 section 15.4).
+    /// Notes the `Location` of a reply with this status. A redirected POST becomes a GET, as in browsers (RFC 9110 section 15.4).
     pub(crate) fn located(&mut self, request: &Request, status: u16, location: &[u8]) {
         let bare = match status {
             301 | 302 => request.bytes.starts_with(b"POST "),
@@ -82,7 +77,7 @@ impl Redirects {
         self.next = Some(Next { location: location.to_vec(), bare });
     }
 
-    /// The reply is complete: writes the request that follows from it, if one does, and says so.
+    /// Writes the request that follows from a complete reply, if one does, and returns whether it has.
     pub(crate) fn follow(
         &mut self,
         request: &Request,
@@ -142,7 +137,7 @@ impl Redirects {
         }
     }
 
-    /// What the last reply is found to be: one redirect too many is no right one.
+    /// The reply with the final verdict: one redirect too many is an error.
     pub(crate) fn judged(&mut self, reply: Reply) -> Reply {
         match (std::mem::take(&mut self.is_over_limit), reply.verdict) {
             (true, Verdict::Right) => Reply { verdict: Verdict::Refused("redirect-limit"), ..reply },
@@ -150,12 +145,12 @@ impl Redirects {
         }
     }
 
-    /// Where the last redirect led, if that was elsewhere.
+    /// Where the last redirect led, if to another host.
     pub(crate) fn take_elsewhere(&mut self) -> Option<Vec<u8>> {
         self.elsewhere.take()
     }
 
-    /// What became of the redirects of all requests, by name.
+    /// Counts of redirects, by what happened to them.
     pub(crate) fn counts(&self) -> Vec<(&'static str, u64)> {
         let counts = &self.counts;
         let all = [

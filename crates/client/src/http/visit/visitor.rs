@@ -1,22 +1,23 @@
 use super::redirects::Redirects;
+use crate::fields::fields_of;
 use crate::http::cookies::Jar;
 use crate::http::site::Request;
 use crate::outgoing::Outgoing;
 use crate::page::Origin;
 
-/// What the connections of a run do beyond requests and replies.
+/// Cookies and redirects, as the connections of a run treat them.
 pub(crate) struct Visiting {
-    /// The cookies that each user begins with, if cookies are kept.
+    /// The cookies that each user begins with; `None` if cookies are not kept.
     pub(crate) cookies: Option<Jar>,
-    /// The most redirects in a row that are followed.
+    /// The most redirects in a row.
     pub(crate) follow: u16,
-    /// Where they must lead to.
+    /// Redirects to another origin are not followed.
     pub(crate) origin: Origin,
 }
 
 /// A user who keeps cookies, follows redirects, or both, with one request at a time.
 pub(crate) struct Visitor {
-    /// Cookies outlive the connections that replace each other: they are those of a user who comes back.
+    /// Cookies outlive a connection: the next one belongs to the same user.
     pub(crate) jar: Option<Jar>,
     pub(crate) redirects: Redirects,
 }
@@ -26,13 +27,11 @@ impl Visitor {
         Visitor { jar: visiting.cookies.clone(), redirects: Redirects::default() }
     }
 
-    /// Takes from the head of a reply what is to be kept.
+    /// Takes cookies and redirects from the head of a reply.
     pub(crate) fn head(&mut self, visiting: &Visiting, request: &Request, status: u16, bytes: &[u8]) {
         let follows = visiting.follow > 0;
         self.redirects.begin();
-        for line in bytes.split(|&b| b == b'\n').skip(1) {
-            let Some(colon) = memchr::memchr(b':', line) else { continue };
-            let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
+        for (name, value) in fields_of(bytes) {
             if let Some(jar) = &mut self.jar
                 && name.eq_ignore_ascii_case(b"set-cookie")
             {
@@ -43,8 +42,8 @@ impl Visitor {
         }
     }
 
-    /// The reply is complete, and the connection takes further requests or does not: writes the request that follows from
-    /// it, if one does, and says so.
+    /// Writes the request that follows from a complete reply, if one does, and returns whether it has. `persists` is whether the
+    /// connection takes further requests.
     pub(crate) fn follow(
         &mut self,
         visiting: &Visiting,

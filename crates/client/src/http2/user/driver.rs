@@ -3,29 +3,29 @@ use std::sync::Arc;
 
 use httlib_hpack::Encoder;
 
-use super::contract::{AgentPlan, Driver};
+use super::contract::{Driver, DriverPlan};
 use crate::exchange::Progress;
 use crate::outgoing::Outgoing;
 
-/// An agent with what its connection needs for it.
-pub(in crate::http2) struct Attended {
-    pub(in crate::http2) agent: Box<dyn Driver>,
+/// A driver, with the buffers that its connection needs.
+pub(in crate::http2) struct UserDriver {
+    pub(in crate::http2) driver: Box<dyn Driver>,
     pub(in crate::http2) scheme: Arc<str>,
     pub(in crate::http2) encoder: Encoder<'static>,
-    /// What is asked, as HTTP/1.1 has it.
+    /// The current request, as in HTTP/1.1.
     pub(in crate::http2) text: Outgoing,
     /// The same, encoded.
     pub(in crate::http2) block: Vec<u8>,
     /// The head of a reply as text.
     pub(in crate::http2) head: Vec<u8>,
-    /// What is to be said next.
+    /// To be reported next.
     pub(in crate::http2) due: VecDeque<Progress>,
 }
 
-impl Attended {
-    pub(in crate::http2) fn new(plan: &dyn AgentPlan, scheme: &Arc<str>) -> Attended {
-        Attended {
-            agent: plan.agent(),
+impl UserDriver {
+    pub(in crate::http2) fn new(plan: &dyn DriverPlan, scheme: &Arc<str>) -> UserDriver {
+        UserDriver {
+            driver: plan.driver(),
             scheme: Arc::clone(scheme),
             encoder: Encoder::default(),
             text: Outgoing::new(),
