@@ -1,5 +1,5 @@
-//! What became of each action of a cell's sessions, as its load saw it, and how much of it was the database's, where the server is
-//! a brokerage that says so.
+//! The actions of a cell's sessions: requests, errors and response times as the load saw them, and the share of the database where
+//! the server is a brokerage that reports it.
 
 use std::collections::BTreeMap;
 
@@ -22,11 +22,9 @@ pub(crate) struct Row {
     database: Option<f64>,
 }
 
-/// The columns behind the name of an action.
 pub(crate) const COLUMNS: [&str; 5] = ["requests", "errors", "response p50", "response p99", "database"];
 
 impl Row {
-    /// Its fields.
     pub(crate) fn fields(&self) -> [String; 5] {
         let share = self.database.map_or_else(|| "–".into(), |share| figure(share * 100.0, Unit::Percent));
         let time = |ns| figure(ns, Unit::Nanoseconds);
@@ -63,8 +61,8 @@ pub(crate) fn rows(cell: &CellRecord) -> Vec<Row> {
     names.into_iter().map(row).filter(|row| row.requests + row.errors > 0).collect()
 }
 
-/// What connections to the database waited for, and which transactions were tried again, of all repetitions; none if the server
-/// does not say so.
+/// What database connections waited for, and which transactions were retried, over all repetitions; none if the server does not
+/// report it.
 pub(crate) fn database(cell: &CellRecord) -> Option<String> {
     let stats: Vec<&Value> = cell.repetitions.iter().filter_map(trade).collect();
     if stats.is_empty() {
@@ -84,7 +82,7 @@ pub(crate) fn database(cell: &CellRecord) -> Option<String> {
     let waits = list(sum("waits_mean").into_iter().map(mean).collect());
     let tried = |(kind, n): (&str, f64)| format!("{kind} {}", count(n as u64));
     let conflicts = list(sum("conflicts").into_iter().map(tried).collect());
-    Some(format!("Connections to the database, on average: {waits}. Transactions tried again: {conflicts}."))
+    Some(format!("Database connections, on average: {waits}. Retried transactions: {conflicts}."))
 }
 
 /// What a brokerage printed at its end.
@@ -92,7 +90,7 @@ fn trade(repetition: &Repetition) -> Option<&Value> {
     repetition.server_stats.as_ref().filter(|stats| stats["schema"] == "pitot-trade/1")
 }
 
-/// A part of an action, `buy/quotes`, is the server's action `quotes`, as is each of its kind.
+/// The action of the server behind a step: `quotes` for `buy/quotes`.
 fn database_share(cell: &CellRecord, step: &str) -> Option<f64> {
     let name = step.rsplit('/').next().unwrap_or(step);
     let (mut time, mut database) = (0.0, 0.0);

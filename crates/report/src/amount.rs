@@ -5,10 +5,9 @@ use pitot_plan::Measure;
 use pitot_record::{CellRecord, Run, RunState};
 use pitot_stats::median;
 
-/// The number of generations that sliced cells have, or are to have.
+/// The generations that sliced cells have, or of an interrupted run those that were planned.
 pub(crate) fn generations(run: &Run) -> usize {
     let done = sliced(run).map(|c| c.repetitions.len()).max().unwrap_or(0);
-    // A run that goes on until it has decided has as many as it took; another that was interrupted names what it was to have.
     match run.info.state {
         _ if run.plan.until_decided_s.is_some() => done,
         RunState::Complete => done,
@@ -21,7 +20,7 @@ pub(crate) fn measured(run: &Run) -> usize {
     run.cells.iter().map(|c| c.repetitions.len()).max().unwrap_or(0)
 }
 
-/// Whether the run has less than its plan asks for. One that goes on until it has decided asks for no number.
+/// Whether the run has less than its plan asks for. A plan with `until-decided` asks for no number.
 fn is_partial(run: &Run) -> bool {
     run.plan.until_decided_s.is_none() && (run.info.state != RunState::Complete || !run.is_complete())
 }
@@ -86,7 +85,7 @@ pub(crate) fn unit(cell: &CellRecord) -> &'static str {
     }
 }
 
-/// What the two cells of a comparison have several of.
+/// What the repetitions of two compared cells are called.
 pub(crate) fn unit_of_pair(candidate: &CellRecord, baseline: &CellRecord) -> &'static str {
     match (candidate.measure, baseline.measure) {
         (Measure::Slices, Measure::Slices) => unit(candidate),
@@ -114,7 +113,6 @@ pub(crate) fn slice_s(run: &Run) -> Option<f64> {
     median(&slices.map(|s| s.duration_ns as f64 / 1e9).collect::<Vec<_>>())
 }
 
-/// The cells that are measured in slices.
 pub(crate) fn sliced(run: &Run) -> impl Iterator<Item = &CellRecord> + Clone {
     run.cells.iter().filter(|c| c.measure == Measure::Slices)
 }

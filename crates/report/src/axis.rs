@@ -1,13 +1,10 @@
 //! Axes: how values become positions, and where the ticks are.
 
-/// An axis.
 #[derive(Clone, Debug)]
 pub struct Axis {
     /// What it counts; empty where the scene's title says it.
     pub title: String,
-    /// How values become positions.
     pub scale: Scale,
-    /// The ticks: value and text.
     pub ticks: Vec<(f64, String)>,
 }
 
@@ -15,19 +12,9 @@ pub struct Axis {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scale {
     /// Equal steps are equal differences.
-    Linear {
-        /// The value at 0.
-        low: f64,
-        /// The value at 1.
-        high: f64,
-    },
+    Linear { low: f64, high: f64 },
     /// Equal steps are equal ratios.
-    Log {
-        /// The value at 0.
-        low: f64,
-        /// The value at 1.
-        high: f64,
-    },
+    Log { low: f64, high: f64 },
     /// The values 0, 1, 2 ... are at the middles of equal steps, from 0 to 1.
     Steps(usize),
 }
@@ -51,7 +38,14 @@ const LOG_LEVELS_FROM: f64 = 5.0;
 const LINEAR_LEVELS_TO: f64 = 20.0;
 
 impl Axis {
-    /// The value at its right or upper end.
+    /// Multiplies a linear axis, whose numbers were of another unit.
+    pub(crate) fn stretch(&mut self, factor: f64) {
+        if let Scale::Linear { low, high } = &mut self.scale {
+            (*low, *high) = (*low * factor, *high * factor);
+        }
+        self.ticks.iter_mut().for_each(|(value, _)| *value *= factor);
+    }
+
     pub(crate) fn end(&self) -> f64 {
         match self.scale {
             Scale::Linear { high, .. } | Scale::Log { high, .. } => high,
@@ -59,7 +53,6 @@ impl Axis {
         }
     }
 
-    /// The value at its left or lower end.
     pub(crate) fn start(&self) -> f64 {
         match self.scale {
             Scale::Linear { low, .. } | Scale::Log { low, .. } => low,
@@ -67,8 +60,7 @@ impl Axis {
         }
     }
 
-    /// An axis of values from zero, or logarithmic where they differ by more than `log_from` times, with room for
-    /// all of them and ticks at round values.
+    /// An axis from zero, or a logarithmic one if the values differ by more than `log_from` times, with ticks at round values.
     pub fn of_values(
         title: &str,
         values: impl IntoIterator<Item = f64>,
@@ -130,8 +122,8 @@ impl Axis {
         Axis { title: title.into(), scale: Scale::Log { low: rounds[first], high: rounds[last] }, ticks }
     }
 
-    /// An axis with a tick at each measured level, and at nothing else: logarithmic for levels that lie far apart, in
-    /// equal steps where a zero or a word among them forbids that.
+    /// An axis with a tick at each measured level: logarithmic if they are far apart, in equal steps if a zero or a word
+    /// among them prevents that.
     pub fn of_levels(title: &str, levels: &[(String, Option<f64>)]) -> (Axis, Vec<f64>) {
         let numbers: Option<Vec<f64>> = levels.iter().map(|(_, number)| *number).collect();
         let rising = |n: &Vec<f64>| n.len() > 1 && n.windows(2).all(|pair| pair[0] < pair[1]);
@@ -152,7 +144,6 @@ impl Axis {
         (Axis { title: title.into(), scale, ticks }, positions)
     }
 
-    /// An axis of named rows.
     pub fn rows(names: impl IntoIterator<Item = String>) -> Axis {
         let ticks: Vec<_> = names.into_iter().enumerate().map(|(i, name)| (i as f64, name)).collect();
         Axis { title: String::new(), scale: Scale::Steps(ticks.len().max(1)), ticks }

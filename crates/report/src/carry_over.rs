@@ -1,4 +1,4 @@
-//! Whether the figure of a slice depends on the server that was loaded before it.
+//! Carry-over: whether the figure of a slice depends on the server that was loaded before it.
 
 use crate::analysis::Analysis;
 use crate::number::percent;
@@ -6,14 +6,13 @@ use pitot_plan::Measure;
 use pitot_record::CellRecord;
 use pitot_stats::{Decision, Samples, judge};
 
-/// Carry-over below this does not matter, whatever the plan tolerates: the order cancels most of it.
+/// Smaller carry-over does not matter, since the order of slices cancels most of it.
 const CARRY_OVER_MIN: f64 = 0.05;
 
-/// A sentence on the cells whose slices change those that follow, if some do by more than 5% and more than the plan's
-/// tolerance.
+/// A sentence on the cell with the largest carry-over, if it exceeds 5% and the plan's tolerance.
 ///
-/// In each generation every slice is set against the other slices of its cell, and then averaged, as a logarithm, over
-/// all slices that followed the same cell. Generations are the sample; Holm corrects for the number of predecessors.
+/// In each generation the logarithm of a slice is taken relative to the other slices of its cell, and averaged over the slices that
+/// followed the same cell. Generations are the sample; Holm corrects for the number of predecessors.
 pub(crate) fn carry_over(a: &Analysis<'_>) -> Option<String> {
     let read = a.headline.in_slice?;
     let cells: Vec<&CellRecord> =
@@ -51,8 +50,8 @@ pub(crate) fn carry_over(a: &Analysis<'_>) -> Option<String> {
     let direction = if worst.decision == Decision::Higher { "higher" } else { "lower" };
     let of = cells.iter().find(|c| c.id == id)?;
     Some(format!(
-        "Slices carry over: after those of **{}** the {} of other servers are {} {direction} than otherwise. The order of \
-         slices cancels this only in part; longer slices leave less of it (`slice` in the plan).",
+        "Slices carry over: after a slice of **{}**, the {} of other servers are {} {direction} than usual. The order of \
+         slices cancels only part of this. Use longer slices (`slice` in the plan).",
         of.label(),
         a.headline.words.noun,
         percent((worst.ratio - 1.0).abs()),

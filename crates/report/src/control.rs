@@ -1,4 +1,4 @@
-//! The controls of a run: each baseline against a second copy of itself, which shows what the machine calls equal.
+//! The A/A controls of a run: each baseline against a second copy of itself shows how far apart equal servers are.
 
 use crate::analysis::Analysis;
 use crate::number::percent;
@@ -12,27 +12,25 @@ use std::fmt::Write as _;
 
 const CPU: &Metric = named("cpu-per-request");
 
-/// Up to so many baselines and their twins have a sentence each.
+/// Up to so many controls have their own sentence.
 const EACH_MAX: usize = 4;
 
-/// A baseline and its twin in one metric.
+/// A control in one metric.
 #[derive(Debug)]
 pub(crate) struct Control<'r> {
-    /// The baseline.
     pub baseline: &'r CellRecord,
     /// Its name and load: `thread at 64 connections`.
     pub name: String,
     /// Index into [`LoadAxis::levels`](crate::LoadAxis::levels).
     pub level: usize,
-    /// The metric.
     pub metric: &'static Metric,
-    /// The twin over the baseline.
+    /// The control over the baseline.
     pub comparison: Comparison,
 }
 
 impl Control<'_> {
-    /// Whether the twin was told apart from the baseline.
-    pub(crate) fn is_told_apart(&self) -> bool {
+    /// Whether a difference was declared between two copies of a server.
+    pub(crate) fn has_failed(&self) -> bool {
         self.comparison.decision.is_difference()
     }
 
@@ -52,9 +50,9 @@ pub(crate) fn control_metrics(a: &Analysis<'_>) -> Vec<&'static Metric> {
 pub(crate) fn controls<'r>(a: &Analysis<'r>) -> Vec<Control<'r>> {
     let mut controls = Vec::new();
     for cell in &a.cells {
-        let Some(twin) = a.run.control_of(cell.record) else { continue };
+        let Some(control) = a.run.control_of(cell.record) else { continue };
         for metric in control_metrics(a) {
-            let samples = twin.samples_against(cell.record, metric, &a.run.plan);
+            let samples = control.samples_against(cell.record, metric, &a.run.plan);
             if let Some(comparison) = judge_control(&samples) {
                 let (baseline, name, level) = (cell.record, a.name_of(cell), cell.level);
                 controls.push(Control { baseline, name, level, metric, comparison });
@@ -64,37 +62,41 @@ pub(crate) fn controls<'r>(a: &Analysis<'r>) -> Vec<Control<'r>> {
     controls
 }
 
-/// The controls that were told apart: a sentence for each baseline.
+/// The controls that failed: a sentence for each baseline.
 pub(crate) fn failed_controls(a: &Analysis<'_>) -> Vec<String> {
     let of_one = |of_one: &[Control<'_>]| {
         format!(
-            "the control failed: a second copy of **{}** was told apart from the first, with {}. This run finds \
-             differences where there are none.",
+            "the control failed: the ratio of a second copy of **{}** to the first is {}. This run finds differences where there \
+             are none.",
             of_one[0].name,
             figures(of_one)
         )
     };
     by_baseline(&controls(a))
-        .filter(|of_one| is_any_told_apart(of_one))
+        .filter(|of_one| has_any_failed(of_one))
         .map(of_one)
         .map(|s| sentence(&s))
         .collect()
 }
 
-/// What the machine calls equal, a sentence for each baseline that was not told from its twin: `The baseline and its twin, a
-/// second copy of **thread**: 0.99 [0.96, 1.03] in requests per second and ...`; and the steal beside it.
+/// How far apart equal servers are, a sentence for each control that passed: `Control: the ratio of a second copy of **thread** to
+/// the first is 0.99 [0.96, 1.03] in requests per second and ...`; and the steal.
 pub(crate) fn control_sentences(a: &Analysis<'_>) -> Vec<String> {
     let controls = controls(a);
-    let equal: Vec<_> = by_baseline(&controls).filter(|of_one| !is_any_told_apart(of_one)).collect();
+    let equal: Vec<_> = by_baseline(&controls).filter(|of_one| !has_any_failed(of_one)).collect();
     let of_one = |of_one: &&[Control<'_>]| {
-        format!("The baseline and its twin, a second copy of **{}**: {}.", of_one[0].name, figures(of_one))
+        format!(
+            "Control: the ratio of a second copy of **{}** to the first is {}.",
+            of_one[0].name,
+            figures(of_one)
+        )
     };
     let mut sentences: Vec<String> =
         if equal.len() > EACH_MAX { vec![of_many(a, &equal)] } else { equal.iter().map(of_one).collect() };
     if let (Some(last), Some(first)) = (sentences.last_mut(), equal.first()) {
-        last.push_str(" Two equal servers may look as different as that here.");
+        last.push_str(" Two equal servers may differ by that much on this machine.");
         if let Decision::TooFewRepetitions { needed } = first[0].comparison.decision {
-            let _ = write!(last, " It takes {needed} generations to tell whether they are too different.");
+            let _ = write!(last, " Judging the control takes {needed} generations.");
         }
     }
     let steal = steal(a.run).map(|share| format!("Steal over the run: {} of the CPU time.", percent(share)));
@@ -102,8 +104,8 @@ pub(crate) fn control_sentences(a: &Analysis<'_>) -> Vec<String> {
     sentences
 }
 
-/// Many baselines that were not told from their twins, in one sentence: `The baseline and its twin, a second copy of **nginx**, 7
-/// times: 0.96 to 1.04, within [0.88, 1.20], in CPU time per request.`
+/// Many controls that passed, in one sentence: `Controls: the ratios of a second copy of **nginx** to the first, 7 times, are 0.96
+/// to 1.04, within [0.88, 1.20], in CPU time per request.`
 fn of_many(a: &Analysis<'_>, equal: &[&[Control<'_>]]) -> String {
     let of_metric = |metric: &'static Metric| {
         let ratios =
@@ -123,7 +125,7 @@ fn of_many(a: &Analysis<'_>, equal: &[&[Control<'_>]]) -> String {
     let name = a.baseline_words().unwrap_or_default();
     let times = equal.len();
     format!(
-        "The baseline and its twin, a second copy of **{name}**, {times} times: {}.",
+        "Controls: the ratios of a second copy of **{name}** to the first, {times} times, are {}.",
         figures.join(" and ")
     )
 }
@@ -132,8 +134,8 @@ fn by_baseline<'a, 'r>(controls: &'a [Control<'r>]) -> impl Iterator<Item = &'a 
     controls.chunk_by(|x, y| x.baseline.id == y.baseline.id)
 }
 
-fn is_any_told_apart(controls: &[Control<'_>]) -> bool {
-    controls.iter().any(Control::is_told_apart)
+fn has_any_failed(controls: &[Control<'_>]) -> bool {
+    controls.iter().any(Control::has_failed)
 }
 
 /// `1.01 [0.97, 1.04] in requests per second and 1.00 [0.98, 1.02] in CPU time per request`.
@@ -141,7 +143,7 @@ fn figures(controls: &[Control<'_>]) -> String {
     controls.iter().map(Control::words).collect::<Vec<_>>().join(" and ")
 }
 
-/// The share of the CPUs' time in slices that the hypervisor gave to others; none without slices.
+/// Steal as a share of the CPU time in slices; none without slices.
 pub(crate) fn steal(run: &Run) -> Option<f64> {
     let sliced = run.cells.iter().chain(&run.controls).filter(|c| c.measure == Measure::Slices);
     let (mut steal_s, mut all_s) = (0.0, 0.0);

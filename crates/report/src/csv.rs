@@ -7,34 +7,17 @@ use pitot_record::{METRICS, Metric};
 use pitot_stats::{Comparison, Estimate};
 use std::fmt::Write as _;
 
-/// The figures of a run. The first columns are the run's factors, then:
-///
-/// `verdict, metric, unit, value, low, high, coverage, min, max, repetitions, ratio, ratio_low, ratio_high, p, decision`
-///
-/// Times are in nanoseconds or seconds as `unit` says, sizes in bytes. `ratio` and what follows it compare the cell
-/// with its baseline; a field without a value is empty.
+/// The columns after the factors. Times are in nanoseconds or seconds as `unit` says, sizes in bytes. `ratio` and the columns after
+/// it compare the cell with its baseline; a field without a value is empty.
+const COLUMNS: &str =
+    "verdict,metric,unit,value,low,high,coverage,min,max,repetitions,ratio,ratio_low,ratio_high,p,decision";
+
+/// The figures of a run.
 pub(crate) fn render(a: &Analysis<'_>) -> String {
     let factors: Vec<&str> =
         a.run.cells.first().map(|c| c.factors.iter().map(|f| f.name.as_str()).collect()).unwrap_or_default();
-    let columns = [
-        "verdict",
-        "metric",
-        "unit",
-        "value",
-        "low",
-        "high",
-        "coverage",
-        "min",
-        "max",
-        "repetitions",
-        "ratio",
-        "ratio_low",
-        "ratio_high",
-        "p",
-        "decision",
-    ];
     let mut out = String::new();
-    record(&mut out, factors.iter().copied().chain(columns));
+    record(&mut out, factors.iter().copied().chain(COLUMNS.split(',')));
     for (index, metric) in METRICS.iter().enumerate() {
         let comparisons = a.against_baseline(metric);
         for (cell, comparison) in a.cells.iter().zip(comparisons) {
@@ -46,7 +29,7 @@ pub(crate) fn render(a: &Analysis<'_>) -> String {
     out
 }
 
-/// The fields of a cell in one metric, as the columns of [`render`] have them.
+/// The factors and the fields of [`COLUMNS`] of a cell in one metric.
 fn fields(cell: &Cell<'_>, metric: &Metric, e: &Estimate, ratio: Option<&Comparison>) -> Vec<String> {
     let mut fields: Vec<String> = cell.record.factors.iter().map(|f| f.level.clone()).collect();
     let number = |v: Option<f64>| v.map_or_else(String::new, |v| v.to_string());
@@ -71,12 +54,12 @@ fn fields(cell: &Cell<'_>, metric: &Metric, e: &Estimate, ratio: Option<&Compari
     fields
 }
 
-/// Whether a spreadsheet would compute the field in place of showing it (OWASP, "CSV Injection"). A number is none.
+/// Whether a spreadsheet would run the field as a formula (OWASP, "CSV Injection"); a number is none.
 fn is_formula(field: &str) -> bool {
     field.starts_with(['=', '+', '-', '@', '\t', '\r']) && field.parse::<f64>().is_err()
 }
 
-/// One line. Text that a spreadsheet would take for a formula begins with a quote ('), which it does not show.
+/// One line. Text that looks like a formula begins with a quote ('), which spreadsheets hide.
 pub(crate) fn record<'a>(out: &mut String, fields: impl Iterator<Item = &'a str>) {
     for (i, field) in fields.enumerate() {
         if i > 0 {

@@ -1,44 +1,21 @@
-//! Every slice as CSV (RFC 4180), for who wants to compute with them.
+//! Every slice as CSV (RFC 4180).
 
 use crate::csv::record;
 use pitot_record::{CellRecord, Run, Slice};
 
-/// The columns behind the factors. Times are in nanoseconds, `began_unix_ns` since 1970; an unknown value is empty.
-/// `predecessor` is the cell whose slice came before, by its levels; `control` is 1 for the twin of a baseline.
-const COLUMNS: [&str; 23] = [
-    "control",
-    "generation",
-    "round",
-    "position",
-    "predecessor",
-    "began_unix_ns",
-    "late_ns",
-    "duration_ns",
-    "drain_ns",
-    "requests",
-    "errors",
-    "missed",
-    "received_bytes",
-    "sent_bytes",
-    "server_cpu_ns",
-    "client_cpu_ns",
-    "steal_ns",
-    "p50_ns",
-    "p90_ns",
-    "p99_ns",
-    "max_ns",
-    "throughput_rps",
-    "cpu_ns_per_request",
-];
+/// The columns after the factors. Times are in nanoseconds, `began_unix_ns` since 1970; an unknown value is empty.
+/// `predecessor` is the cell whose slice came before, by its levels; `control` is 1 for a control.
+const COLUMNS: &str = "control,generation,round,position,predecessor,began_unix_ns,late_ns,duration_ns,drain_ns,requests,errors,\
+     missed,received_bytes,sent_bytes,server_cpu_ns,client_cpu_ns,steal_ns,p50_ns,p90_ns,p99_ns,max_ns,throughput_rps,\
+     cpu_ns_per_request";
 
-/// All slices of a run, by cell and then by time: the factors, then [`COLUMNS`]. Generations, rounds and positions count from
-/// 1, 1 and 1. Only the header if nothing was measured in slices.
+/// All slices of a run, by cell and then by time. Generations, rounds and positions count from 1.
 pub(crate) fn render(run: &Run) -> String {
     let all = || run.cells.iter().chain(&run.controls);
     let factors: Vec<&str> =
         all().next().map(|c| c.factors.iter().map(|f| f.name.as_str()).collect()).unwrap_or_default();
     let mut out = String::new();
-    record(&mut out, factors.iter().copied().chain(COLUMNS));
+    record(&mut out, factors.iter().copied().chain(COLUMNS.split(',')));
     for cell in all() {
         for repetition in &cell.repetitions {
             for slice in &repetition.slices {
@@ -53,8 +30,8 @@ pub(crate) fn render(run: &Run) -> String {
 
 fn fields(cell: &CellRecord, block: u32, s: &Slice, predecessor: Option<&CellRecord>) -> Vec<String> {
     let predecessor = predecessor.map_or_else(String::new, |c| {
-        let twin = if c.control_of.is_some() { " (control)" } else { "" };
-        format!("{}{twin}", c.label())
+        let control = if c.control_of.is_some() { " (control)" } else { "" };
+        format!("{}{control}", c.label())
     });
     let number = |v: Option<f64>| v.map_or_else(String::new, |v| v.to_string());
     let mut fields: Vec<String> = cell.factors.iter().map(|f| f.level.clone()).collect();

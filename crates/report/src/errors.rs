@@ -1,4 +1,4 @@
-//! What went wrong with requests, by cell and kind.
+//! Errors of requests, by cell and kind.
 
 use pitot_record::{CellRecord, Unit};
 
@@ -11,13 +11,13 @@ pub(crate) struct ErrorRow {
     pub(crate) phase: String,
     pub(crate) kind: String,
     pub(crate) count: u64,
-    /// Of the requests that were due or begun, 0 to 1.
+    /// Share of the requests that were due, 0 to 1.
     pub(crate) share: Option<f64>,
-    /// The repetitions that had some, and of how many.
+    /// Repetitions with such errors, and all repetitions.
     pub(crate) of: (usize, usize),
 }
 
-/// Those of a cell, the most frequent first.
+/// The errors of a cell, the most frequent first.
 pub(crate) fn of_cell(cell: &CellRecord) -> Vec<ErrorRow> {
     let loads: Vec<_> = cell.repetitions.iter().filter_map(|r| r.load.as_ref()).collect();
     let due: u64 = loads.iter().map(|load| load.requests.due()).fold(0, u64::saturating_add);
@@ -39,7 +39,7 @@ pub(crate) fn of_cell(cell: &CellRecord) -> Vec<ErrorRow> {
         }
     }
     for row in &mut rows {
-        // Connects fail without a request.
+        // A connect fails without a request.
         row.share = (due > 0).then(|| row.count as f64 / due.max(row.count) as f64);
     }
     rows.sort_by_key(|row| std::cmp::Reverse(row.count));
@@ -47,7 +47,6 @@ pub(crate) fn of_cell(cell: &CellRecord) -> Vec<ErrorRow> {
 }
 
 impl ErrorRow {
-    /// All but its cell.
     pub(crate) fn fields(&self) -> [String; 4] {
         [
             format!("{} {}", self.phase, self.kind),

@@ -16,8 +16,8 @@ pub(crate) fn escape(text: &str) -> String {
     escaped
 }
 
-/// Text as Markdown in one line, with its marks: what is between `**` stays bold, and what is between back quotes code. What
-/// would open HTML, a link, an image or a block of code does not (CommonMark 0.31, sections 2.4, 6.1, 6.3 and 6.6).
+/// Text as Markdown in one line: `**` and back quotes keep their meaning; HTML, links, images and blocks of code are escaped
+/// (CommonMark 0.31, sections 2.4, 6.1, 6.3 and 6.6).
 pub(crate) fn markdown(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     let mut rest = text;
@@ -41,7 +41,7 @@ pub(crate) fn markdown(text: &str) -> String {
     escaped
 }
 
-/// The length of the code that a run of as many back quotes ends, if one does.
+/// The length of the code up to a run of `run` back quotes, if there is one.
 fn end_of_code(text: &str, run: usize) -> Option<usize> {
     let mut at = 0;
     while let Some(next) = text[at..].find('`') {
@@ -78,14 +78,14 @@ fn plain_markdown(escaped: &mut String, text: &str) {
     }
 }
 
-/// A paragraph of Markdown. Its beginning opens no other block, such as a heading or code.
+/// A paragraph of Markdown that does not begin another block, such as a heading.
 pub(crate) fn markdown_paragraph(text: &str) -> String {
     let paragraph = markdown(text.trim_start());
     let opens = paragraph.starts_with(['#', '>', '+', '-', '=', '~', '|', '[', ':']);
     format!("{}{paragraph}", if opens { "\\" } else { "" })
 }
 
-/// Text as a field of a table of Markdown: bars are escaped, as they would end it, in code too.
+/// A field of a Markdown table: bars are escaped, in code too.
 pub(crate) fn markdown_field(text: &str) -> String {
     let mut field = String::with_capacity(text.len());
     let mut is_escaped = false;
@@ -99,7 +99,7 @@ pub(crate) fn markdown_field(text: &str) -> String {
     field
 }
 
-/// Lines as they are, in a block of code that nothing in them ends.
+/// A block of code, with a fence longer than any in the lines.
 pub(crate) fn markdown_code(language: &str, lines: &str) -> String {
     let longest = lines.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat((longest + 1).max(3));

@@ -1,4 +1,4 @@
-//! What was done to the servers while they were under load, and what the clients saw of it.
+//! Faults of servers under load, and their effect on clients.
 
 use pitot_fault::{Effect, FaultRecord, Service, service_around};
 use pitot_record::{CellRecord, Repetition, Run, Sample};
@@ -6,29 +6,29 @@ use pitot_stats::median;
 
 use crate::number::{count, span};
 
-/// A figure of a server from before a fault and from after it must differ by more than this share to be told.
+/// A figure of a server must change by more than this share to be reported.
 pub(crate) const TOLERANCE: f64 = 0.05;
 
-/// One fault of one cell, over its repetitions, or of a server of a soak, over all times that it was made.
+/// One fault of a cell, over its repetitions; or of a server of a soak, over all occurrences.
 pub(crate) struct Row<'r> {
     /// The name of the cell or server.
     pub(crate) of: String,
     pub(crate) kind: &'r str,
-    /// What was done, or why nothing was.
+    /// What was done, or why not.
     pub(crate) what: &'r str,
     pub(crate) command: &'r str,
-    /// When it began, seconds from the start of the measured part: the median.
+    /// Its start, seconds into the measurement: the median.
     pub(crate) at_s: Option<f64>,
-    /// How long it lasted, seconds: the median.
+    /// Its duration, seconds: the median.
     pub(crate) lasted_s: Option<f64>,
-    /// How many times it was made, and of how many.
+    /// How many times it was made, and how many times it was due.
     pub(crate) made: (usize, usize),
-    /// What these are, as `repetitions`.
+    /// What those are called: `repetitions` or `times`.
     pub(crate) times: &'static str,
-    /// In how many of them the whole server died and was started again.
+    /// In how many of them the whole server died and was restarted.
     pub(crate) died: usize,
     pub(crate) effects: Vec<Effect>,
-    /// What of the server was other after it than before, in some repetition.
+    /// What changed in the server, in some repetition.
     pub(crate) left: Vec<String>,
 }
 
@@ -76,19 +76,18 @@ fn row(cell: &CellRecord, number: u32) -> Option<Row<'_>> {
     })
 }
 
-/// Of a fault that lasted so long the rate meanwhile is known, seconds: that of a stretch (`pitot_fault::effect`).
+/// The rate during a fault is known if it lasted so long, seconds (`pitot_fault::effect`).
 const LASTED_MIN_S: f64 = 0.1;
 
-/// What clients saw of a fault of a repetition.
+/// The effect of a fault on clients.
 pub(crate) fn effect(repetition: &Repetition, index: usize) -> Option<Effect> {
     let load = repetition.load.as_ref()?;
     service_around(load.steps.as_ref()?, load.clock_ns, &repetition.faults, index)
 }
 
-/// A count in a sample, where it was read.
 type Count = fn(&Sample) -> Option<u64>;
 
-/// What of the server is other after a fault, in the median, than it ever was before.
+/// The counts of the server whose median after a fault is outside their range before it.
 fn left_behind(repetition: &Repetition, index: usize) -> Vec<String> {
     let fault = &repetition.faults[index];
     let Some(load) = repetition.load.as_ref().filter(|_| fault.was_made()) else { return Vec::new() };
@@ -116,7 +115,7 @@ fn left_behind(repetition: &Repetition, index: usize) -> Vec<String> {
             let (before, after) = (counts(&before, of), counts(&after, of));
             let (least, most) = (*before.first()?, *before.last()?);
             let (usual, now) = (before[before.len() / 2], *after.get(after.len() / 2)?);
-            // Where there is a process for each connection, their number is never the same for long.
+            // With a process per connection, their number always varies.
             let differs = (now as f64 - usual as f64).abs() > usual as f64 * TOLERANCE
                 && !(least..=most).contains(&now);
             differs.then(|| format!("{name} {} before, {} after", count(usual), count(now)))
@@ -132,17 +131,17 @@ impl Row<'_> {
         format!("{}{}{}", self.kind, at.unwrap_or_default(), lasted.unwrap_or_default())
     }
 
-    /// When the first right reply came, from its begin.
+    /// Time from its start to the first correct reply.
     pub(crate) fn first_reply(&self) -> String {
         self.time(|service| service.first_reply_s, "went on")
     }
 
-    /// When the rate was back at 95%, from its begin.
+    /// Time from its start until the rate was back at 95%.
     pub(crate) fn full_rate(&self) -> String {
         self.time(|service| service.full_rate_s, "never below")
     }
 
-    /// Replies while it lasted, in percent of those before. In a moment there are too few for a rate.
+    /// Replies during it, in percent of those before; a short fault has too few for a rate.
     pub(crate) fn meanwhile(&self) -> String {
         if self.lasted_s.is_none_or(|lasted_s| lasted_s < LASTED_MIN_S) {
             return "–".to_owned();
@@ -150,7 +149,7 @@ impl Row<'_> {
         self.percent(|service| (service.during_rps, service.before_rps).into())
     }
 
-    /// Replies once service was back, in percent of those before.
+    /// Replies after it, in percent of those before.
     pub(crate) fn afterwards(&self) -> String {
         self.percent(|service| Some((service.after_rps?, service.before_rps)))
     }
@@ -171,7 +170,7 @@ impl Row<'_> {
         if words.is_empty() { "none".to_owned() } else { words.join(", ") }
     }
 
-    /// Whether anything stayed worse, in words.
+    /// What stayed worse.
     pub(crate) fn worse(&self) -> Vec<String> {
         let services = || self.effects.iter().filter_map(|effect| effect.service.as_ref());
         let mut words = Vec::new();
@@ -181,7 +180,7 @@ impl Row<'_> {
             let lower = self.percent(|s| s.stays_slower.then_some((s.after_rps?, s.before_rps)));
             let times =
                 if slower < all { format!(" in {slower} of {all} {}", self.times) } else { String::new() };
-            words.push(format!("the rate stayed at {lower} of what it was{times}"));
+            words.push(format!("the rate stayed at {lower} of the rate before{times}"));
         }
         let gone = services().filter(|service| service.first_reply_s.is_none()).count();
         if gone > 0 {
@@ -205,15 +204,15 @@ impl Row<'_> {
         }
         if self.died > 0 {
             let of = if made > 1 { format!(" in {} of {made} {times}", self.died) } else { String::new() };
-            notes.push(format!("the whole server died{of}, and the lab started it again"));
+            notes.push(format!("the whole server died{of}; the lab restarted it"));
         }
         if self.effects.iter().all(|effect| effect.service.is_none()) {
-            notes.push("too few right replies came before it to say what is usual".to_owned());
+            notes.push("too few correct replies before it to know the usual rate".to_owned());
         }
         notes
     }
 
-    /// The median over repetitions and the extremes, in words.
+    /// The median over repetitions, with the range.
     fn time(&self, of: fn(&Service) -> Option<f64>, none: &str) -> String {
         let services = || self.effects.iter().filter_map(|effect| effect.service.as_ref());
         let mut times: Vec<f64> = services().filter_map(of).collect();
@@ -242,10 +241,9 @@ impl Row<'_> {
     }
 }
 
-/// How the columns are to be read.
-pub(crate) const LEGEND: &str = "Times count from the begin of the fault, those of the first right reply after an outage and of the \
-     moment from which the rate was at 95% of what it was before; replies are in percent of those before. Medians of the \
-     repetitions, and their range.";
+/// How to read the columns.
+pub(crate) const LEGEND: &str = "Times count from the start of the fault: to the first correct reply after an outage, and until the rate \
+     was back at 95% of the rate before. Replies are a percentage of those before. Medians over the repetitions, with their range.";
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,4 @@
-//! Servers beside the floor of their requests.
+//! Servers compared with the floor of their requests.
 
 use pitot_record::metric::{Metric, named};
 use pitot_results::floor::FloorTimes;
@@ -6,19 +6,17 @@ use pitot_results::floor::FloorTimes;
 use crate::analysis::{Analysis, Cell};
 use crate::number::figure_of;
 
-/// What is set beside a floor.
 const CPU: &Metric = named("cpu-per-request");
-/// Servers that a sentence names.
 const CELLS_MAX: usize = 12;
 
-/// How many times the floor of the run a server needs for a request; none if there is no floor, or no figure.
+/// CPU time per request as a multiple of the floor; none without a floor or figure.
 pub(crate) fn times(a: &Analysis<'_>, cell: &Cell<'_>) -> Option<FloorTimes> {
     let floor = a.run.floor.as_ref()?;
     let cost = cell.estimate(CPU).filter(|_| !cell.failed())?;
     Some(floor.cpu_ns.times(cost.value, cost.interval.map(|i| (i.low, i.high))))
 }
 
-/// All servers beside the floor, in a sentence.
+/// The multiples of all servers, in a sentence.
 pub(crate) fn floor_sentence(a: &Analysis<'_>) -> Option<String> {
     let floor = a.run.floor.as_ref()?;
     let mut all: Vec<(String, FloorTimes)> =
@@ -35,7 +33,7 @@ pub(crate) fn floor_sentence(a: &Analysis<'_>) -> Option<String> {
     };
     (!parts.is_empty()).then(|| {
         format!(
-            "CPU time for a request, in times the floor of this kernel (`{}`, {}): {}{more}.",
+            "CPU time per request as a multiple of the floor of this kernel (`{}`, {}): {}{more}.",
             floor.name,
             figure_of(CPU, floor.cpu_ns.median),
             parts.join(", ")

@@ -3,11 +3,11 @@
 use pitot_host::{HostChange, side_by_side};
 use pitot_record::HostRecord;
 
-/// Rows of a name and a value for each: what a host does, its clock where that was measured, and the facts in which hosts differ.
+/// Rows of a name and a value for each host: its role, its clock if measured, and the facts that differ.
 pub(crate) fn rows(hosts: &[HostRecord]) -> Vec<(String, Vec<String>)> {
-    let mut rows = vec![row("does", hosts.iter().map(|host| host.does.clone()))];
+    let mut rows = vec![row("role", hosts.iter().map(|host| host.does.clone()))];
     if hosts.iter().any(|host| host.round_trip_ns > 0) {
-        rows.push(row("clock, from the lab's", hosts.iter().map(clock)));
+        rows.push(row("clock offset", hosts.iter().map(clock)));
     }
     let facts: Vec<_> = hosts.iter().map(|host| &host.facts).collect();
     for fact in side_by_side(&facts) {
@@ -21,7 +21,7 @@ fn row(name: &str, values: impl Iterator<Item = String>) -> (String, Vec<String>
     (name.to_owned(), values.collect())
 }
 
-/// How far a clock was from the lab's.
+/// Offset of a clock from the lab's.
 fn clock(host: &HostRecord) -> String {
     if host.is_own {
         return "–".into();
@@ -30,7 +30,7 @@ fn clock(host: &HostRecord) -> String {
     format!("{:+.3} ms ± {:.3}", ms(host.clock_offset_ns as f64), ms(host.clock_error_ns as f64))
 }
 
-/// Whether there are several, in whose facts nothing differs.
+/// Whether there are several hosts, with the same facts.
 pub(crate) fn are_alike(hosts: &[HostRecord]) -> bool {
     let facts: Vec<_> = hosts.iter().map(|host| &host.facts).collect();
     hosts.len() > 1 && side_by_side(&facts).is_empty()

@@ -15,7 +15,7 @@ use pitot_fault::Effect;
 use pitot_record::{CellRecord, HostRecord, METRICS};
 use serde_json::{Map, Value, json};
 
-/// The report of a run. Fields may be added; these keep their meaning.
+/// Fields may be added; these keep their meaning.
 pub(crate) fn render(a: &Analysis<'_>, questions: &[Question<'_>]) -> String {
     let run = a.run;
     let answers: Vec<Answer> = questions.iter().map(|q| answer(q.analysis)).collect();
@@ -77,7 +77,7 @@ pub(crate) fn render(a: &Analysis<'_>, questions: &[Question<'_>]) -> String {
     text
 }
 
-/// The parts of a run that asks more than one thing: what each asks and found.
+/// The parts of a run that has several.
 fn parts(questions: &[Question<'_>], answers: &[Answer]) -> Vec<Value> {
     let part = |(question, answer): (&Question<'_>, &Answer)| {
         json!({
@@ -94,8 +94,7 @@ fn parts(questions: &[Question<'_>], answers: &[Answer]) -> Vec<Value> {
 fn faults_of(a: &Analysis<'_>) -> Vec<Value> {
     let mut all = Vec::new();
     for cell in &a.run.cells {
-        let factors: Map<String, Value> =
-            cell.factors.iter().map(|f| (f.name.clone(), json!(f.level))).collect();
+        let factors = factors(cell);
         for repetition in &cell.repetitions {
             let start = repetition.load.as_ref().map_or(0, |load| load.clock_ns.start);
             let seconds = |at: u64| (at > 0 && start > 0).then(|| (at as f64 - start as f64) / 1e9);
@@ -120,6 +119,10 @@ fn faults_of(a: &Analysis<'_>) -> Vec<Value> {
         }
     }
     all
+}
+
+fn factors(cell: &CellRecord) -> Map<String, Value> {
+    cell.factors.iter().map(|f| (f.name.clone(), json!(f.level))).collect()
 }
 
 /// The errors that clients saw of a fault, by phase and kind.
@@ -151,8 +154,6 @@ fn cells(a: &Analysis<'_>) -> Vec<Value> {
                 }
                 figures.insert(metric.name.to_owned(), figure);
             }
-            let factors: Map<String, Value> =
-                cell.record.factors.iter().map(|f| (f.name.clone(), json!(f.level))).collect();
             let standing = match cell.standing {
                 Standing::Best => "best",
                 Standing::Level => "no-difference-from-best",
@@ -160,7 +161,7 @@ fn cells(a: &Analysis<'_>) -> Vec<Value> {
                 Standing::Unknown => "unknown",
             };
             let mut object = json!({
-                "factors": factors,
+                "factors": factors(cell.record),
                 "verdict": {"kind": cell.verdict.kind.name(), "reason": cell.verdict.reason},
                 "repetitions": {"total": cell.record.repetitions.len(), "failed": cell.record.failures().count()},
                 "measure": cell.record.measure,
@@ -201,14 +202,12 @@ fn errors_of_cell(record: &CellRecord) -> Vec<Value> {
     of_cell(record).into_iter().map(error).collect()
 }
 
-/// The twin of each group's baseline against it; empty if nothing was measured in slices.
+/// The controls; empty without slices.
 fn controls_of(a: &Analysis<'_>) -> Vec<Value> {
     let of_control = |control: crate::control::Control<'_>| {
         let c = &control.comparison;
-        let factors: Map<String, Value> =
-            control.baseline.factors.iter().map(|f| (f.name.clone(), json!(f.level))).collect();
         json!({
-            "factors": factors,
+            "factors": factors(control.baseline),
             "metric": control.metric.name,
             "ratio": c.ratio,
             "low": c.interval.map(|i| i.low),
@@ -216,7 +215,7 @@ fn controls_of(a: &Analysis<'_>) -> Vec<Value> {
             "generations": c.repetitions,
             "p": c.p_alone,
             "decision": c.decision,
-            "told_apart": control.is_told_apart(),
+            "told_apart": control.has_failed(),
         })
     };
     controls(a).into_iter().map(of_control).collect()

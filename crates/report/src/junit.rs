@@ -1,4 +1,4 @@
-//! The XML of JUnit, as systems for continuous integration read it: suites of test cases that passed, failed or broke.
+//! The XML of JUnit, for continuous integration.
 
 use crate::analysis::Analysis;
 use crate::escape::escape;
@@ -6,34 +6,23 @@ use crate::text::unmarked;
 use pitot_results::VerdictKind;
 use std::fmt::Write as _;
 
-/// A group of test cases.
 pub(crate) struct Suite {
-    /// Its name.
     pub(crate) name: String,
-    /// Its test cases.
     pub(crate) cases: Vec<Case>,
 }
 
-/// A test case.
 pub(crate) struct Case {
-    /// Its name.
     pub(crate) name: String,
-    /// How it came out.
     pub(crate) outcome: CaseOutcome,
 }
 
-/// How a test case came out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CaseOutcome {
-    /// Well.
     Passed,
-    /// Not as it should, for this reason.
     Failed(String),
-    /// It could not be decided, for this reason.
     Error(String),
 }
 
-/// The document.
 pub(crate) fn document(name: &str, suites: &[Suite]) -> String {
     let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let all = || suites.iter().flat_map(|s| &s.cases);
@@ -69,12 +58,12 @@ fn counts<'a>(cases: impl Iterator<Item = &'a Case> + Clone) -> String {
     )
 }
 
-/// The text of an attribute. Control characters, which a program's output may hold, are not allowed in XML.
+/// The text of an attribute, without control characters, which XML forbids.
 fn plain(text: &str) -> String {
     escape(&text.replace(char::is_control, " "))
 }
 
-/// A run: a test case for each cell, which fails if the cell did.
+/// A test case for each cell.
 pub(crate) fn render(a: &Analysis<'_>) -> String {
     let cases = a.cells.iter().map(|cell| Case {
         name: unmarked(&a.name_of(cell)),

@@ -1,8 +1,8 @@
-//! Reports made from a run file and nothing else.
+//! Reports, made from a run file alone.
 //!
-//! [`Analysis`] computes everything that a report says, once. A page is a function that makes a [`Document`] of it: blocks as plain
-//! data, which a renderer for each form shows. JSON, CSV and JUnit are made of records instead. [`chart::CHARTS`] lists the charts. What
-//! is said of a metric comes from its entry in [`pitot_record::METRICS`].
+//! [`Analysis`] computes everything once. A page is a function that returns a [`Document`] of blocks, which one renderer for each form
+//! shows. JSON, CSV and JUnit are made of records instead. [`chart::CHARTS`] lists the charts. The words for a metric come from its entry
+//! in [`pitot_record::METRICS`].
 #![forbid(unsafe_code)]
 
 mod actions;
@@ -11,7 +11,7 @@ mod analysis;
 mod axis;
 mod carry_over;
 pub mod chart;
-pub mod compare;
+mod compare;
 mod control;
 mod csv;
 mod csv_slices;
@@ -33,7 +33,7 @@ mod phrase;
 mod published;
 mod render;
 mod reported;
-pub mod scene;
+mod scene;
 pub mod soak;
 mod svg;
 mod text;
@@ -42,12 +42,11 @@ mod tried;
 mod trust;
 mod warm_up;
 
-pub use analysis::{Analysis, Cell, LoadAxis, Series, Standing, SubRun, parts};
-pub use axis::{Axis, Scale};
+pub use analysis::{Analysis, parts};
 pub use compare::{
     Gate, GateOutcome, Gated, LoadComparison, LoadSide, RunComparison, compare, compare_within,
 };
-pub use findings::{Answer, Tile, answer, findings};
+pub use findings::{answer, findings};
 pub use format::Format;
 pub use render::Screen;
 pub use reported::Reported;
@@ -75,7 +74,7 @@ impl Reported for Run {
     }
 }
 
-/// Several runs of a plan, the last one last: their history.
+/// The history of a plan: its runs, the latest last.
 impl Reported for Vec<Run> {
     fn page(&self) -> Document {
         page::history(self)
@@ -86,7 +85,7 @@ impl Reported for Vec<Run> {
     }
 }
 
-/// Analyses a run and what it was asked, for `report`.
+/// Analyses a run and its parts.
 fn asked<T>(run: &Run, report: impl FnOnce(&Analysis<'_>, &[Question<'_>]) -> T) -> T {
     let whole = Analysis::of(run);
     let parts = parts(run);

@@ -1,4 +1,4 @@
-//! How the figures were made, in sentences; and the facts at the head of a report.
+//! The method of a run, in sentences, and the facts at the head of a report.
 
 use crate::amount::{generations, generations_words, repetitions_words, size, slice_s, unit_of_run};
 use crate::analysis::{Analysis, factor_title};
@@ -8,12 +8,10 @@ use pitot_host::Fingerprint;
 use pitot_plan::{Measure, Order};
 use pitot_stats::{MEDIAN_REPETITIONS_MIN, Statistic, generations_needed, repetitions_needed};
 
-/// The facts at the head of a report: what, where, when.
 pub(crate) fn facts(a: &Analysis<'_>) -> Vec<(&'static str, String)> {
     facts_of(&a.run.info.started_at, &a.run.host_before, size(a.run))
 }
 
-/// When, on what machine, and how much.
 pub(crate) fn facts_of(started_at: &str, machine: &Fingerprint, size: String) -> Vec<(&'static str, String)> {
     let mut facts = vec![("measured", date(started_at))];
     let of_machine =
@@ -31,7 +29,6 @@ fn date(rfc3339: &str) -> String {
     if rfc3339.ends_with('Z') { format!("{minute} UTC") } else { minute }
 }
 
-/// The method, sentence by sentence.
 pub(crate) fn method_sentences(a: &Analysis<'_>) -> Vec<String> {
     let plan = &a.run.plan;
     let is_sliced = a.run.is_sliced();
@@ -54,15 +51,15 @@ pub(crate) fn method_sentences(a: &Analysis<'_>) -> Vec<String> {
     ));
     sentences.extend(too_few_repetitions(a));
     let noisy_slices = if is_sliced {
-        "; of slices only that they began late, for the rest meets all cells alike"
+        "; for slices only that they began late, since other noise affects all cells alike"
     } else {
         ""
     };
     sentences.push(format!(
         "**valid**: the figures describe the server. **client-bound**: the load generator was the bottleneck, so \
          throughput is a lower bound (≥). **network-bound**: packets were \
-         retransmitted or dropped, or neither side was busy and replies were under way. **rate-missed**: more \
-         than 1% of the requests that were due could not be sent, and no percentile has them. **noisy**: other \
+         retransmitted or dropped, or neither side was busy while replies were under way. **rate-missed**: more \
+         than 1% of the requests that were due could not be sent; percentiles do not include them. **noisy**: other \
          processes used the CPUs, or the hypervisor took CPU time away (steal){noisy_slices}. **failed**: the server or \
          the load generator exited early, hung, or sent wrong replies."
     ));
@@ -79,15 +76,15 @@ fn of_slices(a: &Analysis<'_>) -> Vec<String> {
     let rounds = plan.slices.div_ceil(2);
     let mut sentences = vec![
         format!(
-            "The servers that are compared were **kept up side by side and loaded in turn**, for a slice of time each: {}{slice} \
+            "The servers that are compared **ran side by side and were loaded in turn**, for a slice of time each: {}{slice} \
              for each server. A slice ends when its last request is answered; then the CPU time is read. Noise of \
-             the machine lasts longer than a slice, so it meets neighbours alike, and no slice is left out because of it.",
+             the machine lasts longer than a slice, so it affects neighbours alike, and no slice is excluded because of it.",
             generations_words(a.run)
         ),
         format!(
             "Each of the {rounds} rounds of a generation loads every server once and then all of them backwards, in an \
-             order drawn at random (seed {}) in which every server follows every other equally often. That cancels drift, \
-             position, and what one server leaves behind for the next.",
+             order drawn at random (seed {}) in which every server follows every other equally often. This cancels drift, \
+             position, and the effect of one server on the next.",
             a.run.info.seed
         ),
         format!(
@@ -99,7 +96,7 @@ fn of_slices(a: &Analysis<'_>) -> Vec<String> {
     if !a.run.controls.is_empty() {
         sentences.push(
             "The **control** is a second copy of the baseline, measured like any other server. Its ratio to the first \
-             should be 1; if it is told apart at 1%, the run finds differences where there are none."
+             should be 1. If the test rejects that at 1%, the run finds differences where there are none."
                 .into(),
         );
     }
@@ -113,7 +110,7 @@ fn ratios(a: &Analysis<'_>) -> Vec<String> {
         let test = match a.run.plan.until_decided_s {
             None => "the Wilcoxon signed-rank test over generations",
             Some(_) => {
-                "an e-process over generations, which stays valid though the run looked after each of them"
+                "an e-process over generations, which stays valid although the run was judged after each of them"
             }
         };
         sentences.push(format!(
@@ -122,14 +119,14 @@ fn ratios(a: &Analysis<'_>) -> Vec<String> {
     }
     if a.run.cells.iter().any(|c| c.measure == Measure::Fresh) {
         let what = if a.run.is_sliced() {
-            "Where one of them was measured in fresh runs it"
+            "For cells measured in fresh runs it"
         } else {
             "A ratio between two cells"
         };
         sentences.push(format!(
             "{what} is the Hodges-Lehmann estimate of the ratios of the blocks, with the interval of the Wilcoxon \
-             signed-rank test. With fewer than six blocks, or where many comparisons need finer p-values, it is the \
-             Mann-Whitney test."
+             signed-rank test. With fewer than six blocks, or if many comparisons need finer p-values, the test is \
+             Mann-Whitney."
         ));
     }
     sentences
@@ -150,12 +147,12 @@ fn of_fresh_runs(a: &Analysis<'_>) -> [String; 2] {
     ]
 }
 
-/// What a cell's figure is, and how sure its interval is.
+/// What a cell's figure and its interval are.
 fn figures(a: &Analysis<'_>) -> String {
     let unit = unit_of_run(a.run);
     let interval = match a.run.plan.statistic {
         Statistic::Median => format!(
-            "the interval between two of its order statistics (David and Nagaraja 2003), which assumes nothing of their \
+            "the interval between two of its order statistics (David and Nagaraja 2003), which assumes nothing about their \
              distribution{}",
             coverage(a)
                 .map_or_else(String::new, |words| format!(" and covers the true median in {words} of runs"))
@@ -171,14 +168,14 @@ fn figures(a: &Analysis<'_>) -> String {
          95% interval; their range is shown in parentheses.{}",
         a.run.plan.statistic,
         if a.run.is_sliced() {
-            " It has the noise of the machine in it, so its interval is wider than that of a ratio: compare ratios."
+            " It includes the noise of the machine, so its interval is wider than that of a ratio: compare ratios."
         } else {
             ""
         }
     )
 }
 
-/// The exact coverage of the medians' intervals, `96.9%`; none where there are no such intervals.
+/// The exact coverage of the medians' intervals, `96.9%`, if there are any.
 pub(crate) fn coverage(a: &Analysis<'_>) -> Option<String> {
     let intervals = a.cells.iter().filter_map(|c| c.estimate(a.headline)?.interval);
     let lowest = intervals.map(|i| i.coverage).reduce(f64::min)?;
@@ -200,7 +197,7 @@ fn order(a: &Analysis<'_>) -> String {
     }
 }
 
-/// Says so if no difference could have been declared, however large.
+/// Reports that no difference could have been declared, however large.
 fn too_few_repetitions(a: &Analysis<'_>) -> Option<String> {
     let against = a.against_baseline(a.headline).iter().flatten().count();
     let (comparisons, have, needed, unit) = if a.run.is_sliced() {

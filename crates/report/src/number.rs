@@ -1,45 +1,21 @@
-//! Figures as people read them: three significant digits, one unit for a figure and its interval.
+//! Figures for readers: three significant digits, one unit for a figure and its interval.
 
 use pitot_meter::units;
-/// A count as people read it: `12,345`.
+/// A count with separators: `12,345`.
 pub(crate) use pitot_meter::units::grouped as count;
 use pitot_record::{Metric, Unit};
 use pitot_stats::Estimate;
 
 /// A divisor and its unit.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Scale {
-    divisor: f64,
-    sign: &'static str,
-}
+type Scale = (f64, &'static str);
 
-const PLAIN: &[Scale] = &[
-    Scale { divisor: 1e9, sign: " G" },
-    Scale { divisor: 1e6, sign: " M" },
-    Scale { divisor: 1e3, sign: " k" },
-    Scale { divisor: 1.0, sign: "" },
-];
-const TIME: &[Scale] = &[
-    Scale { divisor: 1.0, sign: " s" },
-    Scale { divisor: 1e-3, sign: " ms" },
-    Scale { divisor: 1e-6, sign: " µs" },
-    Scale { divisor: 1e-9, sign: " ns" },
-];
-const BYTES: &[Scale] = &[
-    Scale { divisor: 1_073_741_824.0, sign: " GiB" },
-    Scale { divisor: 1_048_576.0, sign: " MiB" },
-    Scale { divisor: 1024.0, sign: " KiB" },
-    Scale { divisor: 1.0, sign: " B" },
-];
-const RATE: &[Scale] = &[
-    Scale { divisor: 1e9, sign: " GB/s" },
-    Scale { divisor: 1e6, sign: " MB/s" },
-    Scale { divisor: 1e3, sign: " kB/s" },
-    Scale { divisor: 1.0, sign: " B/s" },
-];
-const PERCENT: &[Scale] = &[Scale { divisor: 1.0, sign: "%" }];
+const PLAIN: &[Scale] = &[(1e9, " G"), (1e6, " M"), (1e3, " k"), (1.0, "")];
+const TIME: &[Scale] = &[(1.0, " s"), (1e-3, " ms"), (1e-6, " µs"), (1e-9, " ns")];
+const BYTES: &[Scale] = &[(1_073_741_824.0, " GiB"), (1_048_576.0, " MiB"), (1024.0, " KiB"), (1.0, " B")];
+const RATE: &[Scale] = &[(1e9, " GB/s"), (1e6, " MB/s"), (1e3, " kB/s"), (1.0, " B/s")];
+const PERCENT: &[Scale] = &[(1.0, "%")];
 
-/// The figure in the base unit of its scale, with the scale that suits `value`.
+/// The factor to the base unit, and the scale for `value`.
 fn scale(value: f64, unit: Unit) -> (f64, Scale) {
     let (base, scales) = match unit {
         Unit::PerSecond | Unit::Count => (1.0, PLAIN),
@@ -51,9 +27,9 @@ fn scale(value: f64, unit: Unit) -> (f64, Scale) {
     };
     let size = (value * base).abs();
     // Rounding to three digits may reach the next unit: 999.7 is 1.00 k.
-    let chosen = scales.iter().find(|s| size >= s.divisor * 0.9995).or(scales.last());
+    let chosen = scales.iter().find(|s| size >= s.0 * 0.9995).or(scales.last());
     let zero_scale = if size == 0.0 {
-        if unit == Unit::Bytes { scales.last() } else { scales.iter().find(|s| s.divisor == 1.0) }
+        if unit == Unit::Bytes { scales.last() } else { scales.iter().find(|s| s.0 == 1.0) }
     } else {
         None
     };
@@ -73,13 +49,13 @@ fn decimals(value: f64) -> usize {
 
 /// A figure with its unit: `142 k`, `4.93 µs`, `3.41 MiB`, `52.8%`.
 pub(crate) fn figure(value: f64, unit: Unit) -> String {
-    let (base, scale) = scale(value, unit);
-    let shown = value * base / scale.divisor;
-    let decimals = if scale.divisor == 1.0 && scale.sign == " B" { 0 } else { decimals(shown) };
-    format!("{shown:.decimals$}{}", scale.sign)
+    let (base, (divisor, sign)) = scale(value, unit);
+    let shown = value * base / divisor;
+    let decimals = if sign == " B" { 0 } else { decimals(shown) };
+    format!("{shown:.decimals$}{sign}")
 }
 
-/// A metric's figure: with its unit, or in words where a metric's zero means that it was too small to be measured.
+/// A metric's figure with its unit, or in words if its zero means too small to measure.
 pub(crate) fn figure_of(metric: &Metric, value: f64) -> String {
     metric.zero.filter(|_| value == 0.0).map_or_else(|| figure(value, metric.unit), str::to_owned)
 }
@@ -87,14 +63,14 @@ pub(crate) fn figure_of(metric: &Metric, value: f64) -> String {
 /// The ends of an interval in the unit that [`figure`] gives `value`, with as many decimals as three digits of the
 /// larger end need: `[138, 145]`.
 pub(crate) fn interval(value: f64, low: f64, high: f64, unit: Unit) -> String {
-    let (base, scale) = scale(value, unit);
-    let decimals = decimals(value.max(high) * base / scale.divisor);
-    let end = |v: f64| format!("{:.decimals$}", v * base / scale.divisor);
+    let (base, (divisor, _)) = scale(value, unit);
+    let decimals = decimals(value.max(high) * base / divisor);
+    let end = |v: f64| format!("{:.decimals$}", v * base / divisor);
     format!("[{}, {}]", end(low), end(high))
 }
 
-/// The interval of a metric's estimate, or the range of repetitions that are too few for one: `[138, 145]`,
-/// `(138 to 145)`. Nothing for a single repetition, or where the figure itself is in words.
+/// The interval of an estimate, `[138, 145]`, or with too few repetitions their range, `(138 to 145)`. Empty for a single
+/// repetition, or if the figure is in words.
 pub(crate) fn spread(metric: &Metric, estimate: &Estimate) -> String {
     if estimate.repetitions < 2 || (metric.zero.is_some() && estimate.value == 0.0) {
         return String::new();
@@ -136,7 +112,7 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{value:.decimals$}%")
 }
 
-/// A span of seconds in words, in three digits where it is short: `250 ms`, `1 min 32 s`, `2 h 5 min`.
+/// Seconds in words: `250 ms`, `1 min 32 s`, `2 h 5 min`.
 pub(crate) fn span(seconds: f64) -> String {
     if seconds < 9.5 { crate::axis::trim(&figure(seconds, Unit::Seconds)) } else { units::span(seconds) }
 }

@@ -1,4 +1,4 @@
-//! What a run would take to show what it does not.
+//! How many more generations would show a difference.
 
 use crate::amount::{generation_s, generations};
 use crate::analysis::{Analysis, Cell, Standing, parts, within_run};
@@ -8,19 +8,17 @@ use pitot_plan::Measure;
 use pitot_record::{CellRecord, RunState};
 use pitot_stats::{Decision, more_generations};
 
-/// The differences of which a report speaks.
 const DIFFERENCES: [f64; 5] = [0.05, 0.10, 0.20, 0.50, 1.0];
 
-/// The smallest difference that a run of this length shows is named, if there is one.
+/// The smallest difference that a run of this length can show is preferred, seconds.
 const TIME_GOOD_S: f64 = 600.0;
 
-/// A run that would take longer than this is no advice.
+/// A longer run is not advised, seconds.
 const TIME_MAX_S: f64 = 3600.0;
 
-/// What more generations would show, if they are too few for something that the run compares with its baseline:
-/// `18 more generations, about 4 minutes, would show a difference of 10%: ...`.
+/// What more generations would show, if a comparison with the baseline is undecided: `18 more generations, about 4 minutes, would show a difference of 10%: ...`.
 pub(crate) fn outlook(a: &Analysis<'_>) -> Option<String> {
-    // A run that was interrupted is to be resumed first.
+    // An interrupted run should be resumed first.
     if a.run.info.state != RunState::Complete {
         return None;
     }
@@ -29,16 +27,16 @@ pub(crate) fn outlook(a: &Analysis<'_>) -> Option<String> {
     let mut watched = true;
     let mut size = a.against_baseline(a.headline).iter().flatten().count();
     if undecided.is_empty() {
-        // Which is the best is asked for each part of a run by itself.
+        // Each part of a run has its own best.
         if !parts(a.run).is_empty() {
             return None;
         }
-        // Every server is told from the baseline; what is left is which of the first is the best.
+        // Every server differs from the baseline; the order of the leading servers is undecided.
         let level = a.top_level()?;
         let best = a.best_at(level, a.headline)?.record;
         let others = a.cells.iter().filter(|c| c.level == level && c.standing == Standing::Level);
         undecided = self::undecided(a, others.map(|c| (c, best)));
-        // Repeated looks are at the comparisons with the baseline alone.
+        // --until-decided judges only comparisons with the baseline.
         watched = false;
         size = a.cells.iter().filter(|c| !c.failed()).count().saturating_sub(a.load.levels.len());
     }
@@ -71,9 +69,15 @@ pub(crate) fn outlook(a: &Analysis<'_>) -> Option<String> {
     if let Some((difference, more)) = found {
         let difference = percent(difference);
         let (until, between) = if watched {
-            (format!(", or {}, which stops as soon as all is decided", command(a, "--until-decided")), "")
+            (
+                format!(
+                    ", or {}, which stops as soon as every comparison is decided",
+                    command(a, "--until-decided")
+                ),
+                "",
+            )
         } else {
-            (String::new(), " between the first servers")
+            (String::new(), " between the leading servers")
         };
         return Some(format!(
             "{more} more generation{}, {}, would show a difference of {difference} in {noun}{between}: \
@@ -90,7 +94,7 @@ pub(crate) fn outlook(a: &Analysis<'_>) -> Option<String> {
     };
     if undecided.iter().any(hopeless) {
         return Some(format!(
-            "Even an hour of such generations would not show every factor of two in {noun}: that takes a quieter machine."
+            "Even an hour of generations would not show every difference of 100% in {noun}: use a quieter machine."
         ));
     }
     None
@@ -118,8 +122,7 @@ fn about(seconds: f64) -> String {
     format!("about {} minutes", (seconds / 60.0).round())
 }
 
-/// `pitot run quick --repetitions 9`: the command of the run with what names its plan, this option and nothing else; where options
-/// describe what is compared, or the run was resumed, it is called by them.
+/// `pitot run quick --repetitions 9`; in words if the run was described by options, or resumed.
 fn command(a: &Analysis<'_>, option: &str) -> String {
     let mut words = a.run.info.command_line.split_whitespace();
     let plan = words.find(|w| *w == "run").and(words.next()).filter(|w| !w.starts_with('-'));

@@ -1,4 +1,4 @@
-//! What sentences and tables say of a comparison, in the words of its metric.
+//! Comparisons in the words of their metric.
 
 use crate::number;
 use crate::text::s;
@@ -7,10 +7,9 @@ use pitot_record::metric::{Quantity, Words};
 use pitot_record::{Better, Metric};
 use pitot_stats::{Comparison, Decision};
 
-/// Ratios between these are written as a difference in percent, others as a multiple.
+/// Ratios in this range are written as a difference in percent, others as a multiple.
 const DIFFERENCE_RATIOS: std::ops::Range<f64> = 0.67..1.5;
 
-/// The adjectives of a quantity.
 struct Adjectives {
     more: &'static str,
     less: &'static str,
@@ -44,8 +43,8 @@ pub(crate) fn comparative(metric: &Metric) -> String {
     format!("{verb} {direction} {noun}")
 }
 
-/// The sentence of a comparison: `**a** handled 11.9 times [10.8, 13.1] as many requests per second as **b**`. `unit` is what
-/// it was drawn from: `repetition` or `generation`.
+/// A comparison in a sentence: `**a** handled 11.9 times [10.8, 13.1] as many requests per second as **b**`. `unit`: `repetition` or
+/// `generation`.
 pub(crate) fn versus(
     (candidate, baseline): (&str, &str),
     metric: &Metric,
@@ -108,7 +107,7 @@ pub(crate) fn versus(
     }
 }
 
-/// What is not known of a difference that is not declared: its interval may well exclude 1.
+/// Of a difference that is not declared, though its interval may exclude 1: "is not shown to exceed the tolerance of 5%".
 pub(crate) fn shown_to_exceed(tolerance: f64) -> String {
     match tolerance > 0.0 {
         true => format!("shown to exceed the tolerance of {}", number::percent(tolerance)),
@@ -126,14 +125,14 @@ pub(crate) fn ratio(c: &Comparison) -> String {
     }
 }
 
-/// The same as `11.9 times [10.8, 13.1]`.
+/// `11.9 times [10.8, 13.1]`.
 pub(crate) fn times(c: &Comparison) -> String {
     let whole = ratio(c);
     let (value, rest) = whole.split_once(' ').unwrap_or((&whole, ""));
     format!("{value} times {rest}").trim_end().to_owned()
 }
 
-/// A ratio near one as a difference: `4.2% [1.1%, 7.4%]`, whichever way it goes.
+/// The size of a difference: `4.2% [1.1%, 7.4%]`.
 fn difference(c: &Comparison) -> String {
     let sign = if c.ratio >= 1.0 { 1.0 } else { -1.0 };
     let share = |ratio: f64| sign * (ratio - 1.0);
@@ -147,7 +146,7 @@ fn difference(c: &Comparison) -> String {
     }
 }
 
-/// Whether a declared difference is for the better; none if no difference was declared.
+/// Whether a declared difference is better or worse.
 pub(crate) fn tone(comparison: &Comparison, metric: &Metric) -> Option<Tone> {
     let better = match comparison.decision {
         Decision::Higher => metric.better == Better::Higher,
@@ -157,7 +156,7 @@ pub(crate) fn tone(comparison: &Comparison, metric: &Metric) -> Option<Tone> {
     Some(if better { Tone::Good } else { Tone::Bad })
 }
 
-/// What was decided, in a few words for a table; `unit` is as for [`versus`].
+/// The decision in a few words for a table; `unit` as for [`versus`].
 pub(crate) fn decision(c: &Comparison, metric: &Metric, unit: &str) -> String {
     match c.decision {
         Decision::Higher | Decision::Lower => tone(c, metric).map_or("", Tone::change).to_owned(),

@@ -6,33 +6,26 @@ use pitot_plan::{Published, PublishedValue};
 use pitot_record::metric::recorded;
 use pitot_record::{CellRecord, Metric, Unit};
 
-/// The figures of one publication in one metric.
 #[derive(Debug)]
 pub(crate) struct PublishedTable<'r> {
-    /// Where they come from.
     pub source: &'r Published,
-    /// The metric.
     pub metric: &'static Metric,
-    /// The figures, in the order of the plan.
     pub rows: Vec<PublishedRow>,
 }
 
 /// A published figure, and the run's own.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct PublishedRow {
-    /// The levels that it belongs to, for a reader.
     pub label: String,
     /// The series, if it belongs to one.
     pub series: Option<usize>,
     /// The load level, if it belongs to one.
     pub level: Option<usize>,
-    /// The published figure.
     pub published: f64,
     /// The run's own figure; none if no cell matches or has one.
     pub measured: Option<Measured>,
 }
 
-/// The run's own figure for a published one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Measured {
     /// The figure, or the ratio: over several cells, their geometric mean.
@@ -46,17 +39,14 @@ pub(crate) struct Measured {
 }
 
 impl PublishedTable<'_> {
-    /// Whether the figures are ratios to another cell.
     pub(crate) fn is_ratio(&self) -> bool {
         self.source.ratio_to.is_some()
     }
 
-    /// Author and year: how every published figure is labelled.
     pub(crate) fn citation(&self) -> String {
         format!("{} {}", self.source.source, self.source.year)
     }
 
-    /// A value as a reader sees it.
     pub(crate) fn show(&self, value: f64) -> String {
         if self.is_ratio() {
             format!("{}×", crate::number::ratio(value))
@@ -65,7 +55,7 @@ impl PublishedTable<'_> {
         }
     }
 
-    /// A published figure with the digits that it was published with.
+    /// A published figure with its own digits.
     pub(crate) fn show_published(&self, value: f64) -> String {
         match self.metric.unit {
             _ if self.is_ratio() => format!("{value}×"),
@@ -75,7 +65,6 @@ impl PublishedTable<'_> {
         }
     }
 
-    /// What is compared, for a heading.
     pub(crate) fn subject(&self) -> String {
         match &self.source.ratio_to {
             None => capital(self.metric.summary),
@@ -86,7 +75,7 @@ impl PublishedTable<'_> {
     }
 }
 
-/// All published figures of the plan whose metric is known.
+/// The published figures of the plan whose metric is known.
 pub(crate) fn published<'r>(analysis: &Analysis<'r>) -> Vec<PublishedTable<'r>> {
     let tables = analysis.run.plan.published.iter().filter_map(|source| {
         let metric = recorded(&source.metric)?;
@@ -124,7 +113,6 @@ fn row(analysis: &Analysis<'_>, source: &Published, metric: &Metric, value: &Pub
     }
 }
 
-/// The levels that a published figure names.
 fn label(value: &PublishedValue) -> String {
     let words = levels_words(&value.levels);
     if words.is_empty() { "all".to_owned() } else { words }
@@ -137,7 +125,7 @@ fn ratio(analysis: &Analysis<'_>, cell: &CellRecord, to: &CellRecord, metric: &M
     Some(Measured { value: comparison.ratio, low, high, cells: 1 })
 }
 
-/// One figure for several cells: the publication averaged over them too.
+/// One figure for several cells, since the publication averaged over them.
 fn together(figures: &[Measured]) -> Option<Measured> {
     match figures {
         [] => None,

@@ -1,4 +1,4 @@
-//! What can be reported, whatever it is.
+//! Results that can be reported.
 
 use crate::document::Document;
 use crate::format::Format;
@@ -9,11 +9,11 @@ pub trait Reported {
     /// The page.
     fn page(&self) -> Document;
 
-    /// The data in a form that is made of records; none if that form is for people, or there is none.
+    /// The data in a form that is made of records; none for other forms.
     fn data(&self, format: Format) -> Option<String>;
 
-    /// The report in a form, if there is one of that form. What a terminal or a viewer would obey in place of showing it is made
-    /// visible: titles, labels and output of programs are others'.
+    /// The report in a form, if it has that form. Control characters are made visible, since titles, labels and output of programs
+    /// are not trusted.
     fn report(&self, format: Format) -> Option<String> {
         match self.data(format) {
             Some(data) => Some(visible(&data).into_owned()),

@@ -1,4 +1,4 @@
-//! Sentences and lists. Names that matter stand between `**` until a format turns the marks into bold letters.
+//! Sentences and lists. Names are between `**`, which a renderer makes bold.
 
 /// Names in a list: `**a**`, `**a** and **b**`, `**a**, **b** and 3 others`.
 pub(crate) fn list(names: &[&str]) -> String {
@@ -20,7 +20,7 @@ pub(crate) fn sentence(text: &str) -> String {
     let mut letters = rest.chars();
     let first = letters.next();
     let stop = if text.ends_with(['.', '?', '!']) { "" } else { "." };
-    // A name keeps its spelling: `**poll**` is what a user types, also at the start of a sentence.
+    // A name keeps its spelling at the start of a sentence.
     let head: String = match first {
         Some(c) if marks.is_empty() => c.to_uppercase().collect(),
         Some(c) => c.to_string(),
@@ -29,7 +29,7 @@ pub(crate) fn sentence(text: &str) -> String {
     format!("{marks}{head}{}{stop}", letters.as_str())
 }
 
-/// A heading: its first letter in upper case, but for words like `p99`.
+/// A heading: its first letter in upper case, except in words like `p99`.
 pub(crate) fn capital(text: &str) -> String {
     if text.chars().nth(1).is_some_and(|c| c.is_ascii_digit()) {
         return text.to_owned();
@@ -37,7 +37,7 @@ pub(crate) fn capital(text: &str) -> String {
     sentence(text).trim_end_matches('.').to_owned()
 }
 
-/// The text without its marks, for plain text.
+/// The text without `**`.
 pub(crate) fn unmarked(text: &str) -> String {
     text.replace("**", "")
 }

@@ -1,20 +1,19 @@
-//! How texts and marks stand out by what they say.
+//! The colours of texts and marks by their meaning.
 
 use pitot_results::VerdictKind;
 
-/// How a text stands out by what it says.
+/// What a text says of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
-    /// All is well, or has become better.
+    /// Good, or better.
     Good,
-    /// To be looked at.
+    /// Doubtful.
     Care,
-    /// Something is wrong, or has become worse.
+    /// Bad, or worse.
     Bad,
 }
 
 impl Tone {
-    /// What has become of something that changed.
     pub(crate) fn change(self) -> &'static str {
         match self {
             Tone::Good => "better",

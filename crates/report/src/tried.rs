@@ -1,4 +1,4 @@
-//! Settings of the host that a run has tried: whether they help, in a sentence for each cell.
+//! Whether settings of the host help, in a sentence for each cell.
 
 use pitot_plan::{AS_FOUND, SETTINGS_FACTOR};
 use pitot_record::{Better, Run};
@@ -19,24 +19,24 @@ pub struct Tried {
     pub effect: Effect,
     /// The settings against none of them, in the metric of the run.
     pub comparison: Comparison,
-    /// No difference above this share (0.012: 1.2%) would have been missed; none if there is a difference, or no interval.
+    /// The largest difference that the interval allows, as a share (0.012: 1.2%); none if there is a difference, or no interval.
     pub none_above: Option<f64>,
-    /// Seconds in which such a run finds a difference of half of that, in four of five cases.
+    /// Seconds in which such a run detects half of that with 80% power.
     pub half_takes_s: Option<f64>,
     /// All of it in a sentence.
     pub sentence: String,
 }
 
 impl Tried {
-    /// Whether it is an answer: a difference, or that there is none above some share.
-    pub fn is_told(&self) -> bool {
+    /// Whether it is an answer: a difference, or none above some share.
+    pub fn is_decided(&self) -> bool {
         self.effect.is_difference() || (self.effect == Effect::None && self.none_above.is_some())
     }
 
-    /// What this run and another one of fresh generations say together: a difference is one that both have seen. It is as large as the other
-    /// says, as this one was only asked about because of what it had seen.
+    /// This run and a second one of fresh generations together: a difference is declared if both show it, with the size in the second,
+    /// since the first was selected for its difference.
     ///
-    /// Of settings that do nothing, one in twenty would otherwise be said to do something; with both, it is one in eight hundred.
+    /// The rate of false differences falls from 1 in 20 to 1 in 800.
     #[must_use]
     pub fn confirmed_by(self, again: Option<Tried>) -> Tried {
         if !self.effect.is_difference() {
@@ -44,7 +44,7 @@ impl Tried {
         }
         let Some(mut again) = again else {
             let sentence = format!(
-                "{}: that cannot be told. What a first run saw could not be measured again.",
+                "{}: undecided. The difference in the first run could not be measured again.",
                 self.cell
             );
             return Tried { effect: Effect::Unknown, sentence, ..self };
@@ -55,12 +55,12 @@ impl Tried {
         if again.effect.is_difference() && again.effect != self.effect {
             again.effect = Effect::Unknown;
             again.sentence = format!(
-                "{}: that cannot be told. A first run saw the opposite{seen} of what fresh generations saw ({:.3}).",
+                "{}: undecided. The first run showed the opposite{seen} of fresh generations ({:.3}).",
                 again.cell, again.comparison.ratio
             );
         } else if !again.effect.is_difference() {
             again.sentence +=
-                &format!(" A difference that a first run saw{seen} was not seen by fresh generations.");
+                &format!(" Fresh generations did not confirm the difference of the first run{seen}.");
         }
         again
     }
@@ -69,9 +69,9 @@ impl Tried {
 /// Whether settings help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// They do.
+    /// Better than without.
     Helps,
-    /// They do harm.
+    /// Worse than without.
     Harms,
     /// No difference was found.
     None,
@@ -80,7 +80,7 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// Whether there is one.
+    /// Whether it helps or harms.
     pub fn is_difference(self) -> bool {
         matches!(self, Effect::Helps | Effect::Harms)
     }
@@ -96,8 +96,8 @@ impl Effect {
     }
 }
 
-/// What a run with the factor `settings` says of each level but `found`, and what its controls say. `name` is what the
-/// settings are called in sentences.
+/// The effect of each level of the factor `settings` except `found`, and the sentences of the controls. `name`: the settings in
+/// sentences.
 pub fn tried(run: &Run, name: &str) -> (Vec<Tried>, Vec<String>) {
     let a = Analysis::of(run);
     let is_tried = |cell: &&Cell<'_>| {
@@ -128,12 +128,12 @@ fn answer(a: &Analysis<'_>, cell: &Cell<'_>, name: &str) -> Option<Tried> {
     let said = versus((name, "found"), a.headline, &comparison, a.run.plan.tolerance, unit).replace("**", "");
     let sentence = match (effect, none_above) {
         (Effect::Helps, _) => format!("{label}: it helps. {said}."),
-        (Effect::Harms, _) => format!("{label}: it does harm. {said}."),
+        (Effect::Harms, _) => format!("{label}: it harms. {said}."),
         (Effect::None, Some(limit)) => {
             let ratio =
                 said.rsplit_once("ratio ").map_or(String::new(), |(_, ratio)| format!(", ratio {ratio}"));
             let finer = half_takes_s
-                .map(|s| format!(" To see one of {} takes about {}.", percent(limit / 2.0), span(s.ceil())));
+                .map(|s| format!(" Detecting {} takes about {}.", percent(limit / 2.0), span(s.ceil())));
             let noun = a.headline.words.noun;
             format!(
                 "{label}: no difference above {} in {noun}{ratio}.{}",
@@ -141,7 +141,7 @@ fn answer(a: &Analysis<'_>, cell: &Cell<'_>, name: &str) -> Option<Tried> {
                 finer.unwrap_or_default()
             )
         }
-        (Effect::None | Effect::Unknown, _) => format!("{label}: that cannot be told. {said}."),
+        (Effect::None | Effect::Unknown, _) => format!("{label}: undecided. {said}."),
     };
     Some(Tried { cell: label, effect, comparison, none_above, half_takes_s, sentence })
 }
@@ -180,7 +180,9 @@ mod tests {
         let chance = together(Effect::Helps, said(Effect::None, 1.0));
         assert_eq!(chance.effect, Effect::None);
         assert!(
-            chance.sentence.ends_with("saw (1.300 [1.200, 1.400]) was not seen by fresh generations."),
+            chance
+                .sentence
+                .ends_with("did not confirm the difference of the first run (1.300 [1.200, 1.400])."),
             "{}",
             chance.sentence
         );

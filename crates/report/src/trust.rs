@@ -1,4 +1,4 @@
-//! Whether a run can be trusted, and what speaks against it: never in a footnote.
+//! Whether a run can be trusted, and the reasons not to.
 
 use crate::amount::{generations, sliced};
 use crate::analysis::{Analysis, Cell};
@@ -19,23 +19,22 @@ use pitot_stats::{Comparison, Decision, MEDIAN_REPETITIONS_MIN, STEADY_MAX};
 pub struct Trust {
     /// The grade.
     pub grade: Grade,
-    /// Why, one sentence each; the gravest first.
+    /// Why, one sentence each, the worst first.
     pub reasons: Vec<String>,
-    /// What else a reader should know to judge: what the machine calls equal, which cells were measured otherwise and why,
-    /// and what it would take to tell more.
+    /// What else matters: the controls, cells measured in another way, and what a longer run would show.
     pub notes: Vec<String>,
 }
 
 /// A grade of trust.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grade {
-    /// Every cell is valid and nothing else speaks against it.
+    /// Every cell is valid, and there is no reason to distrust it.
     Good,
     /// Some figures need care, for the reasons given.
     Care,
     /// Most of the figures do not describe the servers.
     Bad,
-    /// Two copies of the same server were told apart: the run finds differences where there are none.
+    /// The control failed: the run finds differences where there are none.
     Untrusted,
 }
 
@@ -60,7 +59,7 @@ impl Grade {
     }
 }
 
-/// Verdicts by which the figures of a cell do not describe its server, with what is said of one cell and of several.
+/// Verdicts of cells whose figures do not describe their server, in words for one cell and for several.
 const SPOILT: [(VerdictKind, &str, &str); 4] = [
     (VerdictKind::Failed, "failed and has no figures", "failed and have no figures"),
     (VerdictKind::Noisy, "was noisy", "were noisy"),
@@ -72,30 +71,31 @@ const SPOILT: [(VerdictKind, &str, &str); 4] = [
     (VerdictKind::NetworkBound, "was limited by the network", "were limited by the network"),
 ];
 
-/// A ratio whose interval's ends lie further apart than this says little.
+/// A wider interval of a ratio is reported.
 const INTERVAL_WIDTH_MAX: f64 = 1.5;
 
-/// Whether the run can be trusted, and what speaks against it.
+/// Whether the run can be trusted.
 pub fn trust(a: &Analysis<'_>) -> Trust {
     let total = a.cells.len();
+    // From figures that are wrong to figures that are imprecise.
     let mut reasons = failed_controls(a);
-    let is_told_apart = !reasons.is_empty();
+    let has_control_failed = !reasons.is_empty();
     reasons.extend(spoilt(a));
     reasons.extend(wrong(a));
     reasons.extend(unlike(a));
     reasons.extend(rising(a));
+    reasons.extend(carry_over(a));
     reasons.extend(failed_repetitions(a));
     reasons.extend(client_bound(a));
     reasons.extend(incomplete(a));
-    reasons.extend(too_few_repetitions(a));
-    reasons.extend(unsteady(a));
-    reasons.extend(wide(a));
-    reasons.extend(carry_over(a));
     reasons.extend(host_changes(a));
     reasons.extend(a.run.info.warnings.iter().map(|w| sentence(w)));
     reasons.extend(without_control(a));
+    reasons.extend(too_few_repetitions(a));
+    reasons.extend(unsteady(a));
+    reasons.extend(wide(a));
     let is_spoilt = |c: &&Cell<'_>| SPOILT.iter().any(|(kind, ..)| *kind == c.verdict.kind);
-    let grade = if is_told_apart {
+    let grade = if has_control_failed {
         Grade::Untrusted
     } else if total == 0 || a.cells.iter().filter(is_spoilt).count() * 2 > total {
         Grade::Bad
@@ -145,13 +145,13 @@ fn spoilt(a: &Analysis<'_>) -> Vec<String> {
     reasons
 }
 
-/// The cells of whose requests too many had errors.
+/// The cells with too many errors.
 fn wrong(a: &Analysis<'_>) -> Option<String> {
     let cells: Vec<&Cell<'_>> = a.cells.iter().filter(|c| c.wrong_percent.is_some() && !c.failed()).collect();
     let most = cells.iter().filter_map(|c| c.wrong_percent).reduce(f64::max)?;
     let up_to = if cells.len() == 1 { "" } else { "up to " };
     Some(format!(
-        "{} answered with errors, {up_to}{} of the requests: {}. {} not ranked beside others.",
+        "{} answered with errors, {up_to}{} of the requests: {}. {} not ranked.",
         counted(a, &cells, "was", "were").replace(" was", "").replace(" were", ""),
         percent(most / 100.0),
         names(a, &cells),
@@ -159,25 +159,24 @@ fn wrong(a: &Analysis<'_>) -> Option<String> {
     ))
 }
 
-/// The cells whose replies are not those of the cells that are asked for the same.
+/// The cells whose replies differ from those of the cells with the same load.
 fn unlike(a: &Analysis<'_>) -> Option<String> {
     let cells: Vec<&Cell<'_>> = a.cells.iter().filter(|c| c.unlike.is_some()).collect();
     let words = unlike_words(a, cells.first()?)?;
     let (does, it) = match cells.len() {
-        1 => ("does not answer as the others do", "It is"),
+        1 => ("answers differently", "It is"),
         _ => ("do not answer alike", "They are"),
     };
     let names = names(a, &cells);
     Some(format!("{names} {does}: {words}. {it} not ranked."))
 }
 
-/// The cells whose rate still rose while it was measured.
 fn rising(a: &Analysis<'_>) -> Option<String> {
     let cells: Vec<&Cell<'_>> = a.cells.iter().filter(|c| c.rise.is_some() && !c.failed()).collect();
     let most = cells.iter().filter_map(|c| c.rise).reduce(f64::max)?;
     let up_to = if cells.len() == 1 { "" } else { "up to " };
     Some(format!(
-        "{} still getting faster while measured, by {up_to}{} from the beginning of a repetition to its end: {}. Give a longer \
+        "{} still getting faster while measured, by {up_to}{} from the start of a repetition to its end: {}. Use a longer \
          warm-up (`warmup`, --warmup).",
         counted(a, &cells, "was", "were"),
         percent(most - 1.0),
@@ -185,7 +184,7 @@ fn rising(a: &Analysis<'_>) -> Option<String> {
     ))
 }
 
-/// The cells whose figures are those of a server that was not busy, nor was the load generator, in half of their repetitions.
+/// The cells in which neither server nor load generator was busy, in at least half of the repetitions.
 fn waiting(a: &Analysis<'_>) -> Option<String> {
     let is_waiting = |c: &&Cell<'_>| {
         let count = c.record.repetitions.iter().filter(|r| r.verdict.is_waiting()).count();
@@ -195,7 +194,7 @@ fn waiting(a: &Analysis<'_>) -> Option<String> {
     let first = cells.first()?;
     let verdict = first.record.repetitions.iter().map(|r| &r.verdict).find(|verdict| verdict.is_waiting())?;
     Some(format!(
-        "{} limited by no CPU: {}. **{}**: {}.",
+        "{} not limited by a CPU: {}. **{}**: {}.",
         counted(a, &cells, "was", "were"),
         names(a, &cells),
         a.name_of(first),
@@ -208,13 +207,13 @@ fn failed_repetitions(a: &Analysis<'_>) -> Option<String> {
         a.cells.iter().filter(|c| !c.failed() && c.record.failures().next().is_some()).collect();
     let failed = cells.iter().flat_map(|c| c.record.failures()).count();
     let was = if failed == 1 { "was" } else { "were" };
-    let of_twins = match a.run.controls.iter().flat_map(|control| control.failures()).count() {
+    let of_control = match a.run.controls.iter().flat_map(|control| control.failures()).count() {
         0 => String::new(),
-        twins => format!(", and {twins} of the control"),
+        failed => format!(", and {failed} of the control"),
     };
     (failed > 0).then(|| {
         format!(
-            "{failed} repetition{} failed and {was} excluded from the figures of {}{of_twins}; the cells list the reasons.",
+            "{failed} repetition{} failed and {was} excluded from the figures of {}{of_control}; the cells list the reasons.",
             s(failed),
             names(a, &cells)
         )
@@ -246,7 +245,7 @@ fn incomplete(a: &Analysis<'_>) -> Option<String> {
         let wanted = generations(a.run);
         let done = sliced_done as f64 / sliced as f64;
         parts.push(match a.run.plan.until_decided_s {
-            Some(_) => format!("{done:.0} generation{}, and was to go on", s(done as usize)),
+            Some(_) => format!("{done:.0} generation{} so far", s(done as usize)),
             None => format!("{done:.0} of {wanted} generations"),
         });
     }
@@ -267,7 +266,7 @@ fn too_few_repetitions(a: &Analysis<'_>) -> Vec<String> {
         let count = of.filter(|count| *count < MEDIAN_REPETITIONS_MIN)?;
         let is = if count == 1 { "is" } else { "are" };
         Some(format!(
-            "{count} {unit}{} {is} too few for a 95% interval, which takes {MEDIAN_REPETITIONS_MIN}: ranges are shown \
+            "{count} {unit}{} {is} too few for a 95% interval, which needs {MEDIAN_REPETITIONS_MIN}: ranges are shown \
              instead, in parentheses.",
             s(count)
         ))
@@ -278,7 +277,6 @@ fn too_few_repetitions(a: &Analysis<'_>) -> Vec<String> {
     amount(sliced, "generation").into_iter().chain(amount(fresh, "repetition")).collect()
 }
 
-/// The ratios to the baseline whose intervals are so wide that only large differences would show.
 fn wide(a: &Analysis<'_>) -> Option<String> {
     let against: Vec<_> = a
         .cells
@@ -294,13 +292,12 @@ fn wide(a: &Analysis<'_>) -> Option<String> {
     let are = if count == 1 { "is" } else { "are" };
     Some(format!(
         "{count} of {total} ratios in {noun} {are} known only to within a factor of {INTERVAL_WIDTH_MAX} or more; the \
-         widest is that of **{}**: {}.",
+         widest is **{}**: {}.",
         a.name_of(cell),
         ratio(widest)
     ))
 }
 
-/// A run without a control shows nothing of what its machine calls equal: nothing speaks against it, and nothing for it.
 fn without_control(a: &Analysis<'_>) -> Option<String> {
     let controls = controls(a);
     let needed = |c: &Control<'_>| match c.comparison.decision {
@@ -308,9 +305,9 @@ fn without_control(a: &Analysis<'_>) -> Option<String> {
         _ => None,
     };
     match controls.iter().map(needed).collect::<Option<Vec<usize>>>()?.iter().max() {
-        Some(needed) => Some(format!("The control cannot be judged yet: that takes {needed} generations.")),
+        Some(needed) => Some(format!("The control cannot be judged yet: that needs {needed} generations.")),
         None => Some(
-            "The run has no control, a second copy of a server: nothing shows how far equal servers lie apart on this machine."
+            "The run has no control (a second copy of a server), so nothing shows how far apart equal servers are on this machine."
                 .to_owned(),
         ),
     }
@@ -329,7 +326,7 @@ fn fresh(a: &Analysis<'_>) -> Vec<String> {
         let cells: Vec<&Cell<'_>> = a.cells.iter().filter(|c| c.record.fresh_reason == reason).collect();
         let was = if cells.len() == 1 { "was" } else { "were" };
         format!(
-            "Measured in fresh runs, not in slices, {was} {}: {}.",
+            "{} {was} measured in fresh runs, not in slices: {}.",
             names(a, &cells),
             reason.trim_end_matches('.')
         )

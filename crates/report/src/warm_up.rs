@@ -5,7 +5,7 @@ use pitot_record::{CellRecord, Run};
 
 use crate::number::span;
 
-/// A sentence for each server that was warmed up in that way: how long that took, and how long its start.
+/// A sentence for each such server: how long its start and its warm-up took.
 pub(crate) fn sentences(run: &Run) -> Vec<String> {
     let mut servers: Vec<(String, Vec<f64>, Vec<f64>)> = Vec::new();
     for cell in run.cells.iter().chain(&run.controls) {
@@ -22,7 +22,7 @@ pub(crate) fn sentences(run: &Run) -> Vec<String> {
     }
     let words = |(name, warm_ups, starts): (String, Vec<f64>, Vec<f64>)| {
         format!(
-            "**{name}** was ready {} after its start, and was then loaded for {} until its rate had settled.",
+            "**{name}** was ready {} after its start; its rate settled after {} of load.",
             range(starts),
             range(warm_ups)
         )
@@ -30,7 +30,6 @@ pub(crate) fn sentences(run: &Run) -> Vec<String> {
     servers.into_iter().map(words).collect()
 }
 
-/// What readers call the server of a cell.
 fn name(cell: &CellRecord) -> String {
     let server = cell.factors.iter().find(|factor| factor.name == SERVER_FACTOR);
     server.map_or_else(|| cell.label(), |factor| factor.level.clone())

@@ -74,7 +74,7 @@ impl Attempt {
             Format::Text => outcome.text(),
             Format::Json => format!("{:#}\n", outcome.json(&settings, self.tolerance)),
         })?;
-        let is_whole = outcome.answers.iter().all(Tried::is_told) && !outcome.has_failed;
+        let is_whole = outcome.answers.iter().all(Tried::is_decided) && !outcome.has_failed;
         Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 

@@ -8,14 +8,14 @@ use pitot_record::{CellRecord, METRICS, Metric, Run, Verdict};
 use pitot_results::VerdictKind;
 use pitot_stats::{Estimate, Spread, median, order_statistic_interval};
 
-/// A cell whose replies are not those of another that is asked for the same.
+/// How the replies of a cell differ from those of another with the same load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Unlike {
-    /// Bytes of the content of its replies, on average.
+    /// Mean bytes of content in its replies.
     pub(crate) bytes: f64,
     /// The series of the other cell.
     pub(crate) other: usize,
-    /// Bytes of the content of its replies.
+    /// Mean bytes of content in the replies of the other.
     pub(crate) other_bytes: f64,
 }
 
@@ -32,28 +32,26 @@ pub struct Cell<'r> {
     pub verdict: Verdict,
     /// Its figures, in the order of [`METRICS`].
     pub estimates: Vec<Option<Estimate>>,
-    /// How far its repetitions lie apart in the plan's metric; none of a cell that is measured in slices, for what one
-    /// generation has differently from the next its neighbours share.
+    /// How far its repetitions lie apart in the plan's metric; none for slices, whose generations differ by what all cells share.
     pub spread: Option<Spread>,
     /// Its rank among the cells of its load level.
     pub standing: Standing,
-    /// The share of its requests that had errors, in percent, if that is too large for its figures to be those of the same work.
+    /// The percentage of its requests that had errors, if it is above [`ERRORS_MAX`].
     pub(crate) wrong_percent: Option<f64>,
-    /// How many times the rate at the end of its repetitions was that at their beginning, if it still rose: what was measured is
-    /// less than what the server can do.
+    /// The rate at the end of its repetitions over that at their start, if it still rose: the server can do more.
     pub(crate) rise: Option<f64>,
-    /// What its replies are unlike, if they are not those of the cells that are asked for the same.
+    /// How its replies differ from those of the cells with the same load, if they do.
     pub(crate) unlike: Option<Unlike>,
     /// Whether it may be compared with the others of its load level.
     pub(crate) is_ranked: bool,
 }
 
-/// More errors than this, in percent of the requests, and a server has not done the work of the others.
+/// With more errors than this, in percent of the requests, a server has not done the work of the others.
 const ERRORS_MAX: f64 = 0.5;
 const ERRORS: &Metric = named("error-rate");
-/// A rate that is shown to be higher by more than this factor at the end still rises.
+/// A rate that is higher at the end by more than this factor still rises.
 const RISE_MAX: f64 = 1.1;
-/// With this probability the median of the repetitions lies where it is said to; of few of them each may have been disturbed.
+/// Confidence of the interval of that factor.
 const RISE_LEVEL: f64 = 0.95;
 
 /// The rank of a cell among the cells of its load level, by the plan's metric.
@@ -61,7 +59,7 @@ const RISE_LEVEL: f64 = 0.95;
 pub enum Standing {
     /// The best figure.
     Best,
-    /// Not significantly different from the best.
+    /// Not shown to be worse than the best by more than the tolerance.
     Level,
     /// Worse than the best.
     Behind,
@@ -116,7 +114,7 @@ impl<'r> Cell<'r> {
         self.verdict.kind == VerdictKind::Failed
     }
 
-    /// In which way it has not done the work of the others: `answered 2.0% of its requests with errors`.
+    /// How its work differs from that of the others: `answered 2.0% of its requests with errors`.
     pub(crate) fn other_work(&self) -> Option<String> {
         let wrong = self.wrong_percent.map(|percent| {
             format!("answered {} of its requests with errors", number::percent(percent / 100.0))
@@ -124,23 +122,22 @@ impl<'r> Cell<'r> {
         let unlike = || {
             let Unlike { bytes, other_bytes, .. } = self.unlike?;
             let bytes = [bytes, other_bytes].map(|bytes| count(bytes.round() as u64));
-            Some(format!("answers with {} bytes of content, and not with {}", bytes[0], bytes[1]))
+            Some(format!("answers with {} bytes of content instead of {}", bytes[0], bytes[1]))
         };
         wrong.or_else(unlike)
     }
 
-    /// That it was measured before it had come to its rate.
     pub(crate) fn still_rises(&self) -> Option<String> {
-        self.rise.map(|_| "was still getting faster while measured".to_owned())
+        self.rise.map(|_| "was still getting faster while it was measured".to_owned())
     }
 
-    /// Whether the server can do better than its figure of `metric` says, as the load generator was at its limit.
+    /// Whether its figure of `metric` is a lower bound, since the load generator was at its limit.
     pub(crate) fn is_lower_bound(&self, metric: &Metric) -> bool {
         metric.is_rate() && self.verdict.kind == VerdictKind::ClientBound
     }
 }
 
-/// The figure of a cell by the plan's statistic. The seed of the resampling is the run's, mixed with the cell's number.
+/// The figure of a cell by the plan's statistic, resampled with the seed of the run and the number of the cell.
 fn estimate(run: &Run, record: &CellRecord, metric: &Metric) -> Option<Estimate> {
     let seed = run.info.seed ^ (record.id as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     Estimate::of(&values(record, metric), run.plan.statistic, seed)

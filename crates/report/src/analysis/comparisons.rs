@@ -1,8 +1,8 @@
 //! The comparisons of a run in one metric, each made once.
 //!
-//! Two cells may meet in several questions: a server against the baseline, against the best, against its own peak. Each
-//! question is a family with a correction of its own, and a pair belongs to the first family that asks for it. So there
-//! is one test, one ratio, one interval and one decision for a pair, whichever part of a report prints them.
+//! Two cells may be compared for several questions: a server against the baseline, the best, or its own peak. Each question is
+//! a family with its own correction, and a pair belongs to the first family that has it. So a pair has one test, one ratio,
+//! one interval and one decision in all parts of a report.
 
 use super::samples::within_run;
 use pitot_plan::Plan;
@@ -12,7 +12,6 @@ use pitot_stats::{Comparison, Decision, Interval, Samples, judge};
 /// A candidate and what it is compared with.
 pub(super) type Pair<'r> = (&'r CellRecord, &'r CellRecord);
 
-/// The comparisons of a run in one metric.
 #[derive(Debug)]
 pub(super) struct Comparisons {
     made: Vec<Made>,
@@ -59,7 +58,6 @@ impl Comparisons {
         Some(if is_turned { turned(comparison) } else { comparison.clone() })
     }
 
-    /// The number of comparisons in the largest family.
     pub(super) fn family_size_max(&self) -> usize {
         self.family_size_max
     }
@@ -72,7 +70,7 @@ impl Comparisons {
     }
 }
 
-/// The comparison the other way round. The tests are symmetric, so it is what they would have found.
+/// The comparison the other way round; the tests are symmetric.
 fn turned(c: &Comparison) -> Comparison {
     Comparison {
         ratio: 1.0 / c.ratio,

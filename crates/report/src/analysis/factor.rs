@@ -2,9 +2,9 @@
 
 use pitot_plan::Levels;
 
-/// How a factor is written, where that is not its last word followed by its level.
+/// How a factor is written, if not as its last word and its level.
 struct FactorWords {
-    /// Its whole name, or its last word if that means the same for servers, loads and programs.
+    /// Its whole name; or its last word, if that means the same for servers, loads and programs.
     name: &'static str,
     title: &'static str,
     /// Whether a level is a number of things, `1000 connections`, or a property, `size 4KiB`.

@@ -5,7 +5,7 @@ use pitot_plan::Levels;
 use pitot_record::{CellRecord, Run};
 use std::cmp::Ordering;
 
-/// The factor on the x axis, if several vary: the first of these that does.
+/// If several factors vary, the first of these is on the x axis.
 const PREFERRED: &[&str] =
     &["load.connections", "load.rate", "load.idle", "load.size", "load.requests-per-connection"];
 
@@ -48,7 +48,6 @@ impl LoadAxis {
         level.and_then(|l| self.levels.iter().position(|(text, _)| *text == l.level)).unwrap_or(0)
     }
 
-    /// Whether `levels` name a level of this axis.
     pub(super) fn is_named_by(&self, levels: &Levels) -> bool {
         levels.0.iter().any(|(name, _)| Some(name) == self.factor.as_ref())
     }

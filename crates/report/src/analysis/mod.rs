@@ -1,6 +1,6 @@
 //! A run as a report sees it: servers against load levels, with figures, comparisons and verdicts.
 //!
-//! Everything that a format shows is computed here once; the formats only arrange it.
+//! Everything that a format shows is computed here, once.
 
 mod cell;
 mod comparisons;
@@ -13,13 +13,11 @@ mod run;
 mod samples;
 mod series;
 
-pub use cell::{Cell, Standing};
+pub(crate) use cell::{Cell, Standing};
 pub(crate) use factor::{factor_title, levels_words};
 pub(crate) use groups::{Groups, groups};
-pub use load_axis::LoadAxis;
-pub use parts::{SubRun, parts};
+pub use parts::parts;
 pub(crate) use replies::are_unlike;
 pub use run::Analysis;
 pub(crate) use run::headline;
 pub(crate) use samples::{between_runs, ratios, values, within_run};
-pub use series::Series;

@@ -1,9 +1,9 @@
-//! The parts of a run: what is asked of the servers differs, so that no cell of one is a rival of another's.
+//! The parts of a run: cells of different parts have different work to do, and are not compared.
 //!
-//! A file of 1 KiB costs less than one of 1 MiB whoever serves it. Where the load has more factors than the one on the x axis,
-//! each combination of their levels is a question of its own, with an answer, a ranking and a correction for many comparisons of
-//! its own. So it is where the plan's baseline asks for something else than servers, such as kernels: each server is then compared with
-//! itself, all else equal, and no kernel wins by the server that it was measured with. What the whole run says, whether it can be trusted and how it was made, is said once.
+//! A file of 1 KiB costs less than one of 1 MiB on any server. If the load has more factors than the one on the x axis, each
+//! combination of their levels is a part with its own answer, ranking and correction for several comparisons. The same holds if the
+//! plan's baseline names something other than servers, such as kernels: each server is then compared with itself on each kernel.
+//! Trust and method are reported once for the whole run.
 
 use super::factor::level_words;
 use super::load_axis::LoadAxis;
@@ -21,7 +21,7 @@ pub struct SubRun {
     pub run: Run,
 }
 
-/// The parts of a run, in the order of its cells; none if it asks one question.
+/// The parts of a run, in the order of its cells; none if there is only one.
 pub fn parts(run: &Run) -> Vec<SubRun> {
     let factors = dividing(run);
     let of_each = part_of_each(run);
@@ -31,7 +31,7 @@ pub fn parts(run: &Run) -> Vec<SubRun> {
     if count < 2 { Vec::new() } else { (0..count).map(part).collect() }
 }
 
-/// The index of each cell's part, in the order of the cells: all 0 if the run asks one question.
+/// The index of each cell's part, in the order of the cells: all 0 if there is only one.
 pub(super) fn part_of_each(run: &Run) -> Vec<usize> {
     let factors = dividing(run);
     let mut keys: Vec<Vec<&str>> = Vec::new();
@@ -45,7 +45,6 @@ pub(super) fn part_of_each(run: &Run) -> Vec<usize> {
     run.cells.iter().map(&mut index).collect()
 }
 
-/// The part of the cells whose index `is_of` it.
 fn part(whole: &Run, factors: &[&str], load: &LoadAxis, is_of: impl Fn(usize) -> bool) -> SubRun {
     let mut run = whole.clone();
     run.cells =
@@ -55,7 +54,7 @@ fn part(whole: &Run, factors: &[&str], load: &LoadAxis, is_of: impl Fn(usize) ->
     let asked = run.cells.first().map(|cell| key(factors, cell)).unwrap_or_default();
     let mut words: Vec<String> =
         factors.iter().zip(asked).map(|(factor, level)| level_words(factor, level)).collect();
-    // A part with a single level of the x axis has no axis, and would nowhere say which level it is.
+    // A part with a single level of the x axis has no axis to show it.
     let levels = |name: &str| {
         let mut levels: Vec<&str> =
             run.cells.iter().filter_map(|c| c.level(name)).map(|l| l.level.as_str()).collect();
@@ -70,9 +69,9 @@ fn part(whole: &Run, factors: &[&str], load: &LoadAxis, is_of: impl Fn(usize) ->
     SubRun { title: words.join(", "), run }
 }
 
-/// The factors that divide a run: those of its load that vary, but the one on the x axis and those that the baseline names; and of a
-/// run whose baseline names what is no load, all others that vary. A run in which nothing else varies compares just these, and is
-/// not divided.
+/// The factors that divide a run: varying factors of the load, except the one on the x axis and those that the baseline names. If
+/// the baseline names a factor that is not of the load, all other varying factors divide the run too. If nothing else varies, the run
+/// is not divided.
 fn dividing(run: &Run) -> Vec<&str> {
     let load = LoadAxis::of(run);
     let first = run.cells.first();

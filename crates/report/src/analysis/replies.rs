@@ -1,19 +1,18 @@
-//! Which cells answer otherwise than those that are asked for the same: what does other work wins nothing.
+//! Which cells send other replies than the cells with the same load: different work is not ranked.
 
 use super::cell::{Cell, Unlike};
 use pitot_plan::Replies;
 use pitot_record::{CellRecord, Run};
 use pitot_stats::median;
 
-/// Contents that differ by less, on average, are alike: a date, a name or the number of a request may stand in them.
+/// Contents that differ by less, on average, are alike: they may hold a date, a name or a request number.
 const APART_BYTES: f64 = 64.0;
 /// The same as a share of the larger one.
 const APART_SHARE: f64 = 0.01;
 /// Factors that say what is asked of the servers begin with this.
 const LOAD: &str = "load.";
 
-/// Marks the cells whose replies are not those of most of the cells that are asked for the same. Of two that differ it is
-/// both.
+/// Marks the cells whose replies differ from those of most cells with the same load. Of two that differ, both are marked.
 pub(super) fn mark_unlike(run: &Run, cells: &mut [Cell<'_>]) {
     if run.plan.replies == Replies::MayDiffer {
         return;
@@ -42,7 +41,6 @@ pub(super) fn mark_unlike(run: &Run, cells: &mut [Cell<'_>]) {
     }
 }
 
-/// Whether the replies of two cells differ in their content.
 pub(crate) fn are_unlike(a: &CellRecord, b: &CellRecord) -> bool {
     Content::of(a).zip(Content::of(b)).is_some_and(|(a, b)| a.is_apart(b))
 }
@@ -80,8 +78,8 @@ impl Content {
         })
     }
 
-    /// Whether all repetitions of one have more content than all of the other, by more than what is alike: where requests are
-    /// drawn at random from small and large ones, the means of equal servers overlap.
+    /// Whether all repetitions of one have more content than all of the other: if small and large requests are drawn at random,
+    /// the means of equal servers overlap.
     fn is_apart(self, other: Content) -> bool {
         let gap = (self.least - other.most).max(other.least - self.most);
         let is_empty_beside = gap > 0.0 && (self.most == 0.0 || other.most == 0.0);

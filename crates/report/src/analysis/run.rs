@@ -14,7 +14,7 @@ use pitot_record::{Better, CellRecord, METRICS, Metric, Run};
 use pitot_stats::{Comparison, Decision, Estimate};
 use std::cell::OnceCell;
 
-/// The metric of a plan whose own is unknown to this version: a newer one may have written the run file.
+/// The metric if that of the plan is unknown: a newer version may have written the run file.
 const FALLBACK: &Metric = named("throughput");
 
 /// A run, analysed.
@@ -57,8 +57,7 @@ impl<'r> Analysis<'r> {
         cells.sort_by_key(|c| (c.level, c.series));
         mark_unlike(run, &mut cells);
         cells.iter_mut().filter(|c| c.unlike.is_some()).for_each(|c| c.is_ranked = false);
-        // Where all have errors, or all rates still rise, they are ranked by what they have; where all answer otherwise they
-        // are shown, and none is the best.
+        // If all cells of a level are excluded, they are ranked nevertheless; if their replies differ, none is the best.
         for level in 0..load.levels.len() {
             let at_level = |c: &&mut Cell<'r>| c.level == level && !c.failed();
             if !cells.iter_mut().filter(at_level).any(|c| c.is_ranked) {
@@ -76,7 +75,7 @@ impl<'r> Analysis<'r> {
         self.cells.iter().find(|c| c.series == series && c.level == level)
     }
 
-    /// The cells of a load level that have a figure of `metric`, and may be compared by it.
+    /// The cells of a load level that have a figure of `metric` and are ranked.
     pub fn at_level<'a, 'm>(
         &'a self,
         level: usize,
@@ -88,7 +87,7 @@ impl<'r> Analysis<'r> {
             .filter_map(move |c| Some((c, c.estimate(metric)?)))
     }
 
-    /// The best cell of a load level; of equals the first. None where none answers as most do.
+    /// The best cell of a load level, the first of equals; none if the replies differ.
     pub fn best_at(&self, level: usize, metric: &Metric) -> Option<&Cell<'r>> {
         if self.are_unlike(level) {
             return None;
@@ -99,12 +98,12 @@ impl<'r> Analysis<'r> {
         best.map(|(cell, _)| cell)
     }
 
-    /// Whether the cells of a load level do not answer alike, so that none of them can be the best.
+    /// Whether the replies of a load level differ, so that none of its cells can be the best.
     pub(crate) fn are_unlike(&self, level: usize) -> bool {
         self.cells.iter().any(|c| c.level == level && c.is_ranked && c.unlike.is_some())
     }
 
-    /// The worst cell of a load level; of equals the first.
+    /// The worst cell of a load level, the first of equals.
     pub(crate) fn worst_at(&self, level: usize, metric: &Metric) -> Option<&Cell<'r>> {
         let worst = self
             .at_level(level, metric)
@@ -135,7 +134,7 @@ impl<'r> Analysis<'r> {
         self.run.plan.baseline.as_ref().map(levels_words)
     }
 
-    /// The comparison of two cells: the same wherever it is asked for. None if they were not compared: see `families`.
+    /// The comparison of two cells; none if no question asks for it (`families`).
     pub fn compare(
         &self,
         candidate: &CellRecord,
@@ -145,7 +144,7 @@ impl<'r> Analysis<'r> {
         self.comparisons(metric)?.between(candidate, baseline)
     }
 
-    /// The most comparisons that were corrected for together in a metric.
+    /// The comparisons in the largest family of a metric.
     pub(crate) fn family_size_max(&self, metric: &Metric) -> usize {
         self.comparisons(metric).map_or(0, Comparisons::family_size_max)
     }
@@ -161,8 +160,7 @@ impl<'r> Analysis<'r> {
         Some((peak, last))
     }
 
-    /// What the series are: `server`; or what varies in its place, `kernel`; where programs are measured the option that varies,
-    /// `engine`, or else `cell`.
+    /// What the series are: `server`, or the only factor that varies, such as `kernel` or the `engine` of a program, or `cell`.
     pub(crate) fn subject(&self) -> &str {
         let varies = |name: &str| {
             let level = |c: &'r CellRecord| c.level(name).map(|f| &f.level);
@@ -200,7 +198,7 @@ impl<'r> Analysis<'r> {
         }
     }
 
-    /// A load level with its name: `1000 connections`, `1 connection`; empty if the load does not vary.
+    /// A load level: `1000 connections`, `1 connection`; empty if the load does not vary.
     pub fn load_words(&self, level: usize) -> String {
         self.load.words(level)
     }
@@ -211,10 +209,9 @@ impl<'r> Analysis<'r> {
         Some(self.comparisons[index].get_or_init(make))
     }
 
-    /// The questions that a report asks in a metric, each a family of pairs: every cell against its baseline; every cell
-    /// against the best of its load level; every server at the highest load against its own peak; every cell against the one
-    /// that a publication compares it with; in runs of slices every event loop of a load level against every server with a
-    /// process or a thread for each connection.
+    /// The questions in a metric, each a family of pairs: every cell against its baseline, against the best of its load level, and
+    /// against the cell of a publication; every server at the highest load against its own peak; in slices, every event loop
+    /// against every server with a process or thread per connection.
     fn families(&self, metric: &Metric) -> Vec<Vec<Pair<'r>>> {
         let usable = || self.cells.iter().filter(|c| !c.failed());
         let baseline =
@@ -240,14 +237,14 @@ impl<'r> Analysis<'r> {
         let between_groups = levels.filter_map(|level| {
             let groups = groups(self.at_level(level, metric).map(|(cell, _)| cell))?;
             let with_each = |one: &&Cell<'r>| -> Vec<Pair<'r>> {
-                groups.of_its_own.iter().map(|other| (one.record, other.record)).collect()
+                groups.per_connection.iter().map(|other| (one.record, other.record)).collect()
             };
             Some(groups.loops.iter().flat_map(with_each).collect())
         });
         baseline.into_iter().chain([best, falls, published]).chain(between_groups).collect()
     }
 
-    /// Pairs of which each belongs to one part, part by part: the whole run makes the comparisons that its parts make.
+    /// The pairs of each part, so that the whole run makes the same comparisons as its parts.
     fn by_part(&self, pairs: impl Iterator<Item = Pair<'r>>) -> Vec<Vec<Pair<'r>>> {
         let parts = part_of_each(self.run);
         let mut families = vec![Vec::new(); parts.iter().max().map_or(0, |last| last + 1)];
@@ -259,7 +256,6 @@ impl<'r> Analysis<'r> {
         families
     }
 
-    /// Ranks the cells of each load level by how they compare with its best.
     fn rank(&mut self) {
         let standings: Vec<Standing> = self.cells.iter().map(|cell| self.standing(cell)).collect();
         for (cell, standing) in self.cells.iter_mut().zip(standings) {

@@ -1,4 +1,4 @@
-//! Where the values of a comparison come from: the one place that knows how the cells of a pair were measured.
+//! The values of a comparison, by how the cells of a pair were measured.
 
 use pitot_plan::Plan;
 use pitot_record::{CellRecord, Metric};
@@ -14,7 +14,7 @@ pub(crate) fn within_run(
     candidate.samples_against(baseline, metric, plan)
 }
 
-/// The values of a cell in two runs, which share no blocks.
+/// The values of a cell in two runs, which share no blocks: they are not paired.
 pub(crate) fn between_runs(candidate: &CellRecord, baseline: &CellRecord, metric: &Metric) -> Samples {
     Samples::Independent(values(candidate, metric), values(baseline, metric))
 }

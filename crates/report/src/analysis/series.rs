@@ -14,8 +14,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// The series that a cell belongs to. A baseline that names a load is no series: every series is then compared with
-    /// itself at that load.
+    /// The series of a cell. A baseline that names a load level is no series: each series is compared with itself at that level.
     pub(super) fn of(run: &Run, record: &CellRecord, load: &LoadAxis) -> Series {
         let baseline = run.plan.baseline.as_ref().filter(|b| !load.is_named_by(b));
         Series {
@@ -25,8 +24,7 @@ impl Series {
     }
 }
 
-/// The levels of all factors that vary, but the one on the x axis; with the option's name where the level alone would
-/// say nothing.
+/// The levels of all varying factors except the one on the x axis; numbers and switches with the name of their factor.
 fn name(run: &Run, record: &CellRecord, load_factor: Option<&str>) -> String {
     let varies = |name: &str| {
         let first = run.cells.first().and_then(|c| c.level(name)).map(|f| &f.level);

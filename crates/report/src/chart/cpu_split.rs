@@ -18,9 +18,9 @@ const SYSTEM_INK: Ink = Ink::Part(3);
 pub(super) const CHART: Chart = Chart {
     name: "cpu-split",
     title: "CPU time of a request",
-    summary: "The server's CPU time for one request, split into its own code (user) and the kernel's work on its behalf \
-              (system). The thin line is the interval of the total; one that goes on beyond the frame has an arrow. CPU time varies less than throughput does, and it \
-              is what a server costs.",
+    summary: "The server's CPU time for one request: its own code (user) and the kernel's work for it (system). The thin line is \
+              the interval of the total; an arrow means that it continues beyond the frame. CPU time varies less than \
+              throughput, and it is what a server costs.",
     draw,
 };
 
@@ -28,7 +28,7 @@ fn draw(a: &Analysis<'_>) -> Option<Figure> {
     by_level(a, |level| pane(a, level))
 }
 
-/// The total, split as `user` and `system` are. Each is a median of its own, and medians do not add up.
+/// The total, split in the ratio of `user` and `system`: medians do not add up.
 fn parts(total: f64, user: f64, system: f64) -> (f64, f64) {
     let share = if user + system > 0.0 { user / (user + system) } else { 0.0 };
     (total * share, total * (1.0 - share))

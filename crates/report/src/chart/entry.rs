@@ -10,8 +10,7 @@ pub struct Chart {
     pub name: &'static str,
     /// Its heading in a report.
     pub title: &'static str,
-    /// How to read it, for someone who sees one for the first time.
+    /// How to read it.
     pub summary: &'static str,
-    /// The chart, if the run has what it needs.
-    pub draw: fn(&Analysis<'_>) -> Option<Figure>,
+    pub(crate) draw: fn(&Analysis<'_>) -> Option<Figure>,
 }

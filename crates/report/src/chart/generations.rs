@@ -1,4 +1,4 @@
-//! The ratio to the baseline in each generation of a sliced measurement, with the baseline's twin as a row of its own.
+//! The ratio to the baseline in each generation of slices, with the control in the last row.
 
 use super::entry::Chart;
 use super::levels::by_level;
@@ -16,16 +16,16 @@ use pitot_stats::Comparison;
 pub(super) const CHART: Chart = Chart {
     name: "generations",
     title: "Every generation",
-    summary: "Each small dot is the ratio of a server to the baseline in one generation of fresh servers, the large dot \
-              the ratio of all of them, filled where a difference was declared, and the line its 95% interval. The last \
-              row is the control, a second copy of the baseline: what it shows is what this machine calls equal. The \
-              dashed line is at 1. What lies beyond the frame has an arrow.",
+    summary: "Each small dot is one generation: the ratio of a server to the baseline. The large dot is the ratio over all \
+              generations, filled if a difference was declared, and the line is its 95% interval. The last row is the \
+              control, a second copy of the baseline: it shows how far apart equal servers are on this machine. The dashed \
+              line is at 1. An arrow means that a value is beyond the frame.",
     draw,
 };
 
-/// Ratios further from the others' than so many times their reach are cut, lest one of them hide all others.
+/// Ratios beyond this multiple of the range of the estimates are cut, so that one of them does not hide the others.
 const REACH_MAX: f64 = 1.5;
-/// Ratios that reach further apart than this have ticks at these, and others at equal steps.
+/// Ratios that span more than this have ticks at these values, others at equal steps.
 const FAR_APART_FROM: f64 = 1.6;
 const FAR_APART_TICKS: [f64; 6] = [0.1, 0.15, 0.2, 0.3, 0.5, 0.7];
 /// More generations than this are not listed one by one.
@@ -74,12 +74,12 @@ fn rows(a: &Analysis<'_>, level: usize, metric: &'static Metric) -> Vec<Row> {
         rows.reverse();
     }
     for control in controls(a).into_iter().filter(|c| c.level == level && c.metric.name == metric.name) {
-        let twin = a.run.control_of(control.baseline);
+        let copy = a.run.control_of(control.baseline);
         rows.push(Row {
             name: format!("control ({})", series_name(a, control.baseline)),
             series: None,
-            ratios: twin.map_or_else(Vec::new, |twin| log_ratios(twin, control.baseline)),
-            verdict: if control.is_told_apart() { "told apart" } else { "not told apart" }.to_owned(),
+            ratios: copy.map_or_else(Vec::new, |copy| log_ratios(copy, control.baseline)),
+            verdict: if control.has_failed() { "control failed" } else { "control passed" }.to_owned(),
             comparison: control.comparison,
         });
     }
@@ -125,7 +125,7 @@ fn scene(a: &Analysis<'_>, level: usize, metric: &'static Metric) -> Option<Scen
     })
 }
 
-/// A logarithmic axis that holds 1, all estimates, and their intervals and generations unless they lie far off.
+/// A logarithmic axis with 1, all estimates, and the intervals and generations that are not far off.
 fn axis(rows: &[Row]) -> Option<Axis> {
     let estimates = || rows.iter().map(|row| row.comparison.ratio).filter(|r| *r > 0.0 && r.is_finite());
     let (low, high) = (estimates().reduce(f64::min)?.min(1.0), estimates().reduce(f64::max)?.max(1.0));

@@ -1,4 +1,4 @@
-//! Latency by percentile, on a scale that gives every further nine the same room.
+//! Latency by percentile, on a scale with equal room for each nine.
 
 use super::entry::Chart;
 use super::levels::{by_level, series_legend, stop_row};
@@ -12,15 +12,15 @@ use pitot_record::Unit;
 pub(super) const CHART: Chart = Chart {
     name: "latency",
     title: "Latency percentiles",
-    summary: "Read it from the right: the value at 99.9% is the time within which 999 of 1000 requests were answered, \
-              counted from the moment they were meant to start. Flat is good; a step up is what the slowest requests \
-              see. The curves come from the merged histograms of all repetitions, never from averaged percentiles.",
+    summary: "Read it from the right: the value at 99.9% is the time within which 999 of 1000 requests were answered, counted \
+              from their intended start. A flat curve is good; a step up is what the slowest requests see. The curves \
+              come from the merged histograms of all repetitions, never from averaged percentiles.",
     draw,
 };
 
-/// With fewer samples beyond it than this, a percentile is a matter of chance.
+/// A percentile with fewer samples beyond it is random.
 const SAMPLES_BEYOND_MIN: f64 = 10.0;
-/// The quantile at which the curves begin: the very fastest replies would only stretch the axis downwards.
+/// The quantile at which the curves begin.
 const FIRST: f64 = 0.1;
 const NINES_MAX: f64 = 5.0;
 /// Points of a curve.
@@ -33,7 +33,7 @@ fn draw(a: &Analysis<'_>) -> Option<Figure> {
     by_level(a, |level| pane(a, level))
 }
 
-/// The number of nines of a quantile: 0.9 is 1, 0.999 is 3.
+/// The nines of a quantile: 0.9 has 1, 0.999 has 3.
 fn nines(quantile: f64) -> f64 {
     -(1.0 - quantile).log10()
 }
@@ -61,8 +61,7 @@ fn pane(a: &Analysis<'_>, level: usize) -> Option<Pane> {
             .map(|n| (n, histogram.at(quantile(n)).0.max(1) as f64))
             .collect();
         values.extend(points.iter().map(|p| p.1));
-        let label = a.series_of(cell).to_owned();
-        marks.push(Mark::Line { ink: Ink::Series(cell.series), points, label, dots: false, dashed: false });
+        marks.push(Mark::line(Ink::Series(cell.series), a.series_of(cell), points));
     }
     let show = |value: f64| figure(value, Unit::Nanoseconds);
     let ticks = TICKS
@@ -107,7 +106,7 @@ fn stop(a: &Analysis<'_>, curves: &[(&Cell<'_>, Histogram)], q: f64) -> Stop {
 /// The response times of all repetitions of a cell that did not fail.
 fn merged(cell: &Cell<'_>) -> Option<Histogram> {
     let mut all = Histogram::new();
-    // Where the clock counted instructions no time is a time, also in files that have some.
+    // A clock that counted instructions measured no time.
     for repetition in cell.record.repetitions.iter().filter(|r| !r.counts_instructions()) {
         let encoded = repetition.load.as_ref().and_then(|l| l.histograms.get("response"));
         if let Some(histogram) = encoded.and_then(|text| Histogram::decode(text).ok()) {

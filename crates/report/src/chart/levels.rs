@@ -5,8 +5,7 @@ use crate::axis::Axis;
 use crate::scene::{Figure, Ink, Pane};
 use pitot_record::{Better, Metric};
 
-/// An interval that reaches further than so many times the largest figure is cut: it would stretch the axis until nothing
-/// else could be told apart.
+/// An interval beyond this multiple of the largest figure is cut: it would squeeze everything else.
 const REACH_MAX: f64 = 1.6;
 
 /// The x axis of load levels, with the position of each level on it.
@@ -14,7 +13,7 @@ pub(super) fn load_axis(a: &Analysis<'_>) -> (Axis, Vec<f64>) {
     Axis::of_levels(&a.load.title, &a.load.levels)
 }
 
-/// A figure with a pane for each load level that has something to show, of which the reader chooses one.
+/// A figure with a pane for each load level that has something to show.
 pub(super) fn by_level(a: &Analysis<'_>, pane: impl Fn(usize) -> Option<Pane>) -> Option<Figure> {
     let panes: Vec<Pane> = (0..a.load.levels.len())
         .filter_map(|level| {
@@ -23,8 +22,7 @@ pub(super) fn by_level(a: &Analysis<'_>, pane: impl Fn(usize) -> Option<Pane>) -
             Some(pane)
         })
         .collect();
-    let choice = a.load.factor.as_ref().filter(|_| panes.len() > 1).map(|_| a.load.title.clone());
-    (!panes.is_empty()).then_some(Figure { choice, panes, caption: String::new() })
+    Figure::of(&a.load.title, panes)
 }
 
 /// The figures and the ends of their intervals that an axis has to hold.
@@ -36,13 +34,13 @@ pub(super) fn within_reach(
     figures.chain(ends.map(|end| end.min(largest * REACH_MAX))).collect()
 }
 
-/// The ratio of the largest to the smallest value from which the axis is logarithmic. Amounts of work should be seen in
-/// proportion, so that a line half as high is half as good; costs spread over decades, and the low ones matter.
+/// The ratio of the largest to the smallest value from which the axis is logarithmic. Amounts of work are shown in proportion: a
+/// line half as high is half as good. Costs spread over decades, and the low ones matter.
 pub(super) fn log_from(metric: &Metric) -> f64 {
     if metric.better == Better::Higher { 1_000.0 } else { 12.0 }
 }
 
-/// Where the label of an interval stands: behind its end, or beside its figure where it goes on beyond the axis.
+/// The position of an interval's label: after its end, or next to its figure if it ends beyond the axis.
 pub(super) fn label_at(axis: &Axis, figure: f64, end: f64) -> f64 {
     if end > axis.end() { figure } else { end.max(figure) }
 }

@@ -15,9 +15,9 @@ const WHOLE: &Metric = named("memory");
 pub(super) const CHART: Chart = Chart {
     name: "memory",
     title: "Memory per connection",
-    summary: "How much the server's anonymous memory grew for each open connection; pages that its processes share are \
-              counted once. This includes buffers that the server fills on first use, so only with thousands of \
-              connections is it the cost of a connection. It does not include what the kernel keeps for sockets.",
+    summary: "How much the server's anonymous memory grew for each open connection; pages shared by its processes count once. \
+              This includes buffers that the server fills on first use, so it is the cost of a connection only with \
+              thousands of connections. The kernel's memory for sockets is not included.",
     draw,
 };
 
@@ -67,7 +67,7 @@ fn pane(a: &Analysis<'_>, level: usize) -> Option<Pane> {
         stops,
         size: Size::Rows,
     };
-    Some(Pane { label: String::new(), scenes: vec![scene], legend: Vec::new() })
+    Some(Pane::of(scene))
 }
 
 /// An axis with binary ticks: powers of two where the values span decades, round kibibytes where they do not.
@@ -90,12 +90,7 @@ fn axis(low: f64, high: f64) -> Axis {
         1.0
     };
     let mut axis = Axis::from_zero("", high * 1.12 / unit, |v| whole(v * unit));
-    if let Scale::Linear { high, .. } = &mut axis.scale {
-        *high *= unit;
-    }
-    for (value, _) in &mut axis.ticks {
-        *value *= unit;
-    }
+    axis.stretch(unit);
     axis
 }
 

@@ -1,4 +1,4 @@
-//! The plan's metric and those with a curve against the load: what each architecture can do, and at what cost.
+//! The plan's metric and other metrics against the load.
 
 use super::entry::Chart;
 use super::levels::{load_axis, log_from, series_legend, stop_row, within_reach};
@@ -13,13 +13,13 @@ use pitot_record::{Better, METRICS, Metric};
 pub(super) const CHART: Chart = Chart {
     name: "power-curve",
     title: "Power curve",
-    summary: "Each line is one server, or one program, under rising load. The band around a line is its interval (or the range of its \
-              repetitions, if they are too few for one): where bands overlap, do not rely on the order. Of more than \
-              three servers the best and the baseline have theirs; point at another's name to see its own.",
+    summary: "Each line is one server, or one program, under rising load. The band around a line is its interval (or the range \
+              of its repetitions, if they are too few for one): where bands overlap, do not rely on the order. With more than \
+              three servers, only the best and the baseline show their bands; point at another name to see its band.",
     draw,
 };
 
-/// Up to so many bands can be told apart.
+/// With more lines than this, bands are hidden.
 const BANDS_MAX: usize = 3;
 
 fn draw(a: &Analysis<'_>) -> Option<Figure> {
@@ -36,7 +36,7 @@ fn draw(a: &Analysis<'_>) -> Option<Figure> {
         last.size = Size::Full;
     }
     let pane = Pane { label: String::new(), scenes, legend: series_legend(a) };
-    Some(Figure { choice: None, panes: vec![pane], caption: String::new() })
+    Figure::of("", vec![pane])
 }
 
 fn scene(a: &Analysis<'_>, metric: &'static Metric) -> Option<Scene> {

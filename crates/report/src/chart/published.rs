@@ -16,7 +16,7 @@ pub(super) const CHART: Chart = Chart {
     draw,
 };
 
-/// From this many load levels on a publication is a curve and not a list.
+/// With so many load levels a publication is a curve, otherwise a list.
 const CURVE_LEVELS_MIN: usize = 3;
 
 /// Lower end, value and upper end.
@@ -31,8 +31,7 @@ fn draw(a: &Analysis<'_>) -> Option<Figure> {
         .collect();
     let sources: Vec<String> =
         tables.iter().map(|t| format!("{}: {}", t.citation(), t.source.title)).collect();
-    let choice = (panes.len() > 1).then(|| "publication".to_owned());
-    (!panes.is_empty()).then(|| Figure { choice, panes, caption: sources.join(". ") })
+    Some(Figure { caption: sources.join(". "), ..Figure::of("publication", panes)? })
 }
 
 fn is_curve(table: &PublishedTable<'_>) -> bool {

@@ -14,9 +14,9 @@ use pitot_stats::Estimate;
 pub(super) const CHART: Chart = Chart {
     name: "repetitions",
     title: "Every repetition",
-    summary: "The cells in the plan's metric. The large dot is a cell's figure, the line its interval (or the \
-              range of its repetitions, if they are too few for one), and each small dot one repetition, or one generation of slices. What lies beyond \
-              the frame has an arrow.",
+    summary: "Each row is one cell, in the plan's metric. The large dot is its figure, the line its interval (or the range of its \
+              repetitions, if they are too few for one), and each small dot one repetition or generation. An arrow means that a \
+              value is beyond the frame.",
     draw,
 };
 
@@ -27,10 +27,10 @@ fn draw(a: &Analysis<'_>) -> Option<Figure> {
     if a.series.len() > 1 || a.load.factor.is_none() {
         return by_level(a, |level| pane(a, &best_first(a, level), |cell| a.series_of(cell).to_owned()));
     }
-    // Where nothing but the load varies, the loads are the rows.
+    // If only the load varies, the loads are the rows.
     let cells: Vec<_> = (0..a.load.levels.len()).flat_map(|level| a.at_level(level, a.headline)).collect();
     let pane = pane(a, &cells, |cell| a.load_words(cell.level))?;
-    Some(Figure { choice: None, panes: vec![pane], caption: String::new() })
+    Figure::of("", vec![pane])
 }
 
 type Row<'a, 'r> = (&'a Cell<'r>, &'a Estimate);
@@ -83,5 +83,5 @@ fn pane(a: &Analysis<'_>, cells: &[Row<'_, '_>], name: impl Fn(&Cell<'_>) -> Str
         stops,
         size: Size::Rows,
     };
-    Some(Pane { label: String::new(), scenes: vec![scene], legend: Vec::new() })
+    Some(Pane::of(scene))
 }

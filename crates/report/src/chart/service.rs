@@ -1,4 +1,4 @@
-//! Right replies and errors of a repetition over time, with the faults that were made as bands.
+//! Correct replies and errors of a repetition over time, with its faults as bands.
 
 use super::entry::Chart;
 use super::timeline::{CELLS_MAX, fault_bands};
@@ -11,12 +11,12 @@ use pitot_record::{Repetition, Unit};
 pub(super) const CHART: Chart = Chart {
     name: "service",
     title: "Service under faults",
-    summary: "Right replies and errors per second of one repetition, in stretches of a tenth of a second. A band is the time \
-              from the begin of a fault until it was taken back; a fault that is over as soon as it is made is a line.",
+    summary: "Correct replies and errors per second in one repetition, in steps of 0.1 s. A band is the time from the start of a \
+              fault until it was undone; an instantaneous fault is a line.",
     draw,
 };
 
-/// Length of a point, seconds: that of the stretches by which a rate is judged to be back.
+/// Length of a point, seconds: the same step decides when a rate is back.
 const POINT_S: f64 = 0.1;
 const RIGHT: Ink = Ink::Part(0);
 const ERRORS: Ink = Ink::Worse;
@@ -24,9 +24,7 @@ const ERRORS: Ink = Ink::Worse;
 const HEADROOM: f64 = 1.2;
 
 fn draw(a: &Analysis<'_>) -> Option<Figure> {
-    let panes: Vec<Pane> = a.cells.iter().filter_map(pane).take(CELLS_MAX).collect();
-    let choice = (panes.len() > 1).then(|| "cell".to_owned());
-    (!panes.is_empty()).then_some(Figure { choice, panes, caption: String::new() })
+    Figure::of("cell", a.cells.iter().filter_map(pane).take(CELLS_MAX).collect())
 }
 
 fn pane(cell: &Cell<'_>) -> Option<Pane> {
@@ -35,16 +33,12 @@ fn pane(cell: &Cell<'_>) -> Option<Pane> {
     let points = points(repetition)?;
     let last = points.last()?.0;
     let show = |v: f64| figure(v, Unit::PerSecond);
-    let line = |ink: Ink, label: &str, of: fn(&(f64, f64, f64)) -> f64| Mark::Line {
-        ink,
-        points: points.iter().map(|point| (point.0, of(point))).collect(),
-        label: label.into(),
-        dots: false,
-        dashed: false,
+    let line = |ink: Ink, label: &str, of: fn(&(f64, f64, f64)) -> f64| {
+        Mark::line(ink, label, points.iter().map(|point| (point.0, of(point))).collect())
     };
     let high = points.iter().map(|(_, right, errors)| right.max(*errors)).fold(1.0, f64::max);
     let mut marks = fault_bands(repetition, repetition.load.as_ref()?.clock_ns.start);
-    marks.push(line(RIGHT, "right replies", |point| point.1));
+    marks.push(line(RIGHT, "correct replies", |point| point.1));
     if points.iter().any(|(_, _, errors)| *errors > 0.0) {
         marks.push(line(ERRORS, "errors", |point| point.2));
     }
@@ -52,7 +46,7 @@ fn pane(cell: &Cell<'_>) -> Option<Pane> {
         at: Anchor::X(*at),
         heading: format!("{at:.1} s"),
         rows: vec![
-            (Some(RIGHT), "right replies per second".into(), show(*right)),
+            (Some(RIGHT), "correct replies per second".into(), show(*right)),
             (Some(ERRORS), "errors per second".into(), show(*errors)),
         ],
     };
@@ -65,11 +59,11 @@ fn pane(cell: &Cell<'_>) -> Option<Pane> {
         marks,
         size: Size::Full,
     };
-    let legend = vec![(RIGHT, "right replies".into()), (ERRORS, "errors".into())];
+    let legend = vec![(RIGHT, "correct replies".into()), (ERRORS, "errors".into())];
     Some(Pane { label: cell.record.label(), scenes: vec![scene], legend })
 }
 
-/// Seconds from the start, right replies and errors per second.
+/// Seconds from the start, correct replies and errors per second.
 fn points(repetition: &Repetition) -> Option<Vec<(f64, f64, f64)>> {
     let load = repetition.load.as_ref()?;
     let steps = load.steps.as_ref().filter(|steps| steps.length_ns > 0)?;

@@ -10,14 +10,14 @@ use pitot_record::{Repetition, Sample, Unit};
 pub(super) const CHART: Chart = Chart {
     name: "timeline",
     title: "Timeline of a cell",
-    summary: "One repetition, the one with the median throughput, as the monitor sampled it; 100% is one busy CPU. Steal is what the hypervisor took from the CPUs of servers and load generator together: on two CPUs it may reach 200%. A \
-              steady server is flat while it is measured; a slope means that the warm-up was too short.",
+    summary: "The repetition with the median throughput, as the monitor sampled it; 100% is one busy CPU. Steal is the time that \
+              the hypervisor took from the CPUs of servers and load generator together: on two CPUs it can reach 200%. A steady \
+              server is flat while it is measured; a slope means that the warm-up was too short.",
     draw,
 };
 
-/// More points than this could not be distinguished on a page.
 const POINTS_MAX: usize = 150;
-/// More cells than this would make the file heavy: those with the highest load are shown.
+/// To keep the file small, only so many cells are shown, those with the highest load.
 pub(super) const CELLS_MAX: usize = 16;
 /// Room above the lines for the name of the measured stretch.
 const HEADROOM: f64 = 1.15;
@@ -29,7 +29,7 @@ fn draw(a: &Analysis<'_>) -> Option<Figure> {
     let mut panes: Vec<Pane> =
         a.cells.iter().rev().filter_map(|cell| pane(a, cell)).take(CELLS_MAX).collect();
     panes.reverse();
-    // The last pane is shown first: let it be the best cell of the highest load.
+    // The last pane is shown first: the best cell of the highest load.
     if let Some(best) = a.top_level().and_then(|level| a.best_at(level, a.headline)) {
         let label = best.record.label();
         if let Some(index) = panes.iter().position(|p| p.label == label) {
@@ -37,8 +37,7 @@ fn draw(a: &Analysis<'_>) -> Option<Figure> {
             panes.push(pane);
         }
     }
-    let choice = (panes.len() > 1).then(|| "cell".to_owned());
-    (!panes.is_empty()).then_some(Figure { choice, panes, caption: String::new() })
+    Figure::of("cell", panes)
 }
 
 /// The repetition in the middle, by throughput.
@@ -102,13 +101,6 @@ pub(super) fn fault_bands(repetition: &Repetition, origin: u64) -> Vec<Mark> {
 }
 
 fn cpu_scene(rates: &[(f64, Rates)], x: Axis, stretch: Vec<Mark>) -> Scene {
-    let line = |ink: Ink, label: &str, points: Vec<(f64, f64)>| Mark::Line {
-        ink,
-        points,
-        label: label.into(),
-        dots: false,
-        dashed: false,
-    };
     let of = |read: fn(&Rates) -> Option<f64>| -> Vec<(f64, f64)> {
         rates.iter().filter_map(|(at, r)| Some((*at, read(r)?))).collect()
     };
@@ -118,10 +110,13 @@ fn cpu_scene(rates: &[(f64, Rates)], x: Axis, stretch: Vec<Mark>) -> Scene {
     let high = cpu_lines.iter().flat_map(|l| &l.2).chain(&steal).map(|p| p.1).fold(0.0, f64::max);
     let mut marks = stretch;
     marks.extend(
-        cpu_lines.into_iter().filter(|l| !l.2.is_empty()).map(|(ink, name, points)| line(ink, name, points)),
+        cpu_lines
+            .into_iter()
+            .filter(|l| !l.2.is_empty())
+            .map(|(ink, name, points)| Mark::line(ink, name, points)),
     );
     if steal.iter().any(|p| p.1 >= 0.5) {
-        marks.push(line(STEAL, "steal", steal));
+        marks.push(Mark::line(STEAL, "steal", steal));
     }
     Scene {
         title: "CPU use".into(),
@@ -140,20 +135,9 @@ fn memory_scene(points: &[(f64, f64)], x: Axis, stretch: Vec<Mark>) -> Scene {
     let mut y = Axis::from_zero("", points.iter().map(|p| p.1).fold(0.0, f64::max) * HEADROOM / mib, |v| {
         format!("{v} MiB")
     });
-    if let crate::axis::Scale::Linear { high, .. } = &mut y.scale {
-        *high *= mib;
-    }
-    for (value, _) in &mut y.ticks {
-        *value *= mib;
-    }
+    y.stretch(mib);
     let mut marks = stretch;
-    marks.push(Mark::Line {
-        ink: SERVER,
-        points: points.to_vec(),
-        label: "server".into(),
-        dots: false,
-        dashed: false,
-    });
+    marks.push(Mark::line(SERVER, "server", points.to_vec()));
     let stop = |(at, bytes): &(f64, f64)| Stop {
         at: Anchor::X(*at),
         heading: format!("{at:.1} s"),
@@ -179,7 +163,7 @@ struct Rates {
 }
 
 impl Rates {
-    /// The rates between two samples. CPUs that servers and load generator share are counted once.
+    /// Shared CPUs are counted once.
     fn between(from: &Sample, to: &Sample, are_shared: bool) -> Rates {
         let steal = |s: &Sample| s.server_cpus.steal_ns + if are_shared { 0 } else { s.load_cpus.steal_ns };
         let elapsed = to.at_ns.saturating_sub(from.at_ns).max(1) as f64;
@@ -204,7 +188,7 @@ impl Rates {
     }
 }
 
-/// At most [`POINTS_MAX`] of the samples, evenly picked. They hold counters, so that their differences stay right.
+/// At most [`POINTS_MAX`] samples, evenly spaced: they are counters, so differences stay correct.
 fn thinned(samples: &[Sample]) -> Vec<&Sample> {
     samples.iter().step_by(samples.len().div_ceil(POINTS_MAX).max(1)).collect()
 }

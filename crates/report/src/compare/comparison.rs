@@ -1,12 +1,12 @@
-//! Two runs side by side: what differs around them, and what differs in them.
+//! Two runs side by side, which may come from different hosts, kernels or versions.
 //!
-//! The runs may come from different hosts, kernels or versions. They share no blocks, so their cells are compared as
-//! independent samples (Mann-Whitney), with Holm's correction over the cells of each metric. An interval within a run says nothing of
-//! what another run has differently. So a cell is compared by its ratio to a **reference**, the plan's baseline where both runs hold
-//! the same one: what happened to both is then no part of it. How far equal servers still lie apart is seen in the reference and
-//! its twins ([`BetweenRuns`]), and widens every interval. Without a reference no interval is claimed.
+//! They share no blocks, so their cells are compared as independent samples (Mann-Whitney), with Holm's correction over the cells of
+//! each metric. An interval within a run does not include what differs between runs. So a cell is compared by its ratio to a
+//! **reference**, the plan's baseline if it is the same in both runs: what slows down a whole run cancels out. How far apart equal
+//! servers still are is estimated from the reference and its controls ([`BetweenRuns`]), and widens every interval. Without a
+//! reference no interval is reported.
 //!
-//! One run is compared likewise, each cell with its baseline, generation by generation.
+//! In a single run each cell is compared with its baseline, generation by generation.
 
 use super::differences::{differences, same_levels, same_server};
 use crate::analysis::{between_runs, headline, levels_words, ratios, values, within_run};
@@ -23,20 +23,20 @@ use pitot_stats::{
 /// Two runs, compared; or the cells of one with their baselines.
 #[derive(Debug)]
 pub struct RunComparison<'r> {
-    /// The first run: the baseline.
+    /// The first run, the baseline.
     pub a: &'r Run,
-    /// The second run: the candidate.
+    /// The second run, the candidate.
     pub b: &'r Run,
-    /// Differences up to this share do not count: the larger one of the two plans.
-    pub tolerance: f64,
-    /// What differs between the machines and the versions.
+    /// The larger tolerance of the two plans.
+    pub(super) tolerance: f64,
+    /// How machines, versions and plans differ.
     pub differences: Vec<HostChange>,
     /// The cells that both runs have, in the order of the first.
     pub pairs: Vec<CellPair<'r>>,
-    /// The figures compared.
+    /// The compared metrics.
     pub metrics: Vec<MetricTable>,
     /// Whether it is one run: each cell against its baseline.
-    pub is_within: bool,
+    pub(super) is_within: bool,
     /// Cells of the first run without a match.
     pub only_a: Vec<String>,
     /// Cells of the second run without a match.
@@ -44,7 +44,7 @@ pub struct RunComparison<'r> {
 }
 
 impl RunComparison<'_> {
-    /// Whose value a cell is compared with: `A`, or the baseline of a single run.
+    /// `A`, or the baseline of a single run.
     pub(super) fn name_of_a(&self) -> String {
         match &self.a.plan.baseline {
             Some(levels) if self.is_within => levels_words(levels),
@@ -52,57 +52,44 @@ impl RunComparison<'_> {
         }
     }
 
-    /// Where the second of a pair was measured, ` in the second run`; nothing to say within one.
+    /// ` in the second run`; empty within one run.
     pub(super) fn in_b(&self) -> &'static str {
         if self.is_within { "" } else { " in the second run" }
     }
 }
 
-/// A cell of both runs.
 #[derive(Debug)]
 pub struct CellPair<'r> {
-    /// The levels joined.
     pub label: String,
-    /// In the first run.
     pub a: &'r CellRecord,
-    /// In the second run.
     pub b: &'r CellRecord,
-    /// Whether the first can be trusted.
     pub verdict_a: VerdictKind,
-    /// Whether the second can be trusted.
     pub verdict_b: VerdictKind,
-    /// What it is measured by in both runs: none if they hold nothing that is the same.
+    /// The reference in both runs, if they share one.
     pub(super) reference: Option<(&'r CellRecord, &'r CellRecord)>,
-    /// Whether it is the reference of others.
     pub(super) is_reference: bool,
 }
 
 impl CellPair<'_> {
-    /// Whether it failed in neither run.
     pub(super) fn is_sound(&self) -> bool {
         ![self.verdict_a, self.verdict_b].contains(&VerdictKind::Failed)
     }
 }
 
-/// One figure of all pairs.
 #[derive(Debug)]
 pub struct MetricTable {
-    /// Which.
     pub metric: &'static Metric,
     /// In the order of [`RunComparison::pairs`].
     pub rows: Vec<MetricRow>,
-    /// What is known of how far equal servers lie apart in the two runs. None without a reference, and within a run.
+    /// How far apart equal servers are in the two runs; none without a reference, and within a run.
     pub between: Option<BetweenRuns>,
 }
 
-/// One figure of a pair.
 #[derive(Debug)]
 pub struct MetricRow {
-    /// The first run's figure.
     pub a: Option<Estimate>,
-    /// The second run's figure.
     pub b: Option<Estimate>,
-    /// The second over the first; none if either has no positive figure.
+    /// B/A; none if either has no positive figure.
     pub comparison: Option<Comparison>,
 }
 
@@ -149,7 +136,6 @@ pub(super) fn compare_in<'r>(a: &'r Run, b: &'r Run, others: &[&'static Metric])
     }
 }
 
-/// Compares each cell of a run with its baseline.
 pub(super) fn compare_within<'r>(run: &'r Run, others: &[&'static Metric]) -> RunComparison<'r> {
     let pair = |cell: &'r CellRecord| {
         let baseline = run.baseline_of(cell)?;
@@ -188,7 +174,7 @@ pub(super) fn compare_within<'r>(run: &'r Run, others: &[&'static Metric]) -> Ru
     }
 }
 
-/// The cell by which a cell is measured in two runs: its baseline, if that is a server, and the same in both.
+/// The reference of a cell: its baseline, if that is a server and the same in both runs.
 fn reference<'r>(
     of_a: &CellRecord,
     of_b: &CellRecord,
@@ -205,26 +191,24 @@ fn reference<'r>(
         .then_some((one, other))
 }
 
-/// What the references show of how far equal servers lie apart in the two runs in a metric. None without a reference that has a
-/// figure.
+/// How far apart equal servers are in the two runs in a metric; none without a reference that has a figure.
 fn between(pairs: &[CellPair<'_>], (a, b): (&Run, &Run), metric: &Metric) -> Option<BetweenRuns> {
     let mut references: Vec<(&CellRecord, &CellRecord)> = pairs.iter().filter_map(|p| p.reference).collect();
     references.sort_by_key(|(one, _)| one.id);
     references.dedup_by_key(|(one, _)| one.id);
     let middle = |ratios: Vec<f64>| hodges_lehmann(&ratios.into_iter().map(f64::ln).collect::<Vec<_>>());
-    let of_twin =
+    let of_control =
         |run: &Run, cell: &CellRecord| middle(ratios(run.control_of(cell)?, cell, metric, &run.plan)?);
     let of_itself =
         |run: &Run, cell: &CellRecord| Some(estimate(run, cell, metric)?.value).filter(|v| *v > 0.0);
     let change = |&(one, other): &(&CellRecord, &CellRecord)| {
         let itself = (of_itself(b, other)? / of_itself(a, one)?).ln();
-        let twins = of_twin(a, one).zip(of_twin(b, other)).map(<[f64; 2]>::from);
+        let twins = of_control(a, one).zip(of_control(b, other)).map(<[f64; 2]>::from);
         Some(ReferenceChange { itself, twins })
     };
     BetweenRuns::of(&references.iter().filter_map(change).collect::<Vec<_>>())
 }
 
-/// The metrics to compare, each once.
 fn metrics(a: &Run, b: &Run, others: &[&'static Metric]) -> Vec<&'static Metric> {
     let usual = METRICS.iter().filter(|m| m.is_shown_in(Section::Comparison));
     let mut metrics: Vec<&'static Metric> = Vec::new();
@@ -253,7 +237,7 @@ fn table(metric: &'static Metric, pairs: &[CellPair<'_>], runs: (&Run, &Run), to
     let related: Vec<Option<Samples>> =
         pairs.iter().map(|p| by_reference(p).filter(|_| p.is_sound())).collect();
     let family: Vec<Samples> = related.iter().map(|s| s.clone().unwrap_or_else(nothing)).collect();
-    // What is measured by nothing has a ratio, and no interval.
+    // Without a reference there is a ratio, and no interval.
     let raw: Vec<Samples> =
         pairs.iter().map(|p| if p.is_sound() { between_runs(p.b, p.a, metric) } else { nothing() }).collect();
     let open = |comparison: Comparison| Comparison {
@@ -273,7 +257,6 @@ fn table(metric: &'static Metric, pairs: &[CellPair<'_>], runs: (&Run, &Run), to
     rows(metric, pairs, runs, comparisons, between)
 }
 
-/// The rows of a table.
 fn rows(
     metric: &'static Metric,
     pairs: &[CellPair<'_>],

@@ -35,7 +35,7 @@ pub(super) fn differences(a: &Run, b: &Run) -> Vec<HostChange> {
     changes.0
 }
 
-/// The hosts other than the lab's own, and kernels in guests, by their names.
+/// Hosts other than the lab's, and kernels in guests.
 fn hosts(changes: &mut Changes, a: &Run, b: &Run) {
     let names = |run: &Run| {
         let names: Vec<&str> = run.hosts.iter().map(|host| host.name.as_str()).collect();
@@ -66,7 +66,7 @@ fn versions(changes: &mut Changes, a: &Run, b: &Run) {
     }
 }
 
-/// How the commands of cells that both runs have differ. What many cells share is named once, at the first of them.
+/// How the commands of common cells differ. A difference that several cells share is listed at the first.
 fn commands(changes: &mut Changes, a: &Run, b: &Run) {
     for cell in &a.cells {
         let Some(other) = b.cells.iter().find(|other| same_levels(cell, other)) else { continue };
@@ -82,8 +82,8 @@ fn commands(changes: &mut Changes, a: &Run, b: &Run) {
     }
 }
 
-/// What two commands do not share: both without the words at which they begin and end alike. Where `pitot` lies is no
-/// difference. The word before stays, so that `-t 8` is no bare `8`, unless what differs begins with an option.
+/// The words in which two commands differ, without their common beginning and end; the path of `pitot` does not count. The word
+/// before stays, `-t 8` instead of `8`, unless the difference begins with an option.
 fn different_words(a: &str, b: &str) -> (Option<String>, Option<String>) {
     let words = |command: &str| -> Vec<String> {
         let plain = |word: &str| if word.ends_with("/pitot") { "pitot".to_owned() } else { word.to_owned() };
@@ -114,13 +114,13 @@ fn plan(run: &Run) -> [(&'static str, String); 6] {
     ]
 }
 
-/// Whether two cells have the same levels of the same factors, in whatever order.
+/// Whether two cells have the same levels, in any order.
 pub(super) fn same_levels(a: &CellRecord, b: &CellRecord) -> bool {
     a.factors.len() == b.factors.len()
         && a.factors.iter().all(|f| b.level(&f.name).is_some_and(|other| other.level == f.level))
 }
 
-/// Whether two cells have the same server, as far as its command and its version say.
+/// Whether two cells have the same server, by command and version.
 pub(super) fn same_server((a, of_a): (&Run, &CellRecord), (b, of_b): (&Run, &CellRecord)) -> bool {
     let version = |run: &Run, cell: &CellRecord| {
         let name = cell.level(SERVER_FACTOR).map(|level| level.level.clone());

@@ -15,11 +15,10 @@ const LOG_FROM: f64 = 4.0;
 
 pub(super) fn ratios(c: &RunComparison<'_>) -> Option<Figure> {
     let mut panes: Vec<Pane> = c.metrics.iter().filter_map(|table| forest(c, table)).collect();
-    // The pane shown first is the last one: the headline's.
+    // The last pane is shown first: that of the plan's metric.
     let first = usize::from(!panes.is_empty());
     panes.rotate_left(first);
-    let choice = (panes.len() > 1).then(|| "figure".to_owned());
-    (!panes.is_empty()).then_some(Figure { choice, panes, caption: String::new() })
+    Figure::of("figure", panes)
 }
 
 fn forest(c: &RunComparison<'_>, table: &MetricTable) -> Option<Pane> {
@@ -71,7 +70,7 @@ fn forest(c: &RunComparison<'_>, table: &MetricTable) -> Option<Pane> {
     Some(Pane { label: table.metric.title.to_owned(), scenes: vec![scene], legend })
 }
 
-/// Multiples on a logarithmic axis where the ratios lie far apart, else changes in percent.
+/// Multiples on a logarithmic axis if the ratios are far apart, else changes in percent.
 fn ratio_axis(low: f64, high: f64) -> Axis {
     if high / low > LOG_FROM {
         return Axis::log("B/A", low, high, |v| format!("{}×", plain(v)));

@@ -11,7 +11,7 @@ pub(super) fn render(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) -> St
     document("pitot compare", &suites)
 }
 
-/// A cell fails if it failed in the second run; one that is gone is an error.
+/// A cell that failed in the second run is a failure, a missing one an error.
 fn cells(c: &RunComparison<'_>) -> Suite {
     let of_b = c.b.cells.iter().map(|cell| {
         let verdict = cell.verdict();
@@ -38,7 +38,7 @@ fn of_gate(c: &RunComparison<'_>, gate: &Gate, outcome: &GateOutcome) -> Suite {
                 CellOutcome::Met(why) => CaseOutcome::Failed(format!("{} {why}", cell.label)),
                 CellOutcome::Undecided(why) => CaseOutcome::Error(format!("undecided: {} {why}", cell.label)),
                 CellOutcome::TooFewRepetitions { have, needed } => {
-                    CaseOutcome::Error(format!("undecided: {have} of the {needed} repetitions that it takes"))
+                    CaseOutcome::Error(format!("undecided: {have} of {needed} repetitions"))
                 }
             },
             name: cell.label,

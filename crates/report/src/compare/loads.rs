@@ -1,7 +1,7 @@
 //! Two results of `pitot load --json`, side by side.
 //!
-//! A load is one run: what lies between two of them may be the server, or the machine in another mood. Nothing in either shows how
-//! far equal servers lie apart, so that ratios are shown and no interval and no difference is claimed.
+//! Nothing in two single loads shows how far apart equal servers are. So ratios are shown, and no interval and no difference is
+//! reported.
 
 use std::collections::BTreeSet;
 
@@ -35,11 +35,10 @@ pub struct LoadComparison<'r> {
     a: LoadSide<'r>,
     b: LoadSide<'r>,
     rows: Vec<Row>,
-    /// What was asked for otherwise: a name, and both values.
+    /// Options and facts that differ: a name, and both values.
     differences: Vec<(String, String, String)>,
 }
 
-/// A figure of both.
 #[derive(Debug)]
 struct Row {
     name: String,
@@ -49,7 +48,6 @@ struct Row {
 }
 
 impl Row {
-    /// The second value as a multiple of the first.
     fn ratio(&self) -> Option<f64> {
         let (a, b) = (self.a?, self.b?);
         (a > 0.0).then_some(b / a)
@@ -62,12 +60,11 @@ impl<'r> LoadComparison<'r> {
         LoadComparison { a, b, rows: rows(a.result, b.result), differences: differences(a.result, b.result) }
     }
 
-    /// The verdict of the second; valid if it has none.
+    /// The verdict of the second.
     pub(super) fn verdict(&self) -> VerdictKind {
         self.b.result.client.verdict.unwrap_or(VerdictKind::Valid)
     }
 
-    /// The second by its file.
     pub(super) fn label(&self) -> String {
         self.b.file.to_owned()
     }
@@ -76,7 +73,6 @@ impl<'r> LoadComparison<'r> {
         self.rows.iter().find(|row| row.name == name)
     }
 
-    /// Both sides in a line each.
     fn lines(&self) -> [String; 2] {
         [self.a, self.b].map(|LoadSide { file, result }| {
             let started = result.started_at.get(..16).unwrap_or(&result.started_at).replace('T', " ");
@@ -84,7 +80,6 @@ impl<'r> LoadComparison<'r> {
         })
     }
 
-    /// What a reader who reads no more is told.
     fn headline(&self) -> String {
         let ratio = |name: &str| Some(format!("{name} {:.2}", self.row(name)?.ratio()?));
         let known: Vec<String> =
@@ -92,13 +87,12 @@ impl<'r> LoadComparison<'r> {
         match known.is_empty() {
             true => "There is nothing to compare: one of the loads has no reply.".to_owned(),
             false => sentence(&format!(
-                "B/A: {}; two loads do not tell whether the server made that",
+                "B/A: {}; two single loads cannot show whether the server is the cause",
                 known.join(", ")
             )),
         }
     }
 
-    /// What a reader has to know before the figures.
     fn cautions(&self) -> Vec<String> {
         let mut cautions = Vec::new();
         let (a, b) = (self.a.result, self.b.result);
@@ -106,8 +100,8 @@ impl<'r> LoadComparison<'r> {
             cautions.push("Both files hold the same load: it is compared with itself.".to_owned());
         }
         cautions.push(
-            "Each is a single load, and they ran one after the other: nothing shows how far equal servers lie apart between them, so \
-             that no interval and no difference is claimed. Measure both servers in one run: pitot run --server old=./old --server \
+            "Each side is a single load, run one after the other. Nothing shows how far apart equal servers would be, so no interval \
+             and no difference is reported. To compare servers, measure them in one run: pitot run --server old=./old --server \
              new=./new --url URL."
                 .to_owned(),
         );
@@ -123,7 +117,6 @@ impl<'r> LoadComparison<'r> {
     }
 }
 
-/// The figures that either has.
 fn rows(a: &LoadResult, b: &LoadResult) -> Vec<Row> {
     let mut rows = Vec::new();
     let mut add = |name: String, unit: Unit, of: &dyn Fn(&LoadResult) -> Option<f64>| {
@@ -172,7 +165,7 @@ fn rows(a: &LoadResult, b: &LoadResult) -> Vec<Row> {
     rows
 }
 
-/// What differs in what was asked for, and of whom.
+/// How targets, versions and options differ.
 fn differences(a: &LoadResult, b: &LoadResult) -> Vec<(String, String, String)> {
     let mut found = Vec::new();
     let mut compare = |name: &str, a: &Value, b: &Value| {
@@ -210,11 +203,10 @@ fn shown(value: Option<f64>, unit: Unit) -> String {
     }
 }
 
-/// The page of a comparison.
 pub(super) fn page(c: &LoadComparison<'_>, gates: &[(Gate, GateOutcome)]) -> Document {
     let answer = Answer { headline: c.headline(), details: Vec::new(), tiles: Vec::new() };
     let differences = match c.differences.is_empty() {
-        true => Block::paragraph("The same was asked for."),
+        true => Block::paragraph("The loads have the same options."),
         false => Block::list(c.differences.iter().map(|(name, a, b)| format!("{name}: {a} → {b}"))),
     };
     let rows = c.rows.iter().map(|row| {
@@ -225,7 +217,7 @@ pub(super) fn page(c: &LoadComparison<'_>, gates: &[(Gate, GateOutcome)]) -> Doc
     let mut blocks = vec![
         sides(c.lines()),
         verdict(answer, gates, c.cautions()),
-        Block::section("differences", "Differences in what was asked for", vec![differences]),
+        Block::section("differences", "Differences in the options", vec![differences]),
         Block::section("figures", "Figures", vec![Block::Table(figures)]),
     ];
     blocks.extend(notes(gates, &c.headline()).map(Block::Note));

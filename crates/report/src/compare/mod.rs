@@ -10,8 +10,8 @@ mod loads;
 mod page;
 mod words;
 
-pub use comparison::{CellPair, MetricRow, MetricTable, RunComparison};
-pub use gate::{CellOutcome, Gate, GateCell, GateError, GateOutcome};
+pub use comparison::RunComparison;
+pub use gate::{Gate, GateOutcome};
 pub use loads::{LoadComparison, LoadSide};
 
 use crate::document::Document;
@@ -31,12 +31,12 @@ pub fn compare_within<'r>(run: &'r Run, gates: &[Gate]) -> RunComparison<'r> {
     comparison::compare_within(run, &metrics)
 }
 
-/// A comparison with what became of gates on it.
+/// A comparison with the outcomes of gates.
 #[derive(Debug)]
 pub struct Gated<'c, C> {
     /// The comparison.
     pub comparison: &'c C,
-    /// The gates, each with how it came out.
+    /// The gates and their outcomes.
     pub gates: Vec<(Gate, GateOutcome)>,
 }
 

@@ -54,12 +54,11 @@ pub(super) fn page(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) -> Docu
     Document { title: "Comparison".into(), blocks, ..Document::default() }
 }
 
-/// What A and B are.
 pub(super) fn sides([a, b]: [String; 2]) -> Block {
     Block::pairs([("A".into(), a), ("B".into(), b)])
 }
 
-/// The answer, and how the gates came out with what a reader has to know before the figures.
+/// The answer, the outcomes of the gates, and the caveats.
 pub(super) fn verdict(answer: Answer, gates: &[(Gate, GateOutcome)], cautions: Vec<String>) -> Block {
     let (grade, title) = match gates {
         [] => (Grade::Care, "Caveats"),
@@ -114,7 +113,7 @@ fn metric(c: &RunComparison<'_>, table: &MetricTable) -> Block {
     Block::section("", title, vec![about, Block::Table(table)])
 }
 
-/// Gates that are met are errors, those that are undecided warnings; the answer is good to know.
+/// Gates that are met are errors, undecided ones warnings, and the answer a notice.
 pub(super) fn notes(gates: &[(Gate, GateOutcome)], answer: &str) -> impl Iterator<Item = Note> {
     let of_gate = |(gate, outcome): &(Gate, GateOutcome)| Note {
         tone: tone_of(outcome),
@@ -125,7 +124,7 @@ pub(super) fn notes(gates: &[(Gate, GateOutcome)], answer: &str) -> impl Iterato
     gates.iter().map(of_gate).chain([answer])
 }
 
-/// Cells that fail only now are errors; those that got worse in the plan's metric or are gone are warnings.
+/// Cells that fail only in B are errors; cells that got worse in the plan's metric or are missing are warnings.
 fn notes_of_cells(c: &RunComparison<'_>) -> Vec<Note> {
     let failed = c.pairs.iter().filter(|p| p.verdict_b == VerdictKind::Failed).map(|pair| Note {
         tone: if pair.verdict_a == VerdictKind::Failed { Tone::Care } else { Tone::Bad },

@@ -1,4 +1,4 @@
-//! What all forms of a comparison say.
+//! The sentences of a comparison.
 
 use super::comparison::{CellPair, MetricRow, MetricTable, RunComparison};
 use crate::amount::unit_of_run;
@@ -15,7 +15,7 @@ use pitot_results::VerdictKind;
 use pitot_stats::{ALPHA, Comparison, Decision, Estimate};
 use std::fmt::Write as _;
 
-/// What lies apart by more than this, a logarithm, is given as a factor, since a percentage of several hundred says little.
+/// Logarithms above this are shown as a factor instead of a percentage.
 const FACTOR_FROM: f64 = std::f64::consts::LN_2;
 
 /// What A and B are, in a line each.
@@ -34,7 +34,7 @@ fn run_line(run: &Run) -> String {
     format!("{file} ({}, measured {started}, pitot {})", run.plan.name, run.info.version)
 }
 
-/// What changed in the plan's metric, in one sentence for who reads no more.
+/// What changed in the plan's metric, in one sentence.
 pub(super) fn headline(c: &RunComparison<'_>) -> String {
     let Some(table) = c.metrics.first().filter(|_| !c.pairs.is_empty()) else {
         return "There is nothing to compare.".to_owned();
@@ -78,11 +78,11 @@ pub(super) fn headline(c: &RunComparison<'_>) -> String {
     let open = match (open, few) {
         (0, _) => String::new(),
         (n, _) if n == count(&|x| x.decision == Decision::NoReference) => {
-            "; without a reference that both runs hold none can be claimed".to_owned()
+            "; without a shared reference, no change can be declared".to_owned()
         }
         (_, Some(needed)) => format!("; it takes {needed} {}s to tell", unit_of_run(c.b)),
-        (n, None) if n == total => "; none was measured well enough to exclude one".to_owned(),
-        (n, None) => format!("; {n} could not be decided"),
+        (n, None) if n == total => "; no cell was measured precisely enough to exclude a change".to_owned(),
+        (n, None) => format!("; {n} undecided"),
     };
     sentence(&format!("{changed}{open}"))
 }
@@ -99,7 +99,7 @@ fn furthest<'c>(
     compared.filter(|(_, x)| wanted(x)).max_by(|(_, x), (_, y)| distance(x).total_cmp(&distance(y)))
 }
 
-/// What a reader has to know before the figures.
+/// What a reader must know before the figures.
 pub(super) fn cautions(c: &RunComparison<'_>) -> Vec<String> {
     let mut cautions = Vec::new();
     if c.a.info.id == c.b.info.id && !c.is_within {
@@ -125,28 +125,28 @@ pub(super) fn cautions(c: &RunComparison<'_>) -> Vec<String> {
     if count > 0 {
         let total = c.pairs.len();
         cautions.push(format!(
-            "{count} of {total} cell{} {} not valid in one run or both: see the verdict.",
+            "{count} of {total} cell{} {} not valid in one run or both: see the verdict column.",
             s(total),
             if count == 1 { "is" } else { "are" }
         ));
     }
     cautions.push(reference_words(c).unwrap_or_else(|| {
-        "The two runs hold no reference, a server that both have measured and that is the same in both: nothing shows how far \
-         equal servers lie apart between them, so that no interval and no difference is claimed. Measure both servers in one plan, \
-         with the old one as its baseline."
+        "The two runs share no reference, a baseline server that is the same in both. Nothing shows how far apart equal servers \
+         are between these runs, so no interval and no difference is reported. Measure both servers in one plan, with the old one \
+         as its baseline."
             .to_owned()
     }));
     cautions
 }
 
-/// What speaks against a run whose cells are compared with each other.
+/// The reasons to distrust a run whose cells are compared with each other.
 fn of_run(run: &Run) -> Vec<String> {
     let trust = trust(&Analysis::of(run));
     let reasons = trust.reasons.iter().filter(|_| trust.grade != Grade::Good);
     reasons.map(|why| unmarked(why)).collect()
 }
 
-/// By what the cells are measured, and how far equal servers may lie apart; none without a reference.
+/// The reference, and how far apart equal servers may be; none without a reference.
 fn reference_words(c: &RunComparison<'_>) -> Option<String> {
     let table = c.metrics.first()?;
     let between = table.between?;
@@ -155,10 +155,10 @@ fn reference_words(c: &RunComparison<'_>) -> Option<String> {
     let noun = table.metric.words.noun;
     let moved = apart(between.moved);
     let known = match between.observations {
-        1 => "it has no twins, and this is one observation".to_owned(),
+        1 => "one observation, without controls".to_owned(),
         count => {
-            let twins = apart(between.deviation / std::f64::consts::SQRT_2);
-            format!("its twins lay {twins} from it, {count} observations")
+            let controls = apart(between.deviation / std::f64::consts::SQRT_2);
+            format!("{count} observations; its controls were {controls} apart")
         }
     };
     let bound = between.bound(ALPHA);
@@ -167,22 +167,17 @@ fn reference_words(c: &RunComparison<'_>) -> Option<String> {
         c.pairs.iter().zip(&table.rows).filter(|(pair, row)| !pair.is_reference && row.comparison.is_some());
     let more = match others.count() {
         0 | 1 => "",
-        _ => ", and for a difference among so many cells more is asked",
+        _ => ", and the correction for several cells widens it further",
     };
     Some(format!(
-        "B/A compares ratios to {name}, which both runs hold and which is taken to be the same in both. In {noun} it moved by \
-         {moved} from run to run, and {known}: equal servers may lie {reach}{} apart between these runs. Every interval holds \
-         that besides{more}.{}",
+        "B/A compares ratios to {name}, the same server in both runs. Its {noun} changed by {moved} from run to run ({known}), so \
+         equal servers may be {reach}{} apart between these runs. Every interval includes this{more}.{}",
         apart(bound),
-        if bound < FACTOR_FROM {
-            ""
-        } else {
-            " So these runs show little: measure what is to be compared as servers of one run."
-        }
+        if bound < FACTOR_FROM { "" } else { " These runs show little: measure both servers in one run." }
     ))
 }
 
-/// How far two things lie apart whose ratio has that logarithm: `4.2%`, or `a factor of 15`.
+/// A logarithm of a ratio in words: `4.2%`, or `a factor of 15`.
 fn apart(logarithm: f64) -> String {
     if logarithm < FACTOR_FROM {
         percent(logarithm.exp_m1())
@@ -191,7 +186,7 @@ fn apart(logarithm: f64) -> String {
     }
 }
 
-/// The figures of both runs, the ratio, and what may be said of it. `unit` is what the runs have several of.
+/// The figures of both runs, the ratio and the verdict. `unit`: what the repetitions are called.
 pub(super) fn entries(table: &MetricTable, row: &MetricRow, pair: &CellPair<'_>, unit: &str) -> [String; 4] {
     let show = |e: &Option<Estimate>| {
         e.as_ref().map_or_else(|| "–".to_owned(), |e| figure_of(table.metric, e.value))

@@ -1,7 +1,7 @@
 //! A page of results before it is rendered: blocks as plain data.
 //!
-//! A page is a function that makes a [`Document`] of what was computed. Each of the renderers (`render`) shows every kind of
-//! block once, and escapes what its readers would obey. In sentences names stand between `**`, and code between back quotes.
+//! A page is a function that returns a [`Document`]. Each renderer (`render`) has one arm for each kind of block, and escapes control
+//! characters and markup. In sentences names are between `**`, and code is between back quotes.
 
 mod table;
 
@@ -19,23 +19,23 @@ use pitot_results::VerdictKind;
 pub struct Document {
     /// Its title; empty if it has none.
     pub title: String,
-    /// What was asked.
+    /// The question that it answers.
     pub question: String,
     /// When, where and how much, as names and values.
     pub facts: Vec<(String, String)>,
-    /// What is said, the answer first.
+    /// Its content, the answer first.
     pub blocks: Vec<Block>,
-    /// Where it came from, at the foot of a page of HTML.
+    /// Version and run file, at the foot of a page of HTML.
     pub origin: String,
 }
 
-/// The forms in which a page is read as a whole, and not on a screen.
+/// The forms that are read as a whole page.
 pub const PAGES: &[Format] = &[Format::Markdown, Format::Html];
 
 /// A piece of a page.
 #[derive(Clone, Debug)]
 pub enum Block {
-    /// Blocks under a heading that the contents list. Without a block to show there is no heading either.
+    /// Blocks under a heading; not shown without a block to show.
     Section(Section),
     /// The heading of the blocks that follow.
     Heading(String),
@@ -45,21 +45,21 @@ pub enum Block {
     List(Vec<Item>),
     /// Items that are counted.
     Numbered(Vec<Item>),
-    /// Names, which stand out as their items do, and values.
+    /// Names and values; a name has the tone of its item.
     Pairs(Vec<(String, Item)>),
-    /// The answers, and how far they can be relied on.
+    /// The answers, and whether to trust them.
     Verdict(Box<Verdict>),
     /// Figures in rows and columns.
     Table(Table),
-    /// A chart, which no form but HTML draws, with how it is to be read.
+    /// How to read a chart, and the chart, in HTML only.
     Chart(String, Box<Figure>),
-    /// Commands to type, each with what it is for if that needs saying.
+    /// Commands to type, each with its purpose or an empty name.
     Commands(Vec<(String, String)>),
     /// What a program has printed.
     Output(String),
-    /// Blocks that are folded away where that is possible.
+    /// Blocks that HTML folds away.
     Fold(Fold),
-    /// An annotation of GitHub Actions, which no other form has.
+    /// An annotation of GitHub Actions.
     Note(Note),
     /// Blocks for readers of some forms.
     Only(&'static [Format], Vec<Block>),
@@ -104,7 +104,7 @@ impl Block {
 /// Blocks under a heading.
 #[derive(Clone, Debug)]
 pub struct Section {
-    /// Where its entry in the contents leads to; empty if it has none.
+    /// The anchor of its entry in the contents; empty for none.
     pub id: &'static str,
     /// Its heading.
     pub title: String,
@@ -117,7 +117,7 @@ pub struct Section {
 pub struct Item {
     /// Its sentence.
     pub text: String,
-    /// How it stands out, if it does.
+    /// Its colour, if any.
     pub tone: Option<Tone>,
     /// Sentences that belong to it.
     pub more: Vec<String>,
@@ -129,27 +129,27 @@ impl<T: Into<String>> From<T> for Item {
     }
 }
 
-/// The answers of a page, and whether they can be relied on.
+/// The answers of a page, and whether to trust them.
 #[derive(Clone, Debug)]
 pub struct Verdict {
-    /// What was asked, empty if that is one question alone, and the answer.
+    /// The question, empty if there is only one, and the answer.
     pub answers: Vec<(String, Answer)>,
-    /// Whose figures the tiles of the only answer are.
+    /// The cell of the tiles of a single answer.
     pub tiles_of: String,
-    /// What the grade is called here.
+    /// The grade in words.
     pub title: String,
-    /// How far they can be relied on.
+    /// The colour of the grade.
     pub tone: Tone,
-    /// Why, the gravest first.
+    /// Why, the worst first.
     pub reasons: Vec<Item>,
-    /// What else a reader should know to judge.
+    /// What else matters to judge.
     pub notes: Vec<Item>,
     /// How many cells have which verdict.
     pub tally: Vec<(VerdictKind, usize)>,
 }
 
 impl Verdict {
-    /// One or several answers with what speaks for and against them.
+    /// One or several answers with the trust in them.
     pub fn of(answers: Vec<(String, Answer)>, trust: Trust) -> Verdict {
         Verdict {
             answers,
@@ -183,10 +183,10 @@ pub struct Fold {
 /// An annotation.
 #[derive(Clone, Debug)]
 pub struct Note {
-    /// How grave it is: an error, a warning, or good to know.
+    /// An error, a warning, or a notice.
     pub tone: Tone,
-    /// What it is about.
+    /// Its title.
     pub title: String,
-    /// What is said.
+    /// Its text.
     pub text: String,
 }

@@ -1,4 +1,4 @@
-//! A table, whatever it is shown in.
+//! Tables of a document.
 
 use crate::tone::Tone;
 use pitot_results::VerdictKind;
@@ -6,7 +6,7 @@ use pitot_results::VerdictKind;
 /// Rows of a name and an entry for each column.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
-    /// What it shows, for those who hear it.
+    /// Its caption, read by screen readers.
     pub caption: String,
     /// What the names of the rows are.
     pub corner: String,
@@ -36,7 +36,7 @@ impl Table {
         Table { caption: caption.into(), corner: corner.into(), columns, groups, ..Table::default() }
     }
 
-    /// Whether it has words rather than figures: its lines may be broken.
+    /// Whether it has only words: lines may wrap.
     pub fn is_of_words(&self) -> bool {
         self.columns.iter().all(|column| column.is_words)
     }
@@ -49,11 +49,11 @@ pub struct Column {
     pub title: String,
     /// Which way is better, or what it is compared with.
     pub hint: String,
-    /// Columns of a higher rank are the first to be dropped where there is no room, and those of rank 0 are not dropped.
+    /// If there is no room, columns of a higher rank are dropped first; rank 0 is never dropped.
     pub rank: usize,
     /// Whether it holds ratios to what the hint says.
     pub is_ratio: bool,
-    /// Whether it holds words and not figures. Those of the last column stand below their row where there is no room.
+    /// Whether it holds words. Those of the last column move below their row if there is no room.
     pub is_words: bool,
 }
 
@@ -105,7 +105,7 @@ impl Row {
 pub enum Mark {
     /// The best of its group.
     Best,
-    /// Not significantly different from the best.
+    /// Not shown to be worse than the best by more than the tolerance.
     Level,
     /// Shown for comparison, and not ranked.
     Aside,
@@ -134,11 +134,11 @@ pub struct Entry {
     pub note: String,
     /// Whether it is the best figure of its column and group.
     pub is_best: bool,
-    /// How it stands out.
+    /// Its colour.
     pub tone: Option<Tone>,
     /// The figure as a part of the column's largest, 0 to 1.
     pub part: f64,
-    /// The verdict that the text names; the note is then how many of its repetitions failed.
+    /// The verdict in the text; the note is then the number of failed repetitions.
     pub verdict: Option<VerdictKind>,
 }
 

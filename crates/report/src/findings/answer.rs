@@ -16,7 +16,6 @@ use pitot_stats::{Decision, Estimate, Statistic};
 
 const CPU: &Metric = named("cpu-per-request");
 
-/// At most so many figures accompany the answer.
 const TILES_MAX: usize = 4;
 
 /// The answer to the plan's question.
@@ -58,9 +57,7 @@ pub fn answer(a: &Analysis<'_>) -> Answer {
         ranked(a, best, level, &value, &rest)
     };
     headline.push_str(&missing(a, level).unwrap_or_default());
-    headline.push_str(&with_errors(a, level).unwrap_or_default());
-    headline.push_str(&still_rising(a, level).unwrap_or_default());
-    headline.push_str(&answering_otherwise(a, level).unwrap_or_default());
+    headline.push_str(&unranked(a, level));
     let mut details = against_others(a, best, level, &rest);
     details.extend(group_order(a, a.headline));
     details.extend(at_other_loads(a, level, a.series_of(best)));
@@ -69,15 +66,15 @@ pub fn answer(a: &Analysis<'_>) -> Answer {
         details.insert(0, sentence(&headline));
         headline = sure;
     }
-    if let Some(told_apart) = untrusted(a) {
-        details.insert(0, format!("What its figures say: {}", sentence(&headline)));
-        headline = told_apart;
+    if let Some(untrusted) = untrusted(a) {
+        details.insert(0, format!("Its figures say: {}", sentence(&headline)));
+        headline = untrusted;
     }
     Answer { headline: sentence(&headline), details, tiles: tiles(a, best) }
 }
 
-/// The metric of cost, if it decides what the plan's own does not: then that is the answer. Nothing takes the place of a plan's
-/// metric that has a winner, or shows all servers to be equivalent.
+/// CPU time per request, if it decides and the plan's metric does not. A plan's metric that has a winner, or shows all servers to be
+/// equivalent, always answers.
 pub(super) fn answers_by_cpu(a: &Analysis<'_>, level: usize) -> Option<&'static Metric> {
     let is_other = a.headline.name != CPU.name && a.run.is_sliced() && a.series.len() > 1;
     let best = a.best_at(level, a.headline).filter(|_| is_other)?;
@@ -95,36 +92,32 @@ pub(super) fn answers_by_cpu(a: &Analysis<'_>, level: usize) -> Option<&'static 
     (is_open && is_decided).then_some(CPU)
 }
 
-/// The answer that CPU time per request gives where the plan's metric gives none.
+/// The answer of CPU time per request if the plan's metric has none.
 fn sure_of_cpu(a: &Analysis<'_>, level: usize) -> Option<String> {
     let metric = answers_by_cpu(a, level)?;
     let Contrast::Difference(text) = contrast(a, level, metric)? else { return None };
     let text = text.trim_end_matches('.');
-    Some(format!(
-        "{text}. Of that this run is sure; in {} it does not tell them apart",
-        a.headline.words.noun
-    ))
+    Some(format!("{text}. In {} this run shows no difference", a.headline.words.noun))
 }
 
-/// The headline of a run whose control was told apart from its twin.
+/// The headline of a run whose control failed.
 fn untrusted(a: &Analysis<'_>) -> Option<String> {
-    let control = controls(a).into_iter().find(|c| c.is_told_apart())?;
+    let control = controls(a).into_iter().find(|c| c.has_failed())?;
     Some(format!(
-        "This run cannot be trusted: it tells two copies of **{}** apart, at {}",
+        "This run cannot be trusted: it finds a difference between two copies of **{}**, {}",
         control.name,
         control.words()
     ))
 }
 
-/// No cell has a figure: the verdicts of failed cells say why, or the statistic takes more repetitions, or else the metric
-/// needs what was not recorded.
+/// No cell has a figure: cells failed, the statistic needs more repetitions, or the metric needs something that was not recorded.
 fn no_answer(a: &Analysis<'_>) -> Answer {
     if let Some(unlike) = a.top_level().and_then(|level| unlike_replies(a, level)) {
         return Answer {
             headline: format!("No winner: {unlike}."),
             details: vec![
-                "What sends other replies does other work. Let the servers answer alike, or say that they need not: \
-                 `replies = \"may-differ\"`, --replies may-differ."
+                "Servers that send different replies do different work. Make them answer alike, or allow the difference: \
+                 `replies = \"may-differ\"` in the plan, or --replies may-differ."
                     .to_owned(),
             ],
             tiles: Vec::new(),
@@ -140,7 +133,7 @@ fn no_answer(a: &Analysis<'_>) -> Answer {
                 n => (format!("the {n} largest"), format!("the {n} smallest values")),
             };
             format!(
-                "A {} leaves out {largest} and {smallest}, so it takes {needed} repetitions, and this run has {have}: run it \
+                "A {} leaves out {largest} and {smallest}, so it needs {needed} repetitions, and this run has {have}: run it \
                  with `--repetitions {needed}` or more.",
                 a.run.plan.statistic
             )
@@ -172,7 +165,6 @@ fn rest<'a>(a: &'a Analysis<'_>, level: usize) -> Rest<'a> {
         cells.reverse();
     }
     let best = a.best_at(level, a.headline);
-    // One that has nothing to be compared with is not one of the rest.
     let is_other = |c: &&Cell<'_>| best.is_none_or(|best| best.record.id != c.record.id);
     let with = |standing: Standing| {
         cells.iter().map(|(c, _)| *c).filter(is_other).filter(move |c| c.standing == standing)
@@ -188,7 +180,7 @@ fn rest<'a>(a: &'a Analysis<'_>, level: usize) -> Rest<'a> {
     }
 }
 
-/// The best of several, and whether it is a winner: that it has the best figure does not show that it is the best.
+/// The best of several, and whether it is shown to be the winner.
 fn ranked(a: &Analysis<'_>, best: &Cell<'_>, level: usize, value: &str, rest: &Rest<'_>) -> String {
     let (name, did, at) = (a.series_of(best), superlative(a.headline), a.at_load(level));
     if !rest.unknown.is_empty() {
@@ -219,8 +211,7 @@ fn ranked(a: &Analysis<'_>, best: &Cell<'_>, level: usize, value: &str, rest: &R
     )
 }
 
-/// The cells that failed at this load or a higher one, so that nobody takes the best of the rest for the best of all:
-/// `; **a** and **b** failed`.
+/// The cells that failed at this load or a higher one: `; **a** and **b** failed`.
 fn missing(a: &Analysis<'_>, level: usize) -> Option<String> {
     let failed: Vec<String> =
         a.cells.iter().filter(|c| c.level >= level && c.failed()).map(|c| a.name_of(c)).collect();
@@ -228,51 +219,35 @@ fn missing(a: &Analysis<'_>, level: usize) -> Option<String> {
     (!names.is_empty()).then(|| format!("; {} failed", list(&names)))
 }
 
-/// The cells at this load that are not ranked: `; **a** is not ranked, for 2.1% of its requests had errors`.
-fn with_errors(a: &Analysis<'_>, level: usize) -> Option<String> {
-    let unranked: Vec<&Cell<'_>> = a
-        .cells
-        .iter()
-        .filter(|c| c.level == level && !c.is_ranked && c.wrong_percent.is_some() && !c.failed())
-        .collect();
-    let most = unranked.iter().filter_map(|c| c.wrong_percent).reduce(f64::max)?;
-    let names: Vec<&str> = unranked.iter().map(|c| a.series_of(c)).collect();
-    let (is, up_to, its) = if names.len() == 1 { ("is", "", "its") } else { ("are", "up to ", "their") };
-    Some(format!(
-        "; {} {is} not ranked, for {up_to}{} of {its} requests had errors",
-        list(&names),
-        percent(most / 100.0)
-    ))
+/// The cells at this load that are not ranked, with the reason: `; **a** is not ranked: 2.1% of its requests had errors`.
+fn unranked(a: &Analysis<'_>, level: usize) -> String {
+    let not_ranked = |has_reason: &dyn Fn(&Cell<'_>) -> bool,
+                      why: &dyn Fn(&str, &str, f64) -> Option<String>| {
+        let cells =
+            a.cells.iter().filter(|c| c.level == level && !c.is_ranked && !c.failed() && has_reason(c));
+        let cells: Vec<&Cell<'_>> = cells.collect();
+        let names: Vec<&str> = cells.iter().map(|c| a.series_of(c)).collect();
+        let (is, up_to, its) = match names.len() {
+            0 => return None,
+            1 => ("is", "", "its"),
+            _ => ("are", "up to ", "their"),
+        };
+        let most = cells.iter().filter_map(|c| c.wrong_percent).fold(0.0, f64::max);
+        Some(format!("; {} {is} not ranked: {}", list(&names), why(up_to, its, most)?))
+    };
+    let errors = not_ranked(&|c| c.wrong_percent.is_some(), &|up_to, its, most| {
+        Some(format!("{up_to}{} of {its} requests had errors", percent(most / 100.0)))
+    });
+    let rising = not_ranked(&|c| c.rise.is_some(), &|_, its, _| Some(format!("{its} rate still rose")));
+    let unlike = not_ranked(&|c| c.unlike.is_some(), &|_, _, _| unlike_replies(a, level));
+    [errors, rising, unlike].into_iter().flatten().collect()
 }
 
-/// The cells at this load that are not ranked since they were measured before they had come to their rate.
-fn still_rising(a: &Analysis<'_>, level: usize) -> Option<String> {
-    let unranked: Vec<&Cell<'_>> = a
-        .cells
-        .iter()
-        .filter(|c| c.level == level && !c.is_ranked && c.rise.is_some() && !c.failed())
-        .collect();
-    let names: Vec<&str> = unranked.iter().map(|c| a.series_of(c)).collect();
-    let (is, its) = if names.len() == 1 { ("is", "its rate") } else { ("are", "their rates") };
-    (!names.is_empty())
-        .then(|| format!("; {} {is} not ranked, for {its} still rose while measured", list(&names)))
-}
-
-/// The cells at this load that are not ranked since their replies are others.
-fn answering_otherwise(a: &Analysis<'_>, level: usize) -> Option<String> {
-    let unranked: Vec<&Cell<'_>> =
-        a.cells.iter().filter(|c| c.level == level && !c.is_ranked && c.unlike.is_some()).collect();
-    let names: Vec<&str> = unranked.iter().map(|c| a.series_of(c)).collect();
-    let is = if names.len() == 1 { "is" } else { "are" };
-    Some(format!("; {} {is} not ranked, for {}", list(&names), unlike_replies(a, level)?))
-}
-
-/// Of which size the replies are that differ at a load: `replies of **a** have 13 bytes of content, those of **b** 1.02 KiB`.
+/// How replies differ at a load: `the replies of **a** have 13 bytes of content, and those of **b** 1,024 bytes`.
 fn unlike_replies(a: &Analysis<'_>, level: usize) -> Option<String> {
     a.cells.iter().find(|c| c.level == level && c.unlike.is_some()).and_then(|cell| unlike_words(a, cell))
 }
 
-/// What a cell's replies are unlike, in words.
 pub(crate) fn unlike_words(a: &Analysis<'_>, cell: &Cell<'_>) -> Option<String> {
     let unlike = cell.unlike?;
     let bytes = |bytes: f64| match bytes.round() as u64 {
@@ -288,9 +263,9 @@ pub(crate) fn unlike_words(a: &Analysis<'_>, cell: &Cell<'_>) -> Option<String> 
     ))
 }
 
-/// What there is to say where nothing is compared but the loads: the figure at the top, and at the bottom.
+/// If only the load varies: the figure at the highest load and at the lowest.
 fn alone(a: &Analysis<'_>, only: &Cell<'_>, level: usize, value: &str) -> String {
-    // A program that is measured itself has no name but that of the plan.
+    // A program has no name but that of the plan.
     let of = if a.subject() == "server" { format!(" of **{}**", a.series_of(only)) } else { String::new() };
     let top = format!("{}{of}{}: {value}", a.headline.words.noun, a.at_load(level));
     let bottom = (0..level).find_map(|level| {
@@ -304,9 +279,9 @@ fn alone(a: &Analysis<'_>, only: &Cell<'_>, level: usize, value: &str) -> String
 fn against_others(a: &Analysis<'_>, best: &Cell<'_>, level: usize, rest: &Rest<'_>) -> Vec<String> {
     let mut details: Vec<String> = match contrast(a, level, a.headline) {
         Some(Contrast::Difference(text) | Contrast::Open(text)) => vec![text],
-        // The headline has said already that some do not differ.
-        Some(Contrast::NotSignificant { ratio, .. }) if !rest.level.is_empty() => vec![sentence(&ratio)],
-        Some(Contrast::NotSignificant { metric, ratio }) => {
+        // The headline already says that some do not differ.
+        Some(Contrast::Undeclared { ratio, .. }) if !rest.level.is_empty() => vec![sentence(&ratio)],
+        Some(Contrast::Undeclared { metric, ratio }) => {
             let noun = metric.words.noun;
             let exceeds = shown_to_exceed(a.run.plan.tolerance);
             vec![sentence(&format!("no difference{} in {noun} is {exceeds} ({ratio})", a.at_load(level)))]

@@ -10,16 +10,16 @@ use pitot_plan::Levels;
 use pitot_record::{Better, Metric};
 use pitot_stats::Decision;
 
-/// Where the ends of an interval lie further apart than this, "no significant difference" would mislead.
+/// With a wider interval, "no difference shown" would mislead: the comparison is undecided.
 const OPEN_FROM: f64 = 1.5;
 
 /// How the best server compares in one metric.
 pub(super) enum Contrast {
     /// It differs: a sentence.
     Difference(String),
-    /// It does not: `ratio of **a** to **b**: 1.01 [0.98, 1.02]`.
-    NotSignificant { metric: &'static Metric, ratio: String },
-    /// Nobody can tell: the interval holds 1 and large differences. A sentence.
+    /// No difference is declared: `ratio of **a** to **b**: 1.01 [0.98, 1.02]`.
+    Undeclared { metric: &'static Metric, ratio: String },
+    /// The interval is too wide to tell: a sentence.
     Open(String),
 }
 
@@ -30,7 +30,7 @@ pub(super) fn contrast(a: &Analysis<'_>, level: usize, metric: &'static Metric) 
     if other.record.id == best.record.id {
         return None;
     }
-    // "27 times as much CPU time" says more than "0.037 times": what costs more goes first.
+    // "27 times as much CPU time" instead of "0.037 times".
     let (first, second) = if metric.better == Better::Higher { (best, other) } else { (other, best) };
     let comparison = a.compare(first.record, second.record, metric)?;
     let (one, two) = (a.series_of(first), a.series_of(second));
@@ -38,12 +38,13 @@ pub(super) fn contrast(a: &Analysis<'_>, level: usize, metric: &'static Metric) 
     if is_undecided && comparison.interval.is_some_and(|i| i.high / i.low > OPEN_FROM) {
         let (noun, at) = (metric.words.noun, a.at_load(level));
         let ratio = ratio(&comparison);
-        let text = format!("how **{one}** and **{two}** compare in {noun}{at} is undecided: ratio {ratio}");
+        let text =
+            format!("the comparison of **{one}** with **{two}** in {noun}{at} is undecided: ratio {ratio}");
         return Some(Contrast::Open(sentence(&text)));
     }
     if matches!(comparison.decision, Decision::Alike | Decision::NoDifferenceSeen) {
         let ratio = format!("ratio of **{one}** to **{two}**: {}", ratio(&comparison));
-        return Some(Contrast::NotSignificant { metric, ratio });
+        return Some(Contrast::Undeclared { metric, ratio });
     }
     let unit = unit_of_pair(first.record, second.record);
     let mut text = versus((one, two), metric, &comparison, a.run.plan.tolerance, unit);
@@ -56,7 +57,7 @@ pub(super) fn contrast(a: &Analysis<'_>, level: usize, metric: &'static Metric) 
     Some(Contrast::Difference(sentence(&text)))
 }
 
-/// What the best is compared with at its load: the baseline, or the worst where there is no baseline or it failed.
+/// What the best is compared with at its load: the baseline, or the worst if there is no baseline or it failed.
 pub(super) fn reference<'a, 'r>(
     a: &'a Analysis<'r>,
     best: &Cell<'_>,
@@ -69,7 +70,7 @@ pub(super) fn reference<'a, 'r>(
     baseline.or_else(|| a.worst_at(level, metric))
 }
 
-/// What was published of the ratio of two cells: `; Lyris Technologies 2001: 12 times`.
+/// The published ratio of two cells: `; Lyris Technologies 2001: 12 times`.
 fn cited(a: &Analysis<'_>, first: &Cell<'_>, second: &Cell<'_>, metric: &Metric) -> Option<String> {
     published(a).iter().filter(|t| t.metric.name == metric.name).find_map(|table| {
         let reference = table.source.ratio_to.as_ref().filter(|r| r.matches(&second.record.factors))?;

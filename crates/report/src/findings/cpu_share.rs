@@ -1,4 +1,4 @@
-//! How much of the cheapest server's CPU time is spent in the kernel.
+//! The kernel's share in the CPU time of the cheapest server.
 
 use crate::analysis::Analysis;
 use crate::number::percent;
@@ -14,14 +14,12 @@ pub(super) fn cpu_share(a: &Analysis<'_>, level: usize) -> Option<String> {
     let cell = a.best_at(level, CPU)?;
     let (system, user) = (cell.estimate(SYSTEM)?.value, cell.estimate(USER)?.value);
     let whole = user + system;
-    let share = |part: f64| percent((part / whole * 100.0).round() / 100.0);
     (whole > 0.0).then(|| {
         format!(
-            "Of the CPU time of **{}**{}, {} was spent in the kernel and {} in user mode.",
+            "**{}** spent {} of its CPU time in the kernel{}.",
             a.series_of(cell),
+            percent((system / whole * 100.0).round() / 100.0),
             a.at_load(level),
-            share(system),
-            share(user),
         )
     })
 }

@@ -1,4 +1,4 @@
-//! Whether servers still had what they had acknowledged, where that was looked for.
+//! Durability: whether servers still had what they acknowledged, if that was checked.
 
 use pitot_record::Metric;
 use pitot_record::Repetition;
@@ -11,7 +11,7 @@ const ACKNOWLEDGED: &Metric = named("acknowledged");
 const LOST: &Metric = named("lost");
 const DOUBLED: &Metric = named("doubled");
 
-/// The sentence, if a server was looked through. Repetitions that have failed count too: those that lost something have.
+/// The sentence, if durability was checked. Failed repetitions count: a loss fails a repetition.
 pub(super) fn durability(a: &Analysis<'_>) -> Option<String> {
     let all = a.cells.iter().flat_map(|cell| &cell.record.repetitions);
     let sum = |metric: &Metric| all.clone().filter_map(|r| metric.of(r)).sum::<f64>() as u64;
@@ -23,7 +23,7 @@ pub(super) fn durability(a: &Analysis<'_>) -> Option<String> {
     let acknowledged = count(sum(ACKNOWLEDGED));
     let doubled = match sum(DOUBLED) {
         0 => String::new(),
-        doubled => format!(" {} are there more than once.", count(doubled)),
+        doubled => format!(" {} are stored more than once.", count(doubled)),
     };
     let losers: Vec<String> = a
         .cells
@@ -36,9 +36,9 @@ pub(super) fn durability(a: &Analysis<'_>) -> Option<String> {
         })
         .collect();
     Some(match losers.is_empty() {
-        true => format!("All {acknowledged} {what} that servers acknowledged are there, and whole.{doubled}"),
+        true => format!("All {acknowledged} acknowledged {what} are present and intact.{doubled}"),
         false => format!(
-            "Of {acknowledged} {what} that servers acknowledged some are not there, or not whole: {}.{doubled}",
+            "Lost or incomplete, of {acknowledged} acknowledged {what}: {}.{doubled}",
             losers.join(", ")
         ),
     })

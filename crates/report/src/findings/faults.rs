@@ -1,4 +1,4 @@
-//! What faults did to servers: which die with one of their processes, what was in flight and lost, and which are back first.
+//! Effects of faults on servers: which die with one of their processes, which requests break, and how long service is away.
 
 use pitot_stats::median;
 
@@ -6,9 +6,8 @@ use crate::analysis::Analysis;
 use crate::faults::{Row, rows};
 use crate::number::{count, span};
 
-/// The fault that takes one process away.
 const KILL: &str = "kill";
-/// The phase of errors that break nothing that was under way.
+/// Errors of this phase break no request.
 const CONNECT: &str = "connect";
 
 /// The sentences, where a run has made faults to several servers.
@@ -23,24 +22,19 @@ fn sentences(rows: &[Row<'_>]) -> Vec<String> {
     all.into_iter().flatten().collect()
 }
 
-/// Which die as a whole with one process, and which go on.
 fn deaths(kills: &[&Row<'_>]) -> Option<String> {
     if kills.len() < 2 {
         return None;
     }
     let (dead, alive): (Vec<&Row<'_>>, Vec<&Row<'_>>) = kills.iter().copied().partition(|row| row.died > 0);
     Some(match (dead.is_empty(), alive.is_empty()) {
-        (true, _) => "No server dies as a whole with the process that is killed.".to_owned(),
-        (_, true) => "All servers die as a whole with the process that is killed.".to_owned(),
-        _ => format!(
-            "Dies as a whole with the process that is killed: {}. Goes on: {}.",
-            names(&dead),
-            names(&alive)
-        ),
+        (true, _) => "No server dies when one of its processes is killed.".to_owned(),
+        (_, true) => "All servers die when one of their processes is killed.".to_owned(),
+        _ => format!("Dies when one process is killed: {}. Survives: {}.", names(&dead), names(&alive)),
     })
 }
 
-/// What was in flight and lost: errors of the kill but those of connects, which are tried again and again while nobody is there.
+/// Requests that the kill breaks: its errors without those of connects, which are retried while the server is away.
 fn errors(kills: &[&Row<'_>]) -> Option<String> {
     let of = |row: &Row<'_>| {
         let lost = row.effects.iter().map(|effect| {
@@ -54,15 +48,15 @@ fn errors(kills: &[&Row<'_>]) -> Option<String> {
         return None;
     }
     all.sort_by_key(|(_, errors)| *errors);
-    let told: Vec<String> =
+    let counts: Vec<String> =
         all.iter().map(|(name, errors)| format!("**{name}** {}", count(*errors))).collect();
     Some(format!(
-        "Requests and connections under way that the kill of one process breaks, in the median: {}.",
-        told.join(", ")
+        "Requests and connections broken by the kill of one process, in the median: {}.",
+        counts.join(", ")
     ))
 }
 
-/// Whose clients never miss it, and who of the others answers again first and last.
+/// Which servers answer without interruption, and which of the others answers first and last.
 fn first_back(kills: &[&Row<'_>]) -> Option<String> {
     let mut away: Vec<(&Row<'_>, f64)> =
         kills.iter().filter_map(|row| Some((*row, first_reply_s(row)?))).collect();
@@ -74,20 +68,22 @@ fn first_back(kills: &[&Row<'_>]) -> Option<String> {
     away.retain(|(_, s)| *s > 0.0);
     let after = |(row, s): &(&Row<'_>, f64)| match s.is_finite() {
         true => format!("**{}** after {}", row.of, span(*s)),
-        false => format!("**{}** not at all before the next fault", row.of),
+        false => format!("**{}** not before the next fault", row.of),
     };
     let steady = match without.len() {
         0 => String::new(),
-        _ => format!("The kill interrupts no service of {}. ", names(&without)),
+        _ => format!("The kill does not interrupt {}. ", names(&without)),
     };
     Some(match &away[..] {
         [] => steady.trim_end().to_owned(),
-        [only] => format!("{steady}Back is {}.", after(only)),
-        [first, .., last] => format!("{steady}Back first is {}, last {}.", after(first), after(last)),
+        [only] => format!("{steady}Answers again: {}.", after(only)),
+        [first, .., last] => {
+            format!("{steady}First to answer again: {}; last: {}.", after(first), after(last))
+        }
     })
 }
 
-/// For how long clients were without a reply, over all faults.
+/// How long clients were without a correct reply, over all faults.
 fn outages(made: &[&Row<'_>]) -> Option<String> {
     let mut servers: Vec<&str> = made.iter().map(|row| row.of.as_str()).collect();
     servers.dedup();
@@ -98,7 +94,7 @@ fn outages(made: &[&Row<'_>]) -> Option<String> {
     };
     let mut all: Vec<(String, usize, f64)> = servers.iter().map(of).collect();
     let most = all.iter().map(|(_, faults, _)| *faults).max()?;
-    // Of whom fewer faults are known, no sum says anything.
+    // Sums over fewer faults are not comparable.
     all.retain(|(_, faults, _)| *faults == most);
     if all.len() < 2 || most < 2 {
         return None;
@@ -106,13 +102,12 @@ fn outages(made: &[&Row<'_>]) -> Option<String> {
     all.sort_by(|a, b| a.2.total_cmp(&b.2));
     let (least, longest) = (all.first()?, all.last()?);
     let away = |s: f64| match s {
-        0.0 => "no time".to_owned(),
+        0.0 => "0 s".to_owned(),
         s if s.is_finite() => span(s),
-        _ => "longer than to the next fault".to_owned(),
+        _ => "beyond the next fault".to_owned(),
     };
     Some(format!(
-        "From the begin of a fault to the first right reply, over all {most} faults together: **{}** {}, the least; **{}** {}, \
-         the most.",
+        "Time from a fault to the first correct reply, summed over all {most} faults: least **{}**, {}; most **{}**, {}.",
         least.0,
         away(least.2),
         longest.0,
@@ -120,7 +115,7 @@ fn outages(made: &[&Row<'_>]) -> Option<String> {
     ))
 }
 
-/// How long clients waited for a right reply, in the median: 0 if service went on, infinite if it was not back.
+/// Median wait for a correct reply: 0 if service continued, infinite if it did not return.
 fn first_reply_s(row: &Row<'_>) -> Option<f64> {
     let services = row.effects.iter().filter_map(|effect| effect.service.as_ref());
     let waits = services.map(|service| service.first_reply_s.unwrap_or(f64::INFINITY));
@@ -189,13 +184,13 @@ mod tests {
         assert_eq!(
             sentences(&rows),
             [
-                "Dies as a whole with the process that is killed: **loop** and **thread**. Goes on: **prefork** and **fork**.",
-                "Requests and connections under way that the kill of one process breaks, in the median: **fork** 0, **prefork** 1, \
-                 **thread** 30, **loop** 32.",
-                "The kill interrupts no service of **prefork** and **fork**. Back first is **loop** after 550 ms, last **thread** after \
-                 650 ms.",
-                "From the begin of a fault to the first right reply, over all 2 faults together: **prefork** no time, the least; **thread** \
-                 longer than to the next fault, the most.",
+                "Dies when one process is killed: **loop** and **thread**. Survives: **prefork** and **fork**.",
+                "Requests and connections broken by the kill of one process, in the median: **fork** 0, **prefork** 1, **thread** 30, \
+                 **loop** 32.",
+                "The kill does not interrupt **prefork** and **fork**. First to answer again: **loop** after 550 ms; last: **thread** \
+                 after 650 ms.",
+                "Time from a fault to the first correct reply, summed over all 2 faults: least **prefork**, 0 s; most **thread**, beyond \
+                 the next fault.",
             ]
         );
     }

@@ -14,16 +14,15 @@ use crate::text::sentence;
 use pitot_record::METRICS;
 use pitot_record::metric::Section;
 
-/// So many findings at most: more would be a table.
 const FINDINGS_MAX: usize = 6;
 
-/// Up to six findings: what the servers have kept, what faults did to them, how they differ, where the CPU time goes, how they scale, and in what
-/// they do not differ.
+/// Up to six findings: durability, faults, differences between servers, CPU time in the kernel, scaling, and metrics without a shown
+/// difference.
 pub fn findings(a: &Analysis<'_>) -> Vec<String> {
     let mut found: Vec<String> = durability(a).into_iter().chain(faults(a)).collect();
     let Some(level) = a.top_level() else { return found };
     let metrics = METRICS.iter().filter(|m| m.is_shown_in(Section::Finding) && m.name != a.headline.name);
-    let (mut not_significant, mut open) = (Vec::new(), Vec::new());
+    let (mut undeclared, mut open) = (Vec::new(), Vec::new());
     let answered = answers_by_cpu(a, level).map(|m| m.name);
     let metrics = metrics.filter(|m| Some(m.name) != answered);
     found.extend(control_metrics(a).into_iter().skip(1).filter_map(|m| group_order(a, m)));
@@ -31,17 +30,16 @@ pub fn findings(a: &Analysis<'_>) -> Vec<String> {
         match contrast {
             Contrast::Difference(text) => found.push(text),
             Contrast::Open(text) => open.push(text),
-            Contrast::NotSignificant { metric, ratio } => {
-                not_significant.push(format!("{} ({ratio})", metric.words.noun));
+            Contrast::Undeclared { metric, ratio } => {
+                undeclared.push(format!("{} ({ratio})", metric.words.noun));
             }
         }
     }
     found.extend(cpu_share(a, level));
-    // Where the plan's metric decides nothing at its highest load, neither does it show that nothing fell.
     found.extend(scaling(a).filter(|_| answered.is_none()));
     found.extend(open);
-    if !not_significant.is_empty() {
-        let metrics = not_significant.join(", nor in ");
+    if !undeclared.is_empty() {
+        let metrics = undeclared.join(", nor in ");
         let exceeds = shown_to_exceed(a.run.plan.tolerance);
         found.push(sentence(&format!("no difference{} is {exceeds} in {metrics}", a.at_load(level))));
     }

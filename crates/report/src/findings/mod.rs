@@ -10,5 +10,5 @@ mod order;
 mod scaling;
 
 pub(crate) use answer::unlike_words;
-pub use answer::{Answer, Tile, answer};
+pub use answer::{Answer, answer};
 pub use list::findings;

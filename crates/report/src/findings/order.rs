@@ -1,6 +1,6 @@
-//! The order of whole groups of servers, where every comparison between them is declared.
+//! The order of groups of servers, if every comparison between them is declared.
 
-use crate::analysis::{Analysis, Groups, groups};
+use crate::analysis::{Analysis, Cell, Groups, groups};
 use crate::number::ratio;
 use crate::phrase::comparative;
 use crate::text::{list, sentence};
@@ -8,8 +8,8 @@ use pitot_record::Better;
 use pitot_record::Metric;
 use pitot_stats::Decision;
 
-/// `Every event loop used less CPU time per request than every server with a process or a thread for each connection at 64
-/// connections and at 512 connections: ratios from 0.31 to 0.57`; none if there is a load level at which some pair is not declared.
+/// `Every event loop used less CPU time per request than every server with a process or thread per connection at 64 connections and
+/// at 512 connections: ratios from 0.31 to 0.57`, at the load levels at which every pair is declared.
 pub(super) fn group_order(a: &Analysis<'_>, metric: &'static Metric) -> Option<String> {
     let mut range: Option<(f64, f64)> = None;
     let (mut loads, mut names) = (Vec::new(), None);
@@ -18,23 +18,23 @@ pub(super) fn group_order(a: &Analysis<'_>, metric: &'static Metric) -> Option<S
         let Some((low, high)) = range_of_ratios(a, &groups, metric) else { continue };
         range = Some(range.map_or((low, high), |(l, h)| (low.min(l), high.max(h))));
         loads.push(a.load_words(level));
-        let series = |cells: &[&crate::Cell<'_>]| -> Vec<String> {
+        let series = |cells: &[&Cell<'_>]| -> Vec<String> {
             cells.iter().map(|c| a.series_of(c).to_owned()).collect()
         };
-        names = Some((series(&groups.loops), series(&groups.of_its_own)));
+        names = Some((series(&groups.loops), series(&groups.per_connection)));
     }
-    let ((low, high), (loops, of_its_own)) = (range?, names?);
+    let ((low, high), (loops, per_connection)) = (range?, names?);
     let at = match loads.join(" and at ") {
         words if words.is_empty() => words,
         words => format!(" at {words}"),
     };
     let refs = |names: &[String]| list(&names.iter().map(String::as_str).collect::<Vec<_>>());
     Some(sentence(&format!(
-        "every event loop ({}) {} than every server with a process or a thread for each connection ({}){at}: ratios from {} \
+        "every event loop ({}) {} than every server with a process or thread per connection ({}){at}: ratios from {} \
          to {}",
         refs(&loops),
         comparative(metric),
-        refs(&of_its_own),
+        refs(&per_connection),
         ratio(low),
         ratio(high),
     )))
@@ -45,7 +45,7 @@ fn range_of_ratios(a: &Analysis<'_>, groups: &Groups<'_, '_>, metric: &Metric) -
     let better = if metric.better == Better::Higher { Decision::Higher } else { Decision::Lower };
     let mut ratios = Vec::new();
     for one in &groups.loops {
-        for other in &groups.of_its_own {
+        for other in &groups.per_connection {
             let c = a.compare(one.record, other.record, metric).filter(|c| c.decision == better)?;
             ratios.push(c.ratio);
         }

@@ -1,8 +1,7 @@
 //! How the servers scale with the load.
 
-use crate::amount::unit_of_pair;
 use crate::analysis::{Analysis, Cell};
-use crate::phrase::{shown_to_exceed, times};
+use crate::phrase::times;
 use crate::text::sentence;
 use pitot_record::Better;
 use pitot_stats::{Comparison, Decision};
@@ -15,8 +14,8 @@ struct Peak<'a, 'r> {
     fall: Option<Comparison>,
 }
 
-/// Which server fell furthest from its peak to the heaviest load, and how the best there fared. Costs have no peak to
-/// fall from: they rise with the load.
+/// The server that fell furthest below its peak at the highest load, next to the best there. Costs have no peak: they rise with the
+/// load.
 pub(super) fn scaling(a: &Analysis<'_>) -> Option<String> {
     if a.load.factor.is_none() || a.headline.better == Better::Lower {
         return None;
@@ -24,12 +23,9 @@ pub(super) fn scaling(a: &Analysis<'_>) -> Option<String> {
     let top = a.top_level().filter(|top| *top > 0)?;
     let peaks = peaks(a, top);
     let falls = peaks.iter().filter_map(|p| Some((p, p.fall.as_ref()?)));
-    let worst = falls
+    let (worst, fall) = falls
         .filter(|(_, fall)| fall.decision == Decision::Lower)
-        .reduce(|x, y| if y.1.ratio < x.1.ratio { y } else { x });
-    let Some((worst, fall)) = worst else {
-        return no_fall_shown(a, top, &peaks);
-    };
+        .reduce(|x, y| if y.1.ratio < x.1.ratio { y } else { x })?;
     let mut text = format!(
         "**{}** fell furthest below its peak: its {} at {} were {} those at {}",
         a.series_of(worst.last),
@@ -47,34 +43,6 @@ pub(super) fn scaling(a: &Analysis<'_>) -> Option<String> {
         ));
     }
     Some(sentence(&text))
-}
-
-/// Where no fall is significant. That is not yet to say that nothing fell: either every server was at its peak, or within
-/// the tolerance of it, or the run cannot tell.
-fn no_fall_shown(a: &Analysis<'_>, top: usize, peaks: &[Peak<'_, '_>]) -> Option<String> {
-    let open = peaks
-        .iter()
-        .filter_map(|p| Some((p, p.fall.as_ref().filter(|fall| fall.decision != Decision::Alike)?)))
-        .reduce(|x, y| if y.1.ratio < x.1.ratio { y } else { x });
-    let Some((peak, fall)) = open else {
-        let text = format!("up to {}, no {} fell below its own peak", a.load_words(top), a.subject());
-        return (peaks.len() > 1).then(|| sentence(&text));
-    };
-    let why = match fall.decision {
-        Decision::TooFewRepetitions { needed } => {
-            let unit = unit_of_pair(peak.last.record, peak.peak.record);
-            format!("it takes {needed} {unit}s to tell, and there were {}", fall.repetitions)
-        }
-        _ => format!("the difference is not {}", shown_to_exceed(a.run.plan.tolerance)),
-    };
-    Some(sentence(&format!(
-        "**{}** may have fallen below its peak: its {} at {} were {} those at {}; {why}",
-        a.series_of(peak.last),
-        a.headline.words.noun,
-        a.load_words(top),
-        times(fall),
-        a.load_words(peak.peak.level)
-    )))
 }
 
 /// The peak of each series that has a figure at `top`, and how far it fell from there.

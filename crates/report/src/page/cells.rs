@@ -60,7 +60,7 @@ fn cell(a: &Analysis<'_>, cell: &Cell<'_>) -> Block {
     })
 }
 
-/// What became of each action of its sessions, if it has any.
+/// The actions of its sessions, if it has any.
 fn actions(cell: &Cell<'_>) -> Vec<Block> {
     let rows = actions::rows(cell.record);
     if rows.is_empty() {
@@ -75,7 +75,7 @@ fn actions(cell: &Cell<'_>) -> Vec<Block> {
         Block::Heading("Actions".into()),
         Block::Table(Table::plain("Actions", "action", columns, rows)),
         Block::Paragraph(format!(
-            "All repetitions together; times are the medians of theirs.{of_server}{}",
+            "Sums over all repetitions; times are medians over repetitions.{of_server}{}",
             database.unwrap_or_default()
         )),
     ]

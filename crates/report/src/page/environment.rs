@@ -1,4 +1,4 @@
-//! Where the run was measured.
+//! The machine, hosts and versions of a run.
 
 use crate::analysis::Analysis;
 use crate::document::{Block, Column, Fold, PAGES, Table};
@@ -22,7 +22,7 @@ pub(super) fn environment(a: &Analysis<'_>) -> Block {
     let pairs = pairs.chain(servers.cloned()).filter(|(_, value)| !value.is_empty());
     let mut blocks = vec![Block::pairs(pairs)];
     if run.host_after.is_some() && run.host_changes.is_empty() {
-        blocks.push(Block::paragraph("The machine was the same before and after the run."));
+        blocks.push(Block::paragraph("The machine did not change during the run."));
     }
     if !run.host_changes.is_empty() {
         blocks.push(Block::Heading("Changed during the run".into()));
@@ -55,7 +55,7 @@ pub(crate) fn changes(changes: &[HostChange], before: &str, after: &str) -> [Blo
     ]
 }
 
-/// The facts in which hosts differ, and what changed on each during the run; nothing if there are no hosts.
+/// The facts in which hosts differ, and what changed on each during the run.
 fn of_hosts(all: &[HostRecord]) -> Vec<Block> {
     if all.is_empty() {
         return Vec::new();
@@ -64,7 +64,7 @@ fn of_hosts(all: &[HostRecord]) -> Vec<Block> {
     let table = Table::plain("Facts in which the hosts differ", "fact", columns, hosts::rows(all));
     let mut blocks = vec![Block::Heading("The hosts".into()), Block::Table(table)];
     if hosts::are_alike(all) {
-        blocks.push(Block::paragraph("In all other facts they are alike."));
+        blocks.push(Block::paragraph("All other facts are the same."));
     }
     for host in all {
         let changed = hosts::changes(host);
@@ -76,7 +76,6 @@ fn of_hosts(all: &[HostRecord]) -> Vec<Block> {
     blocks
 }
 
-/// The facts of a machine, group by group.
 pub(crate) fn machine(facts: &Fingerprint) -> Vec<Block> {
     let groups = facts.groups().map(|(group, facts)| {
         let pairs = Block::pairs(facts.iter().map(|fact| (fact.name.clone(), &*fact.value)));
@@ -86,7 +85,6 @@ pub(crate) fn machine(facts: &Fingerprint) -> Vec<Block> {
     vec![Block::Only(&[Format::Html], blocks.collect())]
 }
 
-/// Blocks that are closed at first.
 pub(super) fn folded(title: &str, blocks: Vec<Block>) -> Block {
     Block::Fold(Fold { title: title.to_owned(), verdict: None, is_open: false, blocks })
 }

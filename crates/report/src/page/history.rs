@@ -1,13 +1,13 @@
-//! The history of a plan: each of its cells in several runs, one below the other.
+//! The history of a plan: each of its cells in several runs.
 
 use super::results::{column, entry, ratio_column, ratio_entry, verdict_entry};
 use crate::analysis::{Analysis, Cell};
 use crate::document::{Block, Column, Document, Entry, Group, Row, Table};
 use pitot_record::Run;
 
-const HOW: &str = "Every run differs from the others in more than its servers: a figure shows how fast a server was, and not that it has \
-                   changed. A ratio is to the baseline of the same run, and what slows all of a run down is no part of it. To judge a \
-                   change, use pitot compare.";
+const HOW: &str = "Runs differ in more than their servers: a figure shows how fast a server was in that run, not that it changed. A \
+                   ratio is to the baseline of the same run, so what slows down a whole run cancels out. To judge a change, use \
+                   pitot compare.";
 
 /// The cells of the last run, in all of them.
 pub(crate) fn history(runs: &[Run]) -> Document {
@@ -56,7 +56,6 @@ pub(crate) fn history(runs: &[Run]) -> Document {
     }
 }
 
-/// When it was measured, and its file.
 fn name(run: &Run) -> String {
     let started = run.info.started_at.get(..16).unwrap_or(&run.info.started_at).replace('T', " ");
     format!("{started} {}", run.path.file_name().unwrap_or_default().to_string_lossy())

@@ -27,23 +27,12 @@ use pitot_plan::{shortened, skips_by_reason};
 use pitot_record::Repetition;
 use pitot_results::VerdictKind;
 
-/// What a run was asked: one question, or one for each of its [parts](crate::parts).
+/// A question of a run: one, or one for each of its [parts](crate::parts).
 pub(crate) struct Question<'a> {
-    /// What the load asks of the servers there; empty if the run asks one question.
+    /// The load of the part; empty if there is only one.
     pub(crate) asked: &'a str,
-    /// The part analysed, or the whole run.
     pub(crate) analysis: &'a Analysis<'a>,
 }
-
-/// The verdicts in the order of the tally.
-const VERDICTS: [VerdictKind; 6] = [
-    VerdictKind::Valid,
-    VerdictKind::ClientBound,
-    VerdictKind::NetworkBound,
-    VerdictKind::RateMissed,
-    VerdictKind::Noisy,
-    VerdictKind::Failed,
-];
 
 /// The page of a run.
 pub(crate) fn page(a: &Analysis<'_>, questions: &[Question<'_>]) -> Document {
@@ -71,7 +60,7 @@ pub(crate) fn page(a: &Analysis<'_>, questions: &[Question<'_>]) -> Document {
     blocks.push(Block::section("", "Skipped", vec![Block::list(skipped)]));
     blocks.extend(tables::errors(run));
     blocks.extend(tables::faults(&rows(run), LEGEND));
-    // A page has them as a chart.
+    // HTML has them as a chart.
     let published = published(a).iter().map(tables::published).collect();
     blocks.push(Block::Only(&[Format::Terminal, Format::Markdown], published));
     blocks.extend(charts);
@@ -109,7 +98,7 @@ fn of_each(
     Block::section(id, title, blocks)
 }
 
-/// The answers, and whether they can be trusted; and the failures that this does not tell.
+/// The answers, whether they can be trusted, and the failures that the reasons do not name.
 fn verdict(a: &Analysis<'_>, questions: &[Question<'_>], said: &[(String, Answer)]) -> (Verdict, Vec<Block>) {
     let mut verdict = Verdict::of(said.to_vec(), trust(a));
     if let [only] = questions {
@@ -118,9 +107,9 @@ fn verdict(a: &Analysis<'_>, questions: &[Question<'_>], said: &[(String, Answer
         let best = best.map_or("", |cell| only.analysis.series_of(cell));
         verdict.tiles_of = format!("**{best}**{}", only.analysis.at_load(level));
     }
-    let count = |kind: &VerdictKind| a.cells.iter().filter(|c| c.verdict.kind == *kind).count();
-    verdict.tally =
-        VERDICTS.iter().map(|kind| (*kind, count(kind))).filter(|(_, count)| *count > 0).collect();
+    let count = |kind| a.cells.iter().filter(|c| c.verdict.kind == kind).count();
+    let tally = VerdictKind::ALL.map(|kind| (kind, count(kind))).into_iter();
+    verdict.tally = tally.filter(|(_, count)| *count > 0).collect();
     let mut failures: Vec<Item> = Vec::new();
     for cell in a.cells.iter().filter(|c| c.record.failures().next().is_some()) {
         let text = sentence(&format!("**{}**: {}", a.name_of(cell), cell.verdict.reason));
@@ -134,8 +123,7 @@ fn verdict(a: &Analysis<'_>, questions: &[Question<'_>], said: &[(String, Answer
     (verdict, vec![Block::List(failures)])
 }
 
-/// A chart of the run. Where the run asks more than one thing the reader chooses what is shown, with the load level if the chart
-/// has a choice of its own.
+/// A chart of the run. If the run has several parts, the reader chooses the part and the chart's own choice in one.
 fn drawn(chart: &Chart, questions: &[Question<'_>]) -> Option<Figure> {
     if let [only] = questions {
         return (chart.draw)(only.analysis);
@@ -187,7 +175,7 @@ fn origin(a: &Analysis<'_>) -> String {
     )
 }
 
-/// Cells that failed are errors, others that are not valid warnings, and each answer is good to know.
+/// Failed cells are errors, others that are not valid warnings, and each answer a notice.
 fn notes(a: &Analysis<'_>, said: &[(String, Answer)], grade: &str) -> Vec<Block> {
     let of_cell = |cell: &Cell<'_>| Note {
         tone: cell.verdict.kind.into(),

@@ -20,7 +20,6 @@ pub(super) fn metrics(a: &Analysis<'_>) -> Vec<&'static Metric> {
     all.filter(|m| a.cells.iter().any(|c| c.estimate(m).is_some())).collect()
 }
 
-/// The table of a run.
 pub(super) fn results(a: &Analysis<'_>) -> Table {
     let metrics = metrics(a);
     let baseline = a.baseline_words();
@@ -33,7 +32,7 @@ pub(super) fn results(a: &Analysis<'_>) -> Table {
     }
     columns.push(Column::of_words("verdict"));
     let largest = largest_headline(a);
-    // Where nothing but the load varies the rows are named by it, and a heading over each would say it again.
+    // If only the load varies, it names the rows.
     let is_alone = a.series.len() == 1 && a.load.factor.is_some();
     let groups: Vec<Group> = (0..a.load.levels.len())
         .map(|level| {
@@ -76,7 +75,6 @@ pub(super) fn column(index: usize, metric: &Metric) -> Column {
     }
 }
 
-/// The column of ratios to a baseline.
 pub(super) fn ratio_column(baseline: &str) -> Column {
     Column { hint: format!("to {baseline}"), is_ratio: true, ..Column::of("ratio") }
 }

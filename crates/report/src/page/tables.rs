@@ -1,4 +1,4 @@
-//! What went wrong, what was made to go wrong, and what others published: sections of a table each.
+//! Errors, faults and published figures: a section with a table each.
 
 use crate::document::{Block, Column, Entry, Group, Row, Table};
 use crate::errors;
@@ -6,20 +6,18 @@ use crate::faults;
 use crate::published::PublishedTable;
 use pitot_record::Run;
 
-const ERRORS: &str = "What the load generator counted in the measured part, over all repetitions of a cell, by the phase of a request \
-                      and the kind of error.";
+const ERRORS: &str = "Errors that the load generator counted while measuring, over all repetitions of a cell, by the phase of the \
+                      request and the kind of error.";
 
-/// The errors of all cells that had any; none if there were no errors.
 pub(super) fn errors(run: &Run) -> Option<Block> {
     let rows: Vec<_> = run.cells.iter().flat_map(errors::of_cell).collect();
     rows.first()?;
-    let columns = ["error", "count", "of its requests", "in repetitions"].map(Column::of_words).to_vec();
+    let columns = ["error", "count", "of requests", "in repetitions"].map(Column::of_words).to_vec();
     let rows = rows.iter().map(|row| (row.cell.clone(), row.fields().to_vec()));
     let table = Table::plain("Errors", "cell", columns, rows);
     Some(Block::section("errors", "Errors", vec![Block::paragraph(ERRORS), Block::Table(table)]))
 }
 
-/// The faults of each cell or server; none if there are no rows.
 pub(crate) fn faults(rows: &[faults::Row<'_>], legend: &str) -> Option<Block> {
     rows.first()?;
     let mut groups: Vec<Group> = Vec::new();
@@ -34,19 +32,14 @@ pub(crate) fn faults(rows: &[faults::Row<'_>], legend: &str) -> Option<Block> {
         done.push(format!("errors: {}", row.errors()));
         match row.worse() {
             worse if worse.is_empty() => {}
-            worse => done.push(format!("**stayed worse: {}**", worse.join("; "))),
+            worse => done.push(format!("**still worse: {}**", worse.join("; "))),
         }
         let times = [row.first_reply(), row.full_rate(), row.meanwhile(), row.afterwards(), done.join("; ")];
         let entries = times.map(Entry::from).to_vec();
         groups.last_mut()?.rows.push(Row { entries, ..Row::of(row.name()) });
     }
-    let columns = [
-        "first right reply",
-        "95% of the rate",
-        "replies meanwhile",
-        "afterwards",
-        "what was done, and what came of it",
-    ];
+    let columns =
+        ["first correct reply", "back at 95%", "replies during", "replies after", "fault and effect"];
     let table = Table {
         caption: "Faults".into(),
         corner: "fault".into(),
@@ -58,7 +51,6 @@ pub(crate) fn faults(rows: &[faults::Row<'_>], legend: &str) -> Option<Block> {
     Some(Block::section("faults", "Faults", vec![Block::paragraph(legend), Block::Table(table)]))
 }
 
-/// Published figures next to those of the run.
 pub(super) fn published(table: &PublishedTable<'_>) -> Block {
     let rows = table.rows.iter().map(|row| {
         let own = row.measured.map_or_else(Entry::dash, |m| Entry {

@@ -25,7 +25,7 @@ fn blocks(out: &mut String, all: &[Block]) {
     }
 }
 
-/// An annotation. What would end it or its title early is escaped.
+/// An annotation, escaped so that nothing ends it or its title early.
 fn annotation(out: &mut String, note: &Note) {
     let word = match note.tone {
         Tone::Bad => "error",

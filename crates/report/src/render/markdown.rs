@@ -99,7 +99,7 @@ fn verdict(out: &mut String, said: &Verdict) {
     list(out, "- ", &[&*said.reasons, &*said.notes].concat());
 }
 
-/// A table. The names of groups have a column of their own.
+/// A table; the names of groups are a column.
 fn table(out: &mut String, table: &Table) {
     if !table.legend.is_empty() {
         paragraph(out, &table.legend);

@@ -1,4 +1,4 @@
-//! The forms of a [`Document`]. Each shows every kind of block, once for all pages, and escapes what its readers would obey.
+//! The forms of a [`Document`]: one renderer each, which escapes control characters and markup.
 
 mod github;
 mod html;
@@ -12,13 +12,12 @@ use crate::format::Format;
 use pitot_results::{Drawn, visible};
 
 impl Document {
-    /// The page in lines of a screen. What others worded is made visible in it, and no code but those of a screen that has colours
-    /// is obeyed.
+    /// The page in lines of a screen. Control characters are made visible; only the page's own colours remain.
     pub fn draw(&self, screen: Screen) -> Drawn {
         terminal::render(self, screen)
     }
 
-    /// The page in a form for people, or its annotations; the forms of data are made of records instead: `None`.
+    /// The page in a form for readers; none for forms of data, which are made of records.
     pub fn render(&self, format: Format) -> Option<String> {
         let text = match format {
             Format::Terminal => self.draw(Screen::PLAIN).to_string(),

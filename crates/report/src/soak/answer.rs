@@ -1,4 +1,4 @@
-//! The answer of a soak: what became of its servers, the gravest first, and whether it was long enough to say so.
+//! The answer of a soak: what happened to its servers, the worst first, and whether it was long enough to judge.
 
 use pitot_meter::units::{counted, grouped, span};
 
@@ -7,7 +7,7 @@ use super::drifts::Judged;
 use crate::findings::Answer;
 use crate::text::{s, sentence};
 
-/// Figures that are named of those that are too few to tell; more are counted.
+/// Up to so many figures are named; more are counted.
 const NAMED_MAX: usize = 6;
 
 pub(super) fn answer(a: &Analysis<'_>) -> Answer {
@@ -26,7 +26,7 @@ pub(super) fn answer(a: &Analysis<'_>) -> Answer {
     Answer { headline, details: findings.chain(more).collect(), tiles: Vec::new() }
 }
 
-/// Servers that did not keep what they had acknowledged.
+/// Servers that lost what they had acknowledged.
 fn lost<'a>(a: &'a Analysis<'_>) -> impl Iterator<Item = String> + 'a {
     a.loads().filter(|(_, load)| load.load.totals.lost > 0).map(|(name, load)| {
         let totals = &load.load.totals;
@@ -41,7 +41,7 @@ fn unanswered<'a>(a: &'a Analysis<'_>) -> impl Iterator<Item = String> + 'a {
         !subject.loads.is_empty() && subject.loads.iter().all(|load| !load.load.totals.was_answered())
     };
     let mute = a.subjects.iter().filter(is_mute);
-    mute.map(|subject| format!("**{}** has answered nothing", subject.subject.name))
+    mute.map(|subject| format!("**{}** answered nothing", subject.subject.name))
 }
 
 fn ended<'a>(a: &'a Analysis<'_>) -> impl Iterator<Item = String> + 'a {
@@ -50,7 +50,7 @@ fn ended<'a>(a: &'a Analysis<'_>) -> impl Iterator<Item = String> + 'a {
         let endings = subject.subject.endings;
         let times = counted(endings.deaths, "time", "times");
         let again = counted(endings.restarts, "time", "times");
-        format!("**{}** ended by itself {times}, and was started again {again}", subject.subject.name)
+        format!("**{}** exited unexpectedly {times} and was restarted {again}", subject.subject.name)
     })
 }
 
@@ -72,24 +72,24 @@ fn drifting<'a>(a: &'a Analysis<'_>, is_leak: bool) -> impl Iterator<Item = Stri
     })
 }
 
-/// What is said where nothing was found: that nothing was seen, or that it was too short to see anything.
+/// If nothing was found: that nothing was seen, or that the soak was too short to see anything.
 fn nothing(a: &Analysis<'_>) -> String {
     let length = span(a.loaded_s());
     if a.sure().next().is_none() {
         let why = match unsure(a) {
-            Some(_) => "a drift that doubles a figure would not have been seen".to_owned(),
+            Some(_) => "even a drift that doubles a figure would not be visible".to_owned(),
             None => format!(
-                "no figure has the {} intervals that a trend takes",
+                "no figure has the {} intervals that a trend needs",
                 pitot_stats::drift::INTERVALS_MIN
             ),
         };
-        return format!("too short to tell: in {length} {why}");
+        return format!("too short to tell: in {length}, {why}");
     }
     let unsure = unsure(a).map_or_else(String::new, |unsure| format!("; {unsure}"));
     format!("no leak and no drift seen in {length}{unsure}")
 }
 
-/// The figures of which it is too short to tell; none if there are none.
+/// The figures for which the soak is too short, if any.
 fn unsure(a: &Analysis<'_>) -> Option<String> {
     let mut names: Vec<String> = Vec::new();
     for name in a.judged().filter(|judged| judged.is_too_short()).map(Judged::name) {
@@ -106,7 +106,7 @@ fn unsure(a: &Analysis<'_>) -> Option<String> {
             format!("{} and {more} other figure{}", front[..NAMED_MAX - 1].join(", "), s(more))
         }
     };
-    Some(format!("too short to tell of {what}"))
+    Some(format!("too short to tell for {what}"))
 }
 
 #[cfg(test)]
@@ -161,7 +161,7 @@ mod tests {
         });
         assert_eq!(headline(&soak), "**a** hung 1 time.");
         soak.subjects[0].endings = Endings { deaths: 2, restarts: 1 };
-        assert_eq!(headline(&soak), "**a** ended by itself 2 times, and was started again 1 time.");
+        assert_eq!(headline(&soak), "**a** exited unexpectedly 2 times and was restarted 1 time.");
         let totals = &mut soak.loads[0].totals;
         (totals.kept, totals.acknowledged, totals.lost) = (Some(Stored::Mail), 100, 3);
         let answer = answer(&Analysis::of(&soak));

@@ -1,4 +1,4 @@
-//! A server over time: what its loads saw, and what it used.
+//! A server over time: its loads and its resources.
 
 use pitot_meter::units::span;
 use pitot_record::Unit;
@@ -6,11 +6,11 @@ use pitot_record::soak::{Event, EventKind, Fault};
 
 use super::analysis::{Analysis, SubjectFigures};
 use super::series::Series;
-use crate::axis::{Axis, Scale};
+use crate::axis::Axis;
 use crate::number::figure as value_of;
 use crate::scene::{Anchor, Figure, Ink, Mark, Pane, Scene, Size, Stop};
 
-/// What is drawn together: a title and the figures of one unit.
+/// Drawings: a title, and figures of one unit.
 const DRAWINGS: [(&str, &[&str]); 13] = [
     ("Rate, replies a second", &["throughput"]),
     ("Response time", &["latency-mean", "latency-p50", "latency-p99"]),
@@ -26,7 +26,6 @@ const DRAWINGS: [(&str, &[&str]); 13] = [
     ("The machine's CPUs", &["cpu-busy", "neighbours", "steal"]),
     ("Memory of the lab and its loads", &["memory-lab", "memory-loads"]),
 ];
-/// More points than this could not be told apart.
 const POINTS_MAX: usize = 400;
 const STOPS_MAX: usize = 60;
 const NAMED_FAULTS_MAX: usize = 8;
@@ -37,8 +36,7 @@ const MOMENT_SHARE: f64 = 0.004;
 
 pub(super) fn figure(a: &Analysis<'_>) -> Option<Figure> {
     let panes: Vec<Pane> = a.subjects.iter().rev().map(|subject| pane(a, subject)).collect();
-    let choice = (panes.len() > 1).then(|| "server".to_owned());
-    (!panes.is_empty()).then_some(Figure { choice, panes, caption: String::new() })
+    Figure::of("server", panes)
 }
 
 fn pane(a: &Analysis<'_>, subject: &SubjectFigures<'_>) -> Pane {
@@ -62,12 +60,12 @@ fn scene(a: &Analysis<'_>, subject: i64, title: &str, series: &[&Series]) -> Sce
     let mut x = Axis::between(&format!("{unit} since the soak began"), 0.0, reached_s / divisor, |v| {
         format!("{v:.2}")
     });
-    stretch(&mut x, divisor);
+    x.stretch(divisor);
     let high = series.iter().flat_map(|s| &s.points).map(|p| p.1).fold(0.0, f64::max) * HEADROOM;
     let of = series[0].figure.unit;
     let base = axis_base(of, high);
     let mut y = Axis::from_zero("", high / base, |v| value_of(v * base, of));
-    stretch(&mut y, base);
+    y.stretch(base);
     let mut marks: Vec<Mark> =
         a.soak.events.iter().filter_map(|event| mark(event, subject, reached_s)).collect();
     let own_faults: Vec<&Fault> =
@@ -111,14 +109,6 @@ fn axis_base(unit: Unit, high: f64) -> f64 {
     }
 }
 
-/// An axis whose numbers were of another unit.
-fn stretch(axis: &mut Axis, factor: f64) {
-    if let Scale::Linear { low, high } = &mut axis.scale {
-        (*low, *high) = (*low * factor, *high * factor);
-    }
-    axis.ticks.iter_mut().for_each(|(value, _)| *value *= factor);
-}
-
 /// Gaps and outages are stretches; other events are moments.
 fn mark(event: &Event, subject: i64, reached_s: f64) -> Option<Mark> {
     if event.subject.is_some_and(|of| of != subject) {
@@ -146,7 +136,7 @@ fn mark(event: &Event, subject: i64, reached_s: f64) -> Option<Mark> {
     Some(Mark::Stretch { from: event.at_s, to: to.min(reached_s), label: label.into(), fault: false })
 }
 
-/// The faults of a server. Where there are many their names would lie upon each other; they stand where a reader points at.
+/// The faults of a server. The names of many would overlap; hover texts have them.
 fn fault_bands(made: &[&Fault], reached_s: f64) -> Vec<Mark> {
     let are_named = made.len() <= NAMED_FAULTS_MAX;
     let band = |fault: &&Fault| Mark::Stretch {
@@ -170,7 +160,6 @@ fn stops(series: &[&Series], faults: &[&Fault]) -> Vec<Stop> {
             let value = one.points.get(index)?.1;
             Some((Some(Ink::Part(ink % 3)), one.figure.title.to_owned(), value_of(value, one.figure.unit)))
         });
-        // Those from here to the next stop.
         let from = first.stretch_s(index).0;
         let to = first.stretch_s((index + step - 1).min(first.points.len() - 1)).1;
         let meanwhile =

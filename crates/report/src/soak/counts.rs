@@ -1,3 +1,5 @@
+//! The counts of a load in words.
+
 use std::fmt::Write as _;
 
 use pitot_meter::units::grouped;
@@ -6,7 +8,7 @@ use pitot_record::Unit;
 use super::analysis::LoadFigures;
 use crate::number::figure;
 
-/// Pages served, and failures by kind.
+/// Replies, and errors by kind.
 pub(super) fn counts(load: &LoadFigures<'_>) -> String {
     let totals = &load.load.totals;
     let mut line = format!("{} replies ({})", grouped(totals.completed), shown_rate(load.rate()));

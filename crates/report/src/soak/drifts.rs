@@ -1,8 +1,8 @@
-//! What drifts: the trend of each figure of a server (`pitot_stats::drift`), and what would have been seen.
+//! Drifts: the trend of each figure of a server (`pitot_stats::drift`), and the smallest trend that would have been seen.
 //!
-//! A drift is worth an alarm only if it moved its figure in the run: by 5% of it where it is a time, a rate or memory of the
-//! machine, by 1% and 64 KiB where it is memory of a server, and by two where it is counted. The figures of a server are
-//! one family (Holm): of a server in which nothing drifts one soak of twenty has a false alarm.
+//! A drift is declared only if it moved its figure during the run: a time, a rate or memory of the machine by 5%, memory of a server
+//! by 1% and 64 KiB, a count by two. The figures of a server are one family (Holm): without drift, one soak of twenty has a false
+//! alarm for a server.
 
 use pitot_record::Unit;
 use pitot_record::metric::Meaning;
@@ -15,21 +15,21 @@ use crate::number::figure;
 
 /// The chance of a false alarm for a server.
 const LEVEL: f64 = 0.05;
-/// A drift below this share of the figure, over the whole run, is worth no alarm.
+/// A drift must exceed this share of the figure, over the whole run,
 const SHARE: f64 = 0.05;
-/// The same for memory of a server, ...
+/// or this share of the memory of a server,
 const MEMORY_SHARE: f64 = 0.01;
-/// ... and less than this is not worth one in any case, bytes.
+/// and this, in bytes,
 const MEMORY_BYTES: f64 = 65_536.0;
-/// The same for what is counted: descriptors, threads, sockets.
+/// or this for counts: descriptors, threads, sockets.
 const COUNT: f64 = 2.0;
 
-/// A figure of a server that drifts. Those of the machine are nobody's.
+/// A figure of a server that drifts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Drifting {
     /// Whether it is a leak.
     pub is_leak: bool,
-    /// The server and what it does.
+    /// The server, the figure and its trend.
     pub sentence: String,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Judged {
     drift: Drift,
 }
 
-/// Asks the figures of a server, or of the machine.
+/// Judges the figures of a server, or of the machine.
 pub(super) fn judge(series: &[Series]) -> Vec<Judged> {
     let asked = series.iter().filter(|series| series.figure.meaning != Meaning::Context);
     let mut judged: Vec<Judged> = asked.filter_map(answer).collect();
@@ -59,7 +59,6 @@ pub(super) fn judge(series: &[Series]) -> Vec<Judged> {
     judged
 }
 
-/// A step, or the end of a rise or fall.
 fn word(kind: pitot_stats::drift::Kind) -> &'static str {
     match kind {
         pitot_stats::drift::Kind::Step => "step",
@@ -67,7 +66,7 @@ fn word(kind: pitot_stats::drift::Kind) -> &'static str {
     }
 }
 
-/// None if there are too few intervals, or if it was 0 all the time.
+/// None if there are too few intervals, or if it was always 0.
 fn answer(series: &Series) -> Option<Judged> {
     if series.points.iter().all(|point| point.1 == 0.0) {
         return None;
@@ -81,7 +80,7 @@ fn answer(series: &Series) -> Option<Judged> {
     Some(Judged { figure: series.figure, of: series.of.clone(), drift: drift(&asked, &question).ok()? })
 }
 
-/// What is worth no alarm, per hour, for a run as long as the series.
+/// The tolerated trend per hour, for a run as long as the series.
 fn tolerance(series: &Series) -> Tolerance {
     let times = || series.points.iter().map(|point| point.0);
     let length_s = times().fold(0.0, f64::max) - times().fold(f64::INFINITY, f64::min);
@@ -101,27 +100,23 @@ impl Judged {
         self.drift.declared
     }
 
-    /// Whether something is lost: a figure that may not grow for ever grew, and still did at the end.
+    /// Whether a figure that must not grow for ever still grew at the end.
     pub(super) fn is_leak(&self) -> bool {
         self.drift.declared && self.figure.meaning == Meaning::Leak && self.drift.slope_per_hour > 0.0
     }
 
-    /// Whether there is too little of it to say that it does not drift.
     pub(super) fn is_too_short(&self) -> bool {
         self.drift.is_too_short()
     }
 
-    /// The figure, with its load where there are several.
     pub(super) fn name(&self) -> String {
         self.drift.figure.clone()
     }
 
-    /// What goes before the sentence of one that drifts.
     pub(super) fn mark(&self) -> &'static str {
         if self.is_leak() { "leak? " } else { "drift: " }
     }
 
-    /// Whether it changed on the way.
     pub(super) fn has_changed(&self) -> bool {
         !self.drift.changes.is_empty()
     }
@@ -142,7 +137,7 @@ impl Judged {
         }
     }
 
-    /// When it changed, and the word for how.
+    /// When it changed, and how.
     pub(super) fn changes(&self) -> impl Iterator<Item = (f64, &'static str)> {
         self.drift.changes.iter().map(|change| (change.seconds, word(change.kind)))
     }

@@ -1,4 +1,4 @@
-//! The faults of a soak: what its clients saw of them, over all times that each was made.
+//! The faults of a soak, each over all its occurrences.
 
 use std::collections::BTreeMap;
 
@@ -13,21 +13,20 @@ use crate::faults::{Row, TOLERANCE};
 use crate::json::errors_of;
 use crate::number::figure;
 
-/// What was so long before a fault, and so long after it, is compared, seconds.
+/// Readings so long before and after a fault are compared, seconds.
 const STRETCH_S: f64 = 600.0;
-/// A reading so close to the begin or the end of a fault is of neither side, seconds.
+/// Readings so close to the start or end of a fault do not count, seconds.
 const MARGIN_S: f64 = 0.1;
-/// Fewer readings than these say nothing of what is usual.
 const READINGS_MIN: usize = 3;
-/// Figures of a server that a fault must not leave other than they were, and whether it is worse only if they are higher.
+/// Figures that a fault must not change, and whether only a rise is worse.
 const STANDING: [(&str, bool); 4] =
     [("processes", false), ("threads", false), ("descriptors", false), ("memory-private", true)];
 
-/// How the columns are to be read.
-pub(super) const LEGEND: &str = "Times count from the begin of the fault, those of the first right reply after an outage and of the \
-     moment from which the rate was at 95% of what it was before; replies are in percent of those before. What comes after a \
-     fault is its own until the next one begins, for at most a minute; what the server holds is compared over ten minutes. Of \
-     faults that came again: medians of all times, and their range.";
+/// How to read the columns.
+pub(super) const LEGEND: &str = "Times count from the start of the fault: to the first correct reply after an outage, and until the rate \
+     was back at 95% of the rate before. Replies are a percentage of those before. A fault accounts for what follows until the next \
+     fault, at most one minute; memory, descriptors, threads and processes are compared over ten minutes. Repeated faults: medians, \
+     with their range.";
 
 /// The faults of all servers.
 pub(super) fn rows<'a>(a: &'a Analysis<'_>) -> Vec<Row<'a>> {
@@ -53,7 +52,7 @@ fn row<'a>(
     let made: Vec<&Fault> = all().filter(|fault| fault.was_made).collect();
     let shown = made.last().copied().or_else(|| all().next())?;
     let lost: u64 = made.iter().map(|fault| losses.in_fault(fault)).sum();
-    let lost = (lost > 0).then(|| format!("{} acknowledged requests are lost", grouped(lost)));
+    let lost = (lost > 0).then(|| format!("{} acknowledged requests were lost", grouped(lost)));
     let lasted = made.iter().filter_map(|fault| Some(fault.until_s? - fault.at_s));
     Some(Row {
         of: server.subject.name.clone(),
@@ -70,7 +69,7 @@ fn row<'a>(
     })
 }
 
-/// What each server has lost, and when faults were made to it, in the order of time.
+/// The losses of each server and the starts of its faults, in the order of time.
 struct Losses(BTreeMap<i64, Of>);
 
 #[derive(Default)]
@@ -87,7 +86,7 @@ impl Losses {
             all.entry(fault.subject).or_default().begins.push(fault.at_s);
         }
         let subjects: BTreeMap<i64, i64> = soak.loads.iter().map(|load| (load.id, load.subject)).collect();
-        // Of longer stretches each fault knows its own.
+        // Longer stretches are recorded with their fault.
         for loss in soak.losses.iter().filter(|loss| loss.length_s <= SECOND_S) {
             let Some(subject) = subjects.get(&loss.load) else { continue };
             all.entry(*subject).or_default().lost.push((loss.at_s + SECOND_S, loss.lost));
@@ -104,8 +103,7 @@ impl Losses {
         Losses(all)
     }
 
-    /// How many requests are lost that were acknowledged in the second of a fault or later, before the next one or within a minute
-    /// of its end.
+    /// The lost requests that were acknowledged from the second of a fault until the next fault, at most a minute after its end.
     fn in_fault(&self, fault: &Fault) -> u64 {
         let Some(of) = self.0.get(&fault.subject) else { return fault.lost };
         let next = of.begins.partition_point(|at_s| *at_s <= fault.at_s);
@@ -116,9 +114,9 @@ impl Losses {
     }
 }
 
-/// What of the server was other after a fault, in the median, than it ever was before: for each figure how often, and the last.
+/// The figures of the server whose median after a fault is outside their range before it: how often, and the last.
 fn left_behind(own: &[&Fault], server: &SubjectFigures<'_>, made: &[&Fault]) -> Vec<String> {
-    let told = STANDING.iter().filter_map(|(name, only_higher)| {
+    let changed = STANDING.iter().filter_map(|(name, only_higher)| {
         let series = server.find(name)?;
         let within = |from: f64, to: f64| {
             let is_within = |index: &usize| {
@@ -150,7 +148,7 @@ fn left_behind(own: &[&Fault], server: &SubjectFigures<'_>, made: &[&Fault]) -> 
         let title = series.figure.title.trim_start_matches("the number of ");
         Some(format!("{title} {} before, {} after{times}", value(before), value(after)))
     });
-    told.collect()
+    changed.collect()
 }
 
 /// Each fault, with what its clients saw.

@@ -46,7 +46,7 @@ pub(super) fn render(a: &Analysis<'_>) -> String {
     format!("{object:#}\n")
 }
 
-/// Of all servers, and of the machine, which has no server.
+/// Those of all servers, and of the machine, whose server is null.
 fn drifts(a: &Analysis<'_>) -> Vec<Value> {
     let of_servers = a.subjects.iter().flat_map(|subject| {
         let name = subject.subject.name.as_str();

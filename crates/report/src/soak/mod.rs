@@ -1,4 +1,4 @@
-//! The report of a soak: what its loads did, what its servers used over time, what happened, and what drifts.
+//! The report of a soak: loads, resources over time, events, and drifts.
 
 mod analysis;
 mod answer;
@@ -24,7 +24,6 @@ use crate::reported::Reported;
 use analysis::Analysis;
 pub use drifts::Drifting;
 
-/// Also while it runs.
 impl Reported for Soak {
     fn page(&self) -> Document {
         page::page(&Analysis::of(self))
@@ -35,7 +34,7 @@ impl Reported for Soak {
     }
 }
 
-/// What drifts so far, a sentence each with its server.
+/// The drifts so far, a sentence each, with the server.
 pub fn declared(soak: &Soak) -> Vec<String> {
     page::declared(&Analysis::of(soak))
 }
@@ -45,12 +44,12 @@ pub fn drifting(soak: &Soak) -> Vec<Drifting> {
     page::drifting(&Analysis::of(soak))
 }
 
-/// Figures that others published, a line each.
+/// Published figures, a line each.
 pub fn published(tables: &[Published]) -> Vec<String> {
     tables.iter().flat_map(published::lines).collect()
 }
 
-/// How far a soak has come, on one screen.
+/// The progress of a soak, on one screen.
 pub fn status(soak: &Soak, screen: Screen) -> Drawn {
     page::status(&Analysis::of(soak)).draw(screen)
 }

@@ -24,7 +24,7 @@ use crate::tone::Tone;
 
 /// Events on the screen of a status, the latest.
 const STATUS_EVENTS_MAX: usize = 8;
-/// Figures that a summary tells of, where they were sampled.
+/// The figures of a summary.
 const SUMMARY: [&str; 7] = [
     "server-cpu",
     "cpu-per-request",
@@ -35,7 +35,7 @@ const SUMMARY: [&str; 7] = [
     "sockets-established",
 ];
 
-/// The same of the lab itself.
+/// Those of the lab.
 const LAB: [&str; 2] = ["memory-lab", "memory-loads"];
 
 const TIMELINE: &str = "What the loads saw and what the server used. Shaded: gaps, in which the lab did not run, outages of the \
@@ -56,7 +56,7 @@ pub(super) fn page(a: &Analysis<'_>) -> Document {
     if !a.machine_drifts.is_empty() {
         let changes = changes(&a.machine, &LAB).into_iter();
         let blocks_of = changes.chain([Block::List(drifts(&a.machine_drifts, true))]).collect();
-        blocks.push(Block::section("", "The machine, and the lab itself", blocks_of));
+        blocks.push(Block::section("", "The machine and the lab", blocks_of));
     }
     blocks.extend(page::faults(&faults::rows(a), faults::LEGEND));
     blocks.push(events(a, usize::MAX));
@@ -64,13 +64,13 @@ pub(super) fn page(a: &Analysis<'_>) -> Document {
         blocks.push(Block::section("", title, vec![Block::list(lines)]));
     }
     let known = match info.machine.facts.is_empty() {
-        true => vec![Block::paragraph("The file has no facts of the machine: an earlier version made it.")],
+        true => vec![Block::paragraph("The file has no facts of the machine: an earlier version wrote it.")],
         false => machine(&info.machine),
     };
     let known = [vec![Block::pairs([("Pitot".into(), &*info.version)])], known].concat();
     blocks.push(Block::Only(PAGES, vec![Block::section("environment", "Environment", known)]));
     let command = Block::Commands(vec![(String::new(), info.command_line())]);
-    blocks.push(Block::section("", "To repeat it", vec![command]));
+    blocks.push(Block::section("", "Command", vec![command]));
     blocks.extend(notes(a).map(Block::Note));
     Document {
         title: format!("Soak: {}", info.title),
@@ -81,7 +81,6 @@ pub(super) fn page(a: &Analysis<'_>) -> Document {
     }
 }
 
-/// How far it has come, on one screen.
 pub(super) fn status(a: &Analysis<'_>) -> Document {
     let mut blocks = vec![Block::Paragraph(progress(a))];
     for subject in &a.subjects {
@@ -100,27 +99,25 @@ pub(super) fn status(a: &Analysis<'_>) -> Document {
     Document { title: format!("Soak: {}", a.soak.info.title), blocks, ..Document::default() }
 }
 
-/// The figures that drift, with their servers.
 pub(super) fn declared(a: &Analysis<'_>) -> Vec<String> {
     let machine = declared_of("the machine", &a.machine_drifts);
     drifting(a).into_iter().chain(machine).map(|drifting| drifting.sentence).collect()
 }
 
-/// The figures of servers that drift.
 pub(super) fn drifting(a: &Analysis<'_>) -> Vec<Drifting> {
     a.subjects.iter().flat_map(|subject| declared_of(&subject.subject.name, &subject.drifts)).collect()
 }
 
 fn declared_of(name: &str, judged: &[Judged]) -> Vec<Drifting> {
     let declared = judged.iter().filter(|judged| judged.is_declared());
-    let told = |judged: &Judged| Drifting {
+    let drifting = |judged: &Judged| Drifting {
         is_leak: judged.is_leak(),
         sentence: format!("{name}: {}{}", judged.mark(), judged.sentence()),
     };
-    declared.map(told).collect()
+    declared.map(drifting).collect()
 }
 
-/// What drifts are warnings, and the answer is good to know.
+/// Drifts are warnings, and the answer a notice.
 fn notes(a: &Analysis<'_>) -> impl Iterator<Item = Note> {
     let note = |tone, text| Note { tone, title: a.soak.info.title.clone(), text };
     let answer = format!("{} {}.", answer(a).headline, trust(a).grade.title());
@@ -142,7 +139,7 @@ fn progress(a: &Analysis<'_>) -> String {
         State::Complete => "complete",
         State::Stopped => "stopped",
         State::Running => "running",
-        State::Killed => "killed (pitot soak --resume goes on)",
+        State::Killed => "killed (continue with pitot soak --resume)",
     };
     let left_s = info.asked_s - a.loaded_s();
     let mut line = format!("{} of {} under load, {state}", span(a.loaded_s()), span(info.asked_s));
@@ -155,17 +152,15 @@ fn progress(a: &Analysis<'_>) -> String {
     line
 }
 
-/// How often the server ended and was started again, if it did.
 fn endings(subject: &SubjectFigures<'_>) -> Option<Item> {
     let endings = subject.subject.endings;
     (endings.deaths > 0).then(|| {
         let (ended, again) =
             (counted(endings.deaths, "time", "times"), counted(endings.restarts, "time", "times"));
-        format!("ended by itself {ended}, started again {again}").into()
+        format!("exited unexpectedly {ended}, restarted {again}").into()
     })
 }
 
-/// What a load saw in the whole soak.
 fn load(load: &LoadFigures<'_>) -> Item {
     let times = &load.response;
     let time = |nanos: f64| figure(nanos, Unit::Nanoseconds);
@@ -178,33 +173,32 @@ fn load(load: &LoadFigures<'_>) -> Item {
     Item { more: more.collect(), ..Item::from(format!("load: {}", load.load.name)) }
 }
 
-/// What became of what the server acknowledged, where that was looked for.
+/// Durability of what the server acknowledged, if it was checked.
 fn durability(load: &LoadFigures<'_>) -> Option<String> {
     let totals = &load.load.totals;
     let (_, what) = totals.kept?.words();
     let acknowledged = grouped(totals.acknowledged);
     let mut line = match totals.lost {
-        0 => format!("none of {acknowledged} acknowledged {what} is lost"),
+        0 => format!("no loss in {acknowledged} acknowledged {what}"),
         lost => format!("LOST: {} of {acknowledged} acknowledged {what}", grouped(lost)),
     };
     if totals.torn > 0 {
-        let _ = write!(line, ", {} of them there in part", grouped(totals.torn));
+        let _ = write!(line, ", {} of them incomplete", grouped(totals.torn));
     }
     if totals.doubled > 0 {
-        let _ = write!(line, "; {} were there more than once", grouped(totals.doubled));
+        let _ = write!(line, "; {} stored more than once", grouped(totals.doubled));
     }
     Some(line)
 }
 
-/// A server with its loads, what it used, and what of that drifts: with `all` of it.
+/// A server with its loads, resources and drifts; `all`: with a sentence for each figure.
 fn server(subject: &SubjectFigures<'_>, loads: impl Iterator<Item = Item>, all: bool) -> Block {
-    let told = Block::list(endings(subject).into_iter().chain(loads));
+    let summary = Block::list(endings(subject).into_iter().chain(loads));
     let drifts = Block::List(drifts(&subject.drifts, all));
-    let blocks = [told].into_iter().chain(changes(&subject.series, &SUMMARY)).chain([drifts]);
+    let blocks = [summary].into_iter().chain(changes(&subject.series, &SUMMARY)).chain([drifts]);
     Block::section("", &subject.subject.name, blocks.collect())
 }
 
-/// What was used at first and at last.
 fn changes(all: &[Series], names: &[&str]) -> Option<Block> {
     let find = |name: &&str| all.iter().find(|series| series.figure.name == *name);
     let row = |series: &Series| {
@@ -215,12 +209,11 @@ fn changes(all: &[Series], names: &[&str]) -> Option<Block> {
         Some((series.figure.title.to_owned(), vec![value(first), value(last), change]))
     };
     let rows: Vec<_> = names.iter().filter_map(find).filter_map(row).collect();
-    let columns = ["at first", "at last", "change"].map(Column::of).to_vec();
+    let columns = ["first", "last", "change"].map(Column::of).to_vec();
     (!rows.is_empty()).then(|| Block::Table(Table::plain("What was used", "figure", columns, rows)))
 }
 
-/// A sentence for each figure: those that drift first, then those that changed, and those in which nothing was seen; without
-/// `all` these are counted.
+/// A sentence for each figure: those that drift, those that changed, and the rest; without `all` only drifts, and a count.
 fn drifts(judged: &[Judged], all: bool) -> Vec<Item> {
     let (drift, rest): (Vec<&Judged>, Vec<&Judged>) = judged.iter().partition(|judged| judged.is_declared());
     let mut items: Vec<Item> = drift
@@ -238,24 +231,23 @@ fn drifts(judged: &[Judged], all: bool) -> Vec<Item> {
     } else if !judged.is_empty() {
         let unsure = rest().filter(|judged| judged.is_too_short()).count();
         let other = if drift.is_empty() { "" } else { "other " };
-        let seen = format!("no drift of {} {other}figures seen", rest().count() - unsure);
-        let unsure = if unsure > 0 { format!(", too short to tell of {unsure}") } else { String::new() };
+        let seen = format!("no drift seen in {} {other}figures", rest().count() - unsure);
+        let unsure = if unsure > 0 { format!("; too short to tell for {unsure}") } else { String::new() };
         items.push(format!("{seen}{unsure}").into());
     }
     items
 }
 
-/// How many faults there were, and the one that goes on.
 fn faults_so_far(a: &Analysis<'_>) -> Option<String> {
     let faults = &a.soak.faults;
     let under_way: Vec<&str> =
         faults.iter().filter(|fault| fault.until_s.is_none()).map(|fault| fault.kind.as_str()).collect();
     let now =
-        if under_way.is_empty() { String::new() } else { format!("; under way: {}", under_way.join(", ")) };
+        if under_way.is_empty() { String::new() } else { format!("; active: {}", under_way.join(", ")) };
     (!faults.is_empty()).then(|| format!("{} faults so far{now}", faults.len()))
 }
 
-/// The latest events; with all of them their evidence.
+/// The latest events; with `usize::MAX` all, with their evidence.
 fn events(a: &Analysis<'_>, max: usize) -> Block {
     let events = &a.soak.events;
     let skipped = events.len().saturating_sub(max);
@@ -274,5 +266,5 @@ fn events(a: &Analysis<'_>, max: usize) -> Block {
         (format!("{:>10}", span(event.at_s)), item)
     });
     let shown = (!events.is_empty()).then(|| Block::pairs(shown));
-    Block::section("events", "What happened", earlier.into_iter().chain(shown).collect())
+    Block::section("events", "Events", earlier.into_iter().chain(shown).collect())
 }

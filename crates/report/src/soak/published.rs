@@ -1,4 +1,4 @@
-//! What others published of what a plan measures.
+//! Published figures of a plan.
 
 use pitot_plan::Published;
 use pitot_record::Unit;

@@ -1,4 +1,4 @@
-//! A figure over time, and its values as people read them.
+//! Figures over time.
 
 use pitot_record::metric::{Followed, Meaning};
 use pitot_record::{METRICS, Metric, Unit};
@@ -8,13 +8,11 @@ use pitot_record::{METRICS, Metric, Unit};
 pub(super) struct Figure {
     pub(super) name: &'static str,
     pub(super) unit: Unit,
-    /// What sentences call it.
     pub(super) title: &'static str,
     pub(super) meaning: Meaning,
 }
 
 impl Figure {
-    /// All of them, in their order.
     pub(super) fn all() -> impl Iterator<Item = Figure> {
         METRICS.iter().filter_map(Figure::of)
     }
@@ -42,13 +40,13 @@ impl Series {
         self.points.first().map(|point| point.1)
     }
 
-    /// The interval of a point, which is its middle.
+    /// The interval around a point.
     pub(super) fn stretch_s(&self, index: usize) -> (f64, f64) {
         let at = |index: usize| self.points.get(index).map(|point| point.0);
         let at_s = at(index).unwrap_or_default();
         let before = index.checked_sub(1).and_then(at).map(|before| at_s - before);
         let after = at(index + 1).map(|after| after - at_s);
-        // A gap beside it makes it no longer.
+        // A gap does not make it longer.
         let half_s = before.into_iter().chain(after).fold(f64::INFINITY, f64::min) / 2.0;
         (at_s - half_s, at_s + half_s)
     }

@@ -1,4 +1,4 @@
-//! Whether a soak can be relied on: whether all of it was run, and what disturbed it.
+//! Whether a soak can be trusted: whether it is complete, and what disturbed it.
 
 use pitot_meter::units::span;
 use pitot_record::soak::{Event, EventKind, State};
@@ -9,7 +9,7 @@ use crate::number::percent;
 use crate::text::sentence;
 use crate::trust::{Grade, Trust};
 
-/// Events that are no doing of the servers, gravest first.
+/// Disturbances that the servers did not cause, the worst first.
 const DISTURBING: [EventKind; 8] = [
     EventKind::LoadEnded,
     EventKind::HelperEnded,
@@ -23,26 +23,27 @@ const DISTURBING: [EventKind; 8] = [
 
 pub(super) fn trust(a: &Analysis<'_>) -> Trust {
     let mut reasons: Vec<String> = Vec::new();
-    let tells_nothing = a.sure().next().is_none();
-    if tells_nothing {
-        reasons.push("It was too short to say of any figure whether it drifts.".to_owned());
+    let is_too_short = a.sure().next().is_none();
+    if is_too_short {
+        reasons.push("The soak was too short to tell whether any figure drifts.".to_owned());
     }
     reasons.extend(incomplete(a));
     reasons.extend(missed(a));
     reasons.extend(DISTURBING.iter().filter_map(|kind| disturbed(a, *kind)));
-    let grade = match (tells_nothing, reasons.is_empty()) {
+    let grade = match (is_too_short, reasons.is_empty()) {
         (true, _) => Grade::Bad,
         (false, false) => Grade::Care,
         (false, true) => Grade::Good,
     };
     if grade == Grade::Good {
-        reasons
-            .push("All of the time was run under load, and nothing else disturbed the servers.".to_owned());
+        reasons.push("The servers were under load all the time, and nothing else disturbed them.".to_owned());
     }
     let all = a.judged().count();
     let unsure = all - a.sure().count();
-    let notes = (unsure > 0 && !tells_nothing).then(|| {
-        format!("Of {unsure} of {all} figures it is too short to tell whether they drift; the sentences below name them.")
+    let notes = (unsure > 0 && !is_too_short).then(|| {
+        format!(
+            "The soak was too short to tell whether {unsure} of {all} figures drift; they are listed below."
+        )
     });
     Trust { grade, reasons, notes: notes.into_iter().collect() }
 }
@@ -51,28 +52,28 @@ fn incomplete(a: &Analysis<'_>) -> Vec<String> {
     let (loaded, asked, gaps_s) = (span(a.loaded_s()), span(a.soak.info.asked_s), a.soak.gaps_s());
     let state = match a.soak.state {
         State::Complete => None,
-        State::Running => Some(format!("It still runs: {loaded} of {asked} so far.")),
+        State::Running => Some(format!("It is still running: {loaded} of {asked} so far.")),
         State::Stopped => Some(format!("It was stopped after {loaded} of {asked}.")),
         State::Killed => Some(format!("It was killed after {loaded} of {asked}.")),
     };
-    let gaps = (gaps_s > 0.0).then(|| format!("For {} the lab did not run (gaps).", span(gaps_s)));
+    let gaps = (gaps_s > 0.0).then(|| format!("The lab did not run for {} (gaps).", span(gaps_s)));
     state.into_iter().chain(gaps).collect()
 }
 
-/// Loads that could not send what they were asked for.
+/// Loads that could not send all requests that were due.
 fn missed(a: &Analysis<'_>) -> Vec<String> {
-    let told = |(name, load): (&str, &LoadFigures<'_>)| {
+    let missed = |(name, load): (&str, &LoadFigures<'_>)| {
         let totals = &load.load.totals;
         let due = totals.completed as f64 + totals.errors as f64 + totals.missed as f64;
-        let missed = totals.missed as f64 / due.max(1.0);
-        (missed > MISSED_SHARE_MAX).then(|| {
-            format!("{} of the requests that were due to **{name}** could not be sent.", percent(missed))
+        let share = totals.missed as f64 / due.max(1.0);
+        (share > MISSED_SHARE_MAX).then(|| {
+            format!("{} of the requests that were due to **{name}** could not be sent.", percent(share))
         })
     };
-    a.loads().filter_map(told).collect()
+    a.loads().filter_map(missed).collect()
 }
 
-/// The sentence of the longest event of a kind, with how often such happened and for how long.
+/// The longest event of a kind, with how many there were and for how long.
 fn disturbed(a: &Analysis<'_>, kind: EventKind) -> Option<String> {
     let events: Vec<&Event> = a.soak.events.iter().filter(|event| event.kind == kind).collect();
     let reached_s = a.soak.reached_s();
@@ -87,7 +88,7 @@ fn disturbed(a: &Analysis<'_>, kind: EventKind) -> Option<String> {
     let more = match (events.len(), total_s > 0.0) {
         (1, false) => String::new(),
         (1, true) => format!(" (for {})", span(total_s)),
-        (times, false) => format!(" (one of {times} times)"),
+        (times, false) => format!(" ({times} times)"),
         (times, true) => format!(" (the longest of {times} times, {} in all)", span(total_s)),
     };
     Some(sentence(&format!("{what}{more}")))
@@ -140,7 +141,7 @@ mod tests {
         let trust = trust(&Analysis::of(&soak));
         let reasons = [
             "It was stopped after 9 min 50 s of 10 min.",
-            "For 10 s the lab did not run (gaps).",
+            "The lab did not run for 10 s (gaps).",
             "Other processes used 129% of a CPU (the longest of 2 times, 1 min in all).",
         ];
         assert_eq!(trust.grade, Grade::Care);

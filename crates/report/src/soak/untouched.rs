@@ -1,18 +1,18 @@
-//! What is asked whether it drifts: the intervals in which nothing was done to the server, and in which it was there. An interval in
-//! which the server was stopped, had died or was started anew says nothing of how it ages.
+//! The intervals that are judged for drift: those without faults and outages of the server. A stopped or restarted server does not
+//! show how it ages.
 
 use pitot_record::Soak;
 use pitot_record::soak::{Event, EventKind, Fault};
 
 use super::series::Series;
 
-/// An interval that begins so soon after a fault belongs to it, seconds: connections are opened again, and work is made up for.
+/// An interval that begins so soon after a fault belongs to it, seconds: connections reopen, and work is caught up.
 const AFTER_S: f64 = 2.0;
-/// After an outage that takes longer the longer it was: this share of its length more.
+/// After an outage, this share of its length is added.
 const AFTER_SHARE: f64 = 0.1;
 /// The last reply may have come this long before a hang is recorded, seconds.
 const SILENT_BEFORE_S: f64 = 4.0;
-/// Where less than this share of the intervals would be left, as of those of ten minutes that are old, all are asked.
+/// If less than this share of the intervals would remain, intervals with faults are judged too.
 const SHARE_MIN: f64 = 0.5;
 
 /// The series without the intervals of outages of the server, and of faults that were made to it.
@@ -35,7 +35,7 @@ fn faults(faults: &[Fault], subject: i64) -> Vec<(f64, f64)> {
     made.map(|fault| (fault.at_s, fault.until_s.unwrap_or(f64::INFINITY) + AFTER_S)).collect()
 }
 
-/// When the server was not there or did not answer, as the events tell it, and when nobody asked.
+/// When the server was away or did not answer, and when there was no load.
 fn outages(soak: &Soak, subject: i64) -> Vec<(f64, f64)> {
     let stretch = |event: &Event| {
         let (from, until) = match event.kind {
@@ -52,7 +52,7 @@ fn outages(soak: &Soak, subject: i64) -> Vec<(f64, f64)> {
     soak.events.iter().filter_map(stretch).collect()
 }
 
-/// When a server that had ended was there again: when it was started again, or had a reply for somebody else has started it.
+/// When a server was back: when it was restarted, or answered, if something else restarted it.
 fn back_s(soak: &Soak, subject: i64, ended_s: f64) -> f64 {
     let restarts = soak.events.iter().filter(|event| {
         event.kind == EventKind::ServerRestarted && event.subject == Some(subject) && event.at_s >= ended_s

@@ -24,7 +24,7 @@ pub(super) fn axes(svg: &mut String, scene: &Scene, frame: &Frame) {
     }
 }
 
-/// The names of the rows of a row axis, shortened where the frame has no room for them.
+/// The names of rows, shortened if there is no room.
 fn row_names(svg: &mut String, scene: &Scene, frame: &Frame) {
     let letters = ((frame.left - 13.0) / LETTER).round() as usize;
     for (value, name) in &scene.y.ticks {
@@ -41,7 +41,6 @@ fn y_ticks(svg: &mut String, scene: &Scene, frame: &Frame) {
     }
 }
 
-/// Lines over the whole height, for rows.
 fn x_grid(svg: &mut String, scene: &Scene, frame: &Frame) {
     for (value, _) in &scene.x.ticks {
         let x = frame.x(&scene.x, *value);
@@ -49,7 +48,6 @@ fn x_grid(svg: &mut String, scene: &Scene, frame: &Frame) {
     }
 }
 
-/// Short lines below the axis.
 fn x_ticks(svg: &mut String, scene: &Scene, frame: &Frame) {
     for (value, _) in &scene.x.ticks {
         let x = frame.x(&scene.x, *value);
@@ -57,7 +55,7 @@ fn x_ticks(svg: &mut String, scene: &Scene, frame: &Frame) {
     }
 }
 
-/// The texts of the ticks. A text that would run into its neighbour is left out.
+/// The texts of the ticks; a text that would overlap its neighbour is omitted.
 fn x_tick_texts(svg: &mut String, scene: &Scene, frame: &Frame) {
     let mut taken = f64::NEG_INFINITY;
     for (value, label) in &scene.x.ticks {

@@ -11,7 +11,6 @@ pub(super) const LETTER: f64 = 6.6;
 const BOLD_LETTER: f64 = 7.1;
 pub(super) const ROW_HEIGHT: f64 = 27.0;
 
-/// The plot's frame within the drawing.
 pub(super) struct Frame {
     pub(super) width: f64,
     pub(super) height: f64,

@@ -9,7 +9,6 @@ use std::fmt::Write as _;
 /// How far below the middle of a row the values behind a point are drawn.
 const SPECK_BELOW: f64 = 9.5;
 
-/// A scene's coordinates in pixels.
 struct Plane<'a> {
     scene: &'a Scene,
     frame: &'a Frame,
@@ -24,27 +23,22 @@ impl Plane<'_> {
         self.frame.y(&self.scene.y, value)
     }
 
-    /// The middle of a row.
     fn row(&self, row: usize) -> f64 {
         self.y(row as f64)
     }
 
-    /// The value at the right end of the x axis.
     fn end(&self) -> f64 {
         self.scene.x.end()
     }
 
-    /// Whether a value lies to the right of the x axis.
     fn is_beyond(&self, value: f64) -> bool {
         value > self.end()
     }
 
-    /// Whether a value lies to the left of the x axis.
     fn is_before(&self, value: f64) -> bool {
         value < self.scene.x.start()
     }
 
-    /// A point as SVG writes it.
     fn point(&self, x: f64, y: f64) -> String {
         format!("{:.1},{:.1}", self.x(x), self.y(y))
     }
@@ -79,7 +73,6 @@ pub(super) fn stretches(svg: &mut String, scene: &Scene, frame: &Frame) {
     svg.push_str(&names);
 }
 
-/// Any mark but a stretch.
 pub(super) fn mark(svg: &mut String, mark: &Mark, scene: &Scene, frame: &Frame) {
     let plane = Plane { scene, frame };
     match mark {

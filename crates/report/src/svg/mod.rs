@@ -1,8 +1,8 @@
-//! Scenes as inline SVG: the one place where charts become lines and letters.
+//! Scenes as inline SVG.
 //!
-//! Colours are CSS variables of the page (`--s0` ... for series, `--p0` ... for parts), so that one drawing serves
-//! light, dark and print. Each scene is drawn for a wide page and again for a phone, since text in a shrunk drawing
-//! could not be read; the page's style shows the one that fits.
+//! Colours are CSS variables of the page (`--s0` ... for series, `--p0` ... for parts), so that one drawing serves light, dark and
+//! print. Each scene is drawn twice, for a wide page and for a phone, since text in a shrunk drawing would be too small; the page's
+//! style shows the one that fits.
 
 mod axes;
 mod frame;
@@ -22,7 +22,6 @@ use crate::scene::Scene;
 use frame::Frame;
 use std::fmt::Write as _;
 
-/// The drawing of a scene.
 pub(crate) fn draw(scene: &Scene, page: Page) -> String {
     let frame = Frame::of(scene, page);
     let mut svg = String::new();

@@ -23,7 +23,7 @@ fn the_control_says_what_this_machine_calls_equal() {
     let notes = trust.notes.join("\n");
     assert!(
         notes.contains(
-            "The baseline and its twin, a second copy of **thread+blocking at 10 connections**: 1.0"
+            "Control: the ratio of a second copy of **thread+blocking at 10 connections** to the first is 1.0"
         ),
         "{notes}"
     );
@@ -50,7 +50,9 @@ fn a_twin_that_is_told_apart_makes_the_run_untrustworthy_at_its_top() {
     assert_eq!(trust(&analysis).grade, Grade::Untrusted);
     let headline = answer(&analysis).headline;
     assert!(
-        headline.starts_with("This run cannot be trusted: it tells two copies of **thread+blocking"),
+        headline.starts_with(
+            "This run cannot be trusted: it finds a difference between two copies of **thread+blocking"
+        ),
         "{headline}"
     );
     let json: Value = serde_json::from_str(&render(&run, Format::Json)).unwrap();
@@ -78,7 +80,7 @@ fn where_only_cpu_time_is_decided_it_is_the_answer() {
         answer.headline
     );
     assert!(
-        answer.headline.contains("in requests per second it does not tell them apart"),
+        answer.headline.contains("In requests per second this run shows no difference"),
         "{}",
         answer.headline
     );
@@ -118,7 +120,7 @@ fn what_is_undecided_comes_with_what_it_would_take() {
 #[test]
 fn too_few_generations_are_told_with_the_number_that_it_takes() {
     let text = flat(&sliced(&Fixture { repetitions: 3, ..SLICED }, QUIET));
-    assert!(text.contains("3 generations are too few for a 95% interval, which takes 6"), "{text}");
+    assert!(text.contains("3 generations are too few for a 95% interval, which needs 6"), "{text}");
     assert!(text.contains("(too few to tell: 3 generations, 8 needed)"), "{text}");
     assert!(
         text.contains("8 generations, about") && text.contains("`pitot run architectures --repetitions 8`"),
@@ -136,7 +138,7 @@ fn the_order_of_event_loops_and_of_processes_and_threads_is_stated_where_every_p
     let quiet = told(&sliced(&SLICED, QUIET));
     assert_eq!(quiet.len(), 2, "{quiet:?}");
     assert!(
-        quiet[0].contains("handled more requests per second than every server with a process or a thread"),
+        quiet[0].contains("handled more requests per second than every server with a process or thread"),
         "{quiet:?}"
     );
     assert!(quiet[1].contains("used less CPU time per request"), "{quiet:?}");
@@ -156,8 +158,8 @@ fn cells_measured_in_fresh_runs_are_named_with_the_reason() {
     let text = flat(&run);
     assert!(
         text.contains(
-            "Measured in fresh runs, not in slices, were fork+blocking at 10 connections and fork+blocking at 1000 \
-             connections: its load cannot be held."
+            "fork+blocking at 10 connections and fork+blocking at 1000 connections were measured in fresh runs, not in slices: \
+             its load cannot be held."
         ),
         "{text}"
     );
@@ -167,7 +169,7 @@ fn cells_measured_in_fresh_runs_are_named_with_the_reason() {
 #[test]
 fn carry_over_is_told_if_it_matters_and_not_otherwise() {
     let carried = flat(&sliced(&SLICED, Slicing { after_first: 0.7, ..QUIET }));
-    assert!(carried.contains("Slices carry over: after those of thread+blocking, 10"), "{carried}");
+    assert!(carried.contains("Slices carry over: after a slice of thread+blocking, 10"), "{carried}");
     assert!(!flat(&sliced(&SLICED, QUIET)).contains("carry over"));
     assert!(!flat(&sliced(&SLICED, NOISY)).contains("carry over"));
 }
@@ -213,7 +215,7 @@ fn an_interrupted_run_that_was_to_go_on_until_decided_names_what_it_has() {
     assert!(flat(&run).contains("The run is incomplete: it has 5 of 10 generations."), "{}", flat(&run));
     run.plan.until_decided_s = Some(600.0);
     let text = flat(&run);
-    assert!(text.contains("The run is incomplete: it has 5 generations, and was to go on."), "{text}");
+    assert!(text.contains("The run is incomplete: it has 5 generations so far."), "{text}");
     assert!(
         text.contains("8 cells × 5 generations of 8 slices") && !text.contains("are the fewest"),
         "{text}"

@@ -121,7 +121,7 @@ fn what_a_server_forgets_is_told_when_it_was_acknowledged() {
     // Wherever its lines end.
     let text = report(dir.path(), "terminal").split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains(&format!("LOST: {} of ", totals.lost)), "{text}");
-    assert!(text.contains(" acknowledged requests are lost"), "{text}");
+    assert!(text.contains(" acknowledged requests were lost"), "{text}");
     let json: Value = serde_json::from_str(&report(dir.path(), "json")).unwrap();
     let of_fault = json["faults"][0]["lost"].as_u64().unwrap();
     assert!(0 < of_fault && of_fault < totals.lost, "{json:#}");

@@ -195,7 +195,7 @@ fn a_server_that_dies_is_started_again_and_counted_if_that_is_wanted() {
     assert_eq!(completed(&soak).0, completed(&soak).1);
     assert_eq!(soak.subjects[0].endings, Endings { deaths: 1, restarts: 1 });
     let status = super::soak(dir.path(), &["status", "a.pitot"]).output().unwrap();
-    assert!(text(&status).contains("ended by itself 1 time, started again 1 time"), "{}", text(&status));
+    assert!(text(&status).contains("exited unexpectedly 1 time, restarted 1 time"), "{}", text(&status));
 }
 
 #[test]

@@ -2,13 +2,13 @@
 //!
 //! | form | met by a cell |
 //! |---|---|
-//! | `METRIC < -5%`, `METRIC > +10%` | that changed by more than this from the first run to the second |
+//! | `METRIC < -5%`, `METRIC > +10%` | that changed by more from the first run to the second |
 //! | `METRIC > 2ms`, `METRIC < 50k` | whose value in the second run is beyond this |
 //! | `spread > 10%` | whose repetitions in the second run vary by more than this in the plan's metric |
 //! | `noisy`, `failed` ... | that has this verdict in the second run |
 //!
 //! METRIC is a metric's name or title (`throughput`, `cpu-per-request`, `p99`, `memory` ...). A metric that is itself a
-//! percentage, such as `error-rate`, takes a sign for a change (`> +10%`) and none for a limit (`> 1%`).
+//! percentage, such as `error-rate`, takes a signed change (`> +10%`) or a limit without sign (`> 1%`).
 
 use pitot_meter::{Nanos, units};
 use pitot_record::{METRICS, Metric, Unit, metric};
@@ -34,9 +34,7 @@ pub(super) enum Condition {
     Change(&'static Metric, Bound),
     /// Its metric is beyond a value, in the metric's unit, in the second run.
     Limit(&'static Metric, Bound),
-    /// Its repetitions vary by more than this share.
     Spread(f64),
-    /// It has this verdict.
     Verdict(VerdictKind),
 }
 
@@ -47,78 +45,30 @@ pub(super) struct Bound {
     pub(super) value: f64,
 }
 
-/// What is wrong with a gate's text.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum GateError {
-    /// It has another form.
-    #[error("{0:?} is not a condition")]
-    Form(String),
-    /// The metric has another name today: the old one and the new one.
-    #[error("`{0}` is now called `{1}`")]
-    Renamed(String, &'static str),
-    /// The metric does not exist.
-    #[error("{0:?} is not a metric")]
-    Metric(String),
-    /// Neither a change nor a limit: the word, and an example of a limit.
-    #[error("{0:?} is neither a change nor a limit")]
-    Bound(String, &'static str),
-    /// The bound lies on the other side of no change: it would be met by an unchanged server.
-    #[error("{0:?} is met even if nothing changes")]
-    Always(String),
-    /// A limit that is met by what is just as large: the text, and what to write.
-    #[error("{0:?} is not a condition: a limit itself meets none")]
-    Equal(String, String),
-    /// A spread has no lower limit that could be of use.
-    #[error("{0:?} is no limit of the spread")]
-    Spread(String),
-}
-
-impl From<GateError> for Failure {
-    fn from(error: GateError) -> Failure {
-        let cure = match &error {
-            GateError::Form(_) => format!(
-                "write METRIC < -5% or METRIC > +5% for a change, METRIC > 2ms for a limit, {SPREAD} > 10%, or one of: {}",
-                verdicts().join(", ")
-            ),
-            GateError::Renamed(_, new) => format!("write {new}"),
-            GateError::Metric(_) => format!("use one of: {}, {SPREAD}", names()),
-            GateError::Bound(_, example) => {
-                format!(
-                    "write a signed percentage for a change, such as -5% or +10%, or a limit such as {example}"
-                )
-            }
-            GateError::Equal(_, without) => format!("write {without}"),
-            GateError::Always(_) => "write METRIC < -5% for a fall, METRIC > +5% for a rise".to_owned(),
-            GateError::Spread(_) => format!("write {SPREAD} > 10%"),
-        };
-        Failure::misuse(error.to_string(), cure)
-    }
-}
-
 fn names() -> String {
     METRICS.iter().filter(|m| m.is_of_runs()).map(|m| m.name).collect::<Vec<_>>().join(", ")
 }
 
-/// The verdicts that a gate may name: all but the one that is hoped for.
+/// The verdicts that a gate may name.
 fn verdicts() -> Vec<&'static str> {
     VerdictKind::ALL.into_iter().filter(|kind| *kind != VerdictKind::Valid).map(VerdictKind::name).collect()
 }
 
-/// The metric that a user means: by its name, `cpu_per_request` being `cpu-per-request`, or by its title, `p99`.
+/// The metric of a name, `cpu-per-request` or `cpu_per_request`, or of a title, `p99`.
 fn find(name: &str) -> Option<&'static Metric> {
     let found = metric::find(&name.replace('_', "-")).or_else(|| METRICS.iter().find(|m| m.title == name));
     found.filter(|metric| metric.is_of_runs())
 }
 
 impl FromStr for Gate {
-    type Err = GateError;
+    type Err = Failure;
 
-    fn from_str(text: &str) -> Result<Gate, GateError> {
+    fn from_str(text: &str) -> Result<Gate, Failure> {
         let text = text.trim();
         let condition = match text.find(['<', '>']) {
             None => {
                 let verdict = VerdictKind::from_name(text).filter(|kind| *kind != VerdictKind::Valid);
-                Condition::Verdict(verdict.ok_or_else(|| GateError::Form(text.into()))?)
+                Condition::Verdict(verdict.ok_or_else(|| other_form(text))?)
             }
             Some(sign) => {
                 let above = text[sign..].starts_with('>');
@@ -129,31 +79,52 @@ impl FromStr for Gate {
     }
 }
 
-/// The condition of a name, a sign and what stands behind it.
-fn bounded(text: &str, name: &str, above: bool, word: &str) -> Result<Condition, GateError> {
+fn other_form(text: &str) -> Failure {
+    let verdicts = verdicts().join(", ");
+    let fix = format!(
+        "write METRIC < -5% or METRIC > +5% for a change, METRIC > 2ms for a limit, {SPREAD} > 10%, or one of: {verdicts}"
+    );
+    Failure::misuse(format!("{text:?} is not a condition"), fix)
+}
+
+/// The condition of a name, a sign and a bound.
+fn bounded(text: &str, name: &str, above: bool, word: &str) -> Result<Condition, Failure> {
     if name == SPREAD {
         let share = percentage(word).filter(|share| above && *share >= 0.0);
-        return share.map(Condition::Spread).ok_or_else(|| GateError::Spread(text.into()));
+        let what = || format!("{text:?} is not a limit for the spread");
+        return share
+            .map(Condition::Spread)
+            .ok_or_else(|| Failure::misuse(what(), format!("write {SPREAD} > 10%")));
     }
     if let Some(rest) = word.strip_prefix('=') {
         let sign = if above { '>' } else { '<' };
-        return Err(GateError::Equal(text.into(), format!("{name} {sign} {}", rest.trim())));
+        let fix = format!("write {name} {sign} {}", rest.trim());
+        return Err(Failure::misuse(format!("{text:?} is not a condition: use < or > without ="), fix));
     }
     let unknown = || match metric::new_name(name) {
-        Some(new) => GateError::Renamed(name.into(), new),
-        None => GateError::Metric(name.into()),
+        Some(new) => Failure::misuse(format!("`{name}` is now called `{new}`"), format!("write {new}")),
+        None => {
+            let fix = format!("use one of: {}, {SPREAD}", names());
+            Failure::misuse(format!("{name:?} is not a metric"), fix)
+        }
     };
     let metric = find(name).ok_or_else(unknown)?;
+    let neither = || {
+        let limit = example(metric.unit);
+        let fix = format!(
+            "write a signed percentage for a change, such as -5% or +10%, or a limit such as {limit}"
+        );
+        Failure::misuse(format!("{word:?} is neither a change nor a limit"), fix)
+    };
     let is_change = word.ends_with('%') && (metric.unit != Unit::Percent || word.starts_with(['+', '-']));
     if !is_change {
-        let value = limit(word, metric.unit);
-        let value = value.ok_or_else(|| GateError::Bound(word.into(), example(metric.unit)))?;
+        let value = limit(word, metric.unit).ok_or_else(neither)?;
         return Ok(Condition::Limit(metric, Bound { above, value }));
     }
-    let share = percentage(word).filter(|share| *share > -1.0);
-    let share = share.ok_or_else(|| GateError::Bound(word.into(), example(metric.unit)))?;
+    let share = percentage(word).filter(|share| *share > -1.0).ok_or_else(neither)?;
     if (above && share < 0.0) || (!above && share > 0.0) {
-        return Err(GateError::Always(text.into()));
+        let what = format!("{text:?} is met even if nothing changes");
+        return Err(Failure::misuse(what, "write METRIC < -5% for a fall, METRIC > +5% for a rise"));
     }
     Ok(Condition::Change(metric, Bound { above, value: 1.0 + share }))
 }
@@ -164,7 +135,7 @@ fn percentage(word: &str) -> Option<f64> {
     number.is_finite().then_some(number / 100.0)
 }
 
-/// A limit in the unit of a metric, as it is typed or as a report prints it: `2ms`, `1.5 MiB`, `50k`, `20 µs`.
+/// A limit in the unit of a metric, as typed or as a report prints it: `2ms`, `1.5 MiB`, `50k`, `20 µs`.
 fn limit(word: &str, unit: Unit) -> Option<f64> {
     let word: String = word.split_whitespace().collect::<String>().replace('µ', "u");
     let word = word.as_str();
@@ -280,7 +251,7 @@ mod tests {
             ("spread < 10%", "spread > 10%"),
             ("throughput <= -5%", "write throughput < -5%"),
         ] {
-            let failure = Failure::from(text.parse::<Gate>().unwrap_err());
+            let failure = text.parse::<Gate>().unwrap_err();
             assert!(failure.cure.contains(cure), "{text}: {failure:?}");
             assert!(!failure.what.contains('\n'), "{text}: {failure:?}");
         }

@@ -7,23 +7,21 @@ use crate::compare::LoadComparison;
 use crate::compare::comparison::{CellPair, MetricRow, RunComparison, estimate};
 use crate::control::failed_controls;
 use crate::number::{figure_with_spread, percent};
-use crate::phrase::times;
+use crate::phrase::{shown_to_exceed, times};
 use pitot_plan::Replies;
 use pitot_record::{CellRecord, Metric, Run};
 use pitot_results::VerdictKind;
 use pitot_stats::{ALPHA, Comparison, Decision, Estimate, Interval, MEDIAN_REPETITIONS_MIN, Spread};
 
-/// A limit that takes more repetitions than so many times those of the runs is too close to be decided by more of them.
+/// If deciding takes more than this many times the repetitions of the runs, more repetitions are no advice.
 const MORE_REPETITIONS_MAX: f64 = 10.0;
-/// Verdicts of cells whose figures do not describe their server: an interval over them says nothing of it either.
+/// Verdicts of cells whose figures and intervals do not describe their server.
 const DISTURBED: [VerdictKind; 2] = [VerdictKind::RateMissed, VerdictKind::NetworkBound];
 
-/// What to do about a cell that noise left undecided.
 const NOISY: &str = "it was noisy: measure it again";
 
-/// What becomes of changes where the control of a run was told apart.
 const UNTRUSTED: &str =
-    "was measured in a run that finds differences where there are none: its control failed";
+    "was measured in a run whose control failed, so the run finds differences where there are none";
 
 impl Gate {
     /// Whether the comparison meets it.
@@ -35,8 +33,7 @@ impl Gate {
         GateOutcome::of(&self.cells(comparison), nothing)
     }
 
-    /// Whether the second of two single loads meets it. No interval is known of either, so that neither a change nor a limit can
-    /// be decided.
+    /// Whether the second of two single loads meets it. Without intervals, no change and no limit can be decided.
     pub fn judge_loads(&self, loads: &LoadComparison<'_>) -> GateOutcome {
         let verdict = loads.verdict();
         let outcome = match self.condition {
@@ -44,18 +41,18 @@ impl Gate {
             Condition::Verdict(_) => CellOutcome::Passed,
             _ if verdict == VerdictKind::Failed => CellOutcome::Met("failed".into()),
             Condition::Change(..) => CellOutcome::Undecided(
-                "is a single load beside another, so that no interval can be claimed: measure both servers in one plan".into(),
+                "has no interval, since each side is a single load: measure both servers in one plan".into(),
             ),
             Condition::Limit(..) => CellOutcome::Undecided(
-                "is a single load without an interval: pitot load --fail-if judges what it saw".into(),
+                "has no interval, since it is a single load: use pitot load --fail-if to judge it".into(),
             ),
             Condition::Spread(_) => CellOutcome::TooFewRepetitions { have: 1, needed: 2 },
         };
         GateOutcome::of(&[GateCell { label: loads.label(), outcome }], String::new())
     }
 
-    /// How each cell came out that the gate can speak of: those of both runs, those that the second run lacks, and, where
-    /// it takes the second run alone, those that only this has.
+    /// The outcome of each cell that the gate applies to: cells of both runs, cells missing from the second run, and cells that
+    /// only the second run has, if the gate needs nothing else.
     pub fn cells(&self, comparison: &RunComparison<'_>) -> Vec<GateCell> {
         let table = |metric: &Metric| comparison.metrics.iter().find(|t| t.metric.name == metric.name);
         let is_untrusted = |run: &Run| !failed_controls(&Analysis::of(run)).is_empty();
@@ -63,7 +60,7 @@ impl Gate {
         let works = [comparison.a, comparison.b].map(Analysis::of);
         let pairs = comparison.pairs.iter().enumerate().filter_map(|(i, pair)| {
             let outcome = match self.condition {
-                // What the others are measured by says nothing of itself.
+                // The reference has no ratio to itself.
                 Condition::Change(..) if pair.is_reference && pair.is_sound() => return None,
                 Condition::Change(..) if untrusted && pair.is_sound() => {
                     CellOutcome::Undecided(UNTRUSTED.to_owned())
@@ -91,7 +88,7 @@ impl Gate {
         pairs.chain(missing).chain(new).collect()
     }
 
-    /// How a cell of the second run comes out by itself; none if the gate says nothing of it.
+    /// The outcome of a cell of the second run alone; none if the gate does not apply to it.
     fn alone(
         &self,
         c: &RunComparison<'_>,
@@ -135,14 +132,13 @@ fn limited(metric: &Metric, bound: Bound, e: &Estimate, verdict: VerdictKind) ->
         Some(interval) if bound.is_met_by(interval) => CellOutcome::Met(format!("has {shown}")),
         Some(interval) if bound.is_kept_by(interval) => CellOutcome::Passed,
         Some(_) => {
-            let cure = if verdict == VerdictKind::Noisy { NOISY } else { "more repetitions narrow it" };
-            CellOutcome::Undecided(format!("has {shown}, an interval that holds the limit ({cure})"))
+            let fix = if verdict == VerdictKind::Noisy { NOISY } else { "more repetitions narrow it" };
+            CellOutcome::Undecided(format!("has {shown}, an interval that includes the limit ({fix})"))
         }
     }
 }
 
-/// A change against a bound; none if neither run has a value. Equal servers lie apart by up to `between`, a logarithm, from run to
-/// run.
+/// A change against a bound; none if neither run has a value. `between`: how far apart equal servers are, as a logarithm.
 fn changed(
     runs: &RunComparison<'_>,
     pair: &CellPair<'_>,
@@ -157,7 +153,7 @@ fn changed(
         (false, true) if runs.is_within => return Some(CellOutcome::Met("failed".into())),
         (false, true) => return Some(CellOutcome::Met("failed in the second run only".into())),
         (true, _) if runs.is_within => {
-            return undecided(&format!("has nothing to be compared with: {name_of_a} failed"));
+            return undecided(&format!("has nothing to compare with: {name_of_a} failed"));
         }
         (true, true) => return undecided("failed in both runs"),
         (true, false) => return undecided("failed in the first run: there is nothing to compare with"),
@@ -169,11 +165,11 @@ fn changed(
             (None, None) => None,
             (Some(a), Some(b)) if a.max == 0.0 && b.max == 0.0 => Some(CellOutcome::Passed),
             (Some(_), Some(_)) => {
-                undecided("has no ratio, as it was 0 in a run: name a limit instead of a change")
+                undecided("has no ratio, since a value is 0: use a limit instead of a change")
             }
             (Some(_), None) => undecided(&format!("has no value{}", runs.in_b())),
             (None, Some(_)) if runs.is_within => {
-                undecided(&format!("has no value of {name_of_a} to be compared with"))
+                undecided(&format!("has no value of {name_of_a} to compare with"))
             }
             (None, Some(_)) => undecided("has no value in the first run"),
         };
@@ -184,8 +180,7 @@ fn changed(
     }
     if c.decision == Decision::NoReference {
         return undecided(
-            "was measured in two runs without a reference that both hold, so that no interval can be claimed: measure both \
-             servers in one plan",
+            "has no interval, since the two runs share no reference: measure both servers in one plan",
         );
     }
     if let Some(verdict) = DISTURBED.into_iter().find(|kind| verdicts.contains(kind)) {
@@ -201,13 +196,13 @@ fn changed(
             bound,
             between,
             verdicts.contains(&VerdictKind::Noisy),
-            &name_of_a,
+            (&name_of_a, runs.tolerance),
         )),
     })
 }
 
-/// The outcome, if both cells of a pair have done the same work. Who answers with errors or with less has done less, so that no gate is
-/// passed by it; of who was still getting faster no figure is its own.
+/// The outcome, or undecided if the cells of a pair did different work: with errors or smaller replies no cell passes, and a cell that
+/// was still getting faster has no final figure.
 fn of_same_work(
     runs: &RunComparison<'_>,
     pair: &CellPair<'_>,
@@ -223,17 +218,17 @@ fn of_same_work(
         }
     };
     let is_undecided =
-        |why: String| CellOutcome::Undecided(format!("{why}, so that its change is none of speed"));
+        |why: String| CellOutcome::Undecided(format!("{why}, so its change says nothing about speed"));
     let own = of(in_b, pair.b).map(|why| format!("{why}{}", runs.in_b()));
     let base = || of(in_a, pair.a).map(|why| format!("is compared with {}, which {why}", runs.name_of_a()));
     let between = || {
         (outcome == CellOutcome::Passed && answer_otherwise(runs, pair))
-            .then(|| "answers with other content than in the first run".to_owned())
+            .then(|| "answers with different content than in the first run".to_owned())
     };
     own.or_else(base).or_else(between).map_or_else(|| outcome.clone(), is_undecided)
 }
 
-/// Whether a cell's replies are others in the second run.
+/// Whether a cell's replies differ in the second run.
 fn answer_otherwise(runs: &RunComparison<'_>, pair: &CellPair<'_>) -> bool {
     let may_differ = [runs.a, runs.b].iter().any(|run| run.plan.replies == Replies::MayDiffer);
     !runs.is_within && !may_differ && are_unlike(pair.a, pair.b)
@@ -244,32 +239,39 @@ fn disturbed(verdict: VerdictKind) -> CellOutcome {
 }
 
 impl Bound {
-    /// The value is beyond the bound wherever in the interval it is.
+    /// The whole interval is beyond the bound.
     fn is_met_by(self, interval: Interval) -> bool {
         if self.above { interval.low > self.value } else { interval.high < self.value }
     }
 
-    /// The value is not beyond the bound wherever in the interval it is.
+    /// No part of the interval is beyond the bound.
     fn is_kept_by(self, interval: Interval) -> bool {
         if self.above { interval.high <= self.value } else { interval.low >= self.value }
     }
 }
 
 /// Why a change neither meets nor passes the gate, and what would decide it.
-fn why_undecided(c: &Comparison, bound: Bound, between: f64, is_noisy: bool, name_of_a: &str) -> String {
+fn why_undecided(
+    c: &Comparison,
+    bound: Bound,
+    between: f64,
+    is_noisy: bool,
+    (name_of_a, tolerance): (&str, f64),
+) -> String {
     let Some(interval) = c.interval.filter(|interval| !bound.is_met_by(*interval)) else {
         return format!(
-            "has {} the value of {name_of_a}, which is not shown to be a difference, after correction",
-            times(c)
+            "has {} the value of {name_of_a}, which is not {} after correction for the number of cells",
+            times(c),
+            shown_to_exceed(tolerance)
         );
     };
     // The end of the interval that the limit lies towards; widths shrink with the square root of the repetitions.
     let end = if c.ratio > bound.value { interval.low } else { interval.high };
     let (width, distance) = ((end / c.ratio).ln().abs(), (bound.value / c.ratio).ln().abs());
-    // What differs between runs stays, however many repetitions they have.
+    // More repetitions do not reduce what differs between runs.
     let (own, room) = ((width - between).max(0.0), distance - between);
     let more = (own / room).powi(2) * 1.1;
-    let cure = if between > 0.0 && room <= 0.0 {
+    let fix = if between > 0.0 && room <= 0.0 {
         "the runs differ too much for more repetitions to decide it: measure both servers in one run"
             .to_owned()
     } else if is_noisy {
@@ -279,5 +281,5 @@ fn why_undecided(c: &Comparison, bound: Bound, between: f64, is_noisy: bool, nam
     } else {
         "it is too close to the limit for more repetitions to decide it".to_owned()
     };
-    format!("has {} the value of {name_of_a}, an interval that holds the limit ({cure})", times(c))
+    format!("has {} the value of {name_of_a}, an interval that includes the limit ({fix})", times(c))
 }

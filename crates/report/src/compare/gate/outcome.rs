@@ -1,4 +1,4 @@
-//! How a gate came out, in its cells and as a whole.
+//! The outcome of a gate, by cell and as a whole.
 
 use super::condition::Gate;
 use crate::text::s;
@@ -6,39 +6,31 @@ use crate::text::s;
 /// More cells than this are counted in a sentence.
 const LISTED_MAX: usize = 3;
 
-/// How a gate came out in one cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GateCell {
-    /// The cell's levels joined.
     pub label: String,
-    /// How.
     pub outcome: CellOutcome,
 }
 
-/// How a gate came out in one cell; sentences do not repeat its label.
+/// The outcome of a gate in one cell; sentences do not repeat its label.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CellOutcome {
-    /// It is on the right side of the limit, and its whole interval with it.
+    /// Its whole interval is on the right side of the limit.
     Passed,
     /// It is on the wrong side, or failed: a sentence.
     Met(String),
     /// Neither: a sentence.
     Undecided(String),
-    /// Neither, since no outcome of so few repetitions could decide it.
-    TooFewRepetitions {
-        /// Repetitions on the side that has fewer.
-        have: usize,
-        /// How many it takes.
-        needed: usize,
-    },
+    /// Neither, since so few repetitions cannot decide it.
+    TooFewRepetitions { have: usize, needed: usize },
 }
 
-/// How a gate came out.
+/// The outcome of a gate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GateOutcome {
-    /// Every cell is on the right side of the limit, and its whole interval with it.
+    /// Every cell passed.
     Passed,
-    /// Some cells are not: a sentence for each.
+    /// Some cells met it: a sentence for each.
     Met(Vec<String>),
     /// Some cells cannot be decided: a sentence for each reason.
     Undecided(Vec<String>),
@@ -54,7 +46,7 @@ impl GateOutcome {
         }
     }
 
-    /// What follows from the cells: one that meets the gate decides it, else one that is undecided.
+    /// Met if any cell met it, else undecided if any is.
     pub(super) fn of(cells: &[GateCell], nothing: String) -> GateOutcome {
         let mut met = Vec::new();
         let mut undecided = Vec::new();

@@ -8,7 +8,7 @@ use crate::svg::{self, Page};
 use serde_json::json;
 use std::fmt::Write as _;
 
-/// Up to here the panes of a choice are buttons in a row; more become a list.
+/// Up to so many panes are buttons in a row; more are a list.
 const BUTTONS_MAX: usize = 7;
 const BUTTONS_LETTERS_MAX: usize = 48;
 
@@ -67,7 +67,7 @@ fn choose(figure: &Figure, choice: &str, shown: usize) -> String {
     html
 }
 
-/// The choice that was made, for paper: there the controls are gone.
+/// The choice that is shown, for print.
 fn printed(figure: &Figure, pane: &Pane) -> String {
     let line =
         |choice: &String| format!("<p class=\"printed\">{}: {}</p>", escape(choice), escape(&pane.label));
@@ -84,7 +84,7 @@ fn legend(pane: &Pane) -> String {
         let (class, series) = svg::ink(*ink);
         let name = escape(name);
         let sign = sign(*ink);
-        // Only series can be switched; parts of a whole cannot go missing without the whole looking smaller.
+        // Only series can be switched off; without a part, the whole would look smaller.
         if matches!(ink, Ink::Series(_)) {
             let _ = write!(
                 html,
@@ -111,7 +111,7 @@ fn sign(ink: Ink) -> String {
     )
 }
 
-/// The names of a scene's lines that the legend of the pane has not: where the drawing has no room for them at the lines.
+/// A legend for lines that the pane's legend lacks, if the drawing has no room to label them.
 fn line_names(scene: &Scene, legend: &[(Ink, String)]) -> String {
     let lines = scene.marks.iter().filter_map(|mark| match mark {
         Mark::Line { ink, label, dashed, .. } if !label.is_empty() => Some((*ink, label, *dashed)),
@@ -161,11 +161,11 @@ fn render_scene(scene: &Scene, legend: &[(Ink, String)]) -> String {
     )
 }
 
-/// What can be pointed at, as a table: for readers who do not point, and for copying.
+/// The hover texts as a table.
 fn data(pane: &Pane) -> String {
     let mut html = String::from("<details class=\"data\"><summary>The values as a table</summary>");
     for scene in &pane.scenes {
-        // Time series would be long and dull.
+        // Time series would be too long.
         let dense = scene.stops.len() > 30;
         if dense || scene.stops.is_empty() {
             continue;

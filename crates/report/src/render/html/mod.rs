@@ -1,6 +1,6 @@
 //! A page as one HTML file: it makes no network requests, and it can be mailed.
 //!
-//! The page's policy forbids all connections. Without scripts it still shows everything but hover texts, and prints.
+//! Its policy forbids all connections. Without scripts it shows everything except hover texts.
 
 mod figure;
 mod page;
@@ -35,7 +35,6 @@ pub(super) fn render(document: &Document) -> String {
     page::page(&format!("{} · Pitot", document.title), &html)
 }
 
-/// Links to the sections.
 fn contents(html: &mut String, all: &[Block]) {
     for block in all {
         match block {
@@ -129,7 +128,7 @@ fn item(html: &mut String, item: &Item) {
     }
 }
 
-/// Something folded away: a group of others, one of a group, or what stands alone.
+/// A fold: a group of folds, a cell of a group, or a single one.
 fn fold(html: &mut String, fold: &Fold) {
     let open = if fold.is_open { " open" } else { "" };
     let title = escape(&fold.title);

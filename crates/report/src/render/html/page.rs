@@ -31,8 +31,8 @@ pub(super) fn page(title: &str, body: &str) -> String {
     )
 }
 
-/// The one source that a policy allows: an element of exactly this text (CSP level 3, section 2.3.1). Attributes of style are
-/// allowed apart from it, as some have a figure in them.
+/// The source that the policy allows: an element with exactly this text (CSP level 3, section 2.3.1). Style attributes are allowed
+/// separately, since some contain figures.
 fn source(text: &str) -> String {
     format!("'sha256-{}'", STANDARD.encode(digest(&SHA256, text.as_bytes())))
 }

@@ -1,4 +1,4 @@
-//! A table as HTML. One of figures can be scrolled, and says so where it goes on; one of words breaks its lines.
+//! Tables as HTML. A table of figures scrolls; a table of words wraps.
 
 use super::text::{class, marked};
 use super::verdict::chips;
@@ -15,7 +15,7 @@ pub(super) fn table(html: &mut String, table: &Table) {
     html.push_str(match table.is_of_words() {
         true => "<div class=\"scroll\" tabindex=\"0\"><table class=\"wrap\">",
         false => {
-            "<p class=\"scroll-hint\" hidden>The table goes on to the right: scroll it sideways →</p>\
+            "<p class=\"scroll-hint\" hidden>Scroll sideways for more columns →</p>\
              <div class=\"scroll results\" tabindex=\"0\"><table>"
         }
     });
@@ -62,7 +62,6 @@ fn row(html: &mut String, table: &Table, row: &Row) {
         Mark::Level => " title=\"not shown to be worse than the best by more than the tolerance\"",
         Mark::Aside | Mark::None => "",
     };
-    // Where some rows have a mark the names stand in one column.
     let mark = match row.series {
         Some(_) => format!("<span class=\"mark\"{title}>{}</span>", row.mark.sign()),
         None => String::new(),
@@ -75,7 +74,7 @@ fn row(html: &mut String, table: &Table, row: &Row) {
     html.push_str("</tr>");
 }
 
-/// A field; those of the first column have a bar behind the figure.
+/// A field; the first column has a bar behind the figure.
 fn entry(html: &mut String, entry: &Entry, is_first: bool, is_left: bool) {
     if let Some(kind) = entry.verdict {
         let _ = write!(html, "<td class=\"left\">{}</td>", chips(kind, &entry.note));

@@ -1,16 +1,15 @@
-//! Sentences as HTML, and how they stand out.
+//! Sentences as HTML.
 
 use crate::escape::escape;
 use crate::tone::Tone;
 use std::fmt::Write as _;
 
-/// A sentence with its marked names in bold, and what is in back quotes as code.
+/// A sentence with `**names**` in bold and back quotes as code.
 pub(super) fn marked(sentence: &str) -> String {
     let bold = between(&glued(&escape(sentence)), "**", "strong");
     between(&bold, "`", "code")
 }
 
-/// The class of what stands out.
 pub(super) fn class(tone: Tone) -> &'static str {
     match tone {
         Tone::Good => "better",
@@ -37,13 +36,13 @@ fn glued(text: &str) -> String {
     html
 }
 
-/// Puts every second part between `marks` into an element.
+/// Puts text between `marks` into an element.
 fn between(text: &str, marks: &str, element: &str) -> String {
     let mut html = String::new();
     let mut parts = text.split(marks).peekable();
     let mut inside = false;
     while let Some(part) = parts.next() {
-        // A mark without its partner is a plain character.
+        // A mark without a partner is plain text.
         if inside && parts.peek().is_none() {
             let _ = write!(html, "{marks}{part}");
         } else if inside {

@@ -1,4 +1,4 @@
-//! The answers of a page beside whether they can be relied on, and verdicts as labels.
+//! The answers of a page, the trust in them, and verdicts as labels.
 
 use super::text::marked;
 use crate::document::{Item, Verdict};
@@ -38,7 +38,7 @@ pub(super) fn verdict(html: &mut String, said: &Verdict) {
     html.push_str("</div>");
 }
 
-/// How good it is, as classes and colours of the page are called.
+/// The class and colour of a grade.
 fn grade(tone: Tone) -> &'static str {
     match tone {
         Tone::Good => "good",
@@ -61,7 +61,7 @@ fn tally(html: &mut String, tally: &[(VerdictKind, usize)]) {
     let _ = write!(html, "</div><p class=\"tally-words\">Cells: {}</p>", words.join(", "));
 }
 
-/// The figures that accompany an answer which is the only one.
+/// The figures of a single answer.
 fn tiles(html: &mut String, said: &Verdict) {
     let [(_, answer)] = &said.answers[..] else { return };
     if answer.tiles.is_empty() {
@@ -80,7 +80,7 @@ fn tiles(html: &mut String, said: &Verdict) {
     html.push_str("</div>");
 }
 
-/// The label of a cell's verdict, with the number of repetitions that failed: `2 of 6 failed`, or nothing.
+/// The label of a cell's verdict, with `2 of 6 failed` or nothing.
 pub(super) fn chips(kind: VerdictKind, failures: &str) -> String {
     let chip = format!("<span class=\"chip {0}\">{0}</span>", kind.name());
     match failures {

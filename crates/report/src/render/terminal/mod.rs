@@ -1,4 +1,4 @@
-//! A page in the lines of a terminal, with its colours where it has some.
+//! A page in the lines of a terminal, with colours if it has them.
 
 mod screen;
 mod table;
@@ -34,7 +34,7 @@ pub(super) fn render(document: &Document, screen: Screen) -> Drawn {
     out.finish()
 }
 
-/// Draws blocks. What there is to say of answers besides the gravest reason comes `later`, at the end.
+/// Draws blocks. All reasons of a verdict but the worst come `later`, at the end.
 fn blocks<'d>(out: &mut Page, all: &'d [Block], later: &mut Vec<&'d Verdict>) {
     for block in all {
         match block {
@@ -58,12 +58,11 @@ fn blocks<'d>(out: &mut Page, all: &'d [Block], later: &mut Vec<&'d Verdict>) {
             }
             Block::Verdict(said) => {
                 verdict(out, said);
-                if !is_told_in_short(said) {
+                if !has_one_reason(said) {
                     later.push(said);
                 }
             }
             Block::Table(of) => table::table(out, of),
-            // A command can be copied as it is.
             Block::Commands(commands) => {
                 for (name, command) in commands {
                     if !name.is_empty() {
@@ -96,7 +95,7 @@ fn list(out: &mut Page, items: &[Item], bullet: impl Fn(usize) -> String) {
     }
 }
 
-/// The answers, and the gravest of what speaks for and against them.
+/// The answers, and the worst reason to distrust them.
 fn verdict(out: &mut Page, said: &Verdict) {
     for (asked, answer) in &said.answers {
         out.line(None, "");
@@ -111,15 +110,14 @@ fn verdict(out: &mut Page, said: &Verdict) {
             said.tone.into(),
             &match first.tone {
                 None => format!("{}: {}{more}", said.title, first.text),
-                // It stands out below, where all of them are.
                 Some(_) => format!("{}: see below.", said.title),
             },
         );
     }
 }
 
-/// Whether there is nothing to say of the answers but the one reason that stands with them.
-fn is_told_in_short(said: &Verdict) -> bool {
+/// Whether a verdict has only one reason, which is shown with the answers.
+fn has_one_reason(said: &Verdict) -> bool {
     let is_whole = |reason: &Item| reason.tone.is_none() && reason.more.is_empty();
     matches!(&said.reasons[..], [only] if is_whole(only)) && said.notes.is_empty()
 }

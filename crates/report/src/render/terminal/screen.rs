@@ -1,4 +1,4 @@
-//! What a page for a terminal is written to.
+//! Lines of a terminal, wrapped and coloured.
 
 use std::mem::take;
 
@@ -7,30 +7,25 @@ use pitot_results::Drawn;
 use crate::text::unmarked;
 use crate::tone::Tone;
 
-/// What a text is shown on.
+/// The width and colours of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Screen {
     /// Columns of a line.
     pub width: usize,
-    /// Whether it obeys codes of colour (ECMA-48, SGR).
+    /// Whether it shows colours (ECMA-48, SGR).
     pub is_coloured: bool,
 }
 
 impl Screen {
-    /// Where nothing is known of it, such as a file or a pipe: the width of the terminals of old, and no colour.
+    /// A file or a pipe: 80 columns, no colour.
     pub const PLAIN: Screen = Screen { width: 80, is_coloured: false };
 }
 
-/// How a piece of text stands out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Style {
-    /// It matters more than what is around it.
     Bold,
-    /// All is well.
     Good,
-    /// To be looked at.
     Care,
-    /// Something is wrong.
     Bad,
 }
 
@@ -45,7 +40,7 @@ impl From<Tone> for Style {
 }
 
 impl Style {
-    /// Parameters of SGR, in the colours that every terminal has and its user has chosen.
+    /// SGR parameters of the 8 colours that the user's theme defines.
     fn code(self) -> &'static str {
         match self {
             Style::Bold => "1",
@@ -56,7 +51,7 @@ impl Style {
     }
 }
 
-/// A text in lines of a screen, whoever worded it: none of it is obeyed.
+/// Lines of a screen; control characters in the text are made visible.
 pub(super) struct Page {
     drawn: Drawn,
     screen: Screen,
@@ -77,7 +72,7 @@ impl Page {
         self.drawn
     }
 
-    /// Adds a text that stands out, where there are colours.
+    /// Adds a text, coloured if the screen has colours.
     pub(super) fn painted(&mut self, style: Option<Style>, text: &str) {
         let code = style.filter(|_| self.screen.is_coloured && !text.is_empty()).map(Style::code);
         let drawn = take(&mut self.drawn);
@@ -88,7 +83,6 @@ impl Page {
         };
     }
 
-    /// Adds a line.
     pub(super) fn line(&mut self, style: Option<Style>, text: &str) {
         self.painted(style, text);
         self.painted(None, "\n");
@@ -102,32 +96,28 @@ impl Page {
         self.line(Some(Style::Bold), text);
     }
 
-    /// A text wrapped behind a label, which may stand out.
+    /// A text wrapped after a label with a style.
     pub(super) fn labelled(&mut self, style: Option<Style>, label: &str, text: &str) {
         self.wrapped((style, label), &" ".repeat(label.chars().count()), text, None);
     }
 
-    /// A text wrapped behind an indent.
     pub(super) fn paragraph(&mut self, indent: &str, text: &str) {
         self.wrapped((None, indent), indent, text, None);
     }
 
-    /// The same, all of which stands out.
     pub(super) fn styled(&mut self, style: Style, text: &str) {
         self.wrapped((None, ""), "", text, Some(style));
     }
 
-    /// A text wrapped behind a bullet.
     pub(super) fn item(&mut self, bullet: &str, text: &str) {
         self.item_in(None, bullet, text);
     }
 
-    /// The same, which may stand out.
     pub(super) fn item_in(&mut self, style: Option<Style>, bullet: &str, text: &str) {
         self.wrapped((None, bullet), &" ".repeat(bullet.chars().count()), text, style);
     }
 
-    /// Lines of words, none of which is broken. What stands between `**` is bold, unless all of it has a style.
+    /// Wraps at words. Text between `**` is bold, unless all of it has a style.
     fn wrapped(&mut self, first: (Option<Style>, &str), rest: &str, text: &str, style: Option<Style>) {
         let length = |text: &str| text.chars().count();
         let mut line = Line::default();
@@ -155,7 +145,7 @@ impl Page {
         self.pieces(&line);
     }
 
-    /// Adds a line in pieces, without blanks at its end.
+    /// Adds a line in pieces, without trailing blanks.
     pub(super) fn pieces(&mut self, line: &Line) {
         let last = line.0.len().saturating_sub(1);
         for (at, (style, text)) in line.0.iter().enumerate() {
@@ -165,7 +155,7 @@ impl Page {
     }
 }
 
-/// Pieces of a line, each with how it stands out.
+/// Pieces of a line with their styles.
 #[derive(Default)]
 pub(super) struct Line(Vec<(Option<Style>, String)>);
 
@@ -176,7 +166,6 @@ impl Line {
         line
     }
 
-    /// Whether a piece of it has that text.
     pub(super) fn has(&self, text: &str) -> bool {
         self.0.iter().any(|(_, piece)| piece.contains(text))
     }
@@ -189,12 +178,11 @@ impl Line {
         }
     }
 
-    /// Its columns.
     pub(super) fn length(&self) -> usize {
         self.0.iter().map(|(_, text)| text.chars().count()).sum()
     }
 
-    /// Between two words: it belongs to the first of them.
+    /// A blank in the style of the word before.
     fn blank(&mut self) {
         if let Some((_, before)) = self.0.last_mut() {
             before.push(' ');

@@ -1,10 +1,10 @@
-//! A table, with as many columns and intervals as fit.
+//! Tables, with as many columns and intervals as fit.
 
 use super::screen::{Line, Page, Style};
 use crate::document::{Entry, Mark, Row, Table};
 use std::ops::Range;
 
-/// A row's name is cut to this where the table would not fit otherwise.
+/// If the table does not fit, names of rows are cut to this.
 const NAME_MIN: usize = 16;
 
 /// The columns of the table that are shown, and which of them with their intervals.
@@ -12,15 +12,15 @@ const NAME_MIN: usize = 16;
 struct Layout {
     columns: Vec<usize>,
     notes: Range<usize>,
-    /// Names longer than this are cut where a line would be too long otherwise.
+    /// If a line is too long, names are cut to this.
     name_max: usize,
-    /// Whether the words at the end of a row stand below it.
+    /// Whether the words of the last column are below the row.
     words_below: bool,
 }
 
 impl Layout {
-    /// The layouts from the richest to the poorest: first the intervals of later columns go, then that of the figure itself,
-    /// which has the noise of the machine in it as a ratio has not, then the columns that matter least.
+    /// The layouts from the richest to the poorest: intervals of later columns are dropped first, then that of the figure, which
+    /// includes the noise of the machine, then the columns of the highest rank.
     fn all(table: &Table) -> Vec<Layout> {
         let last = last_words(table);
         let mut columns: Vec<usize> = (0..table.columns.len()).filter(|i| Some(*i) != last).collect();
@@ -41,7 +41,7 @@ impl Layout {
             let Some(least) = least else { break };
             columns.retain(|i| *i != least);
         }
-        // Whole names are worth more than a third column.
+        // Whole names matter more than a third column.
         let whole = layouts.iter().filter(|layout| layout.columns.len() >= count.min(2)).cloned();
         let cut = |layout: &Layout| Layout { name_max: NAME_MIN, ..layout.clone() };
         let beside: Vec<Layout> = whole.chain(layouts.iter().map(cut)).collect();
@@ -80,36 +80,35 @@ pub(super) fn table(out: &mut Page, table: &Table) {
     }
     let mut legend = table.legend.clone();
     let ratio = table.columns.iter().find(|column| column.is_ratio);
-    let is_told = |hint: &str| {
+    let is_shown = |hint: &str| {
         fitting.as_ref().is_some_and(|(_, lines)| lines.first().is_some_and(|head| head.line.has(hint)))
     };
-    if let Some(ratio) = ratio.filter(|ratio| !is_told(&ratio.hint)) {
+    if let Some(ratio) = ratio.filter(|ratio| !is_shown(&ratio.hint)) {
         legend += &format!(" The ratio is {}.", ratio.hint);
     }
     let mut others = table.groups.iter().flat_map(|g| &g.rows).flat_map(|row| row.entries.iter().skip(1));
     if others.any(|entry| entry.is_best) {
-        legend.push_str(" * marks the best of another column.");
+        legend.push_str(" * marks the best figure of another column.");
     }
     if !legend.is_empty() {
         out.paragraph("", &legend);
     }
 }
 
-/// The rows as items, where no line is long enough for a row.
+/// The rows as items, if no layout fits.
 fn items(out: &mut Page, table: &Table) {
     for group in &table.groups {
         if !group.heading.is_empty() {
             out.line(None, &group.heading);
         }
         for row in &group.rows {
-            let told = table.columns.iter().zip(&row.entries).filter(|(_, entry)| !entry.text.is_empty());
-            let told = told.map(|(column, entry)| format!("{} {}", column.title, entry.words()));
-            out.item("  ", &format!("{}: {}", row.name, told.collect::<Vec<_>>().join("; ")));
+            let shown = table.columns.iter().zip(&row.entries).filter(|(_, entry)| !entry.text.is_empty());
+            let shown = shown.map(|(column, entry)| format!("{} {}", column.title, entry.words()));
+            out.item("  ", &format!("{}: {}", row.name, shown.collect::<Vec<_>>().join("; ")));
         }
     }
 }
 
-/// The lines of the table.
 fn lay_out(table: &Table, layout: &Layout, line_width: usize) -> Vec<Laid> {
     let rows = || table.groups.iter().flat_map(|g| &g.rows);
     let cell = |index: usize, row: &Row| -> String {
@@ -119,7 +118,7 @@ fn lay_out(table: &Table, layout: &Layout, line_width: usize) -> Vec<Laid> {
         format!("{}{best} {note}", entry.text).trim_end().to_owned()
     };
     let widest = |index: usize| rows().map(|r| cell(index, r).chars().count()).max().unwrap_or(0);
-    // A baseline may have a long name. No column is made wider for it: a line below the table names it.
+    // A long baseline name does not widen the column: the legend has it.
     let head = |index: usize| -> String {
         let column = &table.columns[layout.columns[index]];
         let with_hint = format!("{} {}", column.title, column.hint);
@@ -186,7 +185,7 @@ fn style(entry: &Entry) -> Option<Style> {
     entry.tone.map(Style::from)
 }
 
-/// A name of at most `width` characters. It is cut in the middle, since names that start alike differ at the end.
+/// A name of at most `width` characters, cut in the middle, since names often differ at the end.
 fn shortened(name: &str, width: usize) -> String {
     let chars: Vec<char> = name.chars().collect();
     if chars.len() <= width {
@@ -197,8 +196,8 @@ fn shortened(name: &str, width: usize) -> String {
     chars[..start].iter().chain(&['…']).chain(&chars[chars.len() - end..]).collect()
 }
 
-/// Names of at most `width` characters that stay distinct, if those whose cuts are alike can be told apart by as much as
-/// fits of what follows their common beginning.
+/// Names of at most `width` characters that stay distinct, if possible: names whose cuts are alike show the part after their common
+/// beginning.
 fn shortened_apart(names: &[&str], width: usize) -> Vec<String> {
     let cut: Vec<String> = names.iter().map(|name| shortened(name, width)).collect();
     let apart = |index: usize| {
@@ -208,10 +207,10 @@ fn shortened_apart(names: &[&str], width: usize) -> Vec<String> {
         if common == chars.len() {
             return cut[index].clone();
         }
-        // From the beginning of the word that differs.
+        // From the start of the word that differs.
         let common = chars[..common].iter().rposition(|&c| c == ' ').map_or(0, |space| space + 1);
         let rest = &chars[common..];
-        // At least a third of the width is for the beginning.
+        // At least a third of the width shows the beginning.
         let shown = rest.len().min(width.saturating_sub(2) * 2 / 3);
         let end: &[char] = if shown < rest.len() { &['…'] } else { &[] };
         let start = width.saturating_sub(1 + shown + end.len()).min(common);
