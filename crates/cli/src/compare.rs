@@ -202,5 +202,5 @@ fn page_path(a: &Path, b: Option<&Path>) -> PathBuf {
 }
 
 fn gate(text: &str) -> Result<Gate, Failure> {
-    Ok(text.parse::<Gate>()?)
+    text.parse()
 }

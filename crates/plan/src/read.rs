@@ -200,6 +200,15 @@ static CONFLICTS: &[Conflict] = &[
         fix: "name one host: load.host = \"...\"",
     },
     Conflict {
+        key: "load",
+        is_in: |plan| {
+            let is_elsewhere = plan.load_hosts().any(|host| !host.address.is_loopback());
+            is_elsewhere && plan.server_host.is_none() && plan.foreign_server().is_none()
+        },
+        what: "the load is on another host, and servers on this machine listen at 127.0.0.1, where it cannot reach them",
+        fix: "name this machine too: [hosts.here] with agent = [\"pitot\", \"agent\"], address and cpus, and server.host = \"here\"",
+    },
+    Conflict {
         key: "needs",
         is_in: |plan| plan.needs.is_some() && !plan.hosts.is_empty(),
         what: "`needs` checks this machine only, and this plan has hosts",

@@ -651,6 +651,26 @@ fn what_a_guest_cannot_do_is_refused_with_the_plan() {
 }
 
 #[test]
+fn a_load_elsewhere_needs_servers_that_it_can_reach() {
+    let parse = |address: &str, server: &str| {
+        let text = format!(
+            "[hosts.b]\nagent = [\"x\"]\naddress = \"{address}\"\ncpus = \"0\"\n[load]\nhost = \"b\"\n\
+             [server]\nprotocol = \"http\"\n{server}[factors]\nserver = [\"loop\"]\n"
+        );
+        Plan::parse("p.toml", &text, &catalog()).map(|_| ())
+    };
+    let error = parse("10.0.0.2", "").unwrap_err();
+    assert!(
+        error.to_string().contains("listen at 127.0.0.1") && error.fix.contains("[hosts.here]"),
+        "{error}"
+    );
+    assert_eq!(error.line, 5);
+    parse("10.0.0.2", "host = \"b\"\n").unwrap();
+    // An agent on this machine reaches them.
+    parse("127.0.0.1", "").unwrap();
+}
+
+#[test]
 fn a_plan_that_no_memory_holds_is_refused_with_its_size() {
     let refused = |factors: &str, more: &str, what: &str| {
         let text =
