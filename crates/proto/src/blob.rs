@@ -1,8 +1,8 @@
-//! `blob`: the transfer service of the 2006 select and epoll comparison. `GET <n>\n` is answered by exactly n bytes.
+//! `blob`: the transfer service of the 2006 select and epoll comparison. `GET <n>\n` returns exactly n bytes.
 //!
-//! n is decimal, 1 to 1 GiB; without it (`GET\n`) the reply has 1024 bytes. A carriage return before the newline is
-//! allowed. Connections persist and requests may be pipelined. There is no framing beside the length that the client
-//! asked for, so a line that is not a request ends the connection without a reply.
+//! n is decimal, 1 to 1 GiB; without it (`GET\n`) the reply has 1024 bytes. A carriage return before the newline is allowed.
+//! Connections persist and requests may be pipelined. There is no framing except the requested length, so an invalid request
+//! line ends the connection without a reply.
 
 use crate::{
     Context, Exchange, Next, Protocol, ProtocolEntry, ProtocolOptions, ServerConn, Step, Violation,
@@ -23,7 +23,7 @@ pub struct Blob;
 /// The entry of the registry.
 pub(crate) static ENTRY: ProtocolEntry = ProtocolEntry {
     name: "blob",
-    summary: "answers `GET <n>` with n bytes; connections persist and pipeline",
+    summary: "answers `GET N` with N bytes; connections persist and pipeline",
     doc: "The transfer service of the 2006 comparison of select and epoll: a minimal request and a reply of 1 byte to \
           1 GiB (1024 bytes if the request names no size).",
     files: false,
@@ -32,10 +32,6 @@ pub(crate) static ENTRY: ProtocolEntry = ProtocolEntry {
     build,
 };
 
-/// Creates the protocol. It has no options.
-///
-/// # Errors
-/// Never; the signature is that of the registry.
 fn build(_: &ProtocolOptions) -> Result<Box<dyn Protocol>, String> {
     Ok(Box::new(Blob))
 }

@@ -13,18 +13,14 @@ pub struct Busy;
 pub(crate) static ENTRY: ProtocolEntry = ProtocolEntry {
     name: "busy",
     summary: "answers `450 too busy` to every connection and closes",
-    doc: "The service of the 2001 comparison of task architectures: the cost of accepting a connection, sending one \
-          line and closing it, and nothing else.",
+    doc: "The service of the 2001 comparison of task architectures. It measures the cost of accepting a connection, \
+          sending one line and closing it.",
     files: false,
     load_url: "busy://{address}",
     tls: crate::TlsBegins::AtOnce { alpn: &[] },
     build,
 };
 
-/// Creates the protocol. It has no options.
-///
-/// # Errors
-/// Never; the signature is that of the registry.
 fn build(_: &ProtocolOptions) -> Result<Box<dyn Protocol>, String> {
     Ok(Box::new(Busy))
 }

@@ -1,14 +1,14 @@
 //! One connection as a state machine without I/O: no socket, no clock, no disk.
 //!
 //! A driver reports events ([`Connection::received`], [`Connection::sent`], [`Connection::ended`],
-//! [`Connection::opened`], [`Connection::stored`], [`Connection::delayed`], [`Connection::expired`] ...) and carries out what
-//! [`Connection::poll`] asks for. What servers of all architectures have in common is here, once: feeding the protocol
-//! core, back-pressure, what happens if a request arrives too slowly, if a file cannot be read to its end or if the
-//! peer has closed the connection, and the order in which a connection is closed. The drivers (blocking calls,
-//! readiness, io_uring, an async runtime, and the in-memory one of tests and fuzz targets) only add the system calls.
+//! [`Connection::opened`], [`Connection::stored`], [`Connection::delayed`], [`Connection::expired`] ...) and carries out the
+//! actions that [`Connection::poll`] returns. Everything that servers of all architectures share is here: feeding the protocol
+//! core, back-pressure, slow requests, unreadable files, closed peers, and the order in which a connection is closed. The
+//! drivers (blocking calls, readiness, io_uring, an async runtime, and the in-memory one of tests and fuzz targets) only add
+//! the system calls.
 //!
-//! Between requests a connection is this struct and the core, without further heap memory. The state of a request under
-//! way is in an [`Exchange`], which is returned to the worker afterwards.
+//! Between requests a connection is this struct and the core, without further heap memory. The state of a request in
+//! progress is in an [`Exchange`], which is returned to the worker afterwards.
 
 mod action;
 mod kernel;
@@ -30,7 +30,7 @@ use crate::{
 /// whose reply is not yet read, which may fill all buffers of a ring (1 MiB) before the receive is stopped.
 const UNCONSUMED_MAX: usize = 2 << 20;
 
-/// A layer makes no more for the socket while this much waits there: four records of TLS.
+/// A layer produces no more output while this much waits for the socket: four records of TLS.
 const WIRE_MAX: u64 = 64 << 10;
 
 /// The state of a connection.
@@ -48,18 +48,18 @@ enum State {
     Storing,
     /// The step of storing has been requested.
     AwaitingStore,
-    /// The core lets time pass, whose end has not been requested yet.
+    /// The core delays its reply; the delay has not been requested yet.
     Delaying,
-    /// The end of that time has been requested.
+    /// The delay has been requested.
     AwaitingDelay,
     /// The queued output is sent, then the connection gets its layer.
     Securing,
     /// The queued output is sent, then the connection is closed.
     Closing,
-    /// The same, but more input may still arrive, which will not be read: a plain close would answer it with a reset,
+    /// The same, but more input may still arrive, which will not be read. A plain close would answer it with a reset,
     /// which could destroy the reply in flight (RFC 9112 section 9.6).
     ClosingGently,
-    /// Everything is sent and sending has ended; input is discarded until the peer ends it, too.
+    /// Everything is sent and sending has ended; input is discarded until the peer ends it.
     Lingering,
     /// The connection is over; output that is still queued will not be sent.
     Closed,
@@ -85,7 +85,7 @@ enum Step {
 pub struct Connection {
     core: Box<dyn ServerConn>,
     exchange: Option<Box<Exchange>>,
-    /// Boxed, as most connections have none.
+    /// Boxed, since most connections have none.
     layer: Option<Box<Layered>>,
     unconsumed: Box<[u8]>,
     /// Consumed bytes at the start of `unconsumed`.
@@ -101,7 +101,7 @@ pub struct Connection {
 const _: () = assert!(size_of::<Connection>() <= 64, "an idle connection has grown");
 
 impl Connection {
-    /// A newly accepted connection. `peer` is its address, if the protocol wants it and it is known.
+    /// A newly accepted connection. `peer` is its address, if the protocol needs it and it is known.
     pub fn new(protocol: &dyn Protocol, worker: &mut Worker, peer: Option<IpAddr>) -> Connection {
         let mut core = protocol.connect();
         if let Some(peer) = peer {
@@ -147,7 +147,7 @@ impl Connection {
         }
     }
 
-    /// Input has arrived. It is accepted in any state; what cannot be used yet is kept, up to a limit.
+    /// Input has arrived. It is accepted in any state; input that cannot be used yet is kept, up to a limit.
     pub fn received(&mut self, worker: &mut Worker, input: &[u8]) {
         worker.tally.bytes_received += input.len() as u64;
         // Input does not prove that the peer reads.
@@ -190,12 +190,12 @@ impl Connection {
         }
     }
 
-    /// `n` bytes were sent: the first of those lent to the kernel, if any are, else the first of those queued.
+    /// `n` bytes were sent: the first of those lent to the kernel, if any, else the first of those queued.
     pub fn sent(&mut self, worker: &mut Worker, n: u64) {
         worker.tally.bytes_sent += n;
         self.count_records(n);
         self.progressed = true;
-        // Input after a reply is another request, with a deadline of its own. A handshake has one deadline.
+        // Input after a reply is another request with its own deadline. A handshake has one deadline.
         if !self.is_opening() {
             self.phase = Phase::Reply;
         }
@@ -209,8 +209,8 @@ impl Connection {
         }
     }
 
-    /// The answer to [`Action::Open`]. The file is lent, so that a hit in an open-file cache touches no reference count
-    /// unless the reply has to point at the file.
+    /// The result of [`Action::Open`]. The file is lent, so a hit in an open-file cache touches no reference count unless the reply
+    /// refers to the file.
     pub fn opened(&mut self, worker: &mut Worker, answer: Result<&Opened, OpenError>) {
         if self.state != State::AwaitingFile {
             return;
@@ -221,7 +221,7 @@ impl Connection {
         self.proceed(worker, next);
     }
 
-    /// The answer to [`Action::Store`]: the upload so far, nothing once it is complete, or why it could not be stored.
+    /// The result of [`Action::Store`]: the upload so far, `None` once it is complete, or why it could not be stored.
     pub fn stored(&mut self, worker: &mut Worker, answer: Result<Option<Upload>, StoreError>) {
         if self.state != State::AwaitingStore {
             return;
@@ -322,7 +322,7 @@ impl Connection {
         self.state = State::Closing;
     }
 
-    /// The connection is closed now, regardless of what is under way.
+    /// Closes the connection now, regardless of requests in progress.
     pub fn cut(&mut self) {
         self.state = State::Closed;
     }
@@ -332,7 +332,7 @@ impl Connection {
         self.state == State::Closed
     }
 
-    /// True if nothing is under way, so that the connection can be closed without loss.
+    /// True if no request is in progress, so the connection can be closed without loss.
     pub fn is_idle(&self) -> bool {
         self.state == State::Reading && self.phase_now() == Phase::Idle
     }
@@ -343,7 +343,7 @@ impl Connection {
             _ if !self.input_ended && self.is_opening() => Intake::Open,
             State::Reading | State::ClosingGently | State::Lingering if !self.input_ended => Intake::Open,
             State::Flushing => Intake::Held,
-            // Input that has arrived behind such a request is kept, but no more is received.
+            // Input behind such a request is kept, but no more is received.
             State::Storing | State::AwaitingStore | State::Delaying | State::AwaitingDelay
                 if !self.unconsumed.is_empty() =>
             {
@@ -353,11 +353,10 @@ impl Connection {
         }
     }
 
-    /// The deadline at which [`Connection::expired`] has to be called if nothing happens before. To be called after
-    /// polling.
+    /// The deadline for [`Connection::expired`] if nothing happens before. Call it after polling.
     pub fn poll_deadline(&mut self, worker: &Worker) -> Tick {
         if self.state == State::AwaitingDelay {
-            // It is the server that takes its time.
+            // The delay is the server's.
             return Tick::NEVER;
         }
         let phase = self.phase_now();
@@ -374,17 +373,17 @@ impl Connection {
         self.phase
     }
 
-    /// The output of the protocol, if there is any: where files are read into.
+    /// The output of the protocol, if there is any; files are read into it.
     pub fn outbox(&mut self) -> Option<&mut Outbox> {
         self.exchange.as_mut().map(|exchange| &mut exchange.out)
     }
 
-    /// The output to be sent to the socket, if there is any: that of the protocol, or what the layer made of it.
+    /// The output for the socket, if there is any: that of the protocol, or of its layer.
     pub fn to_send(&mut self) -> Option<&mut Outbox> {
         self.exchange.as_mut().map(|exchange| exchange.sending())
     }
 
-    /// Keeps the buffer of what has been sent for what is sent next.
+    /// Keeps a sent buffer for further output.
     pub fn recycle(&mut self, buffer: Vec<u8>) {
         if let Some(exchange) = &mut self.exchange {
             let is_layered = self.layer.as_ref().is_some_and(|layered| layered.is_here());
@@ -393,7 +392,7 @@ impl Connection {
         }
     }
 
-    /// True if a layer is between the connection and its protocol, which the kernel does not carry out.
+    /// True if this process runs a layer between the connection and its protocol.
     pub fn has_layer(&self) -> bool {
         self.layer.as_ref().is_some_and(|layered| layered.is_here())
     }
@@ -419,7 +418,7 @@ impl Connection {
             || self.alert_due().is_some();
         match self.state {
             State::Lingering => Phase::Linger,
-            // From the first byte of the handshake to its last, whoever is to send.
+            // From the first byte of the handshake to its last, in both directions.
             _ if self.is_opening() => {
                 if self.is_midway() {
                     Phase::Head
@@ -504,7 +503,7 @@ impl Connection {
         let Some(mut exchange) = self.exchange.take() else { return false };
         let left = !exchange.out.is_empty() || !exchange.wire.is_empty();
         if !exchange.log.is_empty() {
-            // What is encrypted is counted as it is.
+            // Encrypted output counts with its encrypted length.
             let unsent = [&exchange.out, &exchange.wire].map(|out| out.len() + out.lent());
             exchange.log.finish(unsent.iter().sum(), worker.log.as_mut());
         }
@@ -512,14 +511,14 @@ impl Connection {
         left
     }
 
-    /// Passes on the lines about replies, all of which are sent.
+    /// Passes on the log lines of replies that are completely sent.
     fn log_sent(&mut self, worker: &mut Worker) {
         if let Some(exchange) = self.exchange.as_mut().filter(|exchange| !exchange.log.is_empty()) {
             exchange.log.finish(0, worker.log.as_mut());
         }
     }
 
-    /// Handles what the core wants after an answer.
+    /// Handles the next step of the core after an answer.
     fn proceed(&mut self, worker: &mut Worker, next: Next) {
         if let Some(exchange) = &mut self.exchange {
             worker.tally.collect(exchange);
@@ -530,7 +529,7 @@ impl Connection {
         }
     }
 
-    /// The state for what the core wants next, when all input that it was shown is consumed or kept.
+    /// The state for the next step of the core, when all its input is consumed or kept.
     fn after(&self, next: Next) -> State {
         match next {
             Next::Read => State::Reading,
@@ -625,15 +624,14 @@ impl Connection {
     }
 }
 
-/// What a layer between the socket and the protocol adds.
+/// Connections with a layer between socket and protocol.
 impl Connection {
     /// True until the handshake is complete.
     fn is_opening(&self) -> bool {
         self.layer.as_ref().is_some_and(|layered| !layered.is_open())
     }
 
-    /// True if the layer's input is not processed either. A protocol that has said all it has to say before the handshake
-    /// is complete waits for that.
+    /// True if the layer's input is ignored too. A protocol that closes before the handshake is complete waits for its end.
     fn is_deaf(&self) -> bool {
         self.is_closing() && !(self.state == State::Closing && self.is_opening())
     }
@@ -670,7 +668,7 @@ impl Connection {
         }
     }
 
-    /// Nothing more can be received, and nothing sent but what the layer has to say about it.
+    /// Nothing more can be received, and only the layer's reason is sent.
     fn layer_failed(&mut self, worker: &mut Worker, failure: LayerFailure) {
         worker.tally.layer_failed(failure);
         if let Some(exchange) = &mut self.exchange {
@@ -689,7 +687,7 @@ impl Connection {
         self.state = State::ClosingGently;
     }
 
-    /// Lets the layer take what the protocol has to send. Returns whether everything is sent, and whether some is in flight.
+    /// Lets the layer take the protocol's output. Returns whether everything is sent, and whether some is in flight.
     fn advance_layer(&mut self, worker: &mut Worker) -> (bool, bool) {
         let hands_over = self.will_hand_over();
         let (Some(layered), Some(exchange)) = (&mut self.layer, &mut self.exchange) else {
@@ -705,7 +703,7 @@ impl Connection {
         if layered.ended {
             out.clear();
         } else if hands_over {
-            // The kernel encrypts it, once what is left of the handshake is sent.
+            // The kernel encrypts it after the rest of the handshake.
         } else if layer.is_open() && !wire.is_begun() && wire.len() < WIRE_MAX {
             // A reply is sent with the first part of its file: one send takes both, and an error can still be reported.
             let must_read = wire.is_empty() && out.file_to_read().is_some();
@@ -717,18 +715,18 @@ impl Connection {
         (out.is_empty() && wire.is_empty(), wire.lent() > 0)
     }
 
-    /// How to go on sending.
+    /// The next step of sending.
     fn sending_step(&self) -> Step {
         match (&self.layer, &self.exchange) {
             (Some(layered), Some(exchange)) if layered.is_here() && exchange.wire.is_empty() => {
-                // What the protocol says first waits for the handshake; only files wait for anything else.
+                // The first output waits for the handshake; later only files wait.
                 if layered.is_open() { Step::Read } else { Step::Receive }
             }
             _ => Step::Send,
         }
     }
 
-    /// Puts the layer below the protocol, which has asked for it.
+    /// Puts the layer under the protocol, at its request.
     fn secure(&mut self, worker: &mut Worker) {
         let Some(layer) = worker.layer() else {
             self.state = State::Closed;
@@ -743,12 +741,12 @@ impl Connection {
         }
     }
 
-    /// True if the peer has to be told that nothing follows.
+    /// True if the end has to be announced to the peer.
     fn has_layer_to_end(&self) -> bool {
         self.layer.as_ref().is_some_and(|layered| !layered.ended)
     }
 
-    /// Tells the peer that nothing follows.
+    /// Announces the end to the peer.
     fn end_layer(&mut self, worker: &mut Worker) {
         let Some(layered) = &mut self.layer else { return };
         layered.ended = true;
@@ -763,9 +761,9 @@ impl Connection {
     }
 }
 
-/// What a layer that the kernel carries out adds.
+/// Connections whose layer runs in the kernel.
 impl Connection {
-    /// The keys for the kernel, which is ready to carry on. `None` if there are none after all; then the connection is over.
+    /// The keys for the kernel, which is ready for them. `None` if there are none; then the connection is over.
     pub fn kernel_keys(&mut self) -> Option<KernelKeys> {
         let layered = self.layer.as_mut().filter(|layered| layered.is_here())?;
         let keys = layered.hand_over();
@@ -775,7 +773,7 @@ impl Connection {
         keys
     }
 
-    /// The kernel has the keys; or it has refused them, and nothing more can be sent on this connection.
+    /// The kernel has taken the keys, or refused them. Then nothing more can be sent on this connection.
     pub fn handed_over(&mut self, worker: &mut Worker, is_taken: bool) {
         if is_taken {
             worker.tally.layers_in_kernel += 1;
@@ -785,15 +783,15 @@ impl Connection {
         }
     }
 
-    /// The kernel cannot carry on: the layer does, until the end.
+    /// The kernel cannot take over: the layer stays in this process.
     pub fn keeps_layer(&mut self) {
         if let Some(layered) = &mut self.layer {
             layered.offers = false;
         }
     }
 
-    /// True if the kernel carries the layer out. What is received ends with each record, and what is no data of the protocol is
-    /// reported as an error of the receive (EIO), after which it can be received with its type.
+    /// True if the layer runs in the kernel. Each receive then ends with a record. Records without data of the protocol fail the
+    /// receive with EIO, after which they can be received with their type.
     pub fn is_in_kernel(&self) -> bool {
         self.layer.as_ref().is_some_and(|layered| !layered.is_here())
     }
@@ -823,7 +821,7 @@ impl Connection {
 
     fn record_failed(&mut self, worker: &mut Worker, failure: LayerFailure, alert: Option<[u8; 2]>) {
         if self.is_closing() {
-            // It would be found again and again by who waits for the end.
+            // It would be reported again and again while waiting for the end.
             self.state = State::Closed;
             return;
         }
@@ -837,12 +835,12 @@ impl Connection {
         self.layer.as_mut()?.kernel()
     }
 
-    /// True if the kernel carries on with what the protocol has to send next.
+    /// True if the kernel takes over for the protocol's next output.
     fn will_hand_over(&self) -> bool {
         let Some(layered) = &self.layer else { return false };
         let has_work = match self.state {
             State::Closed | State::Lingering => false,
-            // A layer that is about to end needs no kernel for it.
+            // A layer that is about to end does not need the kernel.
             State::Closing | State::ClosingGently => {
                 self.exchange.as_ref().is_some_and(|exchange| !exchange.out.is_empty())
             }
@@ -851,7 +849,7 @@ impl Connection {
         has_work && layered.can_hand_over()
     }
 
-    /// The same, and all that the layer has made is sent.
+    /// The same, and all output of the layer is sent.
     fn hands_over_now(&self) -> bool {
         let is_sent = |exchange: &Exchange| exchange.wire.is_empty() && exchange.wire.lent() == 0;
         self.layer.is_some()
@@ -859,19 +857,19 @@ impl Connection {
             && self.will_hand_over()
     }
 
-    /// What has to be said to the peer through the kernel.
+    /// The alert to send through the kernel.
     fn alert_due(&self) -> Option<[u8; 2]> {
         self.layer.as_ref()?.alert_due()
     }
 
-    /// Counts records of what was sent.
+    /// Counts sent records.
     fn count_records(&mut self, bytes: u64) {
         if let Some(kernel) = self.kernel() {
             kernel.count_records(bytes);
         }
     }
 
-    /// True if no further request is to be answered with the connection's key.
+    /// True if the connection's key must not be used for further requests.
     fn has_worn_key(&self) -> bool {
         self.layer.as_ref().is_some_and(|layered| layered.has_worn_key()) && !self.mid_request()
     }

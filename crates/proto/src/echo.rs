@@ -1,7 +1,6 @@
-//! `echo`: the echo protocol over TCP (RFC 862). Whatever arrives is sent back, until the client ends the connection.
+//! `echo`: the echo protocol over TCP (RFC 862). The server sends back its input until the client ends the connection.
 //!
-//! It is the least that a server can do for each byte. There are no requests: each received piece of input counts as
-//! one reply.
+//! This is the minimum that a server can do for each byte. There are no requests: each received piece counts as one reply.
 
 use crate::{Context, Exchange, Next, Protocol, ProtocolEntry, ProtocolOptions, ServerConn, Step, Violation};
 
@@ -9,8 +8,8 @@ use crate::{Context, Exchange, Next, Protocol, ProtocolEntry, ProtocolOptions, S
 pub(crate) static ENTRY: ProtocolEntry = ProtocolEntry {
     name: "echo",
     summary: "sends back every byte that it receives (RFC 862)",
-    doc: "The echo service of 1983, without requests, framing or limits: the cost of moving bytes in and out, and \
-          nothing else. Each piece of input, as one receive returns it, counts as one reply.",
+    doc: "The echo service of 1983, without requests, framing or limits. It measures the cost of moving bytes in and \
+          out. Each piece of input that one receive returns counts as one reply.",
     files: false,
     load_url: "echo://{address}/{size}",
     tls: crate::TlsBegins::AtOnce { alpn: &[] },

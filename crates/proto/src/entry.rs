@@ -1,4 +1,4 @@
-//! What an entry of the registry is.
+//! An entry of the registry.
 
 use crate::http::options::HttpOptions;
 use crate::memcache::options::MemcacheOptions;
@@ -14,25 +14,25 @@ pub struct ProtocolEntry {
     pub summary: &'static str,
     /// A paragraph for help and docs.
     pub doc: &'static str,
-    /// True if it serves files, so that it can have a root.
+    /// True if it serves files and can have a root.
     pub files: bool,
     /// The default URL of a load in a plan, with placeholders for the address and the size of replies.
     pub load_url: &'static str,
     /// When TLS begins on its connections, if the server has a certificate.
     pub tls: TlsBegins,
-    /// Creates the protocol's shared state; the error is a line that says what is wrong with the options.
+    /// Creates the protocol's shared state; an error is one line about the options.
     pub build: fn(&ProtocolOptions) -> Result<Box<dyn Protocol>, String>,
 }
 
 /// When TLS begins on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TlsBegins {
-    /// Before the protocol, which has these names in the handshake (ALPN), if it has any.
+    /// Before the protocol, which has these names in the handshake (ALPN).
     AtOnce {
         /// The names.
         alpn: &'static [&'static [u8]],
     },
-    /// When the client asks for it, in the protocol (STARTTLS).
+    /// When the client requests it in the protocol (STARTTLS).
     OnRequest,
 }
 

@@ -1,18 +1,17 @@
-//! The state of a request under way.
+//! The state of a request in progress.
 
 use std::time::Duration;
 
 use crate::{Log, LoggedReply, Next, Outbox, StoreStep, Upload};
 
-/// What a core fills in for its driver: bytes to send, a file to open, a step of storing, and counts.
+/// The output of a core for its driver: bytes to send, a file to open, a step of storing, and counts.
 ///
-/// A connection has one only while a request is under way, so that an idle connection is small; it is reused by one
-/// connection after another.
+/// A connection has one only while a request is in progress, so that an idle connection is small; connections reuse it.
 #[derive(Debug)]
 pub struct Exchange {
     /// The output to be sent.
     pub out: Outbox,
-    /// What the layer of the connection, if it has one, has made of `out` for its socket.
+    /// The output of the connection's layer, if it has one, for the socket.
     pub(crate) wire: Outbox,
     /// The file that [`Next::Open`] asks for, or the target of an upload that [`Next::Store`] begins: a path below the
     /// root, decoded, without a leading slash and free of `..`, NUL and empty components.
@@ -21,7 +20,7 @@ pub struct Exchange {
     pub step: StoreStep,
     /// How long [`Next::Delay`] lasts.
     pub delay: Duration,
-    /// What the core has counted and the driver has not collected yet.
+    /// Counts that the driver has not collected yet.
     pub counts: Counts,
     /// The last reply, for cores whose replies have a status; its length is not filled in.
     pub last: LoggedReply,
@@ -29,14 +28,14 @@ pub struct Exchange {
     pub log: Log,
 }
 
-/// What cores count.
+/// Counts of a core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Replies.
     pub replies: u32,
-    /// Those of them that say the client made a mistake (HTTP's 4xx).
+    /// Replies that report an error of the client (HTTP's 4xx).
     pub client_errors: u32,
-    /// Those of them that say the server failed (HTTP's 5xx).
+    /// Replies that report an error of the server (HTTP's 5xx).
     pub server_errors: u32,
     /// Recipients of mail that were accepted, whether or not a message followed.
     pub recipients_accepted: u32,
@@ -46,8 +45,8 @@ pub struct Counts {
     pub recipients: u32,
 }
 
-/// Capacity of the buffer that a layer makes its records in: four of TLS. It is kept, as the allocator would return such
-/// memory to the kernel.
+/// Capacity of the buffer for a layer's records: four of TLS. It is kept, since the allocator would return such memory to the
+/// kernel.
 const WIRE_SPARE_MAX: usize = 68 << 10;
 
 impl Default for Exchange {

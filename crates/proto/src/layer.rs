@@ -1,4 +1,4 @@
-//! A layer between the bytes on a connection and its protocol, such as TLS, without I/O like both.
+//! A layer between the bytes on a connection and its protocol, such as TLS. It has no I/O either.
 
 use std::fmt::Debug;
 
@@ -12,11 +12,10 @@ pub trait Layers: Send + Sync + Debug {
 
 /// The layer of one connection.
 pub trait Layer: Send {
-    /// Takes what was received, all of it: what it holds for the protocol is appended to [`Scratch::plain`], and what the
-    /// layer itself has to answer to `wire`.
+    /// Takes all received input: data of the protocol goes to [`Scratch::plain`], replies of the layer to `wire`.
     ///
     /// # Errors
-    /// The connection has to be closed once `wire`, which may say why, is sent.
+    /// The connection has to be closed once `wire`, which may contain the reason, is sent.
     fn receive(
         &mut self,
         input: &[u8],
@@ -35,34 +34,34 @@ pub trait Layer: Send {
         wire: &mut Outbox,
     ) -> Result<(), LayerFailure>;
 
-    /// Tells the peer that nothing follows.
+    /// Announces the end to the peer.
     fn end(&mut self, wire: &mut Outbox);
 
-    /// True once the handshake is complete, so that the protocol's bytes can be sent.
+    /// True once the handshake is complete and the protocol's output can be sent.
     fn is_open(&self) -> bool;
 
     /// True in the middle of a handshake or of a record.
     fn is_midway(&self) -> bool;
 
-    /// True if the kernel could carry on now, once what is queued for the socket is sent: the handshake is complete, and what
-    /// was received ended with a record.
+    /// True if the kernel could take over once the queued output is sent: the handshake is complete, and the input ended with a
+    /// record.
     fn can_hand_over(&self) -> bool {
         false
     }
 
-    /// What the kernel needs to carry on. `None` if there is nothing that it could use; the layer is gone in either case.
+    /// The keys for the kernel; `None` if it cannot use them. The layer is consumed in either case.
     fn hand_over(self: Box<Self>) -> Option<KernelKeys> {
         None
     }
 }
 
-/// The keys of a connection's two directions, in the layout that the kernel takes (`struct tls12_crypto_info_*` in
+/// The keys of both directions of a connection, in the kernel's layout (`struct tls12_crypto_info_*` in
 /// include/uapi/linux/tls.h).
 #[derive(Clone, PartialEq, Eq)]
 pub struct KernelKeys {
-    /// What is sent.
+    /// For sending.
     pub send: Vec<u8>,
-    /// What is received.
+    /// For receiving.
     pub receive: Vec<u8>,
 }
 
@@ -72,12 +71,12 @@ impl Debug for KernelKeys {
     }
 }
 
-/// What a layer found in its input, besides bytes for the protocol.
+/// The events in a layer's input, in addition to data of the protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {
-    /// The handshake that is complete now.
+    /// The handshake is complete.
     pub opened: Option<Handshake>,
-    /// The peer says that nothing follows.
+    /// The peer has announced its end.
     pub ended: bool,
 }
 
@@ -90,14 +89,14 @@ pub enum Handshake {
     Resumed,
 }
 
-/// Why a layer cannot go on.
+/// Why a layer failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LayerFailure {
-    /// The peer speaks the protocol without the layer.
+    /// The peer uses the protocol without the layer.
     Absent,
     /// The peer supports nothing that the server does.
     Incompatible,
-    /// The peer has refused, as when it does not trust the certificate.
+    /// The peer has refused, for example because it does not trust the certificate.
     Refused,
     /// Malformed, forged or misplaced records.
     Malformed,

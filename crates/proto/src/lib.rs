@@ -1,10 +1,10 @@
 //! Network protocols as state machines over bytes.
 //!
-//! Nothing here uses a descriptor, a clock, a thread or a system call: events and the time are arguments, and what has to
-//! be done (send this, open that file, close) is returned as an [`Action`]. So the same code runs under every
-//! concurrency model and event mechanism, and a comparison compares architectures and nothing else.
+//! Nothing here uses a descriptor, a clock, a thread or a system call. Events and the time are arguments, and an [`Action`]
+//! tells the caller what to do (send this, open that file, close). So the same code runs under every concurrency model and
+//! event mechanism, and a comparison compares only architectures.
 //!
-//! A protocol is one file here and one entry in [`PROTOCOLS`]; what all connections have in common is [`Connection`].
+//! A protocol is one file here and one entry in [`PROTOCOLS`]; everything that connections share is [`Connection`].
 #![forbid(unsafe_code)]
 
 pub mod blob;

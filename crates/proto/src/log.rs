@@ -1,24 +1,23 @@
-//! Lines about requests, from the core that answers them to the log of the worker.
+//! Log lines about requests, from the core that answers them to the log of the worker.
 //!
-//! A line says how much of a reply's content was sent, which is known only when the reply has left or its connection is
-//! over. Until then it waits in the exchange, with a gap for that number. Nothing of this takes memory or time in a core
-//! that writes no lines.
+//! A line contains the number of content bytes sent, which is known only when the reply is sent or its connection has ended.
+//! Until then it waits in the exchange, with a gap for that number. Cores that write no lines pay nothing for this.
 
 use std::fmt;
 
 use crate::http::syntax::write_decimal;
 
-/// Where a worker's lines go.
+/// The destination of a worker's log lines.
 pub trait LogSink: fmt::Debug + Send {
     /// Adds a line, its end included.
     fn line(&mut self, line: &[u8]);
-    /// Writes what waits: all of it if `now` is true, else only what has waited for long enough.
+    /// Writes waiting lines: all of them if `now` is true, else only those that have waited long enough.
     fn flush(&mut self, at: crate::Tick, now: bool);
     /// True if lines wait to be written.
     fn is_waiting(&self) -> bool;
 }
 
-/// Lines beyond this size wait for replies to be sent before further requests are answered.
+/// Beyond this size, replies are sent before further requests are answered, bytes.
 pub(crate) const WAITING_MAX: usize = 64 << 10;
 
 /// The lines about replies that are not sent yet.
@@ -41,9 +40,9 @@ pub struct LoggedReply {
 
 #[derive(Debug)]
 struct Record {
-    /// Where its line ends in the text.
+    /// The end of its line in the text.
     end: usize,
-    /// Where status and length belong in the text.
+    /// The place of status and length in the text.
     gap: usize,
     reply: LoggedReply,
 }
@@ -72,14 +71,14 @@ impl Log {
         self.records.push(Record { end: self.text.len(), gap, reply });
     }
 
-    /// The last line is about another reply: the first one was revoked.
+    /// Replaces the reply of the last line, which was revoked.
     pub fn amend(&mut self, reply: LoggedReply) {
         if let Some(last) = self.records.last_mut() {
             last.reply = reply;
         }
     }
 
-    /// The last `bytes` of what was queued are not sent after all. The line of the first reply among them stays.
+    /// The last `bytes` of the queue are revoked. The line of the first reply among them stays.
     pub(crate) fn revoke(&mut self, mut bytes: u64) {
         while let Some(last) = self.records.last()
             && last.reply.len < bytes
@@ -91,7 +90,7 @@ impl Log {
         self.text.truncate(self.records.last().map_or(0, |last| last.end));
     }
 
-    /// Passes on all lines; the last `unsent` bytes of the replies were not sent.
+    /// Passes on all lines; the last `unsent` bytes of the replies were lost.
     #[cold]
     pub(crate) fn finish(&mut self, mut unsent: u64, sink: Option<&mut Box<dyn LogSink>>) {
         for record in self.records.iter_mut().rev() {

@@ -258,7 +258,7 @@ impl Outbox {
         self.file_after_head(handle, range, 0);
     }
 
-    /// Appends a range of a file that ends a reply whose head, the last `head_len` bytes appended, may still be taken
+    /// Appends a range of a file that ends a reply. Its head, the last `head_len` bytes appended, may still be taken
     /// back if the file turns out to be unreadable; see [`Outbox::revoke`].
     pub fn file_after_head(&mut self, handle: FileHandle, range: Range<u64>, head_len: usize) {
         assert!(range.start <= range.end);
@@ -459,7 +459,7 @@ impl Outbox {
         self.lent += n;
     }
 
-    /// The kernel has sent `n` of the bytes that were lent to it.
+    /// The kernel has sent `n` of the lent bytes.
     ///
     /// # Panics
     /// If fewer were lent.
@@ -490,7 +490,7 @@ impl Outbox {
         self.lent = 0;
     }
 
-    /// Keeps a sent buffer for the next bytes.
+    /// Keeps a sent buffer for further output.
     pub fn recycle(&mut self, mut buffer: Vec<u8>) {
         if buffer.capacity() <= SPARE_CAPACITY_MAX.max(self.spare_max)
             && buffer.capacity() > self.spare.capacity()

@@ -1,4 +1,4 @@
-//! The protocols, as data.
+//! The registry of protocols.
 
 use crate::entry::ProtocolEntry;
 use crate::{blob, busy, echo, http, memcache, smtp};

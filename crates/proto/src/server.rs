@@ -24,7 +24,7 @@ pub trait Protocol: Send + Sync {
 /// core never copies input that it can see again. `dyn` is deliberate: one indirect call per read costs about a
 /// nanosecond, and it keeps a protocol to one file and one registry entry.
 pub trait ServerConn: Send {
-    /// The address of the peer; called first, if the protocol needs it and it is known.
+    /// Sets the address of the peer; called first, if the protocol needs it and it is known.
     fn peer_is(&mut self, peer: IpAddr) {
         let _ = peer;
     }
@@ -37,17 +37,16 @@ pub trait ServerConn: Send {
 
     /// Takes input, which starts with whatever an earlier call left unconsumed.
     ///
-    /// It is called again with the rest as long as it consumes bytes and answers [`Next::Read`]; when it consumes
+    /// It is called again with the rest as long as it consumes bytes and returns [`Next::Read`]; when it consumes
     /// nothing it needs more bytes than it was shown. After [`Next::Flush`] it is called with the rest, which may be
     /// empty, once the outbox has drained. On a [`Violation`] what it has put in the outbox (an error reply) is
     /// still sent, and the connection is closed.
     fn receive(&mut self, cx: &Context<'_>, input: &[u8], exchange: &mut Exchange)
     -> Result<Step, Violation>;
 
-    /// The answer to an [`Next::Open`]: the file, or why there is none. No `receive` comes in between.
+    /// The result of a [`Next::Open`]: the file, or why it cannot be opened. No `receive` comes in between.
     ///
-    /// The file is lent, so that a hit in the open-file cache touches no reference count unless the reply has to
-    /// point at the file.
+    /// The file is lent, so a hit in the open-file cache touches no reference count unless the reply refers to the file.
     fn opened(
         &mut self,
         cx: &Context<'_>,
@@ -58,8 +57,8 @@ pub trait ServerConn: Send {
         Next::Close
     }
 
-    /// The answer to a [`Next::Store`]: the upload so far, nothing once it is complete, or why it could not be stored. No
-    /// `receive` comes in between.
+    /// The result of a [`Next::Store`]: the upload so far, `None` once it is complete, or why it could not be stored. No `receive`
+    /// comes in between.
     fn stored(
         &mut self,
         cx: &Context<'_>,
@@ -87,14 +86,13 @@ pub trait ServerConn: Send {
         let _ = (cx, exchange);
     }
 
-    /// The connection is about to be closed without an error: it was idle for too long, or the server is stopping. A last
-    /// reply is sent as far as the socket takes it at once.
+    /// The connection is about to be closed without an error: it was idle for too long, or the server is stopping. A last reply is
+    /// sent as far as the socket accepts it at once.
     fn dismissed(&mut self, cx: &Context<'_>, exchange: &mut Exchange) {
         let _ = (cx, exchange);
     }
 
-    /// The server's layer (TLS) was expected, and this protocol came without it: the core may say so before the
-    /// connection is closed.
+    /// The peer used this protocol without the server's layer (TLS). The core may report this before the connection is closed.
     fn unsecured(&mut self, cx: &Context<'_>, exchange: &mut Exchange) {
         let _ = (cx, exchange);
     }
@@ -152,8 +150,8 @@ pub enum Next {
     Store,
     /// Send the outbox, let [`Exchange::delay`] pass, then call `delayed`.
     Delay,
-    /// Send the outbox, and from then on have the server's layer (TLS) on the connection: all further input belongs to it,
-    /// also what has arrived already.
+    /// Send the outbox, then put the server's layer (TLS) on the connection. It gets all further input,
+    /// including input that has already arrived.
     Secure,
     /// Send the outbox, then close.
     Close,
@@ -185,11 +183,11 @@ impl From<ViolationKind> for Violation {
 /// each path and lends it to every connection that asks for that path.
 #[derive(Debug)]
 pub struct Opened {
-    /// To be put into the outbox by [`Outbox::file`](crate::Outbox::file).
+    /// For [`Outbox::file`](crate::Outbox::file).
     pub handle: FileHandle,
     /// The file's metadata.
     pub meta: FileMeta,
-    /// What the protocol has computed from it. A new file starts with `Derived::default()`.
+    /// Values that the protocol has computed from it. A new file starts with `Derived::default()`.
     pub derived: Derived,
 }
 

@@ -1,10 +1,10 @@
-//! Storing what a core receives: piece by piece, by the driver of the connection.
+//! Storing received data: piece by piece, by the driver of the connection.
 
 use std::any::Any;
 use std::fmt;
 
-/// What a core requests with [`Next::Store`](crate::Next::Store): append these bytes to the upload, or begin one with
-/// them, and after the last of them complete it, so that it survives a loss of power.
+/// A step of [`Next::Store`](crate::Next::Store): append these bytes to the upload, or begin one with them. After the last
+/// bytes, complete it so that it survives a power failure.
 ///
 /// An upload is never held in memory: the core passes on its input, and the driver keeps the [`Upload`] so far.
 #[derive(Debug, Default)]
@@ -18,15 +18,14 @@ pub struct StoreStep {
 }
 
 impl StoreStep {
-    /// Clears the step; an upload under way is discarded.
+    /// Clears the step, and discards its upload.
     pub fn clear(&mut self) {
         self.upload = None;
         self.bytes.clear();
     }
 }
 
-/// A file or a message that is being stored; opaque to the core, which only passes it back. Dropping it discards what
-/// was stored so far.
+/// A file or a message that is being stored; opaque to the core, which only passes it back. Dropping it discards the data.
 pub struct Upload(pub Box<dyn Any + Send>);
 
 impl fmt::Debug for Upload {

@@ -1,4 +1,4 @@
-//! What the connections of one worker share: the time, the limits, spare memory, and the counts.
+//! The shared state of a worker's connections: the time, the limits, spare memory, and the counts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::log::LogSink;
 use crate::{Context, Exchange, Handshake, Layer, LayerFailure, Layers, Scratch, Violation, ViolationKind};
 
-/// A point in time in sixteenths of a second since a start that the worker chooses. It makes deadlines small: four bytes
-/// per connection, in one compact array per worker.
+/// A point in time in sixteenths of a second since a start that the worker chooses. Deadlines are then four bytes per
+/// connection, in one compact array per worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tick(u32);
 
@@ -27,7 +27,7 @@ impl Tick {
         Tick(u32::try_from(whole.saturating_add(part)).unwrap_or(u32::MAX).min(u32::MAX - 1))
     }
 
-    /// The first tick at which `time` has surely passed since this one.
+    /// The first tick at which `time` has certainly passed since this one.
     pub fn after(self, time: Duration) -> Tick {
         self.plus(Ticks::lasting(time))
     }
@@ -43,7 +43,7 @@ impl Tick {
     }
 }
 
-/// A number of ticks that lasts at least as long as a time, wherever in a tick the time begins.
+/// A number of ticks that is at least as long as a duration, wherever in a tick it begins.
 #[derive(Clone, Copy, Debug)]
 struct Ticks(u32);
 
@@ -84,7 +84,7 @@ impl Default for ConnectionLimits {
 /// The phase of a connection, which determines its timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Nothing is under way.
+    /// No request is in progress.
     Idle,
     /// The head of a request is arriving.
     Head,
@@ -108,9 +108,9 @@ impl Phase {
 pub struct Tally {
     /// Replies.
     pub replies: u64,
-    /// Those of them that say the client made a mistake (HTTP's 4xx).
+    /// Replies that report an error of the client (HTTP's 4xx).
     pub client_errors: u64,
-    /// Those of them that say the server failed (HTTP's 5xx).
+    /// Replies that report an error of the server (HTTP's 5xx).
     pub server_errors: u64,
     /// Bytes received.
     pub bytes_received: u64,
@@ -146,7 +146,7 @@ pub struct Tally {
     pub handshakes_resumed: u64,
     /// Connections whose layer the kernel has taken over.
     pub layers_in_kernel: u64,
-    /// Connections on which the layer was expected and the protocol came.
+    /// Connections whose peer used the protocol without the layer.
     pub layer_absent: u64,
     /// Connections whose peer supports nothing that the server does.
     pub layer_incompatible: u64,
@@ -211,9 +211,9 @@ pub struct Worker {
     /// True if a file is opened only once all replies before it are sent, for drivers that do one thing at a time per
     /// connection.
     pub opens_when_sent: bool,
-    /// The layer that connections have from their start, or from when their protocol asks for it.
+    /// The layer of connections, from their start or on request of their protocol.
     pub layers: Option<Arc<dyn Layers>>,
-    /// True if connections have the layer when their protocol asks for it ([`Next::Secure`](crate::Next::Secure)).
+    /// True if connections get the layer on request of their protocol ([`Next::Secure`](crate::Next::Secure)).
     pub layers_on_request: bool,
     /// What has happened.
     pub tally: Tally,

@@ -1,9 +1,9 @@
-//! A layer that the kernel carries out (Documentation/networking/tls.rst): the connection sends and receives bytes of its
-//! protocol, as without a layer, and only alerts are left to it.
+//! A layer in the kernel (Documentation/networking/tls.rst): the connection sends and receives bytes of its protocol, as
+//! without a layer, and handles only alerts.
 //!
-//! The kernel takes over behind the handshake, at the boundary of a record in both directions, and encrypts with the keys that it
-//! was given until the end. What would need others ends the connection: a peer that updates its keys, and the number of records
-//! that one key may encrypt.
+//! The kernel takes over after the handshake, at the boundary of a record in both directions, and uses the same keys until the
+//! end. The connection ends when other keys would be needed: when the peer updates its keys, or one key has encrypted the
+//! maximal number of records.
 
 use crate::LayerFailure;
 
@@ -24,30 +24,30 @@ const UNEXPECTED_MESSAGE: [u8; 2] = [FATAL, 10];
 pub(super) const BAD_RECORD_MAC: [u8; 2] = [FATAL, 20];
 const INTERNAL_ERROR: [u8; 2] = [FATAL, 80];
 
-/// Bytes of the protocol in a record, at most.
+/// The most bytes of the protocol in a record.
 const RECORD_BYTES: u64 = 16 << 10;
-/// Records that are sent with one key: half of what RFC 8446 section 5.5 has for AES-GCM, as they are estimated.
+/// Records sent with one key: half of the limit of RFC 8446 section 5.5 for AES-GCM, since their number is estimated.
 const RECORDS_MAX: u32 = 1 << 23;
 
-/// What is left to a connection of a layer that the kernel carries out.
+/// The connection's part of a layer in the kernel.
 #[derive(Debug, Default)]
 pub(super) struct KernelLayer {
-    /// Records sent, or somewhat more: the kernel does not count them for others.
+    /// An upper estimate of the records sent, which the kernel does not report.
     records: u32,
-    /// What has to be said to the peer.
+    /// To be sent to the peer.
     alert: Option<[u8; 2]>,
 }
 
-/// What a record that has arrived through the kernel means.
+/// A record that has arrived through the kernel.
 #[derive(Debug)]
 pub(super) enum Record {
-    /// It is data of the protocol.
+    /// Data of the protocol.
     Data,
-    /// The peer says that nothing follows.
+    /// The end of the peer's data.
     End,
-    /// It is without consequences.
+    /// A record that is ignored.
     Nothing,
-    /// The layer has failed, and the peer may have to be told why.
+    /// The layer has failed; with an alert for the peer, if one is needed.
     Failure(LayerFailure, Option<[u8; 2]>),
 }
 
@@ -56,10 +56,10 @@ impl Record {
         match (content_type, record) {
             (APPLICATION_DATA, _) => Record::Data,
             (ALERT, [_, 0]) => Record::End,
-            // TLS 1.3 has no other alerts without consequences; in TLS 1.2 their level says so.
+            // In TLS 1.3, only this alert is ignored; in TLS 1.2, all warnings are.
             (ALERT, [_, USER_CANCELED] | [WARNING, _]) => Record::Nothing,
             (ALERT, [_, _]) => Record::Failure(LayerFailure::Refused, None),
-            // It is no fault of the peer, whose keys the kernel cannot follow before Linux 6.14.
+            // The peer is right, but the kernel cannot update keys before Linux 6.14.
             (HANDSHAKE, [KEY_UPDATE, ..]) => {
                 Record::Failure(LayerFailure::Incompatible, Some(INTERNAL_ERROR))
             }
@@ -81,13 +81,13 @@ impl KernelLayer {
         self.alert = None;
     }
 
-    /// Counts records of what was sent.
+    /// Counts sent records.
     pub(super) fn count_records(&mut self, bytes: u64) {
         let records = 1 + u32::try_from(bytes / RECORD_BYTES).unwrap_or(u32::MAX - 1);
         self.records = self.records.saturating_add(records);
     }
 
-    /// True if no further request is to be answered with its key.
+    /// True if the key must not be used for further requests.
     pub(super) fn has_worn_key(&self) -> bool {
         self.records >= RECORDS_MAX
     }

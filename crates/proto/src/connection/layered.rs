@@ -4,17 +4,17 @@ use crate::{KernelKeys, Layer};
 /// The layer of a connection.
 pub(super) struct Layered {
     pub(super) carrier: Carrier,
-    /// True if the peer has been told that nothing follows, or why.
+    /// True if the end, or a failure, was announced to the peer.
     pub(super) ended: bool,
-    /// True until the kernel has been asked to carry on, if the layer can be handed over.
+    /// True until the kernel was asked to take over, if the layer can be handed over.
     pub(super) offers: bool,
 }
 
-/// Who carries a layer out.
+/// Where a layer runs.
 pub(super) enum Carrier {
-    /// This process.
+    /// In this process.
     Layer(Box<dyn Layer>),
-    /// The kernel, to which it was handed over.
+    /// In the kernel, to which it was handed over.
     Kernel(KernelLayer),
 }
 
@@ -23,7 +23,7 @@ impl Layered {
         Box::new(Layered { carrier: Carrier::Layer(layer), ended: false, offers: true })
     }
 
-    /// The layer, if this process carries it out.
+    /// The layer, if it runs in this process.
     pub(super) fn here(&mut self) -> Option<&mut dyn Layer> {
         match &mut self.carrier {
             Carrier::Layer(layer) => Some(&mut **layer),
@@ -50,7 +50,7 @@ impl Layered {
         }
     }
 
-    /// True if the kernel can carry on now.
+    /// True if the kernel can take over now.
     pub(super) fn can_hand_over(&self) -> bool {
         match &self.carrier {
             Carrier::Layer(layer) => self.offers && !self.ended && layer.can_hand_over(),
@@ -58,7 +58,7 @@ impl Layered {
         }
     }
 
-    /// Leaves the layer to the kernel, which gets its keys; there may be none after all.
+    /// Hands the layer over to the kernel, which gets its keys; there may be none.
     pub(super) fn hand_over(&mut self) -> Option<KernelKeys> {
         match std::mem::replace(&mut self.carrier, Carrier::Kernel(KernelLayer::default())) {
             Carrier::Layer(layer) => layer.hand_over(),
@@ -66,7 +66,7 @@ impl Layered {
         }
     }
 
-    /// What is left of the layer here, if the kernel carries it out.
+    /// This process's part of the layer, if it runs in the kernel.
     pub(super) fn kernel(&mut self) -> Option<&mut KernelLayer> {
         match &mut self.carrier {
             Carrier::Kernel(kernel) => Some(kernel),
@@ -74,7 +74,7 @@ impl Layered {
         }
     }
 
-    /// What has to be said to the peer through the kernel.
+    /// The alert to send through the kernel.
     pub(super) fn alert_due(&self) -> Option<[u8; 2]> {
         match &self.carrier {
             Carrier::Kernel(kernel) => kernel.alert_due(),
@@ -82,7 +82,7 @@ impl Layered {
         }
     }
 
-    /// True if no further request is to be answered with the layer's key.
+    /// True if the layer's key must not be used for further requests.
     pub(super) fn has_worn_key(&self) -> bool {
         match &self.carrier {
             Carrier::Kernel(kernel) => kernel.has_worn_key(),

@@ -1,10 +1,10 @@
-//! Which compressed files there are not beside a file.
+//! The compressed files that do not exist for a file.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::coding::Coding;
 
-/// When it was last seen that there is no compressed file, for each coding: one more than the second; 0 for never.
+/// When a compressed file was last found missing, for each coding: the second plus one; 0 for never.
 #[derive(Debug, Default)]
 pub(super) struct Absent([AtomicU64; Coding::ALL.len()]);
 
@@ -13,7 +13,7 @@ impl Absent {
         self.0[coding as usize].store(now_s + 1, Relaxed);
     }
 
-    /// True if it has been seen less than `for_s` seconds of the clock ago.
+    /// True if it was found missing less than `for_s` seconds ago.
     pub(super) fn is_known(&self, coding: Coding, now_s: u64, for_s: u64) -> bool {
         let seen = self.0[coding as usize].load(Relaxed);
         seen > 0 && (now_s + 1).checked_sub(seen).is_some_and(|age| age < for_s)

@@ -4,9 +4,8 @@
 //! 127.0.0.1 - - [22/Nov/2026:22:37:35 +0000] "GET /a HTTP/1.1" 200 5 "http://from/" "curl/8.5.0"
 //! ```
 //!
-//! A site with a log has connections of another type, [`Logged`], which looks at what passes in and out of the usual one.
-//! Without a log there is nothing to decide, and a connection is as small as ever. The price is that a head is searched
-//! once more for the two fields that the log shows.
+//! A site with a log has connections of another type, [`Logged`], which wraps the usual one. Without a log nothing is decided
+//! per request, and a connection is as small as before. The price: a head is searched again for the two fields in the log.
 
 use std::net::IpAddr;
 
@@ -22,17 +21,16 @@ const UNKNOWN: &[u8] = b"-";
 /// A connection whose requests are logged.
 pub(super) struct Logged {
     conn: Conn,
-    /// The address of the client, and what is shown in its place if there is none.
+    /// The address of the client, and the text for clients without one.
     peer: Option<IpAddr>,
     no_peer: &'static str,
-    /// The request under way.
     request: Option<Box<Request>>,
 }
 
-/// What the log shows of a request, escaped.
+/// The fields of a request in the log, escaped.
 struct Request {
     text: Vec<u8>,
-    /// Where the request line ends and the referrer begins, and where that ends and the user agent begins.
+    /// The end of the request line, where the referrer begins, and the end of that, where the user agent begins.
     line_end: usize,
     referrer_end: usize,
 }
@@ -69,7 +67,7 @@ impl Logged {
         exchange.log.add(
             |line| {
                 match self.peer {
-                    // An IPv4 client of a socket that takes both is shown as what it is.
+                    // An IPv4 client of a dual-stack socket is shown as IPv4.
                     Some(peer) => line.extend_from_slice(peer.to_canonical().to_string().as_bytes()),
                     None => line.extend_from_slice(self.no_peer.as_bytes()),
                 }
@@ -199,8 +197,8 @@ impl Request {
     }
 }
 
-/// Writes what a client sent so that it can neither end a line nor a quoted part of it, as nginx does: quotes, backslashes,
-/// control characters and what is not ASCII become `\xHH`.
+/// Escapes text of a client as nginx does, so that it cannot end a line or a quoted part: quotes, backslashes, control
+/// characters and bytes outside ASCII become `\xHH`.
 fn escape(text: &[u8], out: &mut Vec<u8>) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     for run in text.chunk_by(|a, b| is_plain(*a) == is_plain(*b)) {
@@ -223,7 +221,7 @@ const fn is_plain(b: u8) -> bool {
     matches!(b, b' '..=b'~') && b != b'"' && b != b'\\'
 }
 
-/// Writes an IMF-fixdate (`Sun, 06 Nov 1994 08:49:37 GMT`) as the format wants it: `06/Nov/1994:08:49:37 +0000`.
+/// Writes an IMF-fixdate (`Sun, 06 Nov 1994 08:49:37 GMT`) in the log's format: `06/Nov/1994:08:49:37 +0000`.
 fn write_time(date: &str, out: &mut Vec<u8>) {
     let [_, _, _, _, _, d1, d2, _, m1, m2, m3, _, y1, y2, y3, y4, _, time @ .., _, _, _, _] = date.as_bytes()
     else {

@@ -1,5 +1,4 @@
-//! The content of a POST, which is counted and dropped as it arrives, unless it is echoed; and of a PUT, which is passed
-//! on for storing as it arrives.
+//! The content of a POST, which is counted and dropped or echoed, and of a PUT, which is passed on for storing.
 
 use super::chunked::{ChunkError, Decoder};
 use super::head::{Length, Refusal};
@@ -59,7 +58,7 @@ impl Body {
             Length::Absent => {
                 return Err(Refusal::new(
                     Status::LengthRequired,
-                    "a request with content has to declare its length",
+                    "a request with content must declare its length",
                 ));
             }
             Length::Exact(length) if length > bytes_max => return Err(TOO_LARGE),

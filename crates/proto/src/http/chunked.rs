@@ -1,9 +1,8 @@
 //! The chunked transfer coding (RFC 9112 section 7.1), decoded as it arrives.
 //!
-//! The decoder keeps twenty bytes of state and no data. It is stricter than the robustness that section 2.2 allows,
-//! because two parsers that disagree about a chunk are how requests are smuggled: a size is 1 to 16 hexadecimal digits
-//! and nothing else, every line ends with CR LF, and chunk extensions and trailers together have a bound. Both are
-//! checked and dropped.
+//! The decoder keeps twenty bytes of state and no data. It is stricter than section 2.2 requires, since requests are smuggled
+//! through two parsers that disagree about a chunk: a size is 1 to 16 hexadecimal digits and nothing else, every line ends
+//! with CR LF, and the total length of chunk extensions and trailers is limited. Both are checked and dropped.
 
 use super::syntax::{is_field_byte, is_token_byte};
 
@@ -119,10 +118,10 @@ impl Decoder {
             (State::TrailerLf, b'\n') => State::TrailerStart,
             (State::EndLf, b'\n') => State::Done,
             (State::SizeLf | State::TrailerLf | State::EndLf, _) => {
-                return Err(ChunkError::Malformed("there is a bare carriage return in the chunk framing"));
+                return Err(ChunkError::Malformed("the chunk framing contains a bare carriage return"));
             }
             (State::Extension, _) => {
-                return Err(ChunkError::Malformed("a chunk extension holds a control character"));
+                return Err(ChunkError::Malformed("a chunk extension contains a control character"));
             }
             (State::TrailerStart | State::TrailerName | State::TrailerValue, _) => {
                 return Err(ChunkError::Malformed("a trailer field is malformed"));

@@ -1,9 +1,9 @@
-//! Content codings (RFC 9110 section 8.4.1) of files that were compressed beforehand, and what a client accepts of them
-//! (`Accept-Encoding`, section 12.5.3).
+//! Content codings (RFC 9110 section 8.4.1) of precompressed files, and those that a client accepts (`Accept-Encoding`,
+//! section 12.5.3).
 
 use super::syntax::{elements, trim};
 
-/// A content coding, in the order of preference among those that a client likes equally: what compresses best comes first.
+/// A content coding, in the order of preference among equally accepted ones: the best compression first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coding {
     /// RFC 7932.
@@ -27,7 +27,7 @@ impl Coding {
         }
     }
 
-    /// What the name of a compressed file ends with.
+    /// The suffix of a compressed file.
     pub const fn suffix(self) -> &'static str {
         match self {
             Coding::Brotli => ".br",
@@ -53,7 +53,7 @@ impl Codings {
     }
 }
 
-/// How much a client likes each coding, in thousandths; `None` is one that it has not named.
+/// The weight of each coding in thousandths; `None` for one that the client has not named.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Accepted {
     named: [Option<u16>; Coding::ALL.len()],
@@ -62,7 +62,7 @@ pub struct Accepted {
 }
 
 impl Accepted {
-    /// Adds the value of an `Accept-Encoding` field. What is malformed is not accepted.
+    /// Adds the value of an `Accept-Encoding` field. Malformed codings are not accepted.
     pub fn add(&mut self, value: &[u8]) {
         for element in elements(value) {
             let mut parts = element.split(|&b| b == b';').map(trim);
@@ -82,12 +82,11 @@ impl Accepted {
         }
     }
 
-    /// The coding to be tried next, the best one for the client that is not among `tried`: none if it likes the content as
-    /// it is better.
+    /// The coding to try next: the best one for the client that is not among `tried`; `None` if it prefers the content uncoded.
     pub fn best(&self, tried: Codings) -> Option<Coding> {
         let weight = |coding: Coding| self.named[coding as usize].or(self.any).unwrap_or(0);
         let left = Coding::ALL.into_iter().filter(|&coding| !tried.contains(coding) && weight(coding) > 0);
-        // Of equal ones the last would be taken.
+        // `max_by_key` returns the last of equal ones.
         let best = left.rev().max_by_key(|&coding| weight(coding))?;
         (weight(best) >= self.identity.unwrap_or(0)).then_some(best)
     }

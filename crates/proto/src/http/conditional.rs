@@ -12,13 +12,13 @@ pub struct Conditions {
     pub if_match: Option<Vec<u8>>,
     /// `If-None-Match`, all lines joined.
     pub if_none_match: Option<Vec<u8>>,
-    /// `If-Modified-Since`; `Some(None)` is one that has to be ignored: not a date, or repeated.
+    /// `If-Modified-Since`; `Some(None)` is ignored: not a date, or repeated.
     pub if_modified_since: Option<Option<u64>>,
     /// `If-Unmodified-Since`, likewise.
     pub if_unmodified_since: Option<Option<u64>>,
     /// `If-Range`; empty, which matches nothing, if it is repeated.
     pub if_range: Option<Vec<u8>>,
-    /// `Range`; empty, which asks for nothing, if it is repeated.
+    /// `Range`; empty, which requests nothing, if it is repeated.
     pub range: Option<Vec<u8>>,
 }
 
@@ -34,11 +34,11 @@ pub struct Validators<'a> {
 /// The result of the preconditions of a GET or HEAD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// They hold: answer as if there were none.
+    /// They are true: answer as if there were none.
     Proceed,
     /// The client has the current state already (304).
     NotModified,
-    /// The client asked for another state (412).
+    /// The client requires another state (412).
     Failed,
 }
 
@@ -87,7 +87,7 @@ impl Conditions {
             None => true,
             Some(value) if value.starts_with(b"\"") => current.etag == Some(value),
             // A date matches only if it is exact and strong: the file may still change within its second (RFC 9110
-            // section 8.8.2.2). A weak tag is no date, so it never matches.
+            // section 8.8.2.2). A weak tag is not a date and never matches.
             Some(value) => date(value)
                 .is_some_and(|date| current.modified_s == Some(date) && now_s.saturating_sub(date) >= 1),
         };

@@ -29,7 +29,7 @@ pub(super) struct Conn {
 const _: () = assert!(size_of::<Conn>() <= 24, "an idle connection has grown");
 
 enum State {
-    /// Between requests, or in an incomplete head, of which this many bytes were scanned.
+    /// Between requests, or in an incomplete head, of which so many bytes were scanned.
     Head { scanned: u32 },
     /// The requested file is being opened.
     Opening { terms: Terms, named: Named, extra: Option<Box<Extra>> },
@@ -39,7 +39,7 @@ enum State {
     CheckingTarget(Box<Body>),
     /// A part of a file is being stored.
     Storing(Box<Body>),
-    /// The time of `/delay/TIME` is passing.
+    /// During the delay of `/delay/TIME`.
     Delaying { terms: Terms },
     /// In the content of a request.
     Body(Box<Body>),
@@ -55,7 +55,7 @@ struct Extra {
     selection: Option<Selection>,
 }
 
-/// The file that stands for a directory.
+/// The file that is served for a directory.
 const INDEX: &[u8] = b"index.html";
 
 impl ServerConn for Conn {
@@ -166,7 +166,7 @@ impl ServerConn for Conn {
                 Status::InsufficientStorage,
                 close,
                 &[],
-                "there is no room for it",
+                "no space left on the disk",
             ),
             Err(StoreError::NoDirectory) => not_found(exchange, cx, close),
             Err(StoreError::Forbidden) => {
@@ -178,7 +178,7 @@ impl ServerConn for Conn {
                 Status::InternalServerError,
                 close,
                 &[],
-                "it could not be stored",
+                "the file could not be stored",
             ),
             Err(StoreError::Unavailable) => no_file(exchange, cx, close, OpenError::Unavailable),
         }
@@ -255,9 +255,9 @@ impl Conn {
                 self.state = IDLE;
                 return Ok(Step::read(2));
             }
-            // A client that does not speak HTTP gets an error at its first byte, not at its first line end.
+            // Other protocols get an error at their first byte, not at their first line end.
             [first, ..] if !is_token_byte(*first) => {
-                return Err(Refusal::new(Status::BadRequest, "this is not an HTTP request"));
+                return Err(Refusal::new(Status::BadRequest, "not an HTTP request"));
             }
             _ => {}
         }
@@ -395,7 +395,7 @@ impl Conn {
         if head.conditions.is_some() {
             return Err(Refusal::new(
                 Status::NotImplemented,
-                "a PUT with conditions or ranges is not implemented",
+                "PUT with conditions or ranges is not implemented",
             ));
         }
         let mut body = Body::new(head.length, terms, self.site.upload_bytes_max.unwrap_or(0), false)?;
@@ -515,12 +515,12 @@ fn refusal_of(head: &Head<'_>, has_content: bool, writable: bool) -> Option<Refu
             Some(Refusal::new(Status::BadRequest, "content has no meaning in a request of this method"))
         }
         Method::Put if !writable => {
-            Some(Refusal::new(Status::MethodNotAllowed, "nothing here can be changed"))
+            Some(Refusal::new(Status::MethodNotAllowed, "resources here are read-only"))
         }
-        Method::NotAllowed => Some(Refusal::new(Status::MethodNotAllowed, "nothing here can be changed")),
-        Method::Unknown => Some(Refusal::new(Status::NotImplemented, "the method is not known here")),
+        Method::NotAllowed => Some(Refusal::new(Status::MethodNotAllowed, "resources here are read-only")),
+        Method::Unknown => Some(Refusal::new(Status::NotImplemented, "unknown method")),
         _ if head.expect == Expect::Other => {
-            Some(Refusal::new(Status::ExpectationFailed, "the only expectation here is 100-continue"))
+            Some(Refusal::new(Status::ExpectationFailed, "the only supported expectation is 100-continue"))
         }
         Method::Get | Method::Head | Method::Options | Method::Post | Method::Put => None,
     }
@@ -553,7 +553,7 @@ fn no_file(exchange: &mut Exchange, cx: &Context<'_>, terms: Terms, error: OpenE
 
 #[cold]
 fn not_found(exchange: &mut Exchange, cx: &Context<'_>, terms: Terms) -> Next {
-    reply::explain(exchange, cx, Status::NotFound, terms, &[], "there is nothing here")
+    reply::explain(exchange, cx, Status::NotFound, terms, &[], "no such resource")
 }
 
 /// Redirects from a directory's name to its path with a slash, so that relative links work.
@@ -573,6 +573,6 @@ fn add_slash(exchange: &mut Exchange, cx: &Context<'_>, terms: Terms, query: Opt
         Status::MovedPermanently,
         terms,
         &fields,
-        "a directory's path ends with a slash",
+        "the path of a directory ends with a slash",
     )
 }

@@ -1,28 +1,28 @@
-//! `/delay/TIME`: the reply comes after this time, for which the connection waits and its worker serves others, as far as its
-//! architecture can: so a slow backend is played.
+//! `/delay/TIME`: the reply comes after this time, like that of a slow backend. The connection waits, and its worker serves
+//! others as far as its architecture can.
 
 use std::time::Duration;
 
 use super::syntax::{decimal, write_decimal};
 
-/// What its path begins with.
+/// The prefix of its path.
 pub(super) const PREFIX: &[u8] = b"/delay/";
 /// The longest delay.
 pub(super) const DELAY_MAX: Duration = Duration::from_secs(60);
-/// Why a longer one is refused.
-pub(super) const TOO_MUCH: &str = "a delay is at most 60s";
+/// The reason to refuse a longer one.
+pub(super) const TOO_MUCH: &str = "the longest delay is 60s";
 
 /// The units, the longest first.
 const UNITS: [(&[u8], u64); 3] = [(b"ms", 1_000), (b"us", 1), (b"s", 1_000_000)];
 
-/// What the rest of the path asks for.
+/// The rest of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
-    /// This delay.
+    /// A delay.
     For(Duration),
     /// More than [`DELAY_MAX`].
     TooMuch,
-    /// It is no time: the path is that of a file.
+    /// Not a time: the path is that of a file.
     Nothing,
 }
 

@@ -1,8 +1,8 @@
 //! Request heads: the request line and the header section (RFC 9112 sections 2 to 6).
 //!
-//! httparse finds lines, names and values in one pass, with vector instructions. Two things that it accepts are checked
-//! here: bare line feeds as line ends, and message framing, which it ignores. A request whose length two parsers could
-//! see differently is never guessed: it is answered with 400 and the connection is closed.
+//! httparse finds lines, names and values in one pass, with vector instructions. Two things that it accepts are checked here:
+//! bare line feeds as line ends, and message framing, which it ignores. A request whose length two parsers could see
+//! differently is answered with 400, and the connection is closed.
 
 use std::mem::MaybeUninit;
 
@@ -55,7 +55,7 @@ pub(super) enum Method {
     Unknown,
 }
 
-/// How long the content of a request is (RFC 9112 section 6.3).
+/// The length of the content of a request (RFC 9112 section 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Length {
     /// No length field, hence no content.
@@ -83,14 +83,14 @@ pub(super) struct Head<'a> {
     pub(super) length: Length,
     pub(super) expect: Expect,
     pub(super) conditions: Option<Box<Conditions>>,
-    /// The content codings that the client accepts, if the site asks for them.
+    /// The content codings that the client accepts, if the site needs them.
     pub(super) codings: Option<Accepted>,
 }
 
-/// Parses the head at the start of `view`; `None` if it is incomplete. `asks_codings` is true if it matters which content
-/// codings are accepted.
+/// Parses the head at the start of `view`; `None` if it is incomplete. `asks_codings` is true if the accepted content codings
+/// matter.
 ///
-/// Whether and how a head is refused depends on its complete lines only, so that it does not matter how it was split.
+/// The verdict depends only on the complete lines, so it does not matter how the head was split.
 pub(super) fn parse(view: &[u8], asks_codings: bool) -> Result<Option<Head<'_>>, Refusal> {
     let mut fields = [const { MaybeUninit::uninit() }; FIELDS_MAX];
     let mut request = httparse::Request::new(&mut []);
@@ -109,7 +109,7 @@ fn refuse_lines(view: &[u8]) -> Result<Option<Head<'_>>, Refusal> {
     let Err(error) = httparse::Request::new(&mut fields).parse(lines) else { return Ok(None) };
     Err(match error {
         httparse::Error::TooManyHeaders => {
-            Refusal::new(Status::HeaderFieldsTooLarge, "there are too many header fields")
+            Refusal::new(Status::HeaderFieldsTooLarge, "too many header fields")
         }
         httparse::Error::Version if names_other_version(lines) => {
             Refusal::new(Status::VersionNotSupported, "this server supports HTTP/1.1 and HTTP/1.0")
@@ -118,8 +118,8 @@ fn refuse_lines(view: &[u8]) -> Result<Option<Head<'_>>, Refusal> {
         httparse::Error::HeaderName => {
             Refusal::bad("a field name is malformed or surrounded by blanks, or a line is folded")
         }
-        httparse::Error::HeaderValue => Refusal::bad("a field value holds a control character"),
-        httparse::Error::NewLine | httparse::Error::Status => Refusal::bad("a line is not ended by CR LF"),
+        httparse::Error::HeaderValue => Refusal::bad("a field value contains a control character"),
+        httparse::Error::NewLine | httparse::Error::Status => Refusal::bad("a line does not end with CR LF"),
     })
 }
 
@@ -149,7 +149,7 @@ fn interpret<'a>(
     asks_codings: bool,
 ) -> Result<Head<'a>, Refusal> {
     if has_bare_line_feed(bytes) {
-        return Err(Refusal::bad("a line is not ended by CR LF"));
+        return Err(Refusal::bad("a line does not end with CR LF"));
     }
     let mut fields = Fields {
         hosts: 0,
@@ -168,7 +168,7 @@ fn interpret<'a>(
 
     let http10 = request.version == Some(0);
     if fields.hosts != 1 && !(http10 && fields.hosts == 0) {
-        return Err(Refusal::bad("there must be exactly one Host field"));
+        return Err(Refusal::bad("a request must have exactly one Host field"));
     }
     let length = match (fields.chunked, fields.content_length) {
         (true, Some(_)) => {
@@ -239,7 +239,7 @@ impl Fields {
             13 if is(b"if-none-match") => Conditions::add_line(&mut self.conditions().if_none_match, value),
             14 if is(b"content-length") => {
                 if self.content_length.is_some() {
-                    return Err(Refusal::bad("there is more than one Content-Length"));
+                    return Err(Refusal::bad("more than one Content-Length"));
                 }
                 let length =
                     decimal(value).ok_or(Refusal::bad("the Content-Length is not a plain number"))?;
@@ -250,7 +250,7 @@ impl Fields {
             }
             17 if is(b"transfer-encoding") => {
                 if self.chunked {
-                    return Err(Refusal::bad("there is more than one Transfer-Encoding"));
+                    return Err(Refusal::bad("more than one Transfer-Encoding"));
                 }
                 check_coding(value)?;
                 self.chunked = true;

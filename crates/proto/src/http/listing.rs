@@ -1,9 +1,8 @@
 //! Directory listings.
 //!
-//! A driver that opens a directory passes its entries as the content of what it opened, in the form that [`Entries`]
-//! writes. The page is rendered once for each time that the directory was read. It has names only: sizes and times would
-//! cost a system call for each entry. There is no validator either, since a directory's time of modification does not
-//! tell two changes within a tick of the kernel's clock apart.
+//! A driver that opens a directory passes its entries as content, in the form that [`Entries`] writes. The page is rendered
+//! once per read of the directory. It contains names only: sizes and times would cost a system call per entry. It has no
+//! validator, since a directory's modification time does not distinguish two changes within a tick of the kernel's clock.
 
 use std::sync::Arc;
 
@@ -12,11 +11,10 @@ use super::reply::{self, Status, Terms};
 use super::target;
 use crate::{Context, Exchange, Next, Opened};
 
-/// Entries of a directory that are read at most; a page says if there are more.
+/// The most entries of a directory that are read; the page reports if there are more.
 pub const ENTRIES_MAX: usize = 10_000;
 
-/// The entries of a directory, as a driver passes them: for each a byte that says whether it is a directory, the name, and
-/// a NUL.
+/// The entries of a directory, as a driver passes them: for each a byte with its kind, the name, and a NUL.
 #[derive(Debug, Default)]
 pub struct Entries {
     bytes: Vec<u8>,
@@ -25,11 +23,11 @@ pub struct Entries {
 
 const DIRECTORY: u8 = b'/';
 const FILE: u8 = b' ';
-/// Stands alone: there are more entries.
+/// Without a name: there are more entries.
 const MORE: u8 = b'+';
 
 impl Entries {
-    /// Adds an entry. False if there is no room: no other need be read.
+    /// Adds an entry. False if the limit is reached and no other need be read.
     pub fn push(&mut self, name: &[u8], is_directory: bool) -> bool {
         if self.count == ENTRIES_MAX {
             self.bytes.extend_from_slice(&[MORE, 0]);
@@ -94,7 +92,7 @@ fn render(path: &[u8], content: &[u8], dot_files: DotFiles) -> Vec<u8> {
         let (kind, name) = (entry[0], &entry[1..]);
         let slash: &[u8] = if kind == DIRECTORY { b"/" } else { b"" };
         page.extend_from_slice(b"<li><a href=\"");
-        // Relative to the directory; a colon is encoded, so that no name is taken for a scheme.
+        // Relative to the directory. Colons are encoded, so that a name cannot look like a scheme.
         target::encode_component(name, &mut page);
         page.extend_from_slice(slash);
         page.extend_from_slice(b"\">");
@@ -105,15 +103,14 @@ fn render(path: &[u8], content: &[u8], dot_files: DotFiles) -> Vec<u8> {
     page.extend_from_slice(b"</ul>\n");
     if has_more {
         page.extend_from_slice(
-            format!("<p>There are more: these are of the first {ENTRIES_MAX} entries that were read.</p>\n")
-                .as_bytes(),
+            format!("<p>There are more entries: only the first {ENTRIES_MAX} were read.</p>\n").as_bytes(),
         );
     }
     page.extend_from_slice(b"</body>\n</html>\n");
     page
 }
 
-/// True for an entry that a request could reach.
+/// True for an entry that a request can reach.
 fn is_shown(entry: &[u8], directory: &[u8], dot_files: DotFiles) -> bool {
     let Some((&kind, name)) = entry.split_first() else { return false };
     kind != MORE
@@ -122,7 +119,7 @@ fn is_shown(entry: &[u8], directory: &[u8], dot_files: DotFiles) -> bool {
         && !name.contains(&b'\\')
 }
 
-/// Writes text that cannot be taken for markup. What is not UTF-8, and control characters, are replaced.
+/// Escapes text for HTML. Invalid UTF-8 and control characters are replaced.
 fn write_text(text: &[u8], out: &mut Vec<u8>) {
     for c in String::from_utf8_lossy(text).chars() {
         match c {

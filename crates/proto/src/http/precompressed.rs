@@ -1,8 +1,8 @@
-//! Which of a file's representations a client gets: the file itself, or one that was compressed beforehand and lies beside
-//! it under the same name with `.br`, `.zst` or `.gz` at the end.
+//! Selects the representation of a file: the file itself, or a precompressed one beside it, with the suffix `.br`, `.zst` or
+//! `.gz`.
 //!
-//! The file itself is opened first, from the open-file cache. It remembers for a time which compressed files there are not,
-//! so that a file without any costs one look-up, and one with costs two.
+//! The file itself is opened first, from the open-file cache. It remembers for a time which compressed files are missing, so a
+//! file without any costs one look-up, and one with costs two.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use super::coding::{Accepted, Coding, Codings};
 use super::representation;
 use crate::{Context, Exchange, OpenError, Opened};
 
-/// The choice of a representation, in the course of which files are opened one after the other.
+/// The selection of a representation, which opens files one after the other.
 pub(super) struct Selection {
     accepted: Accepted,
     tried: Codings,
-    /// The coding whose file is being opened; none for the file itself.
+    /// The coding whose file is being opened; `None` for the file itself.
     current: Option<Coding>,
     absent: Option<Arc<Absent>>,
     /// The length of the file's own name.
@@ -24,16 +24,16 @@ pub(super) struct Selection {
     gave_up: bool,
 }
 
-/// What to do about a file that was opened.
+/// What to do with an opened file.
 pub(super) enum Choice {
-    /// Answer with it; it has this coding.
+    /// Send it; it has this coding.
     Answer(Option<Coding>),
-    /// Open the file that the exchange now names.
+    /// Open the file in the exchange.
     Open,
 }
 
 impl Selection {
-    /// None if the client accepts no coding.
+    /// `None` if the client accepts no coding.
     pub(super) fn new(accepted: Option<Accepted>) -> Option<Selection> {
         let accepted = accepted?;
         accepted.best(Codings::default())?;
@@ -47,7 +47,7 @@ impl Selection {
         })
     }
 
-    /// Takes the outcome of opening a file. That there is no compressed one is remembered for `memory_s` seconds.
+    /// Takes the result of opening a file. A missing compressed one is remembered for `memory_s` seconds.
     pub(super) fn opened(
         &mut self,
         cx: &Context<'_>,
@@ -59,7 +59,7 @@ impl Selection {
             (Some(coding), Ok(_)) => return Choice::Answer(Some(coding)),
             (Some(coding), Err(error)) => {
                 exchange.path.truncate(self.name_len);
-                // For want of a descriptor it is not known whether there is one.
+                // Without a free descriptor it is unknown whether the file exists.
                 if let (Some(absent), false) = (&self.absent, error == OpenError::Unavailable) {
                     absent.note(coding, cx.unix_s);
                 }

@@ -1,9 +1,8 @@
 //! Byte ranges (RFC 9110 section 14).
 //!
-//! A set of ranges is a cheap way to request far more than the size of a file, so a set is bounded in two ways (section
-//! 14.2 leaves both to the server): a request with more than [`RANGES_MAX`] ranges gets the whole file, and ranges that
-//! overlap, touch, or are so close that a part header would be longer than the gap are sent as one. The result is
-//! disjoint, so a reply is never longer than the file and a few part headers.
+//! A set of ranges can request far more than the size of a file, so it is limited in two ways (section 14.2 allows both): a
+//! request with more than [`RANGES_MAX`] ranges gets the whole file, and ranges that overlap, touch, or are closer than a part
+//! header is long are joined. The result is disjoint, so a reply is never longer than the file and a few part headers.
 
 use std::ops::Range;
 

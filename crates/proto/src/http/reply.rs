@@ -80,13 +80,13 @@ statuses! {
 pub(super) enum Connection {
     /// It persists, which is the default in HTTP/1.1.
     Persist,
-    /// It persists, which an HTTP/1.0 client needs to see in a field.
+    /// It persists, and an HTTP/1.0 client needs a field for that.
     PersistTold,
     /// It is closed.
     Close,
 }
 
-/// What a request determines about the form of its reply.
+/// The part of a request that determines the form of its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Terms {
     /// True for HEAD: no content follows the head.
@@ -96,17 +96,17 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    /// The same, but closing the connection if the server is stopping.
+    /// The same, but with a closed connection if the server is stopping.
     pub(super) fn at(self, cx: &Context<'_>) -> Terms {
         if cx.stopping { Terms { connection: Connection::Close, ..self } } else { self }
     }
 
-    /// How much of content of a given length is sent.
+    /// The number of content bytes to send, of `len`.
     pub(super) fn content(self, len: u64) -> u64 {
         if self.head_only { 0 } else { len }
     }
 
-    /// What the caller has to do after the reply.
+    /// What follows the reply.
     pub(super) fn next(self) -> Next {
         if self.connection == Connection::Close { Next::Close } else { Next::Read }
     }
@@ -119,14 +119,14 @@ pub(super) fn start(buf: &mut Vec<u8>, status: Status, cx: &Context<'_>) {
     buf.extend_from_slice(b"\r\n");
 }
 
-/// Writes what [`start`] has behind the status line, and the line's end.
+/// Writes the rest of [`start`] behind a status line without its end.
 pub(super) fn after_line(buf: &mut Vec<u8>, cx: &Context<'_>) {
     buf.extend_from_slice(b"\r\nServer: pitot\r\nDate: ");
     buf.extend_from_slice(cx.date.as_bytes());
     buf.extend_from_slice(b"\r\n");
 }
 
-/// Counts a reply that says that client or server made a mistake (RFC 9110 section 15).
+/// Counts a reply that reports an error of the client or the server (RFC 9110 section 15).
 pub(super) fn count_error(exchange: &mut Exchange, code: u16) {
     match code / 100 {
         4 => exchange.counts.client_errors += 1,
@@ -135,7 +135,7 @@ pub(super) fn count_error(exchange: &mut Exchange, code: u16) {
     }
 }
 
-/// Writes a field.
+/// Writes a header field.
 pub(super) fn field(buf: &mut Vec<u8>, name: &str, value: &[u8]) {
     buf.extend_from_slice(name.as_bytes());
     buf.extend_from_slice(b": ");

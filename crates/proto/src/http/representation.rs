@@ -1,5 +1,4 @@
-//! Replies to GET and HEAD: a file or generated content, complete or in parts, or the information that the client has
-//! it already.
+//! Replies to GET and HEAD: a file or generated content, complete or in parts, or that the client has the current state.
 
 use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hasher};
@@ -28,25 +27,25 @@ pub(super) struct Fields {
     modified_s: Option<u64>,
     /// True if the content has a coding.
     is_coded: bool,
-    /// The fields with which the same file is sent as a coded form of another one.
+    /// The fields of the same file as a coded form of another one.
     coded: OnceLock<Box<Fields>>,
-    /// Which coded forms of this file there are not.
+    /// The missing coded forms of this file.
     absent: OnceLock<Arc<Absent>>,
 }
 
 /// How a file is sent.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Form {
-    /// Its content coding: the file's name ends with the suffix of the coding, and the type is that of the name before it.
+    /// Its content coding: the file's name ends with the suffix of the coding; the name before it has the type.
     pub(super) coding: Option<Coding>,
-    /// True if what is sent depends on the codings that the client accepts.
+    /// True if the representation depends on the codings that the client accepts.
     pub(super) varies: bool,
 }
 
 impl Fields {
     /// The fields of the file at a path, at the time `now_s`.
     fn of_file(path: &[u8], meta: &FileMeta, form: Form, now_s: u64) -> Fields {
-        // RFC 9110 section 8.8.2.1: a time of modification in the future is replaced by the time of the reply.
+        // RFC 9110 section 8.8.2.1: a modification time in the future is replaced by the time of the reply.
         let modified_s = meta.modified_s.min(now_s);
         let time = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(modified_s));
         let modified_ns = u128::from(meta.modified_s) * 1_000_000_000 + u128::from(meta.modified_ns);
@@ -90,7 +89,7 @@ impl Fields {
         Validators { etag: self.etag.clone().map(|at| &self.text[at]), modified_s: self.modified_s }
     }
 
-    /// All of them but the empty line.
+    /// All of them except the empty line.
     fn lines(&self) -> &[u8] {
         &self.text[..self.text.len() - "\r\n".len()]
     }
@@ -101,7 +100,7 @@ fn length(meta: &FileMeta) -> u64 {
     meta.content.as_ref().map_or(meta.size, |content| content.len() as u64)
 }
 
-/// The room that content of a given size needs after its head: none if the outbox refers to it.
+/// The buffer space that content of this size needs after its head: none if the outbox refers to it.
 fn room_for(size: u64) -> usize {
     usize::try_from(size).ok().filter(|&size| size <= COPY_MAX).unwrap_or(0)
 }
@@ -129,7 +128,7 @@ pub(super) struct Request<'a> {
     pub(super) form: Form,
 }
 
-/// Which coded forms of a file there are not, as far as it is known; none for one that was modified in the future.
+/// The known missing coded forms of a file; `None` for one that was modified in the future.
 pub(super) fn absent(exchange: &Exchange, cx: &Context<'_>, opened: &Opened) -> Option<Arc<Absent>> {
     let (meta, form) = (&opened.meta, Form { coding: None, varies: true });
     (meta.modified_s <= cx.unix_s).then(|| {
@@ -210,7 +209,7 @@ impl Representation<'_> {
             }
             Some(Ranges::Parts(parts)) => match parts.as_slice() {
                 [part] => self.part(exchange, cx, request.terms, part.clone()),
-                // The coding is that of the whole message, and a message of several parts has none.
+                // The coding applies to the whole message, and a message of several parts has none.
                 _ if self.fields.is_coded => self.whole(exchange, cx, request.terms),
                 parts => self.parts(exchange, cx, request.terms, parts),
             },

@@ -1,25 +1,24 @@
-//! `/status/N`: a reply with this status, so that errors of a backend are played.
+//! `/status/N`: a reply with this status, like the errors of a backend.
 
 use super::reply::{self, ALLOW, TEXT, Terms};
 use super::syntax::write_decimal;
 use crate::{Context, Exchange, Next};
 
-/// What its path begins with.
+/// The prefix of its path.
 pub(super) const PREFIX: &[u8] = b"/status/";
-/// Why a number is refused.
-pub(super) const OUT_OF_RANGE: &str = "a status is 200 to 599";
+/// The reason to refuse a number.
+pub(super) const OUT_OF_RANGE: &str = "a status must be 200 to 599";
 
-/// A reply that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Made(u16);
 
-/// The reply with this status, unless there can be none: statuses below 200 are followed by another.
+/// The reply with this status; `None` below 200, since another reply would follow.
 pub(super) fn made(code: u64) -> Option<Made> {
     u16::try_from(code).ok().filter(|code| (200..=599).contains(code)).map(Made)
 }
 
 impl Made {
-    /// Writes the reply, and returns what comes next.
+    /// Writes the reply, and returns what follows it.
     pub(super) fn reply(self, exchange: &mut Exchange, cx: &Context<'_>, terms: Terms) -> Next {
         let Made(code) = self;
         // Neither has content (RFC 9110 sections 15.3.5 and 15.4.5).
@@ -48,7 +47,7 @@ impl Made {
 
     fn write_line(self, buf: &mut Vec<u8>) {
         write_decimal(buf, u64::from(self.0));
-        // The blank stays where there is no phrase (RFC 9112 section 4).
+        // The space remains without a phrase (RFC 9112 section 4).
         buf.push(b' ');
         buf.extend_from_slice(phrase(self.0).as_bytes());
     }
@@ -56,11 +55,11 @@ impl Made {
     fn content(self) -> Vec<u8> {
         let mut content = Vec::new();
         self.write_line(&mut content);
-        content.extend_from_slice(b": this status was asked for\n");
+        content.extend_from_slice(b": this status was requested\n");
         content
     }
 
-    /// The field without which a reply of this status is not valid.
+    /// The field that a valid reply of this status needs.
     fn field(self) -> Option<(&'static str, &'static [u8])> {
         match self.0 {
             301 | 302 | 303 | 307 | 308 => Some(("Location", b"/")),
@@ -73,7 +72,7 @@ impl Made {
     }
 }
 
-/// The reason phrases of RFC 9110 and RFC 6585 for what is asked for most; a phrase may be empty.
+/// The reason phrases of RFC 9110 and RFC 6585 for common statuses; a phrase may be empty.
 fn phrase(code: u16) -> &'static str {
     match code {
         200 => "OK",

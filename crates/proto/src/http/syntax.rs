@@ -1,33 +1,16 @@
 //! Grammar that several HTTP parsers share.
 
 /// A character of a token (RFC 9110 section 5.6.2).
-pub const fn is_token_byte(b: u8) -> bool {
-    b.is_ascii_alphanumeric()
-        || matches!(
-            b,
-            b'!' | b'#'
-                | b'$'
-                | b'%'
-                | b'&'
-                | b'\''
-                | b'*'
-                | b'+'
-                | b'-'
-                | b'.'
-                | b'^'
-                | b'_'
-                | b'`'
-                | b'|'
-                | b'~'
-        )
+pub fn is_token_byte(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b)
 }
 
-/// A byte of a field value (RFC 9110 section 5.5): anything but control characters, of which tab alone is allowed.
+/// A byte of a field value (RFC 9110 section 5.5): no control character except tab.
 pub const fn is_field_byte(b: u8) -> bool {
     b == b'\t' || (b >= b' ' && b != 0x7f)
 }
 
-/// `value` without the blanks and tabs around it (OWS, RFC 9110 section 5.6.3).
+/// `value` without surrounding spaces and tabs (OWS, RFC 9110 section 5.6.3).
 pub fn trim(mut value: &[u8]) -> &[u8] {
     while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = value {
         value = rest;
@@ -41,7 +24,7 @@ pub fn elements(list: &[u8]) -> impl Iterator<Item = &[u8]> {
     list.split(|&b| b == b',').map(trim).filter(|element| !element.is_empty())
 }
 
-/// A number of plain decimal digits, without sign or blanks. Numbers beyond a u64 saturate.
+/// A number of decimal digits, without sign or spaces. Numbers beyond a u64 saturate.
 pub fn decimal(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return None;

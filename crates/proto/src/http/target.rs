@@ -1,9 +1,8 @@
 //! Request targets (RFC 9112 section 3.2) and the file paths that they name.
 //!
-//! A path is decoded once, component by component, and refused rather than repaired: dot segments, empty components,
-//! encoded slashes, backslashes and NUL have no legitimate use after a client has normalised its URL, and with every
-//! repair two parties could disagree about which file is meant. Which names that start with a dot are served is an option
-//! ([`DotFiles`]).
+//! A path is decoded once, component by component, and refused rather than repaired: dot segments, empty components, encoded
+//! slashes, backslashes and NUL have no legitimate use after a client has normalised its URL, and with every repair two
+//! parties could disagree about the file. [`DotFiles`] decides which names with a leading dot are served.
 
 use super::options::DotFiles;
 use crate::percent;
@@ -25,9 +24,9 @@ pub enum RequestTarget<'a> {
 /// The path of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Path<'a> {
-    /// The path as it was sent, which starts with a slash.
+    /// The path as sent; it starts with a slash.
     pub raw: &'a [u8],
-    /// True if it needs no decoding and no checks.
+    /// True if it needs neither decoding nor checks.
     plain: bool,
 }
 
@@ -131,29 +130,12 @@ pub fn is_authority(value: &[u8]) -> bool {
 /// A byte of a registered name (RFC 3986 section 3.2.2).
 fn is_host_byte(b: u8) -> bool {
     const HOST_BYTE: [bool; 256] = {
+        let bytes = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-._~%!$&'()*+,;=";
         let mut table = [false; 256];
-        let mut b = 0;
-        while b < 256 {
-            table[b] = (b as u8).is_ascii_alphanumeric()
-                || matches!(
-                    b as u8,
-                    b'-' | b'.'
-                        | b'_'
-                        | b'~'
-                        | b'%'
-                        | b'!'
-                        | b'$'
-                        | b'&'
-                        | b'\''
-                        | b'('
-                        | b')'
-                        | b'*'
-                        | b'+'
-                        | b','
-                        | b';'
-                        | b'='
-                );
-            b += 1;
+        let mut at = 0;
+        while at < bytes.len() {
+            table[bytes[at] as usize] = true;
+            at += 1;
         }
         table
     };
@@ -165,7 +147,7 @@ fn is_host_byte(b: u8) -> bool {
 pub enum PathError {
     /// It is malformed or tries to leave the root (400).
     Refused(&'static str),
-    /// It is valid, but nothing is ever served under it (404).
+    /// It is valid, but never served (404).
     Hidden,
 }
 
@@ -251,7 +233,7 @@ pub fn encode(path: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a component of a path, so that it can stand in a reference.
+/// Appends a component of a path, encoded for a reference.
 pub(super) fn encode_component(component: &[u8], out: &mut Vec<u8>) {
     percent::encode(component, percent::RESERVED, out);
 }

@@ -3,7 +3,7 @@ use std::sync::atomic::AtomicU64;
 use super::options::MemcacheOptions;
 use super::store::Store;
 
-/// The state that a connection needs of its server.
+/// The server's state that connections need.
 #[derive(Debug)]
 pub(super) struct Cache {
     pub(super) store: Store,

@@ -24,7 +24,7 @@ struct Arguments<'a> {
 impl<'a> Arguments<'a> {
     const MAX: usize = 3;
 
-    /// `None` if their number is not in the allowed range, which ends at [`Arguments::MAX`].
+    /// `None` if their number is outside the allowed range, which ends at [`Arguments::MAX`].
     fn new(words: Words<'a>, at_least: usize, at_most: usize) -> Option<Arguments<'a>> {
         let mut arguments = Arguments { words: [b""; Arguments::MAX], count: 0 };
         for word in words {
@@ -144,7 +144,7 @@ fn arithmetic(cache: &Cache, now_s: u32, arguments: &Arguments<'_>, increment: b
     }
 }
 
-/// Whether a value is looked at as a number, before the unique number of its item is. memcached holds longer ones in
+/// Whether a value is parsed as a number, which comes before the comparison of unique numbers. memcached stores longer ones in
 /// several pieces.
 pub(super) fn may_be_number(value: &[u8]) -> bool {
     !value.is_empty() && value.len() <= 512 << 10
@@ -203,8 +203,7 @@ fn flush_all(cache: &Cache, now_s: u32, arguments: &Arguments<'_>) -> Response {
     Response::Fixed(OK)
 }
 
-/// `lru_crawler <subcommand>`: items are not moved between lists here, so that there is nothing to crawl. The answers are
-/// those of a memcached that runs without its crawler.
+/// `lru_crawler <subcommand>`: there are no item lists to crawl. The replies are those of a memcached without its crawler.
 fn lru_crawler(words: Words<'_>, out: &mut Outbox) {
     let arguments = Arguments::new(words, 2, 2);
     let has_meaning = arguments.is_some_and(|arguments| matches!(arguments.words[0], b"crawl" | b"metadump"));

@@ -45,7 +45,7 @@ enum State {
     RestOfLine,
 }
 
-/// What a `get` or one of its variants does with each key.
+/// The variant of a `get`.
 #[derive(Clone, Copy)]
 struct Retrieval {
     with_cas: bool,
@@ -85,7 +85,7 @@ impl ServerConn for Conn {
         let now_s = u32::try_from(cx.unix_s).unwrap_or(u32::MAX - 2);
         if let (State::Start, Some(first)) = (&self.state, input.first()) {
             if *first == BINARY_REQUEST {
-                // Its client would wait for a binary reply for ever.
+                // Its client would wait forever for a binary reply.
                 return Err(ViolationKind::Malformed.into());
             }
             self.state = State::Line;
@@ -342,8 +342,8 @@ impl Conn {
     }
 }
 
-/// Whether an unknown command is the first line of an HTTP request. As in memcached it is not, whatever follows, if it has
-/// the first letter of certain commands.
+/// Whether an unknown command is the first line of an HTTP request. As in memcached, lines with the first letter of certain
+/// commands are not.
 fn is_http(verb: &[u8], words: Words<'_>) -> bool {
     let is_excluded = matches!(verb, [] | [_] | [b'a' | b'c' | b'd' | b'g' | b'i' | b's' | b't', ..]);
     !is_excluded && words.last().unwrap_or(verb).starts_with(b"HTTP/")

@@ -1,4 +1,4 @@
-//! `memcache`: the ASCII protocol of memcached 1.6 (its `protocol.txt`), the server's side, with a cache of its own.
+//! `memcache`: the ASCII protocol of memcached 1.6 (its `protocol.txt`), the server side, with a cache.
 //!
 //! Classic commands: `get gets gat gats set add replace append prepend cas incr decr delete touch flush_all stats
 //! verbosity version quit`; meta commands: `mn mg ms md ma me`.
@@ -9,7 +9,7 @@
 //!   outlive its eviction until it is sent. The price is a dozen bytes per item.
 //! - **A connection takes 32 bytes between commands.** An incomplete data block is collected together with its command
 //!   line, in memory that grows with the received data, and is copied once more, into its item.
-//! - **The answer does not depend on how the input is split.** Lines are parsed when they are complete. Only a `get` may
+//! - **The reply does not depend on how the input is split.** Lines are parsed when they are complete. Only a `get` may
 //!   be longer than [`LINE_BYTES_MAX`]; its keys are answered as they arrive.
 //! - **Time is whole seconds**, as in memcached: an item that expires in n seconds lives for n - 1 to n.
 //!
@@ -53,7 +53,7 @@ impl Memcache {
     /// An empty cache.
     ///
     /// # Errors
-    /// Limits that leave no room for two values in each shard.
+    /// Limits without room for two values in each shard.
     pub fn new(options: &MemcacheOptions) -> Result<Memcache, String> {
         let shards = options.shard_count()?;
         let store = Store::new(shards, options.memory_bytes, options.hash_seed);
@@ -81,21 +81,18 @@ impl Protocol for Memcache {
 pub(crate) static ENTRY: ProtocolEntry = ProtocolEntry {
     name: "memcache",
     summary: "memcached's ASCII protocol over a cache in memory: classic and meta commands",
-    doc: "A cache for memcached clients: get and set in all their forms, counters, expiry, and a memory limit with \
-          eviction of the least recently used items (CLOCK), in shards so that it scales with loops. The loops or \
-          threads of one process share one cache; under a model with several processes, each has a cache of its own. \
-          The binary protocol is not supported: its clients are closed at once. docs/memcache.md lists the differences \
-          from memcached 1.6.",
+    doc: "A cache for memcached clients: all forms of get and set, counters, expiry, and a memory limit with eviction \
+          of the least recently used items (CLOCK), in shards so that it scales with loops. The loops or threads of a \
+          process share one cache; under a model with several processes, each process has its own. The binary protocol \
+          is not supported: its clients are closed at once. docs/memcache.md lists the differences from memcached 1.6.",
     files: false,
     load_url: "memcache://{address}",
     tls: crate::TlsBegins::AtOnce { alpn: &[] },
     build,
 };
 
-/// Creates the protocol with an empty cache.
-///
 /// # Errors
-/// Limits that leave no room for two values in each shard.
+/// Limits without room for two values in each shard.
 fn build(options: &ProtocolOptions) -> Result<Box<dyn Protocol>, String> {
     Ok(Box::new(Memcache::new(&options.memcache)?))
 }

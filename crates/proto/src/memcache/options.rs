@@ -39,19 +39,19 @@ impl MemcacheOptions {
     /// The number of shards.
     ///
     /// # Errors
-    /// A line that says which options leave a shard without room.
+    /// One line about the options that leave a shard without room.
     pub(super) fn shard_count(&self) -> Result<usize, String> {
         if !(1..=VALUE_BYTES_LIMIT).contains(&self.value_bytes_max) {
-            return Err(format!("the limit on values must be 1 byte to {VALUE_BYTES_LIMIT} bytes"));
+            return Err(format!("the size limit of values must be 1 to {VALUE_BYTES_LIMIT} bytes"));
         }
         let room = |shards: usize| self.memory_bytes / shards as u64;
         if let Some(shards) = self.shards {
             if !shards.is_power_of_two() || shards > SHARDS_MAX {
-                return Err(format!("{shards} shards: it must be a power of two up to {SHARDS_MAX}"));
+                return Err(format!("{shards} shards: use a power of two up to {SHARDS_MAX}"));
             }
             if room(shards) < room_min(self.value_bytes_max) {
                 return Err(format!(
-                    "{} bytes in {shards} shards leave no room for two values of {} bytes in each",
+                    "{} bytes of memory in {shards} shards are too few: each shard must hold two values of {} bytes",
                     self.memory_bytes, self.value_bytes_max
                 ));
             }
@@ -59,7 +59,7 @@ impl MemcacheOptions {
         }
         if room(1) < room_min(self.value_bytes_max) {
             return Err(format!(
-                "{} bytes of memory have no room for two values of {} bytes",
+                "{} bytes of memory are too few: they must hold two values of {} bytes",
                 self.memory_bytes, self.value_bytes_max
             ));
         }

@@ -118,7 +118,7 @@ pub(super) fn is_client_name(name: &[u8]) -> bool {
     (1..=255).contains(&name.len()) && name.iter().all(is_of_name)
 }
 
-/// The rest after a case-insensitive word and blanks, which many clients send although they are not allowed.
+/// The rest after a case-insensitive word and spaces, which many clients send although they are not allowed.
 fn after_word<'a>(text: &'a [u8], word: &[u8]) -> Option<&'a [u8]> {
     let (head, rest) = text.split_at_checked(word.len())?;
     head.eq_ignore_ascii_case(word).then(|| rest.trim_ascii_start())

@@ -2,8 +2,8 @@
 //!
 //! Only the five bytes CR LF `.` CR LF end a message (RFC 5321 section 4.1.1.4), wherever the input is split. A bare
 //! line feed or carriage return ends neither a line nor a message; it is noted, and the message is refused at its end.
-//! So two servers cannot disagree about the end of a message that this one accepted, which is what smuggling relies on. A NUL
-//! is refused likewise: no message may hold one (RFC 5322 section 4), and programs of others take it for an end.
+//! So no two servers can disagree about the end of an accepted message, which smuggling relies on. A NUL is refused too:
+//! no message may contain one (RFC 5322 section 4), and other programs take it for an end.
 
 use memchr::{memchr, memchr2};
 

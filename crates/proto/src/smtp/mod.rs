@@ -7,10 +7,10 @@
 //! - **A message is never in memory.** Its content is counted and dropped or, with [`SmtpOptions::store`], passed on
 //!   piece by piece in [`StoreStep`](crate::StoreStep)s, which the driver of the connection carries out. The price is a
 //!   write per receive. A message is acknowledged only when the last step is complete.
-//! - **The answer does not depend on how the input is split**, and only CR LF ends a line. A message with a bare carriage
+//! - **The reply does not depend on how the input is split**, and only CR LF ends a line. A message with a bare carriage
 //!   return or line feed is refused at its end (`content.rs`).
 //! - **What follows STARTTLS is not read as commands**, whenever it arrives: it belongs to the TLS layer, so that commands
-//!   that somebody adds in clear text break the handshake (CVE-2011-0411), and the session begins anew.
+//!   that an attacker adds in clear text break the handshake (CVE-2011-0411), and a new session begins.
 //! - **A connection is small**: a pointer and a few bytes before EHLO, about two hundred bytes more after it. The
 //!   envelope grows with its recipients, whose number is limited.
 //!
@@ -84,20 +84,17 @@ impl Protocol for Smtp {
 /// The entry of the registry.
 pub(crate) static ENTRY: ProtocolEntry = ProtocolEntry {
     name: "smtp",
-    summary: "receives mail for anyone (RFC 5321), to count it or to store it in a Maildir",
-    doc: "A receiving mail server with PIPELINING, SIZE, 8BITMIME, SMTPUTF8 and ENHANCEDSTATUSCODES, and with `--tls` STARTTLS. It accepts every \
-          recipient and relays nothing: messages are counted or, with `--deliver maildir DIR`, stored safely on disk \
-          before they are acknowledged. Messages whose end two servers could see in different places are refused.",
+    summary: "receives mail for any recipient (RFC 5321), and counts it or stores it in a Maildir",
+    doc: "A receiving mail server with PIPELINING, SIZE, 8BITMIME, SMTPUTF8 and ENHANCEDSTATUSCODES, and STARTTLS with \
+          `--tls`. It accepts every recipient and relays nothing. Messages are counted or, with `--deliver maildir DIR`, \
+          written to disk with fsync(2) before they are acknowledged. Messages whose end two servers could interpret \
+          differently are refused.",
     files: false,
     load_url: "smtp://{address}",
     tls: crate::TlsBegins::OnRequest,
     build,
 };
 
-/// Makes the protocol.
-///
-/// # Errors
-/// As [`Smtp::new`].
 fn build(options: &ProtocolOptions) -> Result<Box<dyn Protocol>, String> {
     Ok(Box::new(Smtp::new(&options.smtp)?))
 }

@@ -1,6 +1,6 @@
 use super::options::SmtpOptions;
 
-/// The state that a connection needs of its server.
+/// The server's state that connections need.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) options: SmtpOptions,

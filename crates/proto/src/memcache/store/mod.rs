@@ -3,8 +3,8 @@
 //! A key's hash is computed once and determines the shard, the bucket and (nearly always) the item. The hash function is
 //! foldhash with a seed from the options.
 //!
-//! Each shard has its share of the memory limit and evicts its own items. The price: with few large items per shard,
-//! some shards get more of them than others by chance, and the cache as a whole is full a little early.
+//! Each shard has its share of the memory limit and evicts its own items. The price: with few large items per shard, the
+//! random distribution is uneven, and the cache as a whole is full a little early.
 
 mod item;
 mod shard;
@@ -29,7 +29,7 @@ pub(super) struct Store {
     hasher: FixedState,
 }
 
-/// A shard in cache lines of its own, to avoid false sharing between shards.
+/// A shard in separate cache lines, to avoid false sharing.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Padded(Mutex<Shard>);

@@ -308,7 +308,7 @@ impl Shard {
         self.free = slot;
     }
 
-    /// A new unique number, which no item of this shard, and so none of the same key, has had.
+    /// A new unique number, which no item of this shard, and so no item of the key, has had.
     pub(in crate::memcache) fn next_cas(&mut self) -> u64 {
         self.cas += 1;
         self.cas

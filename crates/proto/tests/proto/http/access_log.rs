@@ -81,7 +81,7 @@ const EXPECTED: &[&str] = &[
     r#""POST /echo HTTP/1.1" 200 5 "-" "p""#,
     r#""PUT /new HTTP/1.1" 201 8 "-" "-""#,
     r#""GET /bytes/70000 HTTP/1.1" 200 70000 "-" "-""#,
-    r#""GET /none HTTP/1.1" 404 37 "-" "-""#,
+    r#""GET /none HTTP/1.1" 404 32 "-" "-""#,
     r#""OPTIONS * HTTP/1.1" 204 0 "-" "-""#,
     r#""GET /hello.txt HTTP/1.1" 304 0 "-" "-""#,
     r#""GET /\x22 HTTP/9.9" 505 "#,

@@ -47,7 +47,7 @@ fn a_session_as_the_standard_tells_it() {
          C: RCPT TO:<Brown@foo.test>
          S: 250 2.1.5 Ok
          C: DATA
-         S: 354 End with a dot on a line by itself
+         S: 354 End with a line that contains only a dot
          C: Blah blah blah...
          C: ...etc. etc. etc.
          C: .
@@ -72,7 +72,7 @@ fn a_session_of_an_old_client() {
          C: noop what is said here counts for nothing
          S: 250 2.0.0 Ok
          C: vrfy Smith
-         S: 252 2.5.0 Cannot tell, but will take mail for anyone
+         S: 252 2.5.0 Cannot verify, but mail for any recipient is accepted
          C: help
          S: 214 2.0.0 EHLO HELO MAIL RCPT DATA RSET NOOP VRFY HELP QUIT
          C: mail from:<a@b> SIZE=1
