@@ -1,15 +1,15 @@
 //! The access log: whole lines, appended in batches.
 //!
-//! A worker gathers lines in a buffer of its own, and writes it with one call: an event loop when it holds 32 KiB or a line
-//! has waited for a second, a worker that serves one connection at a time before it waits. The call is made by the worker
-//! itself. Appending 32 KiB to a file takes some ten microseconds for about 300 requests, less than to hand the buffer to
-//! a thread and to wake it; nginx does the same (`access_log ... buffer=32k flush=1s`).
+//! Each worker collects lines in a buffer and writes it with one call: an event loop when it has 32 KiB or a line is one
+//! second old, a worker with one connection at a time before it waits. The worker makes the call itself: appending 32 KiB to a
+//! file takes some ten microseconds for about 300 requests, less than passing the buffer to a thread and waking it. nginx does
+//! the same (`access_log ... buffer=32k flush=1s`).
 //!
-//! Memory does not grow when the lines cannot be written: they are dropped, counted, and that is said. A pipe whose reader
-//! is slow is not waited for either.
+//! Memory does not grow when lines cannot be written: they are dropped and counted, with a warning. Slow readers of a pipe are
+//! not waited for.
 //!
-//! Once a second it is looked whether the file is still the one of that name; if it was moved away or removed, a new one is
-//! opened. So logs can be rotated without a signal, which would have to reach every process.
+//! Once a second the file is compared with the one of that name. If it was moved or removed, a new one is opened. So logs can
+//! be rotated without a signal, which would have to reach every process.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -33,11 +33,11 @@ const BATCH_BYTES: usize = 32 << 10;
 const WAIT: Duration = Duration::from_secs(1);
 /// Limit on a buffer, unless a single line is longer.
 const BUFFER_BYTES: usize = 64 << 10;
-/// What a pipe takes as a whole or not at all (pipe(7)).
+/// The size up to which writes to a pipe are atomic (pipe(7)).
 const PIPE_BYTES: usize = 4096;
-/// How often it is said at most that lines are dropped.
+/// The least time between two warnings about dropped lines.
 const SAY_AGAIN: Nanos = Nanos::from_secs(60);
-/// How often it is looked whether the file was moved away.
+/// How often the file is checked for being moved.
 const LOOK_AGAIN: Nanos = Nanos::from_secs(1);
 
 /// Where lines are written.
@@ -45,7 +45,7 @@ const LOOK_AGAIN: Nanos = Nanos::from_secs(1);
 pub enum LogTarget {
     /// Standard output.
     Stdout,
-    /// The file of that name, which is created or appended to.
+    /// A file, created or appended to.
     File(PathBuf),
 }
 
@@ -57,7 +57,7 @@ pub struct AccessLog {
     /// The last write ended in the middle of a line.
     is_torn: AtomicBool,
     dropped: AtomicU64,
-    /// When it was said that lines are dropped; 0 for never.
+    /// When dropped lines were last reported; 0 for never.
     said: AtomicU64,
 }
 
@@ -132,7 +132,7 @@ impl AccessLog {
             if now >= open.looked + LOOK_AGAIN {
                 open.looked = now;
                 let is_same = fs::stat(path).is_ok_and(|stat| identity(&stat) == open.identity);
-                // If it cannot be opened, the file that was moved away takes the lines.
+                // If it cannot be opened, the lines go to the moved file.
                 if !is_same && let Ok(new) = Open::at(path) {
                     *open = new;
                 }
@@ -154,7 +154,7 @@ impl AccessLog {
     }
 }
 
-/// Writes to a pipe or a terminal as long as that does not have to be waited for, a few whole lines at a time.
+/// Writes to a pipe or a terminal as long as it does not block, a few whole lines at a time.
 fn pass_on(file: BorrowedFd<'_>, mut lines: &[u8]) -> Result<(), (u64, Errno)> {
     while !lines.is_empty() {
         let most = &lines[..lines.len().min(PIPE_BYTES)];
@@ -185,18 +185,18 @@ fn write_all(file: BorrowedFd<'_>, bytes: &[u8]) -> Result<(), (usize, Errno)> {
     Ok(())
 }
 
-/// The number of line ends, which is that of the lines.
+/// The number of lines.
 fn count(lines: &[u8]) -> u64 {
     lines.iter().filter(|&&b| b == b'\n').count() as u64
 }
 
 fn cure(e: &Errno) -> &'static str {
     match *e {
-        Errno::NOSPC | Errno::DQUOT => "make room on its disk; they go on when there is some",
-        Errno::FBIG => "move the file away; a new one is opened",
-        Errno::AGAIN => "its reader is slower than the requests; let the log be a file",
-        Errno::PIPE => "its reader has ended",
-        _ => "the server goes on without them",
+        Errno::NOSPC | Errno::DQUOT => "free space on its disk; logging then continues",
+        Errno::FBIG => "move the file; a new one is opened",
+        Errno::AGAIN => "its reader is slower than the requests; log to a file",
+        Errno::PIPE => "its reader has exited; restart the server with another log",
+        _ => "the server continues without them",
     }
 }
 

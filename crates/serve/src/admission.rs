@@ -1,7 +1,7 @@
-//! Which connections a server takes.
+//! The limit on connections.
 //!
-//! Beyond a limit a connection is closed at once and counted, which its client notices. One that is taken and then finds
-//! no descriptor left for the file that it asks for would be answered 503 for as long as it lives.
+//! Connections beyond the limit are closed at once and counted, which their clients notice. An accepted connection without a
+//! descriptor for its file would get 503 as long as it lives.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -12,7 +12,7 @@ use rustix::io::Errno;
 
 use crate::counters::{Count, Notice, WorkerCounters};
 
-/// Descriptors of each process that connections leave to files, at most, where its workers serve many connections each.
+/// The most descriptors of a process that are reserved for files, where its workers serve many connections each.
 const FOR_FILES_MAX: u64 = 64;
 
 /// The limits on connections.
@@ -24,8 +24,8 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// At most this many connections in all workers. A server of files sets descriptors aside for them: a few, as a
-    /// worker's connections share its open files, or half of all where each connection has a worker to itself.
+    /// At most `connections_max` connections in all workers. A server of files reserves descriptors for them: a few, since the
+    /// connections of a worker share its open files, or half of all where each connection has its own worker.
     pub fn new(connections_max: u64, serves_files: bool, worker_per_connection: bool) -> Admission {
         let all = limits::descriptors();
         let for_files = match (serves_files, worker_per_connection) {
@@ -50,39 +50,37 @@ impl Admission {
         false
     }
 
-    /// Counts an admitted connection as shed, since no thread or process can be started for it, and says so once. It is closed.
+    /// Closes and counts an admitted connection for which no thread or process can be started, and warns once.
     pub fn no_worker(&self, counters: &WorkerCounters, kind: &str, why: &io::Error) {
         if counters.tells(Notice::Shed) {
             stderr::line(format_args!(
-                "pitot: connections are closed because no {kind} can be started for them: {why}\n  \
-                 raise the limits on processes and memory (ulimit -u, ulimit -v, the pids cgroup), or serve with --model loop"
+                "pitot: closing connections: cannot start a {kind} for them: {why}\n  \
+                 raise the limits on processes and memory (ulimit -u, ulimit -v, the pids cgroup), or use --model loop"
             ));
         }
         counters.add(Count::Shed, 1);
         counters.closed();
     }
 
-    /// Counts an accept that failed for lack of descriptors or memory, and says so once.
+    /// Counts an accept that failed for lack of descriptors or memory, and warns once.
     pub fn no_room(&self, counters: &WorkerCounters, why: Errno) {
         if counters.tells(Notice::AcceptFailed) {
-            let cure = match why {
-                Errno::MFILE => {
-                    "raise the limit with ulimit -n, or spread them over processes with --model preloop"
-                }
-                Errno::NFILE => {
-                    "raise the limit on open files of the whole machine (sysctl fs.file-max), or ask for fewer"
-                }
-                _ => "give the server more memory, or ask for fewer connections",
-            };
-            let what = match why {
-                Errno::MFILE => {
-                    format!("EMFILE: all {} descriptors of a process are taken", limits::descriptors())
-                }
-                Errno::NFILE => "ENFILE: all descriptors of the machine are taken".to_owned(),
-                _ => "the kernel has no memory for them".to_owned(),
+            let (what, fix) = match why {
+                Errno::MFILE => (
+                    format!("EMFILE: all {} descriptors of a process are in use", limits::descriptors()),
+                    "raise the limit with ulimit -n, or spread them over processes with --model preloop",
+                ),
+                Errno::NFILE => (
+                    "ENFILE: all descriptors of the machine are in use".to_owned(),
+                    "raise the machine's limit on open files (sysctl fs.file-max), or open fewer connections",
+                ),
+                _ => (
+                    "the kernel has no memory for them".to_owned(),
+                    "give the server more memory, or open fewer connections",
+                ),
             };
             stderr::line(format_args!(
-                "pitot: connections wait in the listen queue and are not accepted: {what}\n  {cure}"
+                "pitot: not accepting connections, which wait in the listen queue: {what}\n  {fix}"
             ));
         }
         counters.add(Count::AcceptFailed, 1);
@@ -91,12 +89,12 @@ impl Admission {
     fn warn(&self, has_room: bool) {
         if has_room {
             stderr::line(format_args!(
-                "pitot: connections beyond --max-connections {} are closed",
+                "pitot: closing connections beyond --max-connections {}",
                 self.connections_max
             ));
         } else {
             stderr::line(format_args!(
-                "pitot: connections are closed because a process may have only {} descriptors\n  \
+                "pitot: closing connections: the limit of a process is {} descriptors\n  \
                  raise the limit with ulimit -n, or spread them over processes with --model preloop",
                 limits::descriptors()
             ));

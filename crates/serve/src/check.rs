@@ -15,7 +15,7 @@ use crate::tls::InKernel;
 /// Checks a plan.
 ///
 /// # Errors
-/// What is inconsistent or not available here, with a cure.
+/// What is inconsistent or not available here, with a fix.
 pub fn check(plan: &ServePlan) -> Result<(), Failure> {
     check_options(plan)?;
     (plan.mechanism.probe)().map_err(unavailable)?;
@@ -31,10 +31,10 @@ pub fn check(plan: &ServePlan) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether the options of a plan fit together, on whichever machine: this one is asked for nothing.
+/// Checks that the options of a plan fit together, on any machine.
 ///
 /// # Errors
-/// What is inconsistent, with a cure.
+/// What is inconsistent, with a fix.
 pub fn check_options(plan: &ServePlan) -> Result<(), Failure> {
     let (model, mechanism) = (plan.model, plan.mechanism);
     if let Err(why) = (model.pairs_with)(mechanism) {
@@ -48,7 +48,7 @@ pub fn check_options(plan: &ServePlan) -> Result<(), Failure> {
         if plan.tls.is_some() && disk.route() != Route::Read {
             return Err(Failure::misuse(
                 format!(
-                    "engine {} sends files to the socket as they are, and TLS has to encrypt them",
+                    "engine {} sends files to the socket directly, and TLS must encrypt them",
                     disk.engine.name
                 ),
                 "use an engine that reads into memory, such as pread or pool, or omit --disk",
@@ -61,7 +61,7 @@ pub fn check_options(plan: &ServePlan) -> Result<(), Failure> {
     }
     if plan.file_cache.lists && model.splits_files {
         return Err(Failure::misuse(
-            format!("model {} cannot list directories: its data process sends files alone", model.name),
+            format!("model {} cannot list directories: its data process sends only files", model.name),
             "omit --index, or use another model, for example --model preloop",
         ));
     }
@@ -76,14 +76,14 @@ pub fn check_options(plan: &ServePlan) -> Result<(), Failure> {
     }
     if plan.workers() == 0 {
         return Err(Failure::misuse(
-            "--workers is 0, and a server needs at least one worker",
-            "give --workers 1 or more",
+            "--workers is 0: a server needs at least one worker",
+            "set --workers to 1 or more",
         ));
     }
     if plan.workers() > model.workers_max {
         return Err(Failure::misuse(
             format!(
-                "--workers is {}, and model {} has at most {} worker",
+                "--workers is {}: model {} has at most {} worker",
                 plan.workers(),
                 model.name,
                 model.workers_max
@@ -104,14 +104,17 @@ pub fn has_kernel_tls(mechanism: &Mechanism) -> bool {
 fn check_kernel_tls(plan: &ServePlan) -> Result<(), Failure> {
     if plan.protocol.tls == TlsBegins::OnRequest {
         return Err(Failure::misuse(
-            format!("--ktls is for TLS from the start, and {} has it when a client asks", plan.protocol.name),
-            "omit it, or serve http",
+            format!(
+                "--ktls needs TLS from the start of a connection, and {} begins it with STARTTLS",
+                plan.protocol.name
+            ),
+            "omit --ktls, or serve http",
         ));
     }
     if !has_kernel_tls(plan.mechanism) {
         return Err(Failure::misuse(
             format!(
-                "--ktls is not for mechanism {}: its receives do not tell an alert from data, and its sockets are no descriptors \
+                "--ktls does not support mechanism {}: its receives do not distinguish alerts from data, and its sockets have no descriptors \
                  for sendfile(2)",
                 plan.mechanism.name
             ),
@@ -120,7 +123,7 @@ fn check_kernel_tls(plan: &ServePlan) -> Result<(), Failure> {
     }
     if plan.listen.is_unix() {
         return Err(Failure::misuse(
-            format!("--ktls is of TCP, and {} is none of its addresses", plan.listen),
+            format!("--ktls needs TCP, and {} is not a TCP address", plan.listen),
             "omit it, or listen on an ADDRESS:PORT",
         ));
     }
@@ -135,7 +138,7 @@ fn check_confinement(model: &Model) -> Result<(), Failure> {
         _ => return Ok(()),
     };
     Err(Failure::misuse(
-        format!("--confine forbids what model {} does: it {why}", model.name),
+        format!("--confine cannot be combined with model {}: it {why}", model.name),
         "omit it, or use another model, for example --model preloop",
     ))
 }
@@ -147,22 +150,22 @@ fn check_listen(plan: &ServePlan) -> Result<(), Failure> {
         return match plan.unix_mode {
             None => Ok(()),
             Some(_) => Err(Failure::misuse(
-                format!("--unix-mode is for a socket that is a file, and {} is none", plan.listen),
+                format!("--unix-mode needs a socket file, and {} is not one", plan.listen),
                 "omit it, or listen on unix:PATH",
             )),
         };
     }
     if plan.congestion.is_some() {
         return Err(Failure::misuse(
-            format!("--congestion is for TCP, and {} is none of its addresses", plan.listen),
+            format!("--congestion needs TCP, and {} is not a TCP address", plan.listen),
             "omit it, or listen on an ADDRESS:PORT",
         ));
     }
-    // There is no SO_REUSEPORT for such sockets, so that these models share one listener.
+    // Such sockets have no SO_REUSEPORT, so these models share one listener.
     if mechanism.signals_one_owner && matches!(plan.model.listens, Listens::Each) {
         return Err(Failure::misuse(
             format!(
-                "{}+{} cannot serve {}: its workers share the listener, and the kernel signals one of them only",
+                "{}+{} cannot serve {}: its workers share the listener, and the kernel signals only one of them",
                 plan.model.name, mechanism.name, plan.listen
             ),
             "use another mechanism or model, for example --mechanism epoll-et, or listen on an ADDRESS:PORT",
@@ -174,9 +177,9 @@ fn check_listen(plan: &ServePlan) -> Result<(), Failure> {
 /// Checks an engine with its options, with the model and the mechanism.
 fn check_engine(disk: &DiskPlan, model: &Model, mechanism: &Mechanism) -> Result<(), Failure> {
     let engine = disk.engine;
-    engine
-        .check(&disk.options)
-        .map_err(|e| Failure::misuse(e.to_string(), "`pitot list engines` shows what each engine takes"))?;
+    engine.check(&disk.options).map_err(|e| {
+        Failure::misuse(e.to_string(), "`pitot list engines` shows the requirements of each engine")
+    })?;
     if let Err((why, cure)) = fits(disk, model, mechanism) {
         let pair = format!("{}+{}", model.name, mechanism.name);
         return Err(Failure::misuse(format!("{pair} cannot use engine {}: {why}", engine.name), cure));
@@ -187,7 +190,7 @@ fn check_engine(disk: &DiskPlan, model: &Model, mechanism: &Mechanism) -> Result
 fn fits(disk: &DiskPlan, model: &Model, mechanism: &Mechanism) -> Result<(), (&'static str, &'static str)> {
     match mechanism.kind {
         Kind::Completion { .. } if !disk.engine.native_to_ring => Err((
-            "io_uring reads files itself, and its connections are not descriptors that an engine could send to",
+            "io_uring reads files itself, and its connections have no descriptors for an engine to send to",
             "omit --disk, or use --mechanism epoll-et",
         )),
         Kind::Blocking if !disk.reads_in_caller() || disk.options.direct => Err((
@@ -195,15 +198,15 @@ fn fits(disk: &DiskPlan, model: &Model, mechanism: &Mechanism) -> Result<(), (&'
             "use pread, mmap or sendfile, or a model with an event loop",
         )),
         _ if model.splits_files && disk.route() != Route::Read => Err((
-            "the data process sends file content in frames, so that it has to be read into memory",
+            "the data process sends file content in frames, so it must be read into memory",
             "use pool, nowait or another engine that reads into memory",
         )),
         _ if !model.reads_by_engine && disk.route() != Route::InPlace => Err((
-            "the threads of the runtime share their tasks, while an engine belongs to one thread",
+            "the threads of the runtime share their tasks, and an engine belongs to one thread",
             "omit --disk, or use --model loops",
         )),
         _ if !mechanism.watches_eventfd && !disk.engine.raises_sigio(&disk.options) => Err((
-            "realtime signals do not report the eventfd or ring through which it notifies of completions",
+            "realtime signals do not report the eventfd or ring that signals its completions",
             "use --disk pool with --disk-notify pipe, or --mechanism epoll-et",
         )),
         _ => Ok(()),

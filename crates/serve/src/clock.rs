@@ -12,7 +12,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock whose tick 0 is now.
+    /// A clock that starts at tick 0 now.
     pub fn new() -> Clock {
         Clock { start_s: clock_gettime(ClockId::MonotonicCoarse).tv_sec as u64 }
     }

@@ -15,9 +15,9 @@ pub enum Count {
     Closed,
     /// Replies.
     Requests,
-    /// Replies that say the client made a mistake (HTTP's 4xx).
+    /// Replies that report an error of the client (HTTP's 4xx).
     ClientErrors,
-    /// Replies that say the server failed (HTTP's 5xx).
+    /// Replies that report an error of the server (HTTP's 5xx).
     ServerErrors,
     /// Bytes received.
     BytesReceived,
@@ -191,7 +191,7 @@ impl Counters {
     }
 }
 
-/// What is told once.
+/// A warning that is printed once.
 #[derive(Clone, Copy, Debug)]
 pub enum Notice {
     /// Connections are shed.
@@ -291,7 +291,7 @@ impl WorkerCounters {
         true
     }
 
-    /// Whether a worker is the first of all to ask that: what is wrong is told once, also where many meet it at the same moment.
+    /// True for the first call of all workers, so that a warning is printed once.
     pub fn tells(&self, notice: Notice) -> bool {
         self.counters.memory.counters()[TOLD + notice as usize].swap(1, Relaxed) == 0
     }

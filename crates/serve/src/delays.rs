@@ -1,7 +1,7 @@
-//! Connections of a loop whose replies are to come after a time of their own (`/delay/TIME`).
+//! Connections of a loop whose replies are delayed (`/delay/TIME`).
 //!
-//! The deadlines of [`Slots`](crate::slots::Slots) are looked at a few times a second; these end when they are due, since
-//! clients measure them. So they are in a heap, and the loop's wait lasts no longer than until the first of them.
+//! The deadlines of [`Slots`](crate::slots::Slots) are checked a few times a second. Delays end on time, since clients measure
+//! them. So they are in a heap, and the loop waits at most until the first of them.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,16 +9,16 @@ use std::time::{Duration, Instant};
 
 use pitot_sys::Token;
 
-/// Entries of connections that are gone are dropped when there are this many more of them than of connections.
+/// Entries of closed connections are dropped when there are so many more entries than connections.
 const GONE_MAX: usize = 64;
 
-/// The delays of a loop's connections, each of which has one at most.
+/// The delays of a loop's connections, at most one each.
 #[derive(Debug, Default)]
 pub struct Delays(BinaryHeap<Reverse<(Instant, Token)>>);
 
 impl Delays {
-    /// A connection waits for this time from now on. `count` is the number of connections, and `lives` says of a token
-    /// whether its connection is one of them.
+    /// Delays a connection for `time` from now on. `count` is the number of connections, and `lives` returns whether the connection
+    /// of a token is still open.
     pub fn add(&mut self, token: Token, time: Duration, count: usize, lives: impl FnMut(Token) -> bool) {
         self.add_at(Instant::now() + time, token, count, lives);
     }
@@ -35,7 +35,7 @@ impl Delays {
         self.0.peek().map(|Reverse((end, _))| end.saturating_duration_since(Instant::now()))
     }
 
-    /// The connections whose delays have ended, in that order; some may be gone.
+    /// The connections whose delays have ended, in that order; some may be closed.
     pub fn take_ended(&mut self) -> Vec<Token> {
         if self.0.is_empty() { Vec::new() } else { self.take_until(Instant::now()) }
     }

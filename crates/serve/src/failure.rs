@@ -6,7 +6,7 @@ use pitot_results::Failure;
 use pitot_sys::Unavailable;
 use rustix::io::Errno;
 
-/// The failure of a system call while a server starts. `doing` says what failed.
+/// The failure of a system call while a server starts. `doing` describes it.
 pub fn starting(doing: &str, e: &io::Error) -> Failure {
     let cure = match Errno::from_io_error(e) {
         Some(Errno::MFILE | Errno::NFILE) => {

@@ -1,11 +1,11 @@
 //! The open-file cache of a worker.
 //!
-//! Paths are resolved below the root's descriptor ([`beneath`]), so neither `..` nor a symbolic link leads out of it, even
-//! if the tree changes meanwhile. An entry older than a second (or what
-//! `--file-cache-time` says) is revalidated. Small files are cached with their content, and then need no descriptor.
+//! Paths are resolved below the root's descriptor ([`beneath`]), so neither `..` nor a symbolic link leads out of it, even if the
+//! tree changes. An entry is revalidated after a second (or `--file-cache-time`). Small files are cached with their content, and
+//! then need no descriptor.
 //!
-//! A directory that is to be listed is read at once by the worker that needs it, as files are opened: up to 10,000 names
-//! without their metadata, some milliseconds, and again at the earliest when the entry is a second old.
+//! The worker that needs a directory listing reads it at once, as it opens files: up to 10,000 names without metadata, some
+//! milliseconds, and again when the entry is at least a second old.
 
 use std::collections::HashMap;
 use std::io;
@@ -81,7 +81,7 @@ pub struct Files {
     remote: bool,
     /// How long an entry is valid without a check.
     valid: Duration,
-    /// True if a file leaves the page cache each time it is asked for.
+    /// True if a file is dropped from the page cache at each request.
     cold: bool,
     /// How the engine that reads files, if there is one, needs them opened.
     engine: Option<FileOptions>,
@@ -98,7 +98,7 @@ struct Entry {
 }
 
 impl Files {
-    /// An empty cache of the files below `root`; without a root there are no files.
+    /// An empty cache of the files below `root`; without a root it has no files.
     pub fn new(root: Option<Root>, engine: Option<FileOptions>) -> Files {
         let cache = root.as_ref().map_or_else(FileCache::default, |root| root.cache);
         let (valid, cold) = (cache.valid, cache.cold);
@@ -123,7 +123,7 @@ impl Files {
     pub fn learn(&mut self, path: &[u8], stat: Stat, now: Tick) {
         let Stat { size, modified_s, modified_ns, inode } = stat;
         let meta = FileMeta { size, modified_s, modified_ns, inode, content: None };
-        // It is asked for at once, so that it is valid for a moment at least.
+        // It is requested at once, so it must be valid for a moment.
         let valid_until = now.after(self.valid);
         match self.entries.get_mut(path) {
             Some(entry) if same_file(&meta, &entry.opened.meta) => entry.valid_until = valid_until,
@@ -136,8 +136,8 @@ impl Files {
         }
     }
 
-    /// The file at a path below the root, or why it cannot be opened. `None` if another process has to be asked first,
-    /// whose answer is passed to [`Files::learn`].
+    /// The file at a path below the root, or why it cannot be opened. `None` if another process must be asked first, whose answer
+    /// goes to [`Files::learn`].
     pub fn open(&mut self, path: &[u8], now: Tick) -> Option<Result<&Opened, OpenError>> {
         if self.remote {
             let known = self.entries.get(path).filter(|entry| entry.valid_until > now);
@@ -151,7 +151,7 @@ impl Files {
             return self.open_directory(path, now);
         }
         let is_known = |entry: &&Entry| entry.valid_until > now;
-        // (Returning the entry from this first look-up is refused by the borrow checker, hence the others.)
+        // (The borrow checker does not allow to return the entry from this first look-up, hence the others.)
         if self.entries.get(path).filter(is_known).is_none() {
             let looked = self.look(path);
             let known = self.entries.get(path);
@@ -176,7 +176,7 @@ impl Files {
         Ok(opened)
     }
 
-    /// When what is looked at now has to be looked at again.
+    /// When an entry that is read now must be revalidated.
     fn valid_from(&self, now: Tick) -> Tick {
         if self.valid.is_zero() { now } else { now.after(self.valid) }
     }
@@ -209,7 +209,7 @@ impl Files {
         }
     }
 
-    /// Looks at a file. Where no descriptor is left for it another file gives up its own.
+    /// Opens a file. If no descriptor is left, another file is closed.
     fn look(&mut self, path: &[u8]) -> Result<(OwnedFd, FileMeta), OpenError> {
         let root = self.root.clone().ok_or(OpenError::NotFound)?;
         match look(&root, path) {
@@ -235,7 +235,7 @@ impl Files {
 
     fn remember(&mut self, path: &[u8], file: OwnedFd, mut meta: FileMeta) -> Result<(), OpenError> {
         self.make_room();
-        // Content that an engine reads is not cached, not even that it is empty.
+        // Content read by an engine is not cached, not even empty content.
         let small = self.engine.is_none()
             && self.root.as_ref().is_some_and(|root| meta.size <= root.cache.content_bytes_max);
         let mut handle = FileHandle(Arc::new(()));
@@ -259,7 +259,7 @@ impl Files {
 /// they are written, which this begins.
 fn leave_page_cache(opened: &Opened) {
     let handle = &opened.handle.0;
-    // That it is only advice is in the nature of the call: what a file system ignores stays hot.
+    // The call is only advice: a file system may ignore it.
     let _ = match (handle.downcast_ref::<OwnedFd>(), handle.downcast_ref::<DiskFile>()) {
         (Some(file), _) => fs::fadvise(file, 0, None, fs::Advice::DontNeed),
         (_, Some(file)) => {

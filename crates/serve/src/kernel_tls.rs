@@ -1,4 +1,4 @@
-//! TLS that the kernel carries on behind the handshake: asking it, giving it the keys, and the records that are no data.
+//! TLS in the kernel after the handshake: the probe, the keys, and records that are not data.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -21,7 +21,7 @@ pub fn ciphers() -> Vec<KernelCipher> {
         .collect()
 }
 
-/// Whether the kernel has TLS, with a cipher at least.
+/// Whether the kernel has TLS with at least one cipher.
 ///
 /// # Errors
 /// What is missing.
@@ -32,7 +32,7 @@ pub fn probe() -> Result<(), Unavailable> {
         true => Err(Unavailable {
             what: "TLS of the kernel".to_owned(),
             cause: format!(
-                "it has none of its ciphers ({})",
+                "the kernel has none of its ciphers ({})",
                 KernelCipher::ALL.map(KernelCipher::name).join(", ")
             ),
             cure: "`modprobe -a gcm ghash-generic` as root; or omit --ktls".to_owned(),
@@ -51,7 +51,7 @@ pub fn hand_over(fd: impl AsFd, connection: &mut Connection, worker: &mut Worker
     }
 }
 
-/// Sends an alert as a record of its own.
+/// Sends an alert as a separate record.
 pub fn send_alert(fd: impl AsFd, connection: &mut Connection, worker: &mut Worker, alert: [u8; 2]) -> Sent {
     match ktls::send_record(fd, ALERT, &alert) {
         Ok(()) => connection.alerted(),
@@ -62,8 +62,8 @@ pub fn send_alert(fd: impl AsFd, connection: &mut Connection, worker: &mut Worke
     Sent::Reported(0)
 }
 
-/// Handles what the kernel says of a record in place of data: that it is of another type, or that it cannot be taken. False if the
-/// error is another one, of the socket.
+/// Handles the kernel's report of a record without data: it has another type, or was refused. False if the error is one of the
+/// socket.
 pub fn receive(
     fd: impl AsFd,
     connection: &mut Connection,

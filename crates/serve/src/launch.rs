@@ -22,7 +22,7 @@ pub struct LaunchPlan {
     pub connection_command: Vec<OsString>,
     /// True if that command writes log lines to standard output.
     pub logs_to_stdout: bool,
-    /// Proof that no thread was started yet, for models that fork. A confined process cannot look any more.
+    /// Proof that no thread was started yet, for models that fork. A confined process can no longer check.
     pub single_threaded: Option<SingleThreaded>,
 }
 

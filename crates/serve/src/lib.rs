@@ -5,7 +5,7 @@
 //! completion) and one model on an async runtime drive the same [`Connection`](pitot_proto::Connection), which performs
 //! no I/O itself. [`run`] runs the server of a [`ServePlan`].
 #![forbid(unsafe_code)]
-// They panic when nobody reads, and a panic ends the server: `pitot_results::stderr` does not.
+// They panic when the stream is closed, which ends the server; `pitot_results::stderr` does not.
 #![deny(clippy::print_stderr, clippy::print_stdout)]
 
 mod access_log;
@@ -34,7 +34,7 @@ mod server;
 mod slots;
 mod socket;
 mod standard_input;
-/// Where servers store what they receive.
+/// Storing received data.
 pub mod store;
 mod supervise;
 mod tls;

@@ -19,7 +19,7 @@ pub type Bound = (Listeners, Address, Option<SocketFile>);
 /// Binds the listeners of a plan.
 ///
 /// # Errors
-/// Why an address cannot be listened on, with a cure.
+/// Why an address cannot be listened on, with a fix.
 pub fn bind(plan: &ServePlan) -> Result<Bound, Failure> {
     match &plan.listen {
         Address::Tcp(addr) => bind_tcp(plan, *addr).map_err(|e| explain_tcp(plan, *addr, &e)),
@@ -34,7 +34,7 @@ fn bind_tcp(plan: &ServePlan, addr: SocketAddr) -> io::Result<Bound> {
     Ok((listeners, addr, None))
 }
 
-/// There is no SO_REUSEPORT for these: workers that have a listener each have the same one.
+/// These have no SO_REUSEPORT: workers with separate listeners share one.
 fn bind_unix(plan: &ServePlan, path: &Path) -> Result<Bound, Refused> {
     let nonblocking = plan.model.listens != Listens::SharedBlocking;
     let (first, file) = unix_listener::listen(path, plan.backlog, nonblocking, plan.unix_mode)?;
@@ -51,21 +51,18 @@ fn explain_unix(path: &Path, refused: Refused) -> Failure {
     let path = path.display();
     let (what, cure) = match refused {
         Refused::InUse => (
-            "a server listens on it".into(),
+            "a server is already listening there".into(),
             format!("choose another path; `ss -xlp src {path}` shows which program it is"),
         ),
         Refused::NotASocket => {
-            ("there is a file of that name".into(), "choose another path, or remove the file".into())
+            ("the path is an existing file".into(), "choose another path, or remove the file".into())
         }
-        Refused::TooLong => (
-            "the path is longer than the 108 bytes that an address holds".into(),
-            "choose a shorter one".into(),
-        ),
+        Refused::TooLong => ("the path exceeds the limit of 108 bytes".into(), "choose a shorter one".into()),
         Refused::Failed(e) => {
             let cure = match Errno::from_io_error(&e) {
                 Some(Errno::NOENT) => "create the directory first",
                 Some(Errno::MFILE | Errno::NFILE) => MORE_DESCRIPTORS,
-                _ => "choose a path in a directory in which you may write",
+                _ => "choose a path in a directory where you have write permission",
             };
             (e.to_string(), cure.into())
         }
@@ -78,7 +75,7 @@ fn explain_tcp(plan: &ServePlan, addr: SocketAddr, e: &io::Error) -> Failure {
         return Failure::misuse(
             format!("cannot set the congestion control {name}: {e}"),
             format!(
-                "give --congestion one that `sysctl net.ipv4.tcp_allowed_congestion_control` shows; as root, \
+                "use one that `sysctl net.ipv4.tcp_allowed_congestion_control` lists; as root, \
                  `modprobe tcp_{name}` may add it"
             ),
         );

@@ -11,8 +11,8 @@ use rustix::io::Errno;
 /// Size of the buffer for getdents64(2).
 const BUFFER_BYTES: usize = 32 << 10;
 
-/// Reads the names in a directory below `root`, whose path is empty or ends with a slash. A symbolic link counts as a file
-/// whatever it points to, since to look would be a system call for each.
+/// Reads the names in a directory below `root`, whose path is empty or ends with a slash. A symbolic link counts as a file, since
+/// checking its target would cost a system call each.
 ///
 /// # Errors
 /// Those of openat2(2) and getdents64(2).

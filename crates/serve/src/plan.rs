@@ -72,7 +72,7 @@ pub struct ServePlan {
     pub connection_command: Vec<OsString>,
     /// The user that it becomes once everything is open.
     pub user: Option<User>,
-    /// Whether it then gives up what it does not need, by Landlock.
+    /// Whether it then confines itself with Landlock.
     pub confine: bool,
 }
 
@@ -141,7 +141,7 @@ impl ServePlan {
         let tls = tls.map_err(|e| {
             Failure::misuse(
                 format!("the certificate and key of --tls cannot be used: {e}"),
-                "give --tls a certificate and --key its private key, both in PEM; or --tls self-signed",
+                "set --tls to a certificate and --key to its private key, both in PEM, or use --tls self-signed",
             )
         })?;
         let disk = self.engine();
@@ -161,7 +161,7 @@ impl ServePlan {
             (Some(path), _) => Some(Store::Maildir(Maildir::open(path).map_err(|e| {
                 Failure::misuse(
                     format!("cannot use the Maildir {}: {e}", path.display()),
-                    "use a directory in which you may write, or one that can be created",
+                    "use a directory where you have write permission, or one that can be created",
                 )
             })?)),
             (None, Some(root)) if self.protocol_options.writable => {
@@ -198,7 +198,7 @@ impl ServePlan {
 }
 
 fn open_log(target: &LogTarget) -> Result<Arc<AccessLog>, Failure> {
-    // It is what tells nginx to open its logs anew, and would end this server.
+    // nginx reopens its logs on this signal; it would end this server.
     signal::ignore_user1();
     AccessLog::open(target).map(Arc::new).map_err(|e| {
         let name = match target {
@@ -207,7 +207,7 @@ fn open_log(target: &LogTarget) -> Result<Arc<AccessLog>, Failure> {
         };
         Failure::misuse(
             format!("cannot write the access log {name}: {e}"),
-            "give --access-log a file that you may write, or - for standard output",
+            "set --access-log to a writable file, or to - for standard output",
         )
     })
 }

@@ -1,8 +1,8 @@
-//! The rights that a server gives up once everything is open and before the first byte of a client is read.
+//! The privileges that a server drops once everything is open and before it reads the first byte of a client.
 //!
-//! It becomes another user, for good, and is confined by Landlock, for good: what a defect in a parser could do then is what docs/security.md
-//! says. Both happen in the supervisor while it has one thread, so that every worker inherits them, also one that is
-//! replaced later.
+//! It becomes another user and is confined by Landlock, both permanently. docs/security.md describes what a defect in a parser
+//! could still do. Both happen in the supervisor while it has one thread, so that every worker inherits them, including later
+//! replacements.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -21,10 +21,10 @@ use crate::plan::ServePlan;
 use crate::server::Server;
 use crate::store::Store;
 
-/// Gives up what the plan says.
+/// Drops the privileges named in the plan.
 ///
 /// # Errors
-/// What the user lacks of what the server needs, or why a right cannot be given up. The server must not serve then.
+/// What the user cannot access, or why a privilege cannot be dropped. The server must not serve then.
 pub fn give_up(
     plan: &ServePlan,
     server: &Server,
@@ -41,20 +41,20 @@ pub fn give_up(
     if plan.confine { confine(plan, server, proof) } else { Ok(()) }
 }
 
-/// Makes this process that user.
+/// Changes the user of this process.
 ///
 /// # Errors
-/// Why it cannot, with a cure.
+/// Why it cannot, with a fix.
 pub fn become_user(user: User, proof: SingleThreaded) -> Result<(), Failure> {
     user.become_for_good(proof).map_err(|e| {
         Failure::misuse(
             format!("cannot become user {} of group {}: {e}", user.uid(), user.gid()),
-            "start it as root with CAP_SETUID and CAP_SETGID, which a container may lack",
+            "start the server as root with CAP_SETUID and CAP_SETGID, which a container may lack",
         )
     })
 }
 
-/// Whether the user may do what the server will do by path. What it has opened stays open.
+/// Checks that the user may access the paths that the server will use later. Open files stay open.
 fn check_access(plan: &ServePlan, user: User) -> Result<(), Failure> {
     let (read, write) = (Access::READ_OK | Access::EXEC_OK, Access::WRITE_OK | Access::EXEC_OK);
     let maildir =
@@ -73,8 +73,14 @@ fn check_access(plan: &ServePlan, user: User) -> Result<(), Failure> {
         if let Err(e) = access(&path, how) {
             let path = path.display();
             return Err(Failure::misuse(
-                format!("user {} of group {} may not {word} {path}: {e}", user.uid(), user.gid()),
-                format!("let it (chown or chmod {path} and the directories above), or give another --user"),
+                format!(
+                    "user {} of group {} has no permission to {word} {path}: {e}",
+                    user.uid(),
+                    user.gid()
+                ),
+                format!(
+                    "grant it access (chown or chmod {path} and the directories above), or choose another --user"
+                ),
             ));
         }
     }
@@ -101,11 +107,11 @@ fn confine(plan: &ServePlan, server: &Server, proof: SingleThreaded) -> Result<(
     restrict(proof, &rules, Tcp::None)
 }
 
-/// Confines this process to files that are open, to these, and to these connections, and says so. Must be called while it has one
+/// Confines this process to open files, to these files and to these connections, and reports it. Must be called while it has one
 /// thread.
 ///
 /// # Errors
-/// What this kernel lacks, with a cure.
+/// What this kernel lacks, with a fix.
 pub fn confine_to(rules: &[(BorrowedFd<'_>, Allowed)], tcp: Tcp) -> Result<(), Failure> {
     restrict(SingleThreaded::check().ok_or_else(several_threads)?, rules, tcp)
 }
@@ -113,22 +119,22 @@ pub fn confine_to(rules: &[(BorrowedFd<'_>, Allowed)], tcp: Tcp) -> Result<(), F
 fn restrict(proof: SingleThreaded, rules: &[(BorrowedFd<'_>, Allowed)], tcp: Tcp) -> Result<(), Failure> {
     let version = landlock::confine(proof, rules, tcp).map_err(unavailable)?;
     stderr::line(format_args!(
-        "pitot: confined by Landlock, version {version} (docs/security.md says what that forbids)"
+        "pitot: confined by Landlock, version {version} (docs/security.md describes the effect)"
     ));
     Ok(())
 }
 
 fn several_threads() -> Failure {
-    Failure::run("rights must be given up before any thread is started", "please report this")
+    Failure::run("privileges must be dropped before any thread is started", "please report this")
 }
 
-/// The directory in which a socket lies.
+/// The directory of a socket.
 fn directory_of(socket: &Path) -> Result<OwnedFd, Failure> {
     let directory = socket.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     open(directory, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).map_err(|e| {
         Failure::misuse(
             format!("cannot open {}, the directory of the socket: {e}", directory.display()),
-            "choose a path in a directory that you may read",
+            "choose a path in a readable directory",
         )
     })
 }

@@ -39,7 +39,7 @@ pub struct Server {
     pub limits: Limits,
     /// Which connections are taken.
     pub admission: Admission,
-    /// True if clients connect to a file (unix(7)), whose connections do not inherit the options of their listener.
+    /// True if clients connect to a Unix socket, whose connections do not inherit the options of their listener.
     pub is_unix: bool,
     /// True if each worker serves one connection at a time, so that further ones wait until one ends.
     pub connection_per_worker: bool,
@@ -63,7 +63,7 @@ impl fmt::Debug for Server {
     }
 }
 
-/// Size of one read of a file whose content is encrypted.
+/// The size of one read of a file that is encrypted, bytes.
 const READ_BYTES: usize = 64 << 10;
 
 /// The state of one worker.
@@ -86,10 +86,10 @@ pub struct Env {
     /// True if lines of the log may wait for more to be written with them: an event loop, which wakes up again.
     pub batches_log: bool,
     store: Option<Store>,
-    /// What was read of a file last; it can be used again once it is encrypted.
+    /// The last part read of a file; reusable once it is encrypted.
     read_buffer: Arc<Vec<u8>>,
     clock: Clock,
-    /// Replies of the current tally whose extra CPU time has been spent.
+    /// Replies of the current tally whose additional CPU time was spent.
     burnt: u64,
 }
 
@@ -120,12 +120,12 @@ impl Env {
         env
     }
 
-    /// Updates the time. To be called after each wait.
+    /// Updates the time. Call it after each wait.
     pub fn update_time(&mut self) {
         self.clock.update(&mut self.worker);
     }
 
-    /// Adds the tally to the shared counters. To be called before each wait.
+    /// Adds the tally to the shared counters. Call it before each wait.
     pub fn publish_counts(&mut self) {
         if self.worker.tally != Tally::default() {
             self.counters.add_tally(std::mem::take(&mut self.worker.tally));

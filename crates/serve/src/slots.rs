@@ -3,7 +3,7 @@
 use pitot_proto::Tick;
 use pitot_sys::Token;
 
-/// A slab of connections, whose tokens are never reused, with the deadlines of all of them in one compact array. To
+/// A slab of connections, whose tokens are never reused, with all deadlines in one compact array. To
 /// scan 15,000 deadlines a few times a second takes some ten microseconds and needs no timer structure.
 #[derive(Debug)]
 pub struct Slots<T> {
@@ -75,7 +75,7 @@ impl<T> Slots<T> {
         self.deadlines[token.index() as usize] = deadline;
     }
 
-    /// Appends the connections whose deadlines have passed, and clears these.
+    /// Appends the connections whose deadlines have passed, and clears those deadlines.
     pub fn expired(&mut self, now: Tick, expired: &mut Vec<Token>) {
         for (index, deadline) in self.deadlines.iter_mut().enumerate() {
             if *deadline <= now {

@@ -28,7 +28,7 @@ pub fn serve_standard_input(plan: &ServePlan, counters: u32, parent: u32) -> Res
     let counters = counters.map_err(|e| starting("cannot open the shared counters", &e))?;
     let server = plan.server(counters)?;
     let fd = io::stdin().as_fd().try_clone_to_owned();
-    let fd = fd.map_err(|e| starting("standard input is not a connection", &e))?;
+    let fd = fd.map_err(|e| starting("standard input is not a socket", &e))?;
     let interrupt = BySignal::prepare();
     let mut env = Env::new(&server, 0);
     blocking::serve(&server, &mut env, &interrupt, fd, None, &mut vec![0; RECEIVE_BYTES]);

@@ -22,7 +22,7 @@ use crate::rights;
 const TEND_INTERVAL: Duration = Duration::from_millis(500);
 /// The same while the server stops.
 const TEND_STOPPING_INTERVAL: Duration = Duration::from_millis(10);
-/// How long workers may take beyond the grace time, which they enforce themselves.
+/// How long workers may take after the grace time, which they enforce themselves.
 const BEYOND_GRACE: Duration = Duration::from_secs(2);
 
 /// What a server did, from its start to its end.
@@ -53,7 +53,7 @@ pub struct Summary {
 /// It must be called before the process has started any thread.
 ///
 /// # Errors
-/// Why it cannot start or continue, with a cure.
+/// Why it cannot start or continue, with a fix.
 pub fn run(plan: &ServePlan, ready: impl FnOnce(&Address)) -> Result<Summary, Failure> {
     check(plan)?;
     process::end_on_panic();

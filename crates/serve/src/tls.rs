@@ -100,7 +100,7 @@ impl InKernel {
 /// TLS, ready for connections.
 #[derive(Clone, Debug)]
 pub struct Tls {
-    /// What it was made from.
+    /// The plan it was made from.
     pub plan: TlsPlan,
     layers: Arc<dyn Layers>,
     begins: TlsBegins,

@@ -339,7 +339,10 @@ fn a_confined_server_of_every_model_serves_its_root_and_nothing_beside() {
         let line = ["http", "--model", model.name, "--confine", "--root", root.to_str().unwrap()];
         if model.executes || model.connects {
             let said = bed.refused(&[&["serve"], &line[..]].concat());
-            assert!(said.contains(&format!("--confine forbids what model {} does", model.name)), "{said}");
+            assert!(
+                said.contains(&format!("--confine cannot be combined with model {}", model.name)),
+                "{said}"
+            );
             continue;
         }
         let server = bed.serve(&line);

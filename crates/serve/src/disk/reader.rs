@@ -46,7 +46,7 @@ pub enum Started {
     Done(Completion),
     /// It is in flight.
     InFlight,
-    /// There is no room at present. [`Disk::next_starved`] will return its token.
+    /// No buffer is free. [`Disk::next_starved`] will return its token.
     Starved,
 }
 

@@ -19,7 +19,7 @@ pub struct Mechanism {
     pub kind: Kind,
     /// Whether it can watch an eventfd or a ring, not only sockets and pipes.
     pub watches_eventfd: bool,
-    /// True if of several workers that share one open socket only the last one hears of it (F_SETOWN in fcntl(2)).
+    /// True if only the last of several workers that share a socket gets its events (F_SETOWN in fcntl(2)).
     pub signals_one_owner: bool,
     /// True if the async runtime uses it too, so that the model `tokio` supports it.
     pub is_of_runtime: bool,
@@ -52,7 +52,7 @@ pub enum Kind {
 pub type Run = fn(LoopWorker) -> io::Result<()>;
 
 impl Kind {
-    /// The event loops, compiled for a readiness mechanism.
+    /// The event loops for a readiness mechanism.
     pub const fn readiness<R: Readiness>() -> Kind {
         Kind::Readiness { run_loop: readiness::run::<R>, run_data: data::run::<R> }
     }

@@ -23,7 +23,7 @@ pub struct Model {
     pub workers: &'static str,
     /// The default of `--workers` on a given number of CPUs.
     pub workers_default: fn(cpus: usize) -> usize,
-    /// Checks whether it supports a mechanism; the error says why not.
+    /// Checks whether it supports a mechanism; the error is the reason if not.
     pub pairs_with: fn(&Mechanism) -> Result<(), &'static str>,
     /// Starts the workers. The calling process has a single thread, and blocks the supervisor's signals.
     pub launch: Launch,
@@ -39,9 +39,9 @@ pub struct Model {
     pub connection_per_worker: bool,
     /// True if a separate process has the files and reads them with an engine.
     pub splits_files: bool,
-    /// True if its workers can read files with an engine of their own.
+    /// True if each of its workers can read files with a separate engine.
     pub reads_by_engine: bool,
-    /// True if all of it runs in one process, so that CPU time and memory are those of one process.
+    /// True if the whole server is one process, so that CPU time and memory are those of one process.
     pub is_one_process: bool,
     /// True if it executes a program for every connection, which reads files that the server has read.
     pub executes: bool,
@@ -59,7 +59,7 @@ pub enum Listens {
     SharedBlocking,
     /// On one listener, in a loop.
     Shared,
-    /// Each on a listener of its own.
+    /// Each on a separate listener.
     Each,
 }
 

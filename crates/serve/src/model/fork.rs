@@ -18,7 +18,7 @@ const RECEIVE_BYTES: usize = 16 << 10;
 pub(super) static FORK: Model = Model {
     name: "fork",
     summary: "a new process for every connection",
-    doc: "An acceptor forks for each connection; the child serves it with blocking calls and exits. No connection can \
+    doc: "An acceptor forks for each connection. The child serves it with blocking calls and exits. No connection can \
           harm another. The process architecture of the 2001 comparison.",
     workers: "always as many processes as connections",
     workers_default: |_| 1,

@@ -6,7 +6,6 @@ use pitot_results::Failure;
 
 use super::contract::{Listeners, Listens, Model, Workers, only_loops};
 use super::r#loop::start_loops;
-use super::threads::Threads;
 use crate::failure::starting;
 use crate::launch::LaunchPlan;
 use crate::server::Server;
@@ -15,9 +14,9 @@ use crate::worker::{Handoff, Source, blocking};
 pub(super) static HANDOFF: Model = Model {
     name: "handoff",
     summary: "an acceptor hands connections to worker loops in turn",
-    doc: "One thread accepts and hands each connection to the next of the loops, as memcached does: connections are \
-          spread evenly, at the price of a queue and a wake-up for each new one.",
-    workers: "loops besides the acceptor; one per CPU by default",
+    doc: "One thread accepts and hands each connection to the next loop, like memcached. Connections are \
+          distributed evenly, at the price of a queue and a wake-up for each new one.",
+    workers: "loops, in addition to the acceptor; one per CPU by default",
     workers_default: |cpus| cpus,
     pairs_with: only_loops,
     launch,
@@ -50,29 +49,6 @@ fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Resul
         }
         Ok(())
     })?;
-    Ok(Box::new(HandoffWorkers { listener, loops }))
-}
-
-struct HandoffWorkers {
-    listener: Arc<std::os::fd::OwnedFd>,
-    loops: Threads,
-}
-
-impl Workers for HandoffWorkers {
-    fn stop(&mut self) {
-        let _ = socket::stop_receiving(&*self.listener);
-        self.loops.stop();
-    }
-
-    fn tend(&mut self) -> Result<(), Failure> {
-        self.loops.tend()
-    }
-
-    fn done(&self) -> bool {
-        self.loops.done()
-    }
-
-    fn kill(&mut self) {
-        self.loops.kill();
-    }
+    loops.before_stop(move || drop(socket::stop_receiving(&*listener)));
+    Ok(Box::new(loops))
 }

@@ -17,10 +17,10 @@ use crate::worker::{LoopWorker, Prepared, Source};
 pub(super) static HYBRID: Model = Model {
     name: "hybrid",
     summary: "an event loop waits for the sockets, a pool of threads does the work",
-    doc: "One loop waits; a connection that becomes ready goes to a thread of the pool, which receives, serves and \
+    doc: "One loop waits. A connection that becomes ready goes to a thread of the pool, which receives, serves and \
           sends, and returns it to the loop. A slow request delays no other connection and idle connections occupy no \
           thread, but each turn costs two hand-overs between threads. Servlet containers are built like this.",
-    workers: "threads of the pool besides the loop; two per CPU by default",
+    workers: "threads of the pool, in addition to the loop; two per CPU by default",
     workers_default: |cpus| cpus * 2,
     pairs_with,
     launch,
@@ -41,8 +41,8 @@ fn pairs_with(mechanism: &Mechanism) -> Result<(), &'static str> {
         Kind::Blocking => Err("a loop that blocks on one connection could serve no other"),
         Kind::Readiness { .. } => Ok(()),
         Kind::Completion { .. } => Err(
-            "completions arrive on the ring's own thread with the work half done; to distribute them over threads \
-                 is what loops and handoff do",
+            "completions arrive on the ring's thread with the work half done; to distribute them over threads, \
+                 use loops or handoff",
         ),
     }
 }
@@ -81,7 +81,7 @@ fn work(queue: &WorkQueue, mut env: Env, mut disk: Option<Disk>) {
         let helper = disk.as_mut().map(|disk| disk as &mut dyn Helper);
         let turn = connection.turn_with(token, &mut env, &mut scratch, helper);
         if disk.as_ref().is_some_and(Disk::is_short) {
-            // Blocks that slow clients hold are released and read again later: others need the memory.
+            // Blocks of slow clients are released and read again later: others need the memory.
             connection.give_block_back();
         }
         env.publish_counts();

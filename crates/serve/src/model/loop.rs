@@ -13,7 +13,7 @@ use crate::worker::{LoopWorker, Prepared, Source};
 pub(super) static LOOP: Model = Model {
     name: "loop",
     summary: "one event loop for everything",
-    doc: "One thread waits for all connections at once and serves whichever are ready: no context switches, no locks, \
+    doc: "One thread waits for all connections at once and serves those that are ready: no context switches, no locks, \
           one CPU. The asynchronous architecture of the 2001 comparison.",
     workers: "loops; always one",
     workers_default: |_| 1,

@@ -1,4 +1,4 @@
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use pitot_sys::socket;
@@ -16,9 +16,10 @@ use crate::worker::blocking::{self, ByThread, Interrupt};
 pub(super) static POOL: Model = Model {
     name: "pool",
     summary: "a fixed pool of threads, each serving one connection at a time",
-    doc: "Every thread accepts a connection and serves it to the end. A connection costs no more than the accept, but \
-          those beyond the size of the pool wait in the backlog until another one ends, so the pool should be larger \
-          than the number of persistent connections; while others wait, those that are idle for a second or take five over the head of a request are closed.",
+    doc: "Every thread accepts a connection and serves it to the end. A connection costs only the accept, but those \
+          beyond the size of the pool wait in the backlog until another one ends, so the pool should be larger than \
+          the number of persistent connections. While others wait, connections are closed after a second of idle time \
+          or five seconds in a request head.",
     workers: "threads; 256 by default",
     workers_default: |_| 256,
     pairs_with: only_blocking,
@@ -58,31 +59,9 @@ fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Resul
             Ok(())
         })?;
     }
-    Ok(Box::new(Pool { listener, interrupts, threads }))
-}
-
-struct Pool {
-    listener: Arc<OwnedFd>,
-    interrupts: Vec<Arc<ByThread>>,
-    threads: Threads,
-}
-
-impl Workers for Pool {
-    fn stop(&mut self) {
-        let _ = socket::stop_receiving(&*self.listener);
-        self.interrupts.iter().for_each(|interrupt| interrupt.stop());
-        self.threads.stop();
-    }
-
-    fn tend(&mut self) -> Result<(), Failure> {
-        self.threads.tend()
-    }
-
-    fn done(&self) -> bool {
-        self.threads.done()
-    }
-
-    fn kill(&mut self) {
-        self.threads.kill();
-    }
+    threads.before_stop(move || {
+        let _ = socket::stop_receiving(&*listener);
+        interrupts.iter().for_each(|interrupt| interrupt.stop());
+    });
+    Ok(Box::new(threads))
 }

@@ -16,9 +16,9 @@ use crate::worker::blocking::{self, BySignal, Interrupt};
 pub(super) static PREFORK: Model = Model {
     name: "prefork",
     summary: "a fixed pool of processes, each serving one connection at a time",
-    doc: "Every process accepts from one shared listener and serves its connection to the end, then the next, as \
-          Apache's prefork module does. Connections beyond the size of the pool wait in the backlog; \
-          while any do, connections that are idle for a second or take five over the head of a request are closed.",
+    doc: "Every process accepts from one shared listener and serves its connection to the end, then the next, like \
+          Apache's prefork module. Connections beyond the size of the pool wait in the backlog; \
+          while any do, connections are closed after a second of idle time or five seconds in a request head.",
     workers: "processes; 64 by default",
     workers_default: |_| 64,
     pairs_with: only_blocking,

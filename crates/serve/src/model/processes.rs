@@ -104,7 +104,7 @@ impl Workers for Processes {
             if self.failures > FAILURES_MAX {
                 return Err(Failure::run(
                     format!("worker processes keep dying (the last by {ended})"),
-                    "see the messages above; fewer --workers may help",
+                    "check the messages above; fewer --workers may help",
                 ));
             }
             self.fork(index)?;

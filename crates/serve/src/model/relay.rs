@@ -28,10 +28,10 @@ pub(super) static RELAY: Model = Model {
     summary: "a network process and a data process, joined by a TCP connection",
     doc: "The relay process serves the clients. A data process opens and reads files with the disk engine `pool`, or \
           the one chosen with --disk (with `nowait`, hot files do not wait behind cold ones), and stores uploads in \
-          threads of its own. A TCP connection over loopback (or --links of them) joins the two. Disk and clients are \
+          its threads. One TCP connection over loopback (or --links of them) joins the two. Disk and clients are \
           isolated from each other: if the data process dies, it is restarted while the relay answers 503. The price is \
-          that every byte passes through the kernel twice more. The split data server of a design note of about 2006.",
-    workers: "relay processes besides the data process; one by default",
+          that every byte passes through the kernel two more times. The split data server of a design note of about 2006.",
+    workers: "relay processes, in addition to the data process; one by default",
     workers_default: |_| 1,
     pairs_with,
     launch,
@@ -55,7 +55,7 @@ fn pairs_with(mechanism: &Mechanism) -> Result<(), &'static str> {
         Kind::Blocking => Err("a loop that blocks on one connection could serve no other"),
         Kind::Readiness { .. } => Ok(()),
         Kind::Completion { .. } => {
-            Err("io_uring reads files itself, better than through another process; use loop or preloop")
+            Err("io_uring reads files itself, faster than through another process; use loop or preloop")
         }
     }
 }

@@ -16,8 +16,8 @@ use crate::server::Server;
 pub(super) static SPAWN: Model = Model {
     name: "spawn",
     summary: "a new process that executes a program for every connection, as inetd does",
-    doc: "An acceptor executes the program for each connection, which becomes its standard input. The service may be any \
-          program and starts clean each time; the price is that of loading it.",
+    doc: "An acceptor executes the program for each connection, which is its standard input. The service may be any \
+          program and starts clean each time, at the price of loading it.",
     workers: "always as many processes as connections",
     workers_default: |_| 1,
     pairs_with: only_blocking,

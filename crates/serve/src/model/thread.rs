@@ -22,7 +22,7 @@ const RECEIVE_BYTES: usize = 16 << 10;
 pub(super) static THREAD: Model = Model {
     name: "thread",
     summary: "a new thread for every connection",
-    doc: "An acceptor starts a thread for each connection, which serves it with blocking calls and then ends. The \
+    doc: "An acceptor starts a thread for each connection. It serves the connection with blocking calls and ends. The \
           threaded architecture of the 2001 comparison.",
     workers: "always as many threads as connections",
     workers_default: |_| 1,

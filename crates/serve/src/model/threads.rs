@@ -18,6 +18,7 @@ use crate::failure::starting;
 pub(super) struct Threads {
     wakers: Vec<Arc<Waker>>,
     threads: Vec<JoinHandle<io::Result<()>>>,
+    before_stop: Option<Box<dyn FnOnce()>>,
     stopping: bool,
 }
 
@@ -28,6 +29,11 @@ impl Threads {
         let waker = Arc::new(waker);
         self.wakers.push(Arc::clone(&waker));
         Ok(waker)
+    }
+
+    /// Runs `action` before the threads are stopped.
+    pub(super) fn before_stop(&mut self, action: impl FnOnce() + 'static) {
+        self.before_stop = Some(Box::new(action));
     }
 
     /// Starts a thread on the given CPUs.
@@ -62,6 +68,9 @@ impl Threads {
 
 impl Workers for Threads {
     fn stop(&mut self) {
+        if let Some(action) = self.before_stop.take() {
+            action();
+        }
         self.stopping = true;
         self.wakers.iter().for_each(|waker| waker.wake());
     }
@@ -70,7 +79,7 @@ impl Workers for Threads {
         for ended in self.threads.extract_if(.., |thread| thread.is_finished()) {
             match ended.join() {
                 Ok(Ok(())) if self.stopping => {}
-                Ok(Ok(())) => return Err(Failure::run("a worker ended by itself", "please report this")),
+                Ok(Ok(())) => return Err(Failure::run("a worker ended unexpectedly", "please report this")),
                 Ok(Err(e)) => return Err(starting("a worker failed", &e)),
                 Err(_) => return Err(Failure::run("a worker panicked", "please report this")),
             }

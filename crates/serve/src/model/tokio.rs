@@ -31,7 +31,7 @@ pub(super) static TOKIO: Model = Model {
     name: "tokio",
     summary: "a task per connection on the tokio runtime",
     doc: "The asynchronous runtime that most Rust servers use: a task per connection, a work-stealing scheduler over \
-          a pool of threads, and edge-triggered epoll below. It is here for comparison with the others; nothing else in \
+          a pool of threads, and edge-triggered epoll. It exists for comparison with the others; nothing else in \
           this server uses it.",
     workers: "threads of the runtime; one per CPU by default",
     workers_default: |cpus| cpus,
@@ -53,7 +53,7 @@ pub(super) static TOKIO: Model = Model {
 const NO_ROOM_PAUSE: Duration = Duration::from_millis(50);
 
 fn pairs_with(mechanism: &Mechanism) -> Result<(), &'static str> {
-    if mechanism.is_of_runtime { Ok(()) } else { Err("the runtime has a mechanism of its own, epoll-et") }
+    if mechanism.is_of_runtime { Ok(()) } else { Err("the runtime has a built-in mechanism, epoll-et") }
 }
 
 fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Result<Box<dyn Workers>, Failure> {
@@ -84,7 +84,7 @@ fn launch(plan: &LaunchPlan, server: Arc<Server>, listeners: Listeners) -> Resul
     Ok(Box::new(threads))
 }
 
-/// What a connection needs for a turn. There are as many as there are concurrent turns.
+/// The resources of a turn. There are as many as concurrent turns.
 struct TurnEnv {
     env: Env,
     scratch: Box<[u8]>,

@@ -86,13 +86,13 @@ pub(super) enum HelperState {
     Free,
     /// In flight, or waiting for room in the helper.
     Asked,
-    /// The same, and the socket has reported an event meanwhile.
+    /// The same, and the socket has reported an event.
     AskedAndReady,
     /// The helper found the socket full.
     SocketFull,
 }
 
-/// A connection with its socket, which is a plain descriptor except under a runtime that has a type of its own for it.
+/// A connection with its socket: a descriptor, or the socket type of a runtime.
 #[derive(Debug)]
 pub struct SocketConnection<S = Socket> {
     pub(super) socket: S,
@@ -217,7 +217,7 @@ impl<S: AsFd> SocketConnection<S> {
         }
     }
 
-    /// The deadline after a turn, at which [`SocketConnection::expire`] has to be called.
+    /// The deadline after a turn, at which to call [`SocketConnection::expire`].
     pub fn deadline(&mut self, env: &Env) -> Tick {
         self.connection.poll_deadline(&env.worker)
     }
@@ -233,7 +233,7 @@ impl<S: AsFd> SocketConnection<S> {
         self.connection.dismiss(&mut env.worker);
     }
 
-    /// True if nothing is under way, so that the connection can be closed without loss.
+    /// True if no request is in progress, so the connection can be closed without loss.
     pub fn is_idle(&self) -> bool {
         self.connection.is_idle()
     }

@@ -1,11 +1,10 @@
-//! Storing into a Maildir: a message is there completely or not at all, and once it is acknowledged it survives a
-//! loss of power.
+//! Storing into a Maildir: a message is stored completely or not at all, and survives a power failure once it is acknowledged.
 //!
-//! A message is written to a file in `tmp/` as it arrives. At its end the file is synchronised, renamed into `new/`, and
-//! that directory is synchronised; only then is the message acknowledged. On any earlier failure the file is removed.
+//! A message is written to a file in `tmp/` as it arrives. At its end the file is synchronised and renamed into `new/`, and that
+//! directory is synchronised; then the message is acknowledged. On any earlier failure the file is removed.
 //!
-//! Each step may block on the disk, and each message needs two synchronisations: [`threads`](super::threads) says which
-//! thread does this.
+//! Each step may block on the disk, and each message needs two synchronisations: [`threads`](super::threads) decides which
+//! thread executes them.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -50,12 +49,12 @@ impl Maildir {
         for name in ["tmp", "new", "cur"] {
             create(&path.join(name))?;
         }
-        // Also where nothing is missing: whoever created it may not have come to that.
+        // Even if nothing is missing: its creator may have failed before this.
         let synchronise = |directory: &Path| std::fs::File::open(directory)?.sync_all();
         synchronise(path)?;
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         match synchronise(parent.unwrap_or(Path::new("."))) {
-            // It was created by somebody who may read it.
+            // Another user created it, who may read it.
             Err(e) if e.kind() == io::ErrorKind::PermissionDenied && !is_new => {}
             synchronised => synchronised?,
         }

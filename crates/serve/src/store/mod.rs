@@ -1,5 +1,4 @@
-//! Storing what a server receives: messages into a Maildir, files below the root, in steps each of which may block on
-//! the disk.
+//! Storing received data: messages into a Maildir, files below the root, in steps that may block on the disk.
 
 mod destination;
 mod maildir;

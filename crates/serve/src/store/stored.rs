@@ -5,6 +5,6 @@ use pitot_proto::Upload;
 pub enum Stored {
     /// More steps follow.
     Begun(Upload),
-    /// It is complete. The path is that of the file, whose content has changed; mail has none.
+    /// It is complete. The path is that of the changed file; mail has none.
     Done(Box<[u8]>),
 }

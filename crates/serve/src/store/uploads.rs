@@ -1,10 +1,10 @@
-//! Files that clients store below the root: each is there completely or not at all.
+//! Files that clients store below the root: each is stored completely or not at all.
 //!
-//! The content is written to a file with a hidden name in the directory of the target, on the same file system, and
-//! the client gets its reply once the file is on the disk under its name.
+//! The content is written to a file with a hidden name in the directory of the target, on the same file system. The client gets
+//! its reply once the file is on the disk under its name.
 //!
-//! Each step may block on the disk, and each file needs two synchronisations: [`threads`](super::threads) says which
-//! thread does this.
+//! Each step may block on the disk, and each file needs two synchronisations: [`threads`](super::threads) decides which thread
+//! executes them.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;

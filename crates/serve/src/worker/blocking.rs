@@ -28,9 +28,9 @@ const NO_ROOM_PAUSE: Duration = Duration::from_millis(50);
 /// KeepAliveTimeout for its prefork module.
 const IDLE_WHEN_TAKEN: Duration = Duration::from_secs(1);
 /// The timeout of request heads in the same case. It is longer, since closing then costs a client its request, and a
-/// segment that is lost may take seconds to arrive.
+/// lost segment may take seconds to arrive.
 const HEAD_WHEN_TAKEN: Duration = Duration::from_secs(5);
-/// How often it is looked whether others wait, once a head has taken longer than that.
+/// How often a worker checks for waiting connections, once a head has taken longer than that.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// How a worker in a blocking call is stopped.
@@ -228,7 +228,7 @@ impl BlockingSocket<'_> {
                     connection.stored(&mut env.worker, answer);
                 }
                 Action::Delay(time) => {
-                    // What takes time takes its worker, as in any server that is built so.
+                    // A delay occupies its worker, as in any server of this architecture.
                     env.publish_counts();
                     std::thread::sleep(time);
                     env.update_time();
@@ -294,7 +294,7 @@ impl BlockingSocket<'_> {
             Ok(0) => connection.ended(),
             Ok(n) => connection.received(&mut env.worker, &scratch[..n]),
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            // If no other connection waits for a worker, this one may go on waiting.
+            // If no other connection waits for a worker, this one may continue waiting.
             Err(e) if e.kind() == io::ErrorKind::WouldBlock && wait < left => {
                 if self.queue.is_some_and(has_waiting) {
                     connection.expired(&mut env.worker);
@@ -305,7 +305,7 @@ impl BlockingSocket<'_> {
         }
     }
 
-    // These are functions of their own so that they take no room on the stack of a thread whose connection has none of it.
+    // Separate functions, so that they take no stack space of threads that do not need them.
 
     fn hand_over(&self, connection: &mut Connection, env: &mut Env) {
         kernel_tls::hand_over(&*self.fd, connection, &mut env.worker);
@@ -331,7 +331,7 @@ impl BlockingSocket<'_> {
         }
     }
 
-    /// How much longer the client may take if others wait for this worker, of the time that is `left` to it otherwise.
+    /// The time that the client has if others wait for this worker, instead of `left`.
     fn patience(&self, phase: Phase, left: Duration) -> Duration {
         match phase {
             Phase::Idle if self.queue.is_some() => IDLE_WHEN_TAKEN,

@@ -241,7 +241,7 @@ impl Loop {
         }
     }
 
-    /// Handles the outcomes of the threads that store. The connection may be closed meanwhile.
+    /// Handles the results of the storing threads. The connection may be closed.
     fn take_stored(&mut self) {
         let Some(threads) = &self.store_threads else { return };
         for Outcome { of: token, result } in threads.take() {
@@ -257,7 +257,7 @@ impl Loop {
         self.arm_stored();
     }
 
-    /// The time that a connection waited for has passed. It may be closed meanwhile.
+    /// The delay of a connection has passed. The connection may be closed.
     fn end_delay(&mut self, token: Token) {
         let Some(conn) = self.connections.get(token).filter(|conn| conn.pending == Pending::Delay) else {
             return;
@@ -301,7 +301,7 @@ impl Loop {
     }
 
     fn open(&mut self, fd: RingFd) {
-        // A slot of the ring is none of the process's descriptors.
+        // A slot of the ring is not a descriptor of the process.
         let plain = match &fd {
             RingFd::Plain(fd) => Some(fd.as_fd()),
             RingFd::Direct(_) => None,
@@ -388,7 +388,7 @@ impl Loop {
     fn read(&mut self, token: Token, result: io::Result<usize>, mut buffer: Vec<u8>) {
         let Some(conn) = self.connections.get(token) else { return };
         conn.pending = Pending::Nothing;
-        // A read that was cancelled because the connection is gone says nothing of the file.
+        // A read that was cancelled for a closed connection means nothing for the file.
         let Some(fd) = &conn.fd else { return self.drop_if_done(token) };
         if conn.connection.has_layer() {
             let buffer = Arc::new(buffer);
@@ -473,7 +473,7 @@ impl Loop {
                     self.delays.add(token, time, count, |token| connections.get(token).is_some());
                     break;
                 }
-                // Its plan was refused: what the kernel says of records cannot be received this way.
+                // The plan was refused: records without data cannot be received this way.
                 Action::HandOver => conn.connection.keeps_layer(),
                 Action::Alert(_) => conn.connection.alerted(),
                 Action::Linger => self.ring.finish_sending(fd),
@@ -562,7 +562,7 @@ impl Loop {
         }
     }
 
-    /// When the server is stopping, closes a connection as soon as nothing is under way.
+    /// When the server is stopping, closes a connection as soon as no request is in progress.
     fn close_if_done_for(&mut self, token: Token) {
         if self.env.worker.stopping {
             self.close_if_idle(token);
@@ -597,7 +597,7 @@ impl Loop {
         self.drop_if_done(token);
     }
 
-    /// Closes a connection regardless of what is under way.
+    /// Closes a connection regardless of requests in progress.
     fn cut(&mut self, token: Token) {
         if let Some(conn) = self.connections.get(token) {
             conn.connection.cut();

@@ -41,7 +41,7 @@ struct Back {
     away: usize,
     /// True if the loop waits until all connections are back.
     awaited: bool,
-    /// Connections of threads whose return the loop waits for, as their sockets have reported events.
+    /// Connections of threads that the loop waits for, since their sockets have reported events.
     wanted: Vec<Token>,
     /// True if the loop has been notified and has not yet taken the returned connections.
     notified: bool,

@@ -150,7 +150,10 @@ impl Server {
         read_to_end(&self.stdout, |line| last = Some(line));
         let (mut warnings, mut complaints) = (Vec::new(), Vec::new());
         read_to_end(&self.stderr, |line| {
-            let is_warning = line.starts_with("pitot: connections ") || line.starts_with("  raise the limit");
+            let is_warning = ["pitot: closing connections", "pitot: not accepting connections"]
+                .iter()
+                .any(|start| line.starts_with(start))
+                || line.starts_with("  raise the limit");
             if is_warning { warnings.push(line) } else { complaints.push(line) }
         });
         let status = self.child.wait().expect("an exit code");

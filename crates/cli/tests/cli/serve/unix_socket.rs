@@ -84,7 +84,10 @@ fn every_pair_serves_on_a_file_and_removes_it() {
         let idle = connect(&path);
         let refused = serve(pair, "http", &args).output().expect("it runs");
         let why = stderr(&refused);
-        assert!(refused.status.code() == Some(2) && why.contains("a server listens on it"), "{why}");
+        assert!(
+            refused.status.code() == Some(2) && why.contains("a server is already listening there"),
+            "{why}"
+        );
         assert_eq!(get(&path, "/small.txt"), SMALL);
         server.stop().check_connections();
         drop(idle);
@@ -133,9 +136,9 @@ fn the_file_of_a_killed_server_is_replaced_and_no_other() {
 
     fs::write(&path, "precious").expect("a file");
     for (args, why) in [
-        (vec!["--listen", &listen], "there is a file of that name"),
-        (vec!["--listen", &listen, "--congestion", "reno"], "--congestion is for TCP"),
-        (vec!["--unix-mode", "600"], "--unix-mode is for a socket"),
+        (vec!["--listen", &listen], "the path is an existing file"),
+        (vec!["--listen", &listen, "--congestion", "reno"], "--congestion needs TCP"),
+        (vec!["--unix-mode", "600"], "--unix-mode needs a socket file"),
         (vec!["--listen", &listen, "--unix-mode", "999"], "in octal"),
         (vec!["--listen", "unix:"], "name the path"),
         (vec!["--listen", "unix:/no/such/directory/socket"], "No such file"),

@@ -86,7 +86,7 @@ impl<R: Readiness> Loop<R> {
         }
     }
 
-    /// Passes on the outcome of a step of storing, whose connection may be closed meanwhile.
+    /// Passes on the result of a step of storing. The connection may be closed.
     fn finish_step(&mut self, token: Token, result: Result<Stored, StoreError>) {
         let answer = self.env.answer_to_store(result);
         self.pass_on(token, |connection, env| connection.stored(env, answer));
