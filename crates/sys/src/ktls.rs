@@ -97,7 +97,7 @@ pub fn clear_error(fd: impl AsFd) {
 /// # Errors
 /// What is missing.
 pub fn probe() -> Result<(), Unavailable> {
-    let (one, _other) = pair().map_err(|e| unavailable(format!("no connection to try it with: {e}")))?;
+    let (one, _other) = pair().map_err(|e| unavailable(format!("no connection to test it with: {e}")))?;
     attach(&one).map_err(|e| match e.kind() {
         io::ErrorKind::NotFound => {
             unavailable("tls is not in net.ipv4.tcp_available_ulp and could not be loaded".to_owned())
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kernel_without_tls_is_named_with_what_mends_it() {
+    fn a_kernel_without_tls_is_named_with_its_fix() {
         let (one, other) = pair().unwrap();
         match probe() {
             Ok(()) => attach(&one).unwrap(),

@@ -1,4 +1,4 @@
-//! Landlock (landlock(7)): a process gives up rights to files and to the network, for itself and all that it starts, for ever.
+//! Landlock (landlock(7)): a process gives up rights to files and to the network, permanently, for itself and all that it starts.
 //!
 //! It needs no rights of root. What is open already stays usable; what is opened later must be below a directory that a rule names.
 //! Kernels know more rights with each version of the interface: what an older one does not know it cannot forbid, and
@@ -102,7 +102,7 @@ fn explain(e: &io::Error) -> Unavailable {
             "use Linux 5.13 or later, built with CONFIG_SECURITY_LANDLOCK",
         ),
         Some(libc::EOPNOTSUPP) => (
-            "this kernel has Landlock, and was started without it".to_owned(),
+            "this kernel has Landlock, but was started without it".to_owned(),
             "add landlock to the list lsm= of the kernel's command line",
         ),
         _ => {

@@ -141,7 +141,7 @@ impl std::fmt::Display for Ended {
     }
 }
 
-/// Puts this process into a group of its own, which its children will be in too.
+/// Puts this process into its own group, which its children will be in too.
 ///
 /// # Errors
 /// EPERM for the leader of a session.

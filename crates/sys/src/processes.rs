@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
-/// What the kernel says of a process or thread. Times are in ticks of [`TICK_NS`].
+/// State of a process or thread in the kernel. Times are in ticks of [`TICK_NS`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stat {
     /// R, S, D, T, t, Z, ...
@@ -25,7 +25,7 @@ pub struct Stat {
     pub children_system: u64,
     /// Its threads.
     pub threads: u64,
-    /// When it was started, ticks since the machine was. With its number it names a process for ever.
+    /// When it was started, ticks since the machine was. With its number it identifies a process permanently.
     pub started: u64,
     /// Resident memory, pages.
     pub rss_pages: u64,
@@ -89,7 +89,7 @@ pub struct Process {
     pub pid: u32,
     /// Its name, at most 15 bytes.
     pub name: String,
-    /// What the kernel says of it.
+    /// State in the kernel.
     pub stat: Stat,
 }
 

@@ -5,7 +5,7 @@
 //! nothing that waits, such as a FIFO, is waited for.
 //!
 //! [`beneath`] opens what is below a directory and nothing else, whatever the path and the links on its way say. openat2(2) with
-//! RESOLVE_BENEATH does that. Kernels before 5.6 and gVisor do not have it; there each component is opened by itself with
+//! RESOLVE_BENEATH does that. Kernels before 5.6 and gVisor do not have it; there each component is opened separately with
 //! O_PATH and O_NOFOLLOW, so that no step follows a link that was not read and judged here. That takes two or three system
 //! calls for each component in place of one for the whole path; what is opened is cached by its users.
 
@@ -38,7 +38,7 @@ pub fn own_directory(path: &Path) -> io::Result<OwnedFd> {
 /// With `OFlags::CREATE` a file that is not there is made, for this user alone.
 ///
 /// # Errors
-/// As openat(2): LOOP for a link; `InvalidInput` if it is no regular file; `PermissionDenied` with the reason if it belongs to
+/// As openat(2): LOOP for a link; `InvalidInput` if it is not a regular file; `PermissionDenied` with the reason if it belongs to
 /// another user or others can write it.
 pub fn own_file(directory: impl AsFd, path: impl AsRef<Path>, flags: OFlags) -> io::Result<File> {
     let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -50,7 +50,7 @@ pub fn own_file(directory: impl AsFd, path: impl AsRef<Path>, flags: OFlags) -> 
 fn check(file: &OwnedFd, kind: FileType) -> io::Result<()> {
     let stat = fs::fstat(file)?;
     if FileType::from_raw_mode(stat.st_mode) != kind {
-        return Err(io::Error::new(ErrorKind::InvalidInput, "it is no regular file"));
+        return Err(io::Error::new(ErrorKind::InvalidInput, "it is not a regular file"));
     }
     let me = geteuid();
     if stat.st_uid != me.as_raw() {
@@ -78,7 +78,7 @@ pub fn read_text(file: &File, bytes_max: u64) -> io::Result<String> {
     Ok(text)
 }
 
-/// What becomes of a link on the way to a file.
+/// How to treat a link on the way to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Links {
     /// It is followed as long as it leads to something below the root.
@@ -300,7 +300,7 @@ mod tests {
             ("long", "larger than 5 bytes"),
             ("shared", "others can write it (mode 0620)"),
             ("link", "symbolic links"),
-            ("fifo", "no regular file"),
+            ("fifo", "not a regular file"),
             ("none", "No such file"),
         ] {
             let e = open(name).unwrap_err().to_string();

@@ -209,7 +209,7 @@ static WAKER: AtomicI32 = AtomicI32::new(-1);
 pub fn wake_on_stop(waker: std::sync::Arc<crate::Waker>) {
     extern "C" fn handler(_: libc::c_int) {
         STOPPING.store(true, Ordering::SeqCst);
-        // SAFETY: write is safe in a signal handler (signal-safety(7)), the descriptor stays open for ever, and errno
+        // SAFETY: write is safe in a signal handler (signal-safety(7)), the descriptor is never closed, and errno
         // is as before for the code that was interrupted.
         unsafe {
             let errno = *libc::__errno_location();

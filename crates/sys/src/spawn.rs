@@ -9,7 +9,7 @@ use rustix::process::{self, Pid};
 use crate::affinity;
 use crate::process::exit_now;
 
-/// Makes `command` start its program in a session of its own (so that a terminal's Ctrl-C does not reach it and its
+/// Makes `command` start its program in its own session (so that a terminal's Ctrl-C does not reach it and its
 /// descendants can be recognised by their session), bound to `cpus`, and killed (SIGKILL) when the thread that starts it ends.
 ///
 /// The last holds for the program alone; its own children are its affair. An empty `cpus` leaves the binding alone.
@@ -65,7 +65,7 @@ pub fn can_enter_cgroup(members: std::fs::File) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// Makes `command` start its program in a mount namespace of its own (mount_namespaces(7)), so that what it mounts is gone with it.
+/// Makes `command` start its program in its own mount namespace (mount_namespaces(7)), so that what it mounts is gone with it.
 ///
 /// The program cannot be started without CAP_SYS_ADMIN.
 pub fn own_mounts(command: &mut Command) {
@@ -92,7 +92,7 @@ pub fn enter_own_mounts() -> io::Result<()> {
     if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Makes `command` start its program in a session of its own, without a terminal and with SIGHUP ignored, so that it goes
+/// Makes `command` start its program in its own session, without a terminal and with SIGHUP ignored, so that it goes
 /// on when its starter and the terminal of that are gone.
 pub fn detach(command: &mut Command) {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -107,7 +107,7 @@ pub fn detach(command: &mut Command) {
 }
 
 /// Undoes, in a process forked by [`SingleThreaded::fork`](crate::process::SingleThreaded::fork), its ties to the
-/// parent: it is not killed with the parent and has a session of its own.
+/// parent: it is not killed with the parent and has its own session.
 ///
 /// # Errors
 /// EPERM if it leads a process group already.

@@ -93,7 +93,7 @@ pub enum Call {
     Other(i64),
 }
 
-/// What becomes of a call.
+/// Treatment of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallFate {
     /// It is made, or was made.

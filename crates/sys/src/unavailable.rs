@@ -1,13 +1,13 @@
 use std::fmt;
 
-/// Something that this kernel, user or limit does not allow, with the likely cause and the cure.
+/// Something that this kernel, user or limit does not allow, with the likely cause and the fix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unavailable {
     /// What is missing: `io_uring`.
     pub what: String,
     /// Why: `the kernel setting io_uring_disabled is 2`.
     pub cause: String,
-    /// What mends it: `sysctl kernel.io_uring_disabled=0`.
+    /// How to fix it: `sysctl kernel.io_uring_disabled=0`.
     pub cure: String,
 }
 

@@ -32,7 +32,7 @@ impl std::fmt::Display for NoUser {
         match self {
             NoUser::User(name) => write!(f, "no user in /etc/passwd is called `{name}`"),
             NoUser::Group(name) => write!(f, "no group in /etc/group is called `{name}`"),
-            NoUser::Root(name) => write!(f, "`{name}` is root, who keeps every right"),
+            NoUser::Root(name) => write!(f, "`{name}` is root: no rights would be dropped"),
         }
     }
 }

@@ -324,7 +324,7 @@ fn a_file_that_is_no_journal_is_left_as_it_is() {
         assert_eq!(fs::read_to_string(fake.journal()).unwrap(), text);
     }
     let failure = Journal::open(&fake.machine(), Path::new("/dev/zero")).unwrap_err();
-    assert!(failure.what.contains("no regular file"), "{failure:?}");
+    assert!(failure.what.contains("not a regular file"), "{failure:?}");
     assert!(status(&fake.machine(), Path::new("/dev/zero")).is_err());
 }
 

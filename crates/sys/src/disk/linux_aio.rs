@@ -244,13 +244,13 @@ impl<F> Drop for LinuxAio<F> {
 fn why_unavailable(error: &io::Error) -> Unavailable {
     let (cause, cure) = match error.raw_os_error() {
         Some(libc::ENOSYS) => {
-            ("the kernel was built without CONFIG_AIO".to_owned(), "take the engine pool or uring".to_owned())
+            ("the kernel was built without CONFIG_AIO".to_owned(), "use the engine pool or uring".to_owned())
         }
         Some(libc::EAGAIN) => (
-            "all events that the system allows (fs.aio-max-nr) are taken".to_owned(),
-            "sysctl fs.aio-max-nr=1048576, or ask for a smaller depth".to_owned(),
+            "all events that the system allows (fs.aio-max-nr) are in use".to_owned(),
+            "sysctl fs.aio-max-nr=1048576, or use a smaller depth".to_owned(),
         ),
-        _ => (error.to_string(), "take the engine pool or uring".to_owned()),
+        _ => (error.to_string(), "use the engine pool or uring".to_owned()),
     };
     Unavailable { what: "Linux AIO".into(), cause, cure }
 }

@@ -8,7 +8,7 @@ const SIOCETHTOOL: libc::Ioctl = 0x8946;
 /// A command with the memory that the kernel reads and writes for it.
 ///
 /// The kernel takes the size of that memory from the command's number and, where the command has one, from a count in the
-/// table, so that whoever makes a `Command` vouches for its length. It is made by the files of this directory alone.
+/// table, so its maker vouches for its length. Only files of this directory make one.
 pub(super) struct Command<'a>(pub(super) &'a mut [u32]);
 
 impl Command<'_> {

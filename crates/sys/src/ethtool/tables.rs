@@ -82,8 +82,8 @@ pub static FIELDS: &[Field] = &[
     coalescing("rx-frames", "received frames for one interrupt, at most", at(3, 2)),
     coalescing("tx-usecs", "microseconds from a sent frame to its interrupt, at most", at(6, 5)),
     coalescing("tx-frames", "sent frames for one interrupt, at most", at(7, 6)),
-    switch("adaptive-rx", "1 if the driver chooses rx-usecs by itself", at(11, 10)),
-    switch("adaptive-tx", "1 if the driver chooses tx-usecs by itself", at(12, 11)),
+    switch("adaptive-rx", "1 if the driver chooses rx-usecs", at(11, 10)),
+    switch("adaptive-tx", "1 if the driver chooses tx-usecs", at(12, 11)),
 ];
 
 impl Field {
@@ -157,7 +157,7 @@ mod tests {
         }
     }
 
-    /// What a driver does not offer, an answer leaves out. Coalescing changes by itself where it is adaptive.
+    /// An answer omits what a driver does not offer. Adaptive coalescing changes without a request.
     #[test]
     fn messages_and_tables_tell_of_the_same_numbers() {
         for entry in std::fs::read_dir("/sys/class/net").into_iter().flatten().flatten() {

@@ -1,6 +1,6 @@
 //! epoll(7), level triggered with EPOLLONESHOT: a descriptor that was reported is disarmed until it is armed again.
 //!
-//! That is the contract of programs in which several threads wait on one epoll instance: whoever is given a descriptor
+//! That is the contract of programs in which several threads wait on one epoll instance: the thread given a descriptor
 //! has it to itself until it arms it again. Its price is an epoll_ctl(2) for each report. Here descriptors are armed
 //! again right before the next wait, so that the user of this type sees a level trigger.
 

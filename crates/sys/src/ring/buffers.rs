@@ -58,7 +58,7 @@ impl Buffers {
         let mut buffers =
             Buffers { mapping, mapping_bytes, queue_bytes, count, buffer_bytes, tail: 0, is_leaked: false };
         // SAFETY: the queue is page aligned, has `count` entries, and stays mapped until `self` is dropped, which the
-        // ring does after it has cancelled every operation, or for ever where it has not seen the end of one.
+        // ring does after it has cancelled every operation, or never where it has not seen the end of one.
         unsafe {
             ring.submitter().register_buf_ring_with_flags(mapping.as_ptr() as u64, count, group, 0)?;
         }
@@ -98,7 +98,7 @@ impl Buffers {
         }
     }
 
-    /// Leaves the buffers mapped for ever, as the kernel may still write into them.
+    /// Leaves the buffers mapped permanently, as the kernel may still write into them.
     pub(super) fn leak(&mut self) {
         self.is_leaked = true;
     }

@@ -82,7 +82,7 @@ impl Hints {
         let Some(channel) = CHANNELS.iter().position(claim) else {
             return Err(unavailable(
                 format!("{} engines of this process use it already", CHANNELS.len()),
-                "run fewer workers per process, or take the engine posix-aio-poll",
+                "run fewer workers per process, or use the engine posix-aio-poll",
             ));
         };
         Ok(Some(Hints { by, reader, writer: Some(writer), channel, owed: 0 }))
@@ -235,6 +235,6 @@ fn handle_signal() -> Result<(), Unavailable> {
     Err(Unavailable {
         what: "POSIX AIO with signals".into(),
         cause: format!("realtime signal {signal} has another handler in this process"),
-        cure: "take the engine posix-aio-thread or posix-aio-poll".into(),
+        cure: "use the engine posix-aio-thread or posix-aio-poll".into(),
     })
 }

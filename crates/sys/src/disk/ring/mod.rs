@@ -76,15 +76,15 @@ impl<F: AsFd + Clone> DiskRing<F> {
             // SAFETY: the pool is kept in the ring, and outlives the kernel's use of it: `drop` waits for all operations.
             unsafe { ring.submitter().register_buffers(&pool.as_iovecs()) }.map_err(|e| Unavailable {
                 what: format!("registration of {} buffers with io_uring", pool.count()),
-                cause: format!("the kernel says: {e}"),
-                cure: "raise the limit on locked memory (ulimit -l), or leave fixed buffers out".into(),
+                cause: format!("kernel error: {e}"),
+                cure: "raise the limit on locked memory (ulimit -l), or omit fixed buffers".into(),
             })?;
         }
         if options.files > 0 {
             ring.submitter().register_files_sparse(options.files).map_err(|e| Unavailable {
                 what: format!("a table of {} files in io_uring", options.files),
-                cause: format!("the kernel says: {e}"),
-                cure: "use Linux 5.19 or later, raise ulimit -n, or leave fixed files out".into(),
+                cause: format!("kernel error: {e}"),
+                cure: "use Linux 5.19 or later, raise ulimit -n, or omit fixed files".into(),
             })?;
         }
         let mut eventfd = None;
@@ -96,7 +96,7 @@ impl<F: AsFd + Clone> DiskRing<F> {
             };
             eventfd = Some(register_eventfd(&ring).map_err(|e: io::Error| Unavailable {
                 what: "an eventfd for io_uring".into(),
-                cause: format!("the kernel says: {e}"),
+                cause: format!("kernel error: {e}"),
                 cure: "raise the limit on open files (ulimit -n)".into(),
             })?);
         }
@@ -190,7 +190,7 @@ impl<F: AsFd + Clone> DiskRing<F> {
         self.slots.len() - self.free.len()
     }
 
-    /// What becomes readable when there is something to reap, if that was asked for.
+    /// Becomes readable when there is something to reap, if that was asked for.
     pub fn completion_fd(&self) -> Option<BorrowedFd<'_>> {
         self.eventfd.as_ref().map(AsFd::as_fd)
     }
