@@ -22,7 +22,7 @@ pub(super) const FORMAT: Format = Format {
     parse,
 };
 
-/// Lines that are looked at to tell a log, whose first ones may be of something else.
+/// Lines that are examined to recognise a log; its first ones may be something else.
 const LOOKED_AT: usize = 20;
 const CURE: &str =
     "a line is like this one: 127.0.0.1 - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.0\" 200 2326";
@@ -43,7 +43,7 @@ struct Line<'a> {
 /// The time of a line and what stands behind it, from the request's opening quotation mark on.
 fn fields(line: &[u8]) -> Option<(i64, &[u8])> {
     let mut from = 0;
-    // A user's name may hold a bracket, too.
+    // A user's name may contain a bracket, too.
     loop {
         let open = from + line[from..].windows(2).position(|two| two == b" [")? + 2;
         if let Some((time, rest)) = line[open..].split_at_checked(26)
@@ -155,8 +155,9 @@ fn parse(content: &[u8], target: &Url) -> Result<Parsed, Flaw> {
         }
         match place(&unescaped(url), target) {
             Place::Target(path) if path.bytes().all(|b| b.is_ascii_graphic()) => {
-                let number = u32::try_from(requests.len())
-                    .map_err(|_| Flaw::of_file("it has too many different requests", "split it"))?;
+                let number = u32::try_from(requests.len()).map_err(|_| {
+                    Flaw::of_file("it has too many different requests: the limit is 2^32", "split it")
+                })?;
                 requests.push(RequestSpec { method: method.to_owned(), path, ..RequestSpec::default() });
                 positions.numbers.push(at);
                 numbers.insert((method, url), number);
@@ -168,7 +169,10 @@ fn parse(content: &[u8], target: &Url) -> Result<Parsed, Flaw> {
     }
     if lines.is_empty() {
         return Err(Flaw::of_file(
-            format!("none of its {} is one of an access log", counted(unread + elsewhere, "line", "lines")),
+            format!(
+                "none of its {} is a line of an access log",
+                counted(unread + elsewhere, "line", "lines")
+            ),
             CURE,
         ));
     }
@@ -197,11 +201,11 @@ fn notes(lines: &[(u32, u32)], requests: &[RequestSpec], unread: u64, elsewhere:
         notes.push(format!("{} could not be read", one_of(unread)));
     }
     if elsewhere > 0 {
-        notes.push(format!("{} of other servers left out", one_of(elsewhere)));
+        notes.push(format!("{} of other servers skipped", one_of(elsewhere)));
     }
     if without_body > 0 {
         notes.push(format!(
-            "the bodies of {} are not in a log: none is sent",
+            "the bodies of {} are not in the log: they are sent without",
             counted(without_body, "request", "requests")
         ));
     }
@@ -255,8 +259,8 @@ mod tests {
             log.notes,
             [
                 "3 lines could not be read",
-                "1 line of other servers left out",
-                "the bodies of 1 request are not in a log: none is sent"
+                "1 line of other servers skipped",
+                "the bodies of 1 request are not in the log: they are sent without"
             ]
         );
     }

@@ -10,13 +10,13 @@ use pitot_results::Failure;
 pub fn read(file: &Path) -> Result<Vec<u8>, Failure> {
     fs::read(file).map_err(|e| {
         Failure::misuse(
-            format!("the file {} cannot be read: {e}", file.display()),
+            format!("cannot read the file {}: {e}", file.display()),
             "check its name and its permissions",
         )
     })
 }
 
-/// True if the name stands for standard input.
+/// True if the name is that of standard input.
 pub fn is_stdin(file: &Path) -> bool {
     file.as_os_str() == "-"
 }
@@ -30,7 +30,7 @@ pub fn read_or_stdin(file: &Path) -> Result<Vec<u8>, Failure> {
     match std::io::stdin().lock().read_to_end(&mut bytes) {
         Ok(_) => Ok(bytes),
         Err(e) => {
-            Err(Failure::misuse(format!("standard input cannot be read: {e}"), "name a file instead of -"))
+            Err(Failure::misuse(format!("cannot read standard input: {e}"), "name a file instead of -"))
         }
     }
 }
@@ -40,7 +40,7 @@ pub fn name(file: &Path) -> String {
     if is_stdin(file) { "standard input".into() } else { file.display().to_string() }
 }
 
-/// A body: the text itself, or what is in the file behind an at sign.
+/// A body: the text itself, or the content of the file behind an at sign.
 pub fn body(text: &str) -> Result<Vec<u8>, Failure> {
     match text.strip_prefix('@') {
         Some(file) => read(Path::new(file)),

@@ -33,7 +33,7 @@ impl Field<'_> {
     fn parse(text: &str) -> Result<Field<'_>, Failure> {
         let Some((name, value)) = text.split_once('=').filter(|(name, _)| !name.is_empty()) else {
             return Err(Failure::misuse(
-                format!("`{text}` is not a field of a form"),
+                format!("`{text}` is not a form field"),
                 "write --form name=value, or --form name=@file",
             ));
         };
@@ -70,7 +70,7 @@ fn parts(fields: &[Field<'_>]) -> (Vec<u8>, String) {
     (body, format!("multipart/form-data; boundary={boundary}"))
 }
 
-/// A line that stands in no value: the same form has the same body in every run.
+/// A line that occurs in no value. The same form has the same body in every run.
 fn boundary(fields: &[Field<'_>]) -> String {
     let stands = |boundary: &str| {
         let mut values = fields.iter().map(|field| &field.value);

@@ -21,7 +21,7 @@ impl Format {
     /// Reads a file for a target.
     ///
     /// # Errors
-    /// What is wrong with it; a file without requests is.
+    /// What is wrong with the file, such as that it has no requests.
     pub fn parse(&self, content: &[u8], target: &Url) -> Result<Parsed, Flaw> {
         (self.parse)(content, target)
     }

@@ -1,11 +1,11 @@
 use super::format::Format;
 use super::{access_log, har, lines, sql, toml, vegeta};
 
-/// All formats, in the order in which a file is compared with them; the last fits all that is left.
+/// All formats, in the order in which they are tried; the last accepts any file.
 pub static FORMATS: &[Format] =
     &[har::FORMAT, vegeta::FORMAT, toml::FORMAT, access_log::FORMAT, sql::FORMAT, lines::FORMAT];
 
-/// How much of a file is looked at to tell its format.
+/// The part of a file that is examined to recognise its format, bytes.
 const BEGINNING: usize = 64 * 1024;
 
 impl Format {

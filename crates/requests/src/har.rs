@@ -13,13 +13,13 @@ use super::target::{Place, place};
 
 pub(super) const FORMAT: Format = Format {
     name: "har",
-    summary: "an HTTP archive of a browser: the requests to the target, with their headers and bodies",
+    summary: "an HTTP archive (HAR) of a browser: the requests to the target, with their headers and bodies",
     holds_commands: false,
     looks_like,
     parse,
 };
 
-const CURE: &str = "save it again from the network panel of the browser";
+const CURE: &str = "save it again in the network panel of the browser";
 
 /// Headers that belong to the connection that was recorded (RFC 9110 section 7.6.1) or that follow from the request.
 const NOT_SENT: [&str; 10] = [
@@ -42,7 +42,7 @@ struct Archive {
 
 #[derive(Deserialize)]
 struct Log {
-    /// Each is read by itself, so that what is wrong with it is known by its line.
+    /// Each entry is parsed separately, so that an error has its line.
     entries: Vec<IgnoredAny>,
 }
 
@@ -101,10 +101,10 @@ fn parse(content: &[u8], target: &Url) -> Result<Parsed, Flaw> {
         line += text[seen..walk.at].iter().filter(|&&b| b == b'\n').count();
         seen = walk.at;
         let Entry { request } = walk.value().map_err(|what| {
-            Flaw::of_line(line, format!("entry {number} is not one of an HTTP archive: {what}"), CURE)
+            Flaw::of_line(line, format!("entry {number} is not valid in an HTTP archive: {what}"), CURE)
         })?;
         walk.skip(b',');
-        // An archive is of all that a page asked for, data: URLs too.
+        // An archive contains all requests of a page, and data: URLs.
         if let Place::Target(path) = place(&encoded(&request.url), target) {
             requests.push(spec(request, path));
             positions.numbers.push(line);
@@ -115,16 +115,17 @@ fn parse(content: &[u8], target: &Url) -> Result<Parsed, Flaw> {
     let server = format!("{}://{}", target.scheme, target.authority());
     if requests.is_empty() {
         return Err(Flaw::of_file(
-            format!("none of its {} is to {server}", counted(all as u64, "request", "requests")),
-            "name the server of the archive as the target; only what was sent to it is sent",
+            format!("none of its {} is for {server}", counted(all as u64, "request", "requests")),
+            "use the server of the archive as the target; only its requests are sent",
         ));
     }
     let left_out = all > requests.len();
-    let notes = left_out.then(|| format!("{others} to others than {server} left out")).into_iter().collect();
+    let notes =
+        left_out.then(|| format!("{others} to servers other than {server} skipped")).into_iter().collect();
     Ok(Parsed { requests, positions, notes, ..Parsed::default() })
 }
 
-/// What is wrong, without the line and the column, which are named elsewhere.
+/// The error without line and column, which are reported separately.
 fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.rsplit_once(" at line ").map_or(text.clone(), |(what, _)| what.to_owned())
@@ -142,7 +143,7 @@ impl Walk<'_> {
         self.at += rest.len() - rest.trim_ascii_start().len();
     }
 
-    /// Takes a byte if it comes next.
+    /// Takes a byte if it is the next one.
     fn skip(&mut self, byte: u8) -> bool {
         self.skip_blanks();
         let is_next = self.text.get(self.at) == Some(&byte);
@@ -183,10 +184,10 @@ impl Walk<'_> {
     }
 }
 
-/// What stands in no URL.
+/// Characters that are encoded in URLs.
 const NOT_OF_URLS: &AsciiSet = &CONTROLS.add(b' ');
 
-/// A URL whose blanks and letters beyond ASCII are encoded, as browsers do when they ask for it (URL standard).
+/// A URL with encoded spaces and non-ASCII letters, as in requests of browsers (URL standard).
 fn encoded(url: &str) -> String {
     utf8_percent_encode(url, NOT_OF_URLS).to_string()
 }
@@ -241,7 +242,7 @@ mod tests {
             [("GET", "/a?b=c", &b""[..]), ("POST", "/form", b"a+b=%C3%A4%26&c="), ("PUT", "/text", b"{}")]
         );
         assert_eq!(parsed.requests[0].headers, [("Cookie".into(), "id=1".into())]);
-        assert_eq!(parsed.notes, ["2 requests to others than http://h left out"]);
+        assert_eq!(parsed.notes, ["2 requests to servers other than http://h skipped"]);
     }
 
     #[test]
@@ -276,7 +277,7 @@ mod tests {
     #[test]
     fn an_archive_without_a_request_to_the_target_is_refused() {
         let flaw = parsed(ARCHIVE, "http://other").unwrap_err();
-        assert!(flaw.what.contains("none of its 5 requests is to http://other"), "{flaw:?}");
+        assert!(flaw.what.contains("none of its 5 requests is for http://other"), "{flaw:?}");
         assert_eq!(parsed("{\"log\":\n {\"entries\": 1}}", "http://h").unwrap_err().line, Some(2));
     }
 }

@@ -16,7 +16,7 @@ use crate::options::SessionOptions;
 /// The most steps of a session that is made of numbers.
 const CALLS_MAX: u64 = 10_000;
 
-/// What one of the options stands for.
+/// The meaning of one of the options.
 #[derive(Debug, Default, PartialEq)]
 pub struct Translated {
     /// Its name.
@@ -33,12 +33,12 @@ pub struct Translated {
     pub count: Option<u64>,
 }
 
-/// What the options stand for, if one of them is given.
+/// The meaning of the options, if one is given.
 pub fn translate(options: &SessionOptions, url: &Url) -> Result<Option<Translated>, Failure> {
     if options.burst_length.is_some() && options.wsess.is_none() {
         return Err(Failure::misuse(
-            "--burst-length is that of the sessions of --wsess, which is not given",
-            "write --wsess=N1,N2,X --burst-length=N, or leave it out",
+            "--burst-length needs the sessions of --wsess",
+            "add --wsess=N1,N2,X, or remove --burst-length",
         ));
     }
     match (&options.wsess, &options.wsesslog, &options.wlog) {
@@ -47,8 +47,8 @@ pub fn translate(options: &SessionOptions, url: &Url) -> Result<Option<Translate
         (None, Some(text), None) => wsesslog(text, url).map(Some),
         (None, None, Some(text)) => wlog(text, url).map(Some),
         _ => Err(Failure::misuse(
-            "--wsess, --wsesslog and --wlog each name all requests of a run",
-            "give one of them",
+            "--wsess, --wsesslog and --wlog cannot be combined: each defines all requests of a run",
+            "use one of them",
         )),
     }
 }
@@ -72,7 +72,7 @@ fn wsess(text: &str, burst: u64, url: &Url) -> Result<Translated, Failure> {
         name: (n + 1).to_string(),
         request: RequestSpec { path: path_of(url), ..RequestSpec::default() },
         burst: !n.is_multiple_of(burst),
-        // Nobody thinks after the last burst.
+        // There is no think time after the last burst.
         think: if (n + 1).is_multiple_of(burst) && n + 1 < calls { think } else { Duration::ZERO },
         ..StepSpec::default()
     };
@@ -133,8 +133,8 @@ fn named(file: &Path, flaw: Flaw) -> Failure {
 /// Reads sessions: a URI a line, lines that begin with white space belong to the burst before them, and empty lines
 /// part sessions.
 fn parse_sessions(content: &[u8], think: Duration, url: &Url) -> Result<Vec<SessionSpec>, Flaw> {
-    let text =
-        std::str::from_utf8(content).map_err(|_| Flaw::of_file("it is not text", "write a URI a line"))?;
+    let text = std::str::from_utf8(content)
+        .map_err(|_| Flaw::of_file("it is not text", "write one URI per line"))?;
     let mut sessions: Vec<Vec<StepSpec>> = vec![Vec::new()];
     for (number, line) in (1..).zip(text.lines()) {
         if line.starts_with('#') {
@@ -149,14 +149,14 @@ fn parse_sessions(content: &[u8], think: Duration, url: &Url) -> Result<Vec<Sess
         if burst && steps.is_empty() {
             return Err(Flaw::of_line(
                 number,
-                "it belongs to the burst of a line before it, and the session begins here",
+                "an indented line continues a burst, and this session has no line before it",
                 "begin the line of the first request without a space",
             ));
         }
         let (mut step, of_burst) = step(number, line.trim(), url)?;
         step.name = (steps.len() + 1).to_string();
         step.burst = burst;
-        // The think time of a burst stands on any of its lines, and comes after the last of them.
+        // Any line of a burst can have its think time, which follows the last line.
         let before = match steps.last_mut().filter(|_| burst) {
             Some(last) => std::mem::take(&mut last.think),
             None => think,
@@ -167,8 +167,8 @@ fn parse_sessions(content: &[u8], think: Duration, url: &Url) -> Result<Vec<Sess
     sessions.retain(|steps| !steps.is_empty());
     if sessions.is_empty() {
         return Err(Flaw::of_file(
-            "it holds no session",
-            "write a URI a line, and an empty line between sessions",
+            "it contains no sessions",
+            "write one URI per line, and an empty line between sessions",
         ));
     }
     let session = |(n, mut steps): (usize, Vec<StepSpec>)| {
@@ -182,13 +182,13 @@ fn parse_sessions(content: &[u8], think: Duration, url: &Url) -> Result<Vec<Sess
 
 /// A line: the URI, then `method=`, `contents=` and `think=` in any order.
 fn step(number: usize, line: &str, url: &Url) -> Result<(StepSpec, Option<Duration>), Flaw> {
-    const CURE: &str = "write URI method=POST contents='text' think=2.0, all but the URI as needed";
+    const CURE: &str = "write URI method=POST contents='text' think=2.0; only the URI is required";
     let wrong = |what: String| Flaw::of_line(number, what, CURE);
     let (uri, mut rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let path = match place(uri, url) {
         Place::Target(path) => path,
         Place::Elsewhere => return Err(elsewhere(number, uri, url)),
-        Place::Nowhere(why) => return Err(wrong(format!("`{uri}` is no URI: {why}"))),
+        Place::Nowhere(why) => return Err(wrong(format!("`{uri}` is not a URI: {why}"))),
     };
     let (mut request, mut think) = (RequestSpec { path, ..RequestSpec::default() }, None);
     loop {
@@ -209,10 +209,10 @@ fn step(number: usize, line: &str, url: &Url) -> Result<(StepSpec, Option<Durati
             "contents" => request.body = value_end.as_bytes().to_vec(),
             "think" => {
                 let time = seconds(value_end)
-                    .ok_or_else(|| wrong(format!("`{value_end}` is no time in seconds")))?;
+                    .ok_or_else(|| wrong(format!("`{value_end}` is not a time in seconds")))?;
                 think = Some(time);
             }
-            other => return Err(wrong(format!("there is no `{other}=`"))),
+            other => return Err(wrong(format!("unknown option `{other}=`"))),
         }
     }
     Ok((StepSpec { request, ..StepSpec::default() }, think))
@@ -225,7 +225,7 @@ fn wlog(text: &str, url: &Url) -> Result<Translated, Failure> {
         _ => {
             return Err(Failure::misuse(
                 format!("`{text}` is not y,F or n,F"),
-                "write --wlog=y,uris for the URIs of a file over and over, or --wlog=n,uris for each once",
+                "write --wlog=y,uris to repeat the URIs of a file, or --wlog=n,uris to send each once",
             ));
         }
     };
@@ -254,13 +254,13 @@ fn parse_uris(content: &[u8], url: &Url) -> Result<Vec<RequestSpec>, Flaw> {
             }
             _ => {
                 return Err(Flaw::of_file(
-                    format!("URI number {number} is not one on the target: `{}`", uri.escape_debug()),
+                    format!("URI number {number} is not on the target: `{}`", uri.escape_debug()),
                     cure,
                 ));
             }
         }
     }
-    if requests.is_empty() { Err(Flaw::of_file("it holds no URI", cure)) } else { Ok(requests) }
+    if requests.is_empty() { Err(Flaw::of_file("it contains no URIs", cure)) } else { Ok(requests) }
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! Requests of files: formats of other programs and Pitot's own, read into the requests and sessions of a client.
+//! Request files: formats of other programs and of Pitot, read into the requests and sessions of a client.
 //!
-//! A format is one file here and one entry in [`FORMATS`]; which one a file is in shows in its content. Parsers take any
-//! bytes and answer with requests or with a flaw and its line. All of it is read before a load begins, and is apart from that since it
-//! is not measured.
+//! A format is one file here and one entry in [`FORMATS`]; the content of a file decides its format. Parsers accept any bytes and
+//! return requests, or a flaw with its line. Files are read before a load begins. This crate is separate since it is not
+//! measured.
 #![forbid(unsafe_code)]
 
 mod access_log;

@@ -9,17 +9,17 @@ use super::target::{Place, place};
 
 pub(super) const FORMAT: Format = Format {
     name: "lines",
-    summary: "a URL or path a line, or METHOD PATH [BODY or @FILE]",
+    summary: "one request per line: a URL or path, or METHOD PATH [BODY or @FILE]",
     holds_commands: false,
     looks_like: |_| true,
     parse,
 };
 
-const CURE: &str = "write METHOD PATH, followed by a body or @file if there is one, or a URL alone";
+const CURE: &str = "write a URL, or METHOD PATH with an optional body or @file";
 
 fn parse(content: &[u8], target: &Url) -> Result<Parsed, Flaw> {
     let text = std::str::from_utf8(content)
-        .map_err(|_| Flaw::of_file("it is not text", "write one request a line: GET /path"))?;
+        .map_err(|_| Flaw::of_file("it is not text", "write one request per line: GET /path"))?;
     let (mut requests, mut positions) = (Vec::new(), Positions::default());
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim();
@@ -29,13 +29,13 @@ fn parse(content: &[u8], target: &Url) -> Result<Parsed, Flaw> {
         }
     }
     if requests.is_empty() {
-        return Err(Flaw::of_file("it holds no request", "write one request a line: GET /path"));
+        return Err(Flaw::of_file("it contains no requests", "write one request per line: GET /path"));
     }
     Ok(Parsed { requests, positions, ..Parsed::default() })
 }
 
 fn request(number: usize, line: &str, target: &Url) -> Result<RequestSpec, Flaw> {
-    let wrong = || Flaw::of_line(number, format!("it is not a request: `{line}`"), CURE);
+    let wrong = || Flaw::of_line(number, format!("not a request: `{line}`"), CURE);
     let is_url = |word: &str| word.starts_with('/') || word.contains("://");
     let (first, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let (method, url, body) = match is_url(first) {
@@ -53,9 +53,11 @@ fn request(number: usize, line: &str, target: &Url) -> Result<RequestSpec, Flaw>
     let path = match place(url, target) {
         Place::Target(path) => path,
         Place::Elsewhere => return Err(elsewhere(number, url, target)),
-        // Protocols other than HTTP have paths of their own.
+        // Other protocols have other paths.
         Place::Nowhere(_) if !url.contains("://") => url.to_owned(),
-        Place::Nowhere(why) => return Err(Flaw::of_line(number, format!("`{url}` is no URL: {why}"), CURE)),
+        Place::Nowhere(why) => {
+            return Err(Flaw::of_line(number, format!("`{url}` is not a URL: {why}"), CURE));
+        }
     };
     // The line of a request as HTTP/1 has it, with its version.
     let body = if body.starts_with("HTTP/") && !body.contains(char::is_whitespace) { "" } else { body };
@@ -68,8 +70,8 @@ pub(super) fn elsewhere(number: usize, url: &str, target: &Url) -> Flaw {
     let server = format!("{}://{}", target.scheme, target.authority());
     Flaw::of_line(
         number,
-        format!("`{url}` is not on {server}, which is under load"),
-        "a run has one target: make a file for each, or write paths alone",
+        format!("`{url}` is not on the target {server}"),
+        "a run has one target: use a file per target, or write only paths",
     )
 }
 

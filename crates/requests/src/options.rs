@@ -9,6 +9,6 @@ pub struct SessionOptions {
     pub wsesslog: Option<String>,
     /// `y|n,F`: the URIs of the file F, which are separated by NUL, over and over or once.
     pub wlog: Option<String>,
-    /// A session goes on with the connection of the one before it; as the protocol has it if `None`.
+    /// A session continues on the connection of the one before it; the protocol's default if `None`.
     pub keep_connection: Option<bool>,
 }

@@ -1,6 +1,6 @@
 use pitot_client::{RequestSpec, SessionSpec};
 
-/// What a file of requests holds.
+/// The content of a request file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Parsed {
     /// The requests; those of a log are different ones, with the number of their lines as their weight.
@@ -11,13 +11,13 @@ pub struct Parsed {
     pub order: Vec<u32>,
     /// Of a log: the time of each line, in seconds from the first one on; in order.
     pub seconds: Vec<u32>,
-    /// Where each request stands, or each step of each session, in their order; of a log its first line.
+    /// The line of each request, or of each step of each session; for a log, of its first occurrence.
     pub positions: Positions,
-    /// What was left out, and what else a user should know, a clause each.
+    /// What was skipped, and other notes for the user, one clause each.
     pub notes: Vec<String>,
 }
 
-/// Where requests stand in their file.
+/// The positions of requests in their file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Positions {
     /// Their lines, from 1.
@@ -27,7 +27,7 @@ pub struct Positions {
 }
 
 impl Positions {
-    /// Where the request of that index stands, if it is known: `line 3`, or `line 40 (entry 3)`.
+    /// The position of a request, if it is known: `line 3`, or `line 40 (entry 3)`.
     pub fn of(&self, index: usize) -> Option<String> {
         let line = self.numbers.get(index)?;
         Some(match self.entries.get(index) {
@@ -37,14 +37,14 @@ impl Positions {
     }
 }
 
-/// What is wrong with a file of requests.
+/// An error in a request file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flaw {
     /// The line, from 1, if it is about one.
     pub line: Option<usize>,
     /// What is wrong.
     pub what: String,
-    /// How to mend it.
+    /// How to fix it.
     pub cure: String,
 }
 

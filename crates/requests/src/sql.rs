@@ -13,7 +13,7 @@ use super::parsed::{Flaw, Parsed};
 
 pub(super) const FORMAT: Format = Format {
     name: "sql",
-    summary: "a script of SQL for postgres://, as pgbench has it: its statements are the steps of a session",
+    summary: "an SQL script for postgres://, as for pgbench: its statements are the steps of a session",
     holds_commands: true,
     looks_like,
     parse,
@@ -74,7 +74,7 @@ const BEGIN: &[&str] = &[
 const CURE_SET: &str =
     "write \\set aid random(1, 100000), \\set scale 10, or a product such as random(1, 100000 * :scale)";
 
-/// Whether its first line that is no comment begins with a word of SQL or a command of pgbench, and has no URL behind that.
+/// Whether the first line except comments begins with a word of SQL or a pgbench command that no URL follows.
 fn looks_like(beginning: &[u8]) -> bool {
     let text = String::from_utf8_lossy(beginning);
     let mut lines = text.trim_start_matches('\u{feff}').lines().map(str::trim);
@@ -96,7 +96,10 @@ fn parse(content: &[u8], _: &Url) -> Result<Parsed, Flaw> {
     let mut script = Script { text, ..Script::default() };
     script.read()?;
     if script.steps.is_empty() {
-        return Err(Flaw::of_file("it holds no statement", "write SQL, a semicolon behind each statement"));
+        return Err(Flaw::of_file(
+            "it contains no statements",
+            "write SQL statements that end with semicolons",
+        ));
     }
     let mut parsed = Parsed::default();
     parsed.positions.numbers = script.lines;
@@ -198,14 +201,10 @@ impl<'a> Script<'a> {
     }
 
     fn open(&self, what: &str, end: &str) -> Flaw {
-        Flaw::of_line(
-            self.line(self.at),
-            format!("the {what} that begins here has no end"),
-            format!("close it with {end}"),
-        )
+        Flaw::of_line(self.line(self.at), format!("unterminated {what}"), format!("close it with {end}"))
     }
 
-    /// The length of what stands in quotes and begins here; 0 if nothing does.
+    /// The length of the quoted text that begins here; 0 if none does.
     fn quoted(&self) -> Result<usize, Flaw> {
         let rest = self.rest();
         let before = &self.text[..self.at];
@@ -223,7 +222,7 @@ impl<'a> Script<'a> {
                         bytes.next();
                     }
                 }
-                Err(self.open("text in quotes", &char::from(*quote).to_string()))
+                Err(self.open("quoted text", &char::from(*quote).to_string()))
             }
             Some(b'$') if !before.ends_with(is_of_word) => {
                 let Some((name, _)) = rest[1..].split_once('$') else { return Ok(0) };
@@ -233,7 +232,7 @@ impl<'a> Script<'a> {
                 let tag = &rest[..name.len() + 2];
                 match rest[tag.len()..].find(tag) {
                     Some(at) => Ok(at + 2 * tag.len()),
-                    None => Err(self.open("text in dollar quotes", tag)),
+                    None => Err(self.open("dollar-quoted text", tag)),
                 }
             }
             _ => Ok(0),
@@ -257,7 +256,7 @@ impl<'a> Script<'a> {
                 '\\' => {
                     return Err(Flaw::of_line(
                         self.line(self.at),
-                        format!("`{}` stands within a statement", first_word(self.rest())),
+                        format!("`{}` is inside a statement", first_word(self.rest())),
                         "end the statement before it with a semicolon; \\gset and the like are not supported",
                     ));
                 }
@@ -320,7 +319,7 @@ impl<'a> Script<'a> {
         out
     }
 
-    /// Takes a command of pgbench, which is a line.
+    /// Takes a pgbench command, which is a line.
     fn command(&mut self) -> Result<(), Flaw> {
         let number = self.line(self.at);
         let line = self.rest().lines().next().unwrap_or_default();
@@ -333,15 +332,15 @@ impl<'a> Script<'a> {
                 let pause = pause(rest).ok_or_else(|| {
                     Flaw::of_line(
                         number,
-                        format!("`{words}` is no pause"),
+                        format!("`{words}` is not a pause"),
                         "write \\sleep 10 ms; other units are us and s",
                     )
                 })?;
                 let Some(last) = self.steps.last_mut() else {
                     return Err(Flaw::of_line(
                         number,
-                        "a pause has to follow a statement",
-                        "move it to the end of the script: the next session begins behind it",
+                        "a pause must follow a statement",
+                        "move it to the end of the script: the next session begins after it",
                     ));
                 };
                 last.think += pause;
@@ -350,7 +349,7 @@ impl<'a> Script<'a> {
             other => Err(Flaw::of_line(
                 number,
                 format!("`{other}` is not supported"),
-                "a script has SQL, \\set NAME random(1, N) and \\sleep N ms; leave other commands out",
+                "use only SQL, \\set NAME random(1, N) and \\sleep N ms",
             )),
         }
     }
@@ -359,7 +358,7 @@ impl<'a> Script<'a> {
         let wrong = |what: String| (what, CURE_SET.to_owned());
         let (name, value) = text
             .split_once(char::is_whitespace)
-            .ok_or_else(|| wrong(format!("`\\set {text}` has no name or no value")))?;
+            .ok_or_else(|| wrong(format!("`\\set {text}` needs a name and a value")))?;
         if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') || !name.chars().all(is_of_word) {
             return Err(wrong(format!("`{name}` is not a name of letters, digits and _")));
         }
@@ -371,11 +370,14 @@ impl<'a> Script<'a> {
             return Ok(());
         };
         if function.trim() != "random" {
-            return Err(wrong(format!("`{}` is not supported: numbers are drawn evenly", function.trim())));
+            return Err(wrong(format!(
+                "`{}` is not supported: use the uniform random(1, N)",
+                function.trim()
+            )));
         }
         let (first, last) = arguments
             .split_once(',')
-            .ok_or_else(|| wrong(format!("`{value}` names no two ends of a range")))?;
+            .ok_or_else(|| wrong(format!("`{value}` is not a range: write random(1, N)")))?;
         let (first, last) = (self.product(first)?, self.product(last)?);
         if first > last {
             return Err(wrong(format!("`{value}` is an empty range")));
@@ -394,14 +396,12 @@ impl<'a> Script<'a> {
             Some(name) => match self.variables.get(name) {
                 Some(Variable::Constant(number)) => Ok(*number),
                 Some(Variable::Drawn(_)) => {
-                    Err(wrong(format!("`:{name}` is drawn, and nothing can be computed of it")))
+                    Err(wrong(format!("`:{name}` is random, and cannot be used in expressions")))
                 }
-                None if !name.chars().all(is_of_word) => {
-                    Err(wrong(format!("`:{name}` is neither a number nor the name of one")))
-                }
+                None if !name.chars().all(is_of_word) => Err(wrong(format!("`:{name}` is not a number"))),
                 None => Err((
                     format!("`:{name}` has no value"),
-                    format!("write \\set {name} 1, or another number, on a line before"),
+                    format!("write \\set {name} 1, or another number, on an earlier line"),
                 )),
             },
             None => {
@@ -529,11 +529,11 @@ mod tests {
             ("\\set x random(1, :scale)\nSELECT 1;", 1, "\\set scale 1"),
             ("\\set x random(2, 1)\nSELECT 1;", 1, "empty range"),
             ("\\set x :x + 1\nSELECT 1;", 1, "product"),
-            ("\\set x\nSELECT 1;", 1, "no value"),
+            ("\\set x\nSELECT 1;", 1, "needs a name and a value"),
             ("\\sleep 1\nSELECT 1;", 1, "follow"),
-            ("SELECT 1;\n\\sleep soon", 2, "no pause"),
-            ("SELECT 1;\nSELECT 'a;\n", 2, "no end"),
-            ("SELECT 1;\n/* a;\n", 2, "no end"),
+            ("SELECT 1;\n\\sleep soon", 2, "not a pause"),
+            ("SELECT 1;\nSELECT 'a;\n", 2, "unterminated"),
+            ("SELECT 1;\n/* a;\n", 2, "unterminated"),
             ("\nBEGIN;\nSELECT 1;", 2, "COMMIT"),
         ] {
             let flaw = script(text).unwrap_err();

@@ -9,11 +9,11 @@ pub(super) enum Place {
     Target(String),
     /// To another host, port or scheme.
     Elsewhere,
-    /// It is no URL.
+    /// Not a URL.
     Nowhere(String),
 }
 
-/// Looks where a path, or a whole URL, leads.
+/// Where a path or a URL leads.
 pub(super) fn place(url: &str, target: &Url) -> Place {
     if url.starts_with('/') || url == "*" {
         return Place::Target(url.to_owned());

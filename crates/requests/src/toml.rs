@@ -19,14 +19,14 @@ use crate::status_ranges::statuses;
 
 pub(super) const FORMAT: Format = Format {
     name: "toml",
-    summary: "tables of TOML with weights, think times and sessions",
+    summary: "TOML tables with weights, think times and sessions",
     holds_commands: false,
-    // No other format has such a line, and a table whose name is wrong is told which there are.
+    // No other format has such a line; an error lists the valid table names.
     looks_like: |beginning| first_line(beginning).starts_with(b"[["),
     parse,
 };
 
-const CURE: &str = "docs/requests.md shows all that a table may hold";
+const CURE: &str = "docs/requests.md lists all keys of a table";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -124,12 +124,16 @@ fn parse(content: &[u8], target: &Url) -> Result<Parsed, Flaw> {
         if !parsed.requests.is_empty() {
             return Err(Flaw::of_line(
                 line,
-                "it is a session behind requests",
-                "make a session of each of them",
+                "a session follows plain requests",
+                "write each request as a session",
             ));
         }
         if session.step.is_empty() {
-            return Err(Flaw::of_line(line, "it has no step", "write a [[session.step]] with a url"));
+            return Err(Flaw::of_line(
+                line,
+                "the session has no steps",
+                "write a [[session.step]] with a url",
+            ));
         }
         let (mut steps, mut of_steps) = (Vec::new(), Vec::new());
         for table in session.step {
@@ -148,7 +152,7 @@ fn parse(content: &[u8], target: &Url) -> Result<Parsed, Flaw> {
     of_sessions.extend(lines);
     parsed.positions.numbers = of_sessions;
     if parsed.requests.is_empty() && parsed.sessions.is_empty() {
-        return Err(Flaw::of_file("it holds no request", CURE));
+        return Err(Flaw::of_file("it contains no requests", CURE));
     }
     Ok(parsed)
 }
@@ -196,8 +200,8 @@ fn take(line: usize, name: String, from: Take) -> Result<TakeSpec, Flaw> {
         _ => {
             return Err(Flaw::of_line(
                 line,
-                format!("the value `{name}` is to be taken from none or several places"),
-                "name one: status = true, header = \"Name\", regex = 'id=(\\d+)' or json = \"/id\"",
+                format!("the value `{name}` needs exactly one source"),
+                "set one: status = true, header = \"Name\", regex = 'id=(\\d+)' or json = \"/id\"",
             ));
         }
     };
@@ -217,11 +221,11 @@ fn request(
         Place::Elsewhere => return Err(elsewhere(line, &url, target)),
         // A value may be a whole path.
         Place::Nowhere(_) if url.starts_with('{') => url,
-        Place::Nowhere(why) => return Err(Flaw::of_line(line, format!("`{url}` is no URL: {why}"), CURE)),
+        Place::Nowhere(why) => return Err(Flaw::of_line(line, format!("`{url}` is not a URL: {why}"), CURE)),
     };
     let body = match (body, file) {
         (Some(_), Some(_)) => {
-            return Err(Flaw::of_line(line, "it has a body and a body_file", "leave one of them out"));
+            return Err(Flaw::of_line(line, "body and body_file cannot be combined", "remove one of them"));
         }
         (Some(text), None) => text.into_bytes(),
         (None, Some(file)) => content::read(&file).map_err(|e| Flaw::of_line(line, e.what, e.cure))?,

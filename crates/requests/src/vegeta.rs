@@ -14,7 +14,7 @@ use super::target::{Place, place};
 
 pub(super) const FORMAT: Format = Format {
     name: "vegeta",
-    summary: "vegeta's JSON targets: one object a line with method, url, header and body (base64)",
+    summary: "vegeta's JSON targets: one object per line with method, url, header and body (base64)",
     holds_commands: false,
     looks_like: |beginning| first_line(beginning).starts_with(b"{"),
     parse,
@@ -43,19 +43,19 @@ fn parse(content: &[u8], target: &Url) -> Result<Parsed, Flaw> {
         }
     }
     if requests.is_empty() {
-        return Err(Flaw::of_file("it holds no request", CURE));
+        return Err(Flaw::of_file("it contains no requests", CURE));
     }
     Ok(Parsed { requests, positions, ..Parsed::default() })
 }
 
 fn request(number: usize, line: &[u8], target: &Url) -> Result<RequestSpec, Flaw> {
     let given: VegetaTarget = serde_json::from_slice(line)
-        .map_err(|e| Flaw::of_line(number, format!("it is not a target of vegeta: {e}"), CURE))?;
+        .map_err(|e| Flaw::of_line(number, format!("not a vegeta target: {e}"), CURE))?;
     let path = match place(&given.url, target) {
         Place::Target(path) => path,
         Place::Elsewhere => return Err(elsewhere(number, &given.url, target)),
         Place::Nowhere(why) => {
-            return Err(Flaw::of_line(number, format!("`{}` is no URL: {why}", given.url), CURE));
+            return Err(Flaw::of_line(number, format!("`{}` is not a URL: {why}", given.url), CURE));
         }
     };
     let body = STANDARD.decode(given.body.unwrap_or_default()).map_err(|e| {

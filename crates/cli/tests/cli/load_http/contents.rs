@@ -69,7 +69,7 @@ fn credentials_are_sent_and_not_shown() {
 fn what_contradicts_itself_or_has_no_effect_is_refused() {
     let url = "http://127.0.0.1:1/";
     assert!(refused(&[url, "--body", "x", "--form", "a=b"]).contains("each name a body"));
-    assert!(refused(&[url, "--form", "a"]).contains("not a field of a form"));
+    assert!(refused(&[url, "--form", "a"]).contains("not a form field"));
     assert!(refused(&[url, "--basic-auth", "me"]).contains("no password"));
     assert!(refused(&["http://a:b@127.0.0.1:1/", "--basic-auth", "a:b"]).contains("twice"));
     assert!(refused(&["memcache://a:p@127.0.0.1:1/"]).contains("does not log in"));
