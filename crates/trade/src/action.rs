@@ -2,7 +2,7 @@
 
 /// The fee of an order, cents.
 pub const FEE: i64 = 2495;
-/// What an account begins with if its user does not say, cents.
+/// The default opening balance of an account, cents.
 pub const OPENING: i64 = 100_000_000;
 /// The most symbols of one page of quotes.
 pub const SYMBOLS_MAX: usize = 100;
@@ -12,7 +12,7 @@ pub const SHARES_MAX: i64 = 1_000_000;
 /// One action, with all that its outcome depends on besides the database.
 #[derive(Clone, Debug)]
 pub struct Action {
-    /// What is to be done.
+    /// The action.
     pub what: What,
     /// The session of the user, by its token; empty for none.
     pub session: String,
@@ -53,7 +53,7 @@ pub enum What {
     Account,
     /// Changes the profile.
     Update(Profile),
-    /// What is held.
+    /// The user's holdings.
     Portfolio,
     /// Prices of those symbols.
     Quotes(Vec<String>),
@@ -119,10 +119,10 @@ impl What {
     }
 }
 
-/// What an action has come to.
+/// The outcome of an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// There is no such session: the user has to log in.
+    /// The session does not exist: the user has to log in.
     NoSession,
     /// It cannot be done, for this reason. Nothing has changed.
     Declined(&'static str),
@@ -242,7 +242,7 @@ pub struct Order {
 }
 
 impl Order {
-    /// What it takes from the balance, or adds to it if negative, cents.
+    /// The amount taken from the balance, or added to it if negative, cents.
     pub fn cost(&self) -> i64 {
         let shares = self.quantity * self.price;
         if self.kind == "buy" { shares + self.fee } else { self.fee - shares }

@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 
 use crate::transaction::{Row, StoreError, Transaction};
 
-/// What the tables say. Money is in cents.
+/// The totals of the tables. Money is in cents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Audit {
     /// Accounts.
@@ -17,51 +17,51 @@ pub struct Audit {
     pub spent: i64,
     /// Money received from closed orders to sell, without fees.
     pub received: i64,
-    /// Orders that wait to be completed.
+    /// Orders that are not completed.
     pub open_orders: i64,
     /// Orders that were completed.
     pub closed_orders: i64,
     /// Holdings.
     pub holdings: i64,
-    /// What is wrong, and how often; empty if all is right.
+    /// Errors and their counts; empty if everything is right.
     pub wrong: Vec<(&'static str, i64)>,
 }
 
 /// Each counts what must not be.
 const CHECKS: &[(&str, &str)] = &[
     (
-        "accounts whose balance is not what they put in, less what they spent, and what they received",
+        "accounts whose balance is not the opening balance plus sales minus purchases",
         "SELECT COUNT(*) FROM account a LEFT JOIN (SELECT account_id, CAST(SUM(CASE WHEN kind = 'buy' THEN \
          -quantity * price - fee WHEN status = 'closed' THEN quantity * price - fee ELSE 0 END) AS BIGINT) AS moved \
          FROM orders GROUP BY account_id) o ON o.account_id = a.id WHERE a.balance <> a.opening + COALESCE(o.moved, 0)",
     ),
     (
-        "accounts that have not as many entries as orders that moved money",
+        "accounts whose number of entries is not that of their orders that moved money",
         "SELECT COUNT(*) FROM account a LEFT JOIN (SELECT account_id, COUNT(*) AS moves FROM orders WHERE kind = 'buy' \
          OR status = 'closed' GROUP BY account_id) o ON o.account_id = a.id WHERE a.entries <> COALESCE(o.moves, 0)",
     ),
     (
-        "closed orders to buy whose shares are neither held nor sold",
+        "closed buy orders whose shares are neither held nor sold",
         "SELECT COUNT(*) FROM orders b LEFT JOIN holding h ON h.order_id = b.id WHERE b.kind = 'buy' AND \
          b.status = 'closed' AND h.id IS NULL AND b.sold_by IS NULL",
     ),
     (
-        "shares that are held and sold",
+        "shares that are both held and sold",
         "SELECT COUNT(*) FROM orders b JOIN holding h ON h.order_id = b.id WHERE b.sold_by IS NOT NULL",
     ),
     (
-        "shares that were sold by another order than one that is closed, of the same account and number",
+        "shares sold by an order that is open, or of another account or quantity",
         "SELECT COUNT(*) FROM orders b LEFT JOIN orders s ON s.id = b.sold_by WHERE b.sold_by IS NOT NULL AND \
          (s.id IS NULL OR s.status <> 'closed' OR s.kind <> 'sell' OR s.account_id <> b.account_id OR \
          s.quantity <> b.quantity OR s.symbol <> b.symbol)",
     ),
     (
-        "orders to sell that have sold nothing",
+        "sell orders that sold nothing",
         "SELECT COUNT(*) FROM orders s LEFT JOIN orders b ON b.sold_by = s.id WHERE s.kind = 'sell' AND \
          s.status = 'closed' AND b.id IS NULL",
     ),
     (
-        "holdings that no closed order has bought",
+        "holdings that no closed order bought",
         "SELECT COUNT(*) FROM holding h LEFT JOIN orders b ON b.id = h.order_id WHERE b.id IS NULL OR \
          b.status <> 'closed' OR b.kind <> 'buy' OR b.quantity <> h.quantity OR b.account_id <> h.account_id",
     ),
@@ -71,11 +71,11 @@ const CHECKS: &[(&str, &str)] = &[
          (CASE WHEN s.status = 'open' THEN 1 ELSE 0 END)",
     ),
     (
-        "quotes whose volume is not the sum of the orders",
+        "quotes whose volume is not the sum of their orders",
         "SELECT COUNT(*) FROM quote q LEFT JOIN (SELECT symbol, CAST(SUM(quantity) AS BIGINT) AS traded FROM orders \
          WHERE status = 'closed' GROUP BY symbol) o ON o.symbol = q.symbol WHERE q.volume <> COALESCE(o.traded, 0)",
     ),
-    ("balances below zero", "SELECT COUNT(*) FROM account WHERE balance < 0"),
+    ("accounts with a negative balance", "SELECT COUNT(*) FROM account WHERE balance < 0"),
 ];
 
 /// Recomputes everything in a transaction that sees one state of the tables.
@@ -114,7 +114,7 @@ pub(crate) async fn audit(tx: &mut impl Transaction) -> Result<Audit, StoreError
         audit
     } else {
         let mut audit = audit;
-        audit.wrong.push(("cents made or lost", audit.missing().abs()));
+        audit.wrong.push(("cents created or lost", audit.missing().abs()));
         audit
     })
 }

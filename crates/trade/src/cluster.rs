@@ -1,8 +1,8 @@
-//! A PostgreSQL cluster of one's own: made in a private directory, started without root's rights, removed at the end.
+//! A private PostgreSQL cluster: created in a private directory, started without root's privileges, removed at the end.
 //!
-//! It listens on a socket in its directory alone. It dies with the process that started it (PR_SET_PDEATHSIG); a
-//! guardian ends what that leaves, and removes the directory. One that dies by itself is started again: what was
-//! committed is still there, since the cluster synchronises its log as any other (only initdb does without).
+//! It listens only on a socket in its directory. It dies with the process that started it (PR_SET_PDEATHSIG); a guardian ends the
+//! remaining processes and removes the directory. A cluster that dies is restarted: committed data is still there, since it
+//! syncs its log as usual (only initdb does not).
 
 use std::fs::{self, File};
 use std::io;
@@ -19,12 +19,12 @@ use pitot_sys::spawn::{self, Stop};
 pub use crate::guardian::Guardian;
 use crate::guardian::processes;
 
-/// How long a start may take.
+/// The timeout of a start.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long a stop may take before it is forced.
+/// The timeout of a stop, after which it is forced.
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 const POLL: Duration = Duration::from_millis(10);
-/// Between two readings of CPU time: of a cluster that is killed, at most as much is not counted.
+/// The interval between two readings of CPU time; a killed cluster loses at most so much.
 const CPU_LOOK: Duration = Duration::from_secs(1);
 /// Who runs it if this process is root, which PostgreSQL refuses.
 const USER: &str = "postgres";
@@ -83,50 +83,50 @@ struct User {
 }
 
 impl Cluster {
-    /// Makes and starts one that takes so many connections.
+    /// Creates and starts a cluster for `connections` connections.
     ///
     /// # Errors
-    /// PostgreSQL is missing, or it does not start; with what it said.
+    /// PostgreSQL is missing or does not start; with its output.
     pub fn start(guardian: Guardian, connections: usize) -> Result<Cluster, Failure> {
         let bin = programs().ok_or_else(|| {
             Failure::misuse(
                 "PostgreSQL is not installed: neither /usr/lib/postgresql/*/bin nor PATH has initdb and postgres",
-                "apt-get install postgresql, or leave --with-postgres out for SQLite",
+                "apt-get install postgresql, or remove --with-postgres to use SQLite",
             )
         })?;
         let cannot = |what: &str, e: io::Error| {
             Failure::run(
                 format!("{what}: {e}"),
-                "is there room in the directory for temporary files (TMPDIR)?",
+                "check the free space in the directory for temporary files (TMPDIR)",
             )
         };
         let user = if pitot_sys::process::is_root() { Some(user()?) } else { None };
         let dir = guardian.dir().to_owned();
         fs::set_permissions(&dir, fs::Permissions::from_mode(0o700))
             .and_then(|()| user.map_or(Ok(()), |user| chown(&dir, Some(user.id), Some(user.group))))
-            .map_err(|e| cannot("the private directory cannot be prepared", e))?;
+            .map_err(|e| cannot("cannot prepare the private directory", e))?;
         let mut initdb = Command::new(bin.join("initdb"));
         initdb
             .args(["-A", "trust", "--no-sync", "-U", "trade", "-E", "UTF8", "--locale=C", "-D"])
             .arg(dir.join("data"));
         run_as(&mut initdb, user, &guardian);
         spawn::isolate(&mut initdb, &[]);
-        let made = initdb.stdin(Stdio::null()).output().map_err(|e| cannot("initdb cannot be started", e))?;
+        let made = initdb.stdin(Stdio::null()).output().map_err(|e| cannot("cannot start initdb", e))?;
         if !made.status.success() {
             let said = String::from_utf8_lossy(&made.stderr);
             let said = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("no word");
-            return Err(Failure::run(format!("initdb failed: {said}"), "try it by hand: initdb -D DIR"));
+            return Err(Failure::run(format!("initdb failed: {said}"), "run it manually: initdb -D DIR"));
         }
         let postgres = bin.join("postgres");
         let child = postmaster(&postgres, &guardian, user, connections)
-            .map_err(|e| cannot("postgres cannot be started", e))?;
+            .map_err(|e| cannot("cannot start postgres", e))?;
         let cpu = CpuAccount::new();
         let mut cluster = Cluster { postgres, guardian, user, child, connections, cpu, restarts: 0 };
         cluster.wait_until_ready()?;
         Ok(cluster)
     }
 
-    /// By which clients reach it.
+    /// The URL for clients.
     pub fn url(&self) -> String {
         let dir = self.guardian.dir().to_string_lossy().replace('/', "%2F");
         format!("postgres://trade@{dir}:{PORT}/postgres")
@@ -150,10 +150,8 @@ impl Cluster {
         }
         // Those that it left would keep a new one from its memory.
         self.guardian.sweep();
-        self.child =
-            postmaster(&self.postgres, &self.guardian, self.user, self.connections).map_err(|e| {
-                Failure::run(format!("postgres cannot be started again: {e}"), "see its log above")
-            })?;
+        self.child = postmaster(&self.postgres, &self.guardian, self.user, self.connections)
+            .map_err(|e| Failure::run(format!("cannot restart postgres: {e}"), "check its log above"))?;
         self.restarts += 1;
         self.cpu.begin_another();
         self.wait_until_ready()?;
@@ -186,14 +184,14 @@ impl Cluster {
                 let said = log.lines().last().unwrap_or("no word").to_owned();
                 return Err(Failure::run(
                     format!("postgres does not start: {said}"),
-                    "is there memory and room in TMPDIR? Leave --with-postgres out for SQLite",
+                    "check the free memory and the free space in TMPDIR, or remove --with-postgres to use SQLite",
                 ));
             }
             std::thread::sleep(POLL);
         }
     }
 
-    /// Stops it: connections are ended, and what is committed is kept until the directory is removed.
+    /// Stops it and ends its connections. Committed data is kept until the directory is removed.
     pub fn stop(mut self) {
         // A fast shutdown.
         spawn::stop(self.child.id(), Stop::Interrupt);

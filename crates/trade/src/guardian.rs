@@ -1,7 +1,7 @@
-//! A small process that outlives the server for a moment and removes its private cluster.
+//! A small process that outlives the server and removes its private cluster.
 //!
-//! It waits on a pipe that closes when the server ends, by whatever means; then it kills what is left of the cluster, known
-//! by its working directory, and removes the directory.
+//! It waits on a pipe that closes when the server ends, for any reason. Then it kills the remaining processes of the cluster, known
+//! by their working directory, and removes the directory.
 
 use std::fs;
 use std::io::{self, PipeReader, PipeWriter, Read};
@@ -12,7 +12,7 @@ use pitot_sys::guardian::{fork_guardian, kill_all};
 use pitot_sys::process::SingleThreaded;
 use pitot_sys::processes::{Process, pids};
 
-/// How long processes may take to be gone.
+/// The timeout for the end of processes.
 const SWEEP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A private directory that is removed when the process ends, whatever ends it.
@@ -53,7 +53,7 @@ impl Guardian {
         &self.dir
     }
 
-    /// Kills what is left of the cluster.
+    /// Kills the remaining processes of the cluster.
     pub(crate) fn sweep(&self) {
         sweep(&self.dir);
     }
@@ -75,8 +75,8 @@ fn sweep(dir: &Path) {
     kill_all(SWEEP_TIMEOUT, || processes(dir));
 }
 
-/// The processes of the cluster in a directory. PostgreSQL's work below their data and lead sessions of their own, and they
-/// write their title over their environment, so that their directory is what tells them.
+/// The processes of the cluster in a directory. PostgreSQL's processes work in their data directory, lead their own sessions and
+/// overwrite their environment with their title, so only the directory identifies them.
 pub(crate) fn processes(dir: &Path) -> Vec<Process> {
     let is_ours = |process: &Process| {
         let at = fs::read_link(format!("/proc/{}/cwd", process.pid));

@@ -1,12 +1,12 @@
 //! Trade: an online brokerage, end to end, after the benchmark application of that name.
 //!
-//! Here the point is the whole and not the loop: pages, sessions and transactions, on a stack that many use (axum on tokio,
-//! SQLite or PostgreSQL). An **action** of a user is plain data ([`action::Action`]), it is carried out once for both
-//! databases over a trait of one method ([`transaction::Transaction`]), in one transaction, and its outcome is plain data again,
-//! from which a page or JSON is written (`web`).
+//! It measures the whole stack and not the loop: pages, sessions and transactions, on a common stack (axum on tokio, SQLite or
+//! PostgreSQL). An **action** of a user is plain data ([`action::Action`]). It is performed once for both databases over a trait
+//! with one method ([`transaction::Transaction`]), in one transaction. The outcome is plain data again, from which a page or JSON
+//! is written (`web`).
 //!
-//! Money is counted in whole cents. Every change of a balance belongs to an order, so that all of it can be recomputed
-//! from the tables at any time ([`audit`]).
+//! Money is counted in whole cents. Every change of a balance belongs to an order, so it can be recomputed from the tables at any
+//! time ([`audit`]).
 #![forbid(unsafe_code)]
 
 pub mod action;

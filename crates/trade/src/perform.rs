@@ -1,7 +1,7 @@
 //! The actions, in SQL: each a sequence of statements of one transaction, the same for both databases.
 //!
-//! They are right at every isolation level: what is changed is changed by a statement that names what it must find
-//! (`balance >= $1`, `status = 'open'`, `selling = 0`), so that two transactions cannot both find it.
+//! They are right at every isolation level: every change is made by a statement that names its precondition (`balance >= $1`,
+//! `status = 'open'`, `selling = 0`), so that two transactions cannot both make it.
 
 use crate::action::{
     Account, Action, FEE, Holding, Market, Order, Outcome, Profile, Quote, SHARES_MAX, SYMBOLS_MAX, View,
@@ -341,7 +341,7 @@ async fn sell(
         return Ok(Err("there is no such holding, or it is being sold"));
     };
     let Some(price) = price(tx, &symbol).await? else {
-        return Err(StoreError::Other(format!("{symbol} is held and has no quote")));
+        return Err(StoreError::Other(format!("{symbol} is held but has no quote")));
     };
     let values = [
         account.into(),
@@ -373,7 +373,7 @@ async fn place(
     if action.complete {
         complete(tx, action, id).await?;
     }
-    Ok(order(tx, account, id).await?.ok_or("the order is not there"))
+    Ok(order(tx, account, id).await?.ok_or("the order does not exist"))
 }
 
 /// Completes an order if it is open; false if it is not.
@@ -398,7 +398,7 @@ async fn complete(tx: &mut impl Transaction, action: &Action, id: i64) -> Result
     } else {
         let sql = "DELETE FROM holding WHERE id = $1 RETURNING order_id";
         let Some(bought) = tx.rows(sql, &[holding.into()]).await?.first().map(|row| row.int(0)) else {
-            return Err(StoreError::Other(format!("holding {holding} of order {id} is not there")));
+            return Err(StoreError::Other(format!("holding {holding} of order {id} does not exist")));
         };
         let sql = "UPDATE orders SET sold_by = $1 WHERE id = $2";
         tx.rows(sql, &[id.into(), bought.into()]).await?;

@@ -4,18 +4,18 @@ use std::time::Duration;
 
 use crate::population::Population;
 
-/// What `pitot serve trade` is asked for.
+/// The options of `pitot serve trade`.
 #[derive(Clone, Debug)]
 pub struct TradePlan {
     /// Where to listen.
     pub listen: SocketAddr,
     /// Where the data is.
     pub database: Database,
-    /// What is put into an empty database.
+    /// The initial content of an empty database.
     pub population: Population,
     /// Empty the database first.
     pub reset: bool,
-    /// Connections to the database that are open at most.
+    /// The most connections to the database.
     pub pool: usize,
     /// How transactions are kept apart.
     pub isolation: Isolation,
@@ -23,29 +23,29 @@ pub struct TradePlan {
     pub orders: Orders,
     /// Threads that run the application.
     pub threads: usize,
-    /// How long requests under way may take when the server is stopped.
+    /// How long requests in progress may take when the server is stopped.
     pub grace: Duration,
 }
 
 /// Where the data is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Database {
-    /// In a file, which is made if it is not there.
+    /// In a file, which is created if it does not exist.
     Sqlite(PathBuf),
     /// In a file of a temporary directory, which is removed at the end.
     Temporary,
     /// In a PostgreSQL server, by its URL.
     Postgres(String),
-    /// In a PostgreSQL server of its own, in a temporary directory.
+    /// In a private PostgreSQL server, in a temporary directory.
     PrivatePostgres,
 }
 
 /// The isolation level of transactions (PostgreSQL documentation, chapter 13.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isolation {
-    /// Each statement sees what was committed before it.
+    /// Each statement sees everything committed before it.
     ReadCommitted,
-    /// All statements see what was committed before the first.
+    /// All statements see everything committed before the first.
     RepeatableRead,
     /// As if transactions ran one after the other.
     Serializable,
@@ -70,7 +70,7 @@ impl Isolation {
 pub enum Orders {
     /// In the transaction that places it.
     Direct,
-    /// In a transaction of its own, soon after. Orders that wait are in the database, and are taken up again at start.
+    /// In a separate transaction, soon after. Waiting orders are in the database, and continue at the next start.
     Queued,
 }
 

@@ -1,4 +1,4 @@
-//! The tables, and what is in them at first.
+//! The tables and their initial content.
 
 use pitot_meter::Random;
 
@@ -40,7 +40,7 @@ pub(crate) const EMPTY: &[&str] = &[
     "DELETE FROM quote",
 ];
 
-/// What is put into an empty database: the same for the same numbers.
+/// The initial content of an empty database; deterministic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Population {
     /// Users, `uid:0` ...

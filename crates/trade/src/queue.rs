@@ -1,7 +1,7 @@
-//! The queue of orders: a task that completes those that were placed, each in a transaction of its own.
+//! The queue of orders: a task that completes placed orders, each in a separate transaction.
 //!
-//! The queue is the table: an order that was not completed when the server died is found at the next start. What is
-//! handed over in memory is only a hint that there is something to do.
+//! The queue is the table: an order that was not completed when the server died is found at the next start. The signal in memory
+//! is only a hint that there is work.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::store::{Store, now_ms};
 
 /// Orders that are read from the table at once.
 const BATCH: i64 = 256;
-/// Between two looks at the table when nothing was placed.
+/// The interval between two checks of the table when no order was placed.
 const IDLE: Duration = Duration::from_millis(500);
 
 /// Completes orders for as long as the task lives.

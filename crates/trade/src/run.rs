@@ -23,11 +23,11 @@ use crate::store::{Postgres, Sqlite, Store};
 use crate::transaction::StoreError;
 use crate::web::{self, App};
 
-/// Between two looks at a private cluster, and at what connections wait for.
+/// The interval between two checks of a private cluster and of waiting connections.
 const LOOK: Duration = Duration::from_millis(50);
-/// Between two looks whether the tables are filled.
+/// The interval between two checks whether the tables are filled.
 const FILL_LOOK: Duration = Duration::from_millis(2);
-/// How long the audit at the end may take with the published population; of a larger one more in proportion.
+/// The timeout of the final audit with the published population; proportional for larger ones.
 const AUDIT_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long it is tried again because the database is not there: one that crashed needs a while until it is.
 const AUDIT_LOST: Duration = Duration::from_secs(10);
@@ -39,17 +39,17 @@ const BACKLOG: u32 = 1024;
 pub struct Summary {
     /// All figures, as one JSON object.
     pub json: Json,
-    /// What the tables say at the end, or why they cannot be asked.
+    /// The audit of the tables at the end, or why it failed.
     pub audit: Result<Audit, String>,
 }
 
-/// Serves until SIGINT, SIGTERM or SIGHUP. `bound` is called once the address is taken, before anything else is opened or
-/// started: there rights can be given up. `ready` is called with the address once requests are answered.
+/// Serves until SIGINT, SIGTERM or SIGHUP. Calls `bound` once the address is bound, before anything else is opened or started:
+/// privileges can be dropped there. Calls `ready` with the address once requests are answered.
 ///
-/// Must be called while the process has one thread, if the plan wants a private cluster or a temporary file.
+/// It must be called while the process has one thread, if the plan needs a private cluster or a temporary file.
 ///
 /// # Errors
-/// The database or the address cannot be used; that of `bound`.
+/// An unusable database or address; the error of `bound`.
 pub fn run(
     plan: &TradePlan,
     bound: impl FnOnce() -> Result<(), Failure>,
@@ -60,8 +60,8 @@ pub fn run(
     let guardian = match plan.database {
         Database::Temporary | Database::PrivatePostgres => Some(Guardian::start().map_err(|e| {
             Failure::run(
-                format!("a private directory cannot be made: {e}"),
-                "set TMPDIR to one that can be written",
+                format!("cannot create a private directory: {e}"),
+                "set TMPDIR to a writable directory",
             )
         })?),
         _ => None,
@@ -77,7 +77,7 @@ pub fn run(
         (Database::Postgres(url), _) => (postgres(url, plan)?, None, None),
         (Database::Sqlite(path), _) => (sqlite(path, plan)?, None, None),
         (_, Some(guardian)) => (sqlite(&guardian.dir().join("trade.db"), plan)?, None, Some(guardian)),
-        (_, None) => return Err(Failure::run("there is no private directory", "name one with --database")),
+        (_, None) => return Err(Failure::run("no private directory", "name one with --database")),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(plan.threads.max(1))
@@ -94,7 +94,7 @@ pub fn run(
     served
 }
 
-/// Takes the address. Nobody can connect before the tables are filled.
+/// Binds the address. Clients cannot connect before the tables are filled.
 fn bind(address: SocketAddr) -> io::Result<TcpSocket> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
     socket.set_reuseaddr(true)?;
@@ -124,7 +124,7 @@ pub fn audit_of(plan: &TradePlan) -> Result<Audit, Failure> {
         Database::Sqlite(path) => sqlite(path, plan)?,
         Database::Postgres(url) => postgres(url, plan)?,
         Database::Temporary | Database::PrivatePostgres => {
-            return Err(Failure::misuse("there is no data to audit", "name it with --database"));
+            return Err(Failure::misuse("no database to audit", "name it with --database"));
         }
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -134,8 +134,8 @@ pub fn audit_of(plan: &TradePlan) -> Result<Audit, Failure> {
         .map_err(|e| Failure::run(format!("cannot start threads: {e}"), "raise ulimit -u"))?;
     runtime.block_on(store.audit()).map_err(|e| {
         Failure::misuse(
-            format!("the database cannot be audited: {e}"),
-            "is the server up, and has `pitot serve trade` made its tables?",
+            format!("cannot audit the database: {e}"),
+            "check that the database server runs and that `pitot serve trade` has created its tables",
         )
     })
 }
@@ -143,7 +143,7 @@ pub fn audit_of(plan: &TradePlan) -> Result<Audit, Failure> {
 fn postgres(url: &str, plan: &TradePlan) -> Result<Arc<dyn Store>, Failure> {
     let store = Postgres::new(url, plan.pool, plan.isolation).map_err(|e| {
         Failure::misuse(
-            format!("the URL of the database is wrong: {e}"),
+            format!("invalid database URL: {e}"),
             "write it like postgres://user:password@host:5432/name",
         )
     })?;
@@ -154,19 +154,19 @@ fn sqlite(path: &std::path::Path, plan: &TradePlan) -> Result<Arc<dyn Store>, Fa
     if plan.isolation != Isolation::Serializable {
         return Err(Failure::misuse(
             "SQLite has one isolation level, serializable",
-            "leave --isolation out, or use --with-postgres",
+            "remove --isolation, or use --with-postgres",
         ));
     }
     let store = Sqlite::open(path, plan.pool).map_err(|e| {
         Failure::misuse(
-            format!("{} cannot be used as a database: {e}", path.display()),
-            "name a file that can be written and is an SQLite database, or does not exist yet",
+            format!("cannot use {} as a database: {e}", path.display()),
+            "name a writable SQLite database, or a file that does not exist yet",
         )
     })?;
     Ok(Arc::new(store))
 }
 
-/// Makes and fills the tables, which takes a while with a large `--scale`, unless a signal comes first.
+/// Creates and fills the tables, which takes long with a large `--scale`, unless a signal comes first.
 fn prepare(
     plan: &TradePlan,
     store: &Arc<dyn Store>,
@@ -178,8 +178,8 @@ fn prepare(
     while !filling.is_finished() {
         if signals.wait(Some(FILL_LOOK)).is_some() {
             return Err(Failure::run(
-                "stopped while the database was filled",
-                "nothing of it was kept: the next start fills it again",
+                "stopped while filling the database",
+                "start again to fill it; nothing was kept",
             ));
         }
     }
@@ -189,8 +189,8 @@ fn prepare(
 
 fn unprepared(e: &StoreError) -> Failure {
     Failure::misuse(
-        format!("the database cannot be prepared: {e}"),
-        "is the server up, and may this user make tables in the database? --with-postgres starts one",
+        format!("cannot prepare the database: {e}"),
+        "check that the database server runs and that this user may create tables, or use --with-postgres to start one",
     )
 }
 
@@ -233,7 +233,7 @@ fn serve(
             match cluster.revive() {
                 Ok(false) => {}
                 Ok(true) => {
-                    stderr::line(format_args!("pitot: PostgreSQL ended by itself and was started again"));
+                    stderr::line(format_args!("pitot: PostgreSQL ended unexpectedly and was restarted"));
                 }
                 Err(e) => {
                     failed = Some(e);
@@ -262,7 +262,7 @@ fn serve(
         .into_iter()
         .map(|(name, after)| {
             let before = counts_before.iter().find(|(n, _)| *n == name).map_or(0, |(_, n)| *n);
-            // After a crash PostgreSQL counts anew (PostgreSQL documentation, 28.2.1).
+            // PostgreSQL resets its statistics after a crash (PostgreSQL documentation, 28.2.1).
             (name, json!(if after < before { after } else { after - before }))
         })
         .collect();
@@ -297,7 +297,7 @@ async fn audit_at_end(store: &Arc<dyn Store>, users: u64) -> Result<Audit, Strin
         }
     };
     let limit = audit_timeout(users);
-    let late = || Err(format!("it was not done within {} s", limit.as_secs()));
+    let late = || Err(format!("timeout after {} s", limit.as_secs()));
     tokio::time::timeout(limit, ask).await.unwrap_or_else(|_| late())
 }
 

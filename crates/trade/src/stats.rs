@@ -1,4 +1,4 @@
-//! What is counted while the server runs: per action its time, and how much of it was the database's.
+//! Statistics of a running server: the time of each action, and the database's share of it.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -28,7 +28,7 @@ struct All {
     samples: u64,
 }
 
-/// How the queue looks for orders, which no user waits for, and which happens also if there are none.
+/// The queue's query for orders. No user waits for it, and it also runs when there are none.
 pub(crate) const POLL: &str = "open-orders";
 /// How it completes one.
 pub(crate) const COMPLETE: &str = "complete";
@@ -58,7 +58,7 @@ impl Stats {
         });
     }
 
-    /// What connections waited for when it was looked at.
+    /// Adds the wait events of connections at one check.
     pub(crate) fn waits(&self, waits: Vec<(String, i64)>) {
         self.with(|all| {
             all.samples += 1;

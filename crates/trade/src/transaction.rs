@@ -62,19 +62,19 @@ pub trait Transaction: Send {
 /// Why a statement or a transaction came to nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreError {
-    /// Other transactions stand in its way: it may be tried again. The kind, as it is counted.
+    /// It conflicts with other transactions and can be retried. The kind, as it is counted.
     Conflict(&'static str),
     /// The database is not there, or not any more.
     Lost(String),
-    /// What the database says is wrong.
+    /// Another error, in the words of the database.
     Other(String),
 }
 
 impl std::fmt::Display for StoreError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            StoreError::Conflict(kind) => write!(f, "it conflicts with another transaction ({kind})"),
-            StoreError::Lost(what) => write!(f, "the database cannot be reached: {what}"),
+            StoreError::Conflict(kind) => write!(f, "conflict with another transaction ({kind})"),
+            StoreError::Lost(what) => write!(f, "cannot reach the database: {what}"),
             StoreError::Other(what) => f.write_str(what),
         }
     }

@@ -247,10 +247,7 @@ fn the_brokerage_and_its_data_are_the_users() {
     let root = bed.at("root/trade.db");
     let said =
         bed.refused(&["serve", "trade", "--database", &format!("sqlite:{}", root.display()), "--user", USER]);
-    assert!(
-        said.contains("cannot be used as a database") && said.contains("a file that can be written"),
-        "{said}"
-    );
+    assert!(said.contains("as a database") && said.contains("a writable SQLite database"), "{said}");
 }
 
 #[needs("root", "other-users")]

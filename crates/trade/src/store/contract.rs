@@ -36,13 +36,13 @@ pub trait Store: Send + Sync {
         reset: bool,
     ) -> StoreFuture<'a, Result<(), StoreError>>;
 
-    /// Carries out an action in one transaction, which is tried again after conflicts.
+    /// Performs an action in one transaction, which is retried after conflicts.
     fn run(&self, action: Arc<Action>) -> StoreFuture<'_, (Result<Outcome, StoreError>, Cost)>;
 
     /// Recomputes everything from the tables, in one transaction that sees one state of them.
     fn audit(&self) -> StoreFuture<'_, Result<Audit, StoreError>>;
 
-    /// What the database counts by itself, for the statistics: names and numbers.
+    /// Counts of the database for the statistics: names and numbers.
     fn counts(&self) -> StoreFuture<'_, Vec<(String, i64)>>;
 
     /// What the connections to the database wait for at this moment: kinds, and how many.

@@ -21,7 +21,7 @@ use crate::transaction::{Row, StoreError, Transaction, Value};
 /// How long a request waits for a connection of the pool, or for the server.
 const WAIT_MAX: Duration = Duration::from_secs(10);
 
-/// What a server says that is not there for now.
+/// States of a server that is temporarily unavailable.
 const LOST: [&SqlState; 4] = [
     &SqlState::ADMIN_SHUTDOWN,
     &SqlState::CRASH_SHUTDOWN,
@@ -32,7 +32,7 @@ const LOST: [&SqlState; 4] = [
 /// A PostgreSQL server.
 pub struct Postgres {
     pool: Pool,
-    /// One connection beside the pool, by which the server is watched.
+    /// A separate connection that observes the server.
     watch: Pool,
     isolation: IsolationLevel,
 }
@@ -98,10 +98,10 @@ fn error(e: &tokio_postgres::Error) -> StoreError {
 }
 
 impl Postgres {
-    /// A pool of at most so many connections to the server of a URL. Nothing is connected yet.
+    /// A pool of at most `connections` to the server of a URL. Nothing is connected yet.
     ///
     /// # Errors
-    /// One line, if it is no URL of a PostgreSQL server.
+    /// One line, if it is not the URL of a PostgreSQL server.
     pub fn new(url: &str, connections: usize, isolation: Isolation) -> Result<Postgres, String> {
         let mut config: Config = url.parse().map_err(|e: tokio_postgres::Error| {
             std::error::Error::source(&e).map_or_else(|| e.to_string(), ToString::to_string)

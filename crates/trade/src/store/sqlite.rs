@@ -1,7 +1,7 @@
-//! SQLite: a file with a write-ahead log, one connection that writes and several that read.
+//! SQLite: a file with a write-ahead log, one connection for writing and several for reading.
 //!
-//! Statements are executed where they are asked for, on a thread for blocking work, so that a transaction is a future
-//! that never waits. A commit is synchronised to the disk (`synchronous = FULL`), as PostgreSQL's is by default.
+//! Statements are executed in place, on a thread for blocking work, so a transaction is a future that never waits. A commit is
+//! synced to the disk (`synchronous = FULL`), as by default in PostgreSQL.
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use crate::perform;
 use crate::population::{self, Population};
 use crate::transaction::{Row, StoreError, Transaction, Value};
 
-/// How long another process may hold the file.
+/// How long to wait for another process that locks the file.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A file.
@@ -111,7 +111,7 @@ fn error(e: rusqlite::Error) -> StoreError {
 fn at_once<T>(future: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(result) => result,
-        Poll::Pending => Err(StoreError::Other("a statement of SQLite has waited".into())),
+        Poll::Pending => Err(StoreError::Other("a statement of SQLite was pending".into())),
     }
 }
 
@@ -139,10 +139,10 @@ fn transact<T>(
 }
 
 impl Sqlite {
-    /// Opens a file, which is made if it is not there, with so many connections that read.
+    /// Opens a file, which is created if it does not exist, with `readers` connections for reading.
     ///
     /// # Errors
-    /// One line, if it cannot be opened or is no database.
+    /// One line, if it cannot be opened or is not a database.
     pub fn open(path: &Path, readers: usize) -> Result<Sqlite, String> {
         let connect = || -> rusqlite::Result<Connection> {
             let connection = Connection::open(path)?;
@@ -166,7 +166,7 @@ impl Sqlite {
         work: impl FnOnce(&mut Connection) -> T + Send + 'static,
     ) -> (Result<T, StoreError>, Duration) {
         let asked = Instant::now();
-        let lost = || StoreError::Lost("its connections are gone".into());
+        let lost = || StoreError::Lost("its connections are closed".into());
         let Ok(permit) = pool.permits.acquire().await else { return (Err(lost()), asked.elapsed()) };
         let of = Arc::clone(pool);
         let waited = asked.elapsed();

@@ -41,7 +41,7 @@ fn decoded(text: &[u8]) -> String {
         }
         at += 1;
     }
-    // PostgreSQL takes no NUL in text.
+    // PostgreSQL does not allow NUL in text.
     String::from_utf8_lossy(&bytes).replace('\0', "")
 }
 

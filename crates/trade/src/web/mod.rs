@@ -35,7 +35,7 @@ const FORM_MAX: usize = 64 << 10;
 const MARKET_AGE_MAX: Duration = Duration::from_secs(20);
 /// No script reads the session, and no page of another site sends it with a form (RFC 6265bis section 5.6.7.1).
 const ATTRIBUTES: &str = "Path=/; HttpOnly; SameSite=Lax";
-/// The cookie that holds the session.
+/// The session cookie.
 const COOKIE: &str = "TRADE";
 
 /// What requests share.
@@ -96,7 +96,7 @@ impl App {
     }
 }
 
-/// Serves until it is told to stop; requests under way are finished.
+/// Serves until it is stopped; requests in progress are finished.
 pub(crate) async fn serve(listener: TcpListener, app: Arc<App>, mut stopped: watch::Receiver<bool>) {
     let router = Router::new()
         .route("/", get(welcome))
@@ -105,7 +105,7 @@ pub(crate) async fn serve(listener: TcpListener, app: Arc<App>, mut stopped: wat
         .route("/audit", get(audit))
         .route("/stats", get(statistics))
         .route("/files/{name}", get(file))
-        .fallback(|| async { text(StatusCode::NOT_FOUND, "there is no such page; try /app?action=home\n") })
+        .fallback(|| async { text(StatusCode::NOT_FOUND, "no such page; try /app?action=home\n") })
         .layer(DefaultBodyLimit::max(FORM_MAX))
         .with_state(app);
     let listener = listener.tap_io(|stream| {
@@ -125,7 +125,7 @@ async fn welcome() -> Response<Body> {
 async fn file(uri: Uri) -> Response<Body> {
     match files::find(uri.path()) {
         Some(file) => reply(StatusCode::OK, file.kind, Body::from(file.bytes), None, Some("max-age=86400")),
-        None => text(StatusCode::NOT_FOUND, "there is no such file\n"),
+        None => text(StatusCode::NOT_FOUND, "no such file\n"),
     }
 }
 
@@ -169,7 +169,7 @@ async fn act(
             json_reply(StatusCode::UNAUTHORIZED, json::declined("no session"))
         }
         Ok(Outcome::NoSession) => {
-            html(StatusCode::OK, page::login(Some("Your session is over: please log in.")), None)
+            html(StatusCode::OK, page::login(Some("Your session has ended: please log in.")), None)
         }
         Ok(Outcome::Declined(why)) => declined(why, as_json, StatusCode::OK),
         Ok(Outcome::Begun(token, mut view)) => {
@@ -197,7 +197,7 @@ async fn act(
         }
         Ok(Outcome::Done(view)) if as_json => json_reply(StatusCode::OK, json::view(name, &view)),
         Ok(Outcome::Done(view)) => html(StatusCode::OK, page::view(name, &view), None),
-        Ok(Outcome::Orders(_)) => declined("this is no action of users", as_json, StatusCode::BAD_REQUEST),
+        Ok(Outcome::Orders(_)) => declined("users cannot send this action", as_json, StatusCode::BAD_REQUEST),
         Err(e) => unavailable(&e, as_json),
     }
 }
@@ -215,7 +215,7 @@ fn declined(why: &str, as_json: bool, status: StatusCode) -> Response<Body> {
     if as_json { json_reply(status, json::declined(why)) } else { html(status, page::declined(why), None) }
 }
 
-/// The transaction came to nothing, or nobody knows what it came to; the same key of an order makes it safe to ask again.
+/// The transaction failed, or its result is unknown. The key of an order makes it safe to retry.
 fn unavailable(e: &StoreError, as_json: bool) -> Response<Body> {
     let status = match e {
         StoreError::Conflict(_) | StoreError::Lost(_) => StatusCode::SERVICE_UNAVAILABLE,

@@ -1,5 +1,5 @@
-//! Outcomes as pages. A value that a client may want to check stands in an element with `data-trade="NAME"`, alone and
-//! unformatted in its attribute `data-value`.
+//! Outcomes as pages. A value for checks by clients is in an element with `data-trade="NAME"`, unformatted in its attribute
+//! `data-value`.
 
 use std::fmt::Write as _;
 

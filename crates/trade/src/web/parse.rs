@@ -3,10 +3,10 @@
 use super::form::Form;
 use crate::action::{OPENING, Profile, What};
 
-/// The action of a request; none for the page at which one logs in.
+/// The action of a request; `None` for the login page.
 ///
 /// # Errors
-/// One line, if it is none.
+/// One line, if it is not an action.
 pub(super) fn what(form: &Form) -> Result<Option<What>, &'static str> {
     let text = |names: &[&str]| form.get(names).to_owned();
     let whole = |names: &[&str]| form.get(names).trim().parse::<i64>().ok();
@@ -51,7 +51,7 @@ pub(super) fn what(form: &Form) -> Result<Option<What>, &'static str> {
         },
         "order" => What::OrderStatus(whole(&["orderID"]).ok_or("the order must be a number")?),
         "market" | "mksummary" => What::Market,
-        _ => return Err("there is no such action"),
+        _ => return Err("no such action"),
     }))
 }
 
