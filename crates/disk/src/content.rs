@@ -11,7 +11,7 @@ pub fn key(seed: u64, index: u64) -> u64 {
     mix(seed ^ mix(index))
 }
 
-/// Fills `bytes` with what stands at `offset` of the file.
+/// Fills `bytes` with the content at `offset` of the file.
 ///
 /// # Panics
 /// If `offset` is not a multiple of 8.
@@ -23,7 +23,7 @@ pub fn fill(key: u64, offset: u64, bytes: &mut [u8]) {
     }
 }
 
-/// True if `bytes` are what stands at `offset` of the file.
+/// True if `bytes` are the content at `offset` of the file.
 pub fn is_right(key: u64, offset: u64, bytes: &[u8]) -> bool {
     let chunks = bytes.chunks_exact(8);
     let rest = chunks.remainder();
@@ -32,7 +32,7 @@ pub fn is_right(key: u64, offset: u64, bytes: &[u8]) -> bool {
         && *rest == word(key, offset / 8 + whole).to_le_bytes()[..rest.len()]
 }
 
-/// True if the first and the last whole words of `bytes` are what stands there: a check that costs next to nothing.
+/// True if the first and the last whole words of `bytes` are right: a check that costs almost nothing.
 pub fn ends_are_right(key: u64, offset: u64, bytes: &[u8]) -> bool {
     let last = bytes.len().saturating_sub(8) / 8 * 8;
     is_right(key, offset, &bytes[..bytes.len().min(8)])

@@ -11,11 +11,11 @@ use crate::{DiskFile, FileRef};
 /// One request to a file, with its memory and a token of the caller's choice.
 pub type DiskOp = Operation<FileRef>;
 
-/// A request given back, with the bytes it moved or why it did not.
+/// A completed request, with the number of bytes it moved or its error.
 ///
 /// For a read a count below the length asked for means that the file ends there (it may be shorter than it was when it
-/// was opened: a caller that has promised a length must check). For a send it means that the socket took no more, or that the
-/// file ends; an error WouldBlock means that it took nothing.
+/// was opened: a caller that has promised a length must check). For a send it means that the socket is full, or that the
+/// file ends; an error WouldBlock means that nothing was sent.
 pub type Completion = Finished<FileRef>;
 
 /// What became of a request.
@@ -25,7 +25,7 @@ pub enum Queued {
     Done(Completion),
     /// It will be, after a `commit`, and will come out of `reap`.
     InFlight,
-    /// The engine holds as many as its depth: reap, then queue it again.
+    /// The engine has reached its depth: reap, then queue it again.
     Full(DiskOp),
 }
 
@@ -34,18 +34,18 @@ pub enum Queued {
 /// Dropping an engine cancels what can be cancelled, waits for the rest and drops it all with its buffers, sockets and
 /// files. Wait for `in_flight` to reach zero first if the results matter.
 pub trait Engine {
-    /// Takes a request. Nothing is promised before the next `commit`.
+    /// Queues a request. It may start only at the next `commit`.
     fn queue(&mut self, operation: DiskOp) -> Queued;
 
-    /// Sets going what was queued since the last time.
+    /// Starts the requests queued since the last call.
     ///
     /// # Errors
-    /// The engine itself has failed and should be dropped; what a request fails of comes back with the request.
+    /// The engine itself has failed and should be dropped. Errors of a request are in its completion.
     fn commit(&mut self) -> io::Result<()> {
         Ok(())
     }
 
-    /// Appends what is done. With [`Wait::ForOne`] it waits until something is, unless nothing is in flight.
+    /// Appends completions. With [`Wait::ForOne`] it waits for at least one, unless nothing is in flight.
     ///
     /// # Errors
     /// As for `commit`.
@@ -74,7 +74,7 @@ pub trait Engine {
         Ok(())
     }
 
-    /// Requests that were not answered from memory at once and went to helper threads instead, for engines that look.
+    /// Requests that were not in memory and went to helper threads, for engines that check.
     fn misses(&self) -> u64 {
         0
     }

@@ -58,7 +58,7 @@ impl DiskFile {
         DiskFile::from_fd(open(path, access | OFlags::CLOEXEC, Mode::empty())?, options)
     }
 
-    /// Takes over a file that was opened elsewhere, with the access it has.
+    /// Uses a file that was opened elsewhere, with its access mode.
     ///
     /// # Errors
     /// Those of fstat(2), dup(2) and fcntl(2).
@@ -109,7 +109,7 @@ impl DiskFile {
         Ok(fadvise(self, 0, None, if random { Advice::Random } else { Advice::Sequential })?)
     }
 
-    /// Forgets the mapping, as the page cache keeps what is mapped.
+    /// Drops the mapping, since the page cache keeps mapped pages.
     pub fn unmap(&self) {
         self.mapping.write().unwrap_or_else(PoisonError::into_inner).take();
     }

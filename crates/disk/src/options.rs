@@ -25,14 +25,14 @@ impl NotifyBy {
 pub struct EngineOptions {
     /// Requests that may be in flight.
     pub depth: u32,
-    /// Helper threads at most. Pools start them as requests wait for one.
+    /// The most helper threads. Pools start them when requests wait.
     pub threads: u32,
     /// How helper threads notify of completions.
     pub notify: NotifyBy,
     /// A descriptor of the file for each slot of the queue; see [`FileOptions`](crate::FileOptions). The engine's user
     /// opens files accordingly.
     pub descriptor_per_slot: bool,
-    /// Ask mincore(2) before a mapping is touched, and let a helper thread touch what is not in memory.
+    /// Check with mincore(2) before touching a mapping, and let a helper thread touch pages that are not in memory.
     pub mincore: bool,
     /// Register the pool of buffers with the kernel.
     pub fixed_buffers: bool,

@@ -38,7 +38,7 @@ pub struct EngineEntry {
     pub threads_take_signals: bool,
     /// What it needs of kernel and library.
     pub needs: &'static str,
-    /// What it cannot do, and what to know before its figures are believed.
+    /// Its limitations, and what to know for its results.
     pub limits: &'static str,
     /// The options that it supports.
     pub supports: &'static [EngineOption],
@@ -85,7 +85,7 @@ pub enum Blocks {
     OnCold,
     /// Whenever a page is not in memory, unless files are read around the page cache.
     UnlessDirect,
-    /// Whenever a page is not in memory, unless mincore(2) is asked first.
+    /// Whenever a page is not in memory, unless mincore(2) is checked first.
     UnlessMincore,
     /// Never: helper threads or the kernel wait instead.
     Never,
@@ -123,7 +123,7 @@ pub enum Completes {
     WhenAsked,
 }
 
-/// Options that an engine cannot take: wrong use.
+/// Options that an engine does not support.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OptionsError {
     /// An option that the engine does not support.
@@ -135,23 +135,23 @@ pub enum OptionsError {
         option: EngineOption,
     },
     /// A depth of zero or beyond its limit.
-    #[error("the engine {engine} takes a depth from 1 to {max}, not {depth}")]
+    #[error("the engine {engine} supports a depth of 1 to {max}, not {depth}")]
     Depth {
         /// The engine's name.
         engine: &'static str,
-        /// What was asked for.
+        /// The requested depth.
         depth: u32,
         /// The largest depth of the engine.
         max: u32,
     },
     /// Helper threads out of bounds.
-    #[error("an engine takes from 1 to {THREADS_MAX} threads, not {0}")]
+    #[error("an engine supports 1 to {THREADS_MAX} threads, not {0}")]
     Threads(u32),
 }
 
 /// The most helper threads of one engine.
 const THREADS_MAX: u32 = 1024;
-/// The largest depth of engines that have no smaller limit of their own.
+/// The largest depth of engines without a smaller limit.
 const DEPTH_MAX: u32 = 4096;
 
 /// All engines: first those that work in the caller, then thread pools, then the asynchronous interfaces by age.
@@ -159,8 +159,8 @@ pub static ENGINES: &[EngineEntry] = &[
     EngineEntry {
         name: "pread",
         summary: "blocking pread(2) in the caller",
-        doc: "The simplest way: the caller reads, and waits if the bytes are not in memory. Nothing is cheaper for a \
-              file in the page cache; a file that is not there blocks the event loop until the disk answers. The \
+        doc: "The simplest engine: the caller reads, and waits if the bytes are not in memory. Nothing is cheaper for a \
+              file in the page cache. Other files block the event loop until the disk answers. The \
               baseline for the others.",
         delivers: &[Destination::Buffer],
         route: Route::Read,
@@ -169,26 +169,26 @@ pub static ENGINES: &[EngineEntry] = &[
         completes: Completes::InQueue,
         threads_take_signals: false,
         needs: "nothing",
-        limits: "One request at a time: the depth is 1 in effect.",
+        limits: "One request at a time: the depth is effectively 1.",
         supports: &[EngineOption::Direct],
         depth_max: DEPTH_MAX,
         open: pread::open,
     },
     EngineEntry {
         name: "mmap",
-        summary: "copy from a mapping of the file; with --mincore, ask mincore(2) first",
+        summary: "copy from a mapping of the file; with --mincore, check mincore(2) first",
         doc: "Each file is mapped once and read by copying; a page that is not in memory is a fault that blocks the \
-              caller. With --mincore it first asks whether the pages are in memory and lets a thread of a pool touch \
+              caller. With --mincore it first checks whether the pages are in memory and lets a pool thread touch \
               them if not, as the Flash server did (Pai, Druschel, Zwaenepoel 1999), at the price of a system call \
               per read. A file truncated under the mapping gives a short read, not a crash: the fault is caught, and \
-              the size is checked whenever the last byte copied is zero, as bytes past the end are.",
+              the size is checked whenever the last byte copied is zero, like bytes past the end.",
         delivers: &[Destination::Buffer],
         route: Route::Read,
         native_to_ring: false,
         blocks: Blocks::UnlessMincore,
         completes: Completes::InQueueUnlessMincore,
         threads_take_signals: false,
-        needs: "nothing; for --mincore, since Linux 5.2, files that the user owns or may write",
+        needs: "nothing; for --mincore, since Linux 5.2, files that the user owns or can write",
         limits: "Writes and syncs are pwrite(2) and fsync(2), in the caller or, with --mincore, in the pool. It \
                  installs a handler for SIGBUS. A page may still be evicted between mincore's answer and the copy.",
         supports: &[EngineOption::Depth, EngineOption::Threads, EngineOption::Notify, EngineOption::Mincore],
@@ -199,7 +199,7 @@ pub static ENGINES: &[EngineEntry] = &[
         name: "sendfile",
         summary: "sendfile(2) from the file to the socket, in the caller",
         doc: "The kernel moves the page cache's own pages to the socket: no buffer, no copy to user space. The caller \
-              waits for the disk where pages are missing, whatever the socket's flags say; this is what nginx does \
+              waits for the disk where pages are missing, even on a nonblocking socket, like nginx \
               with sendfile on and aio off.",
         delivers: &[Destination::Socket],
         route: Route::InPlace,
@@ -217,8 +217,8 @@ pub static ENGINES: &[EngineEntry] = &[
         name: "pool",
         summary: "a pool of threads that call pread(2); completions through an eventfd or a pipe",
         doc: "Threads take requests from a queue and execute them; a descriptor notifies the event loop of \
-              completions. The best of what was measured for the design note of about 2006, and what most event-driven \
-              servers do today. It pays off when reads wait for the disk; when they do not, each request costs two \
+              completions. The fastest engine in the design note of about 2006, and that of most event-driven \
+              servers today. It pays off when reads wait for the disk; otherwise each request costs two \
               hand-overs between threads.",
         delivers: &[Destination::Buffer],
         route: Route::Read,
@@ -252,9 +252,9 @@ pub static ENGINES: &[EngineEntry] = &[
     },
     EngineEntry {
         name: "nowait",
-        summary: "preadv2(2) with RWF_NOWAIT in the caller; a thread pool for what is not in memory",
-        doc: "Asks the page cache first: a read that it can answer costs as little as pread, one that it cannot fails \
-              at once and goes to a pool. Suits a set of files most of which are in memory. Misses are counted.",
+        summary: "preadv2(2) with RWF_NOWAIT in the caller; a thread pool for pages that are not in memory",
+        doc: "Tries the page cache first: a read from memory costs as little as pread, any other fails \
+              at once and goes to a pool. It suits files that are mostly in memory. Misses are counted.",
         delivers: &[Destination::Buffer],
         route: Route::Read,
         native_to_ring: false,
@@ -262,7 +262,7 @@ pub static ENGINES: &[EngineEntry] = &[
         completes: Completes::ByNotifier,
         threads_take_signals: false,
         needs: "Linux 4.14 and a file system with FMODE_NOWAIT reads (ext4, xfs, btrfs; not all others)",
-        limits: "--direct is refused, since O_DIRECT reads are never in the page cache.",
+        limits: "--direct is refused, since O_DIRECT bypasses the page cache.",
         supports: &[EngineOption::Depth, EngineOption::Threads, EngineOption::Notify],
         depth_max: DEPTH_MAX,
         open: nowait::open,
@@ -270,8 +270,8 @@ pub static ENGINES: &[EngineEntry] = &[
     EngineEntry {
         name: "posix-aio-signal",
         summary: "aio_read(3), completions reported by a realtime signal",
-        doc: "POSIX AIO as the design note tried it first. In glibc it is a pool of threads in the library. Each \
-              completion is a realtime signal, which interrupts whatever the process does: system calls return EINTR \
+        doc: "POSIX AIO as first tried in the design note. In glibc it is a pool of threads in the library. Each \
+              completion is a realtime signal, which interrupts the process: system calls return EINTR \
               or restart. The handler writes to a pipe that an event loop can wait on.",
         delivers: &[Destination::Buffer],
         route: Route::Read,
@@ -317,9 +317,9 @@ pub static ENGINES: &[EngineEntry] = &[
     EngineEntry {
         name: "posix-aio-poll",
         summary: "aio_read(3), completions polled with aio_error(3) and aio_suspend(3)",
-        doc: "POSIX AIO without notification. The cheapest of the three for a caller that waits for nothing else \
-              (aio_suspend(3)), but an event loop has nothing to wait on and must poll on a timer, as the design note \
-              found.",
+        doc: "POSIX AIO without notification. The cheapest of the three for a caller that only waits for it \
+              (aio_suspend(3)), but an event loop must poll on a timer, as in the design \
+              note.",
         delivers: &[Destination::Buffer],
         route: Route::Read,
         native_to_ring: false,
@@ -359,7 +359,7 @@ pub static ENGINES: &[EngineEntry] = &[
     EngineEntry {
         name: "uring",
         summary: "io_uring(7), with registered buffers and files as options; splice to sockets",
-        doc: "Requests go to the kernel in batches through shared memory. Reads that the page cache can answer \
+        doc: "Requests go to the kernel in batches through shared memory. Reads from the page cache \
               complete at once, others later. --fixed-buffers and --fixed-files register memory and files, which saves \
               pinning and look-ups per request. A send is two splices through a pipe, which the kernel executes on its \
               own worker threads, so reading into memory is better for small files.",
@@ -435,14 +435,14 @@ impl EngineEntry {
         self.delivers.contains(&target)
     }
 
-    /// Whether this kernel and this user can have it, found by opening a small one.
+    /// Whether it is available to this user on this kernel, by opening a small one.
     ///
     /// # Errors
-    /// [`Unavailable`] with the cause and the cure.
+    /// [`Unavailable`] with cause and fix.
     pub fn probe(&self) -> Result<(), Unavailable> {
         let pool = BufferPool::new(1, PAGE).map_err(|e| Unavailable {
             what: "memory".into(),
-            cause: format!("the kernel says: {e}"),
+            cause: format!("kernel error: {e}"),
             cure: "free some memory".into(),
         })?;
         (self.open)(&EngineOptions { depth: 1, threads: 1, ..EngineOptions::default() }, &pool).map(drop)
@@ -451,7 +451,7 @@ impl EngineEntry {
     /// Checks options before anything is opened.
     ///
     /// # Errors
-    /// The first option that the engine cannot take.
+    /// The first option that the engine does not support.
     pub fn check(&self, options: &EngineOptions) -> Result<(), OptionsError> {
         let engine = self.name;
         if let Some(option) = options.changed().find(|option| !self.supports.contains(option)) {

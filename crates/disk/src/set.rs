@@ -23,14 +23,14 @@ pub struct SetPlan {
     pub keep: bool,
 }
 
-/// Why there is no set.
+/// Why a set cannot be prepared.
 #[derive(Debug, thiserror::Error)]
 pub enum SetError {
     /// No files, or files without bytes.
     #[error("a set needs at least one file of at least one byte")]
     Empty,
-    /// The directory holds something else.
-    #[error("{dir} is not empty and does not hold the set asked for: {why}")]
+    /// The directory has other content.
+    #[error("{dir} is not empty and does not contain this file set: {why}")]
     Foreign {
         /// The directory.
         dir: PathBuf,
@@ -46,7 +46,7 @@ pub enum SetError {
         error: io::Error,
     },
     /// The stop flag was raised.
-    #[error("interrupted; the files made so far are removed")]
+    #[error("interrupted; the files were removed")]
     Interrupted,
 }
 
@@ -54,7 +54,7 @@ fn failed(path: &Path) -> impl FnOnce(io::Error) -> SetError + '_ {
     move |error| SetError::Io { path: path.to_owned(), error }
 }
 
-/// Files that are there as long as this is, or longer if they are to be kept.
+/// Files that are removed on drop, unless the plan keeps them.
 #[derive(Debug)]
 pub struct FileSet {
     plan: SetPlan,
@@ -64,10 +64,10 @@ pub struct FileSet {
 }
 
 impl FileSet {
-    /// Makes the files and writes them through to the disk, or finds them there from an earlier time.
+    /// Creates the files and syncs them to the disk, or finds those of an earlier run.
     ///
     /// # Errors
-    /// [`SetError`]; then what was made is removed.
+    /// [`SetError`]; created files are then removed.
     pub fn prepare(plan: SetPlan, stop: &AtomicBool) -> Result<FileSet, SetError> {
         if plan.files == 0 || plan.size == 0 {
             return Err(SetError::Empty);
@@ -129,7 +129,7 @@ impl FileSet {
             let mut at = 0;
             while at < self.plan.size {
                 if stop.load(Ordering::Relaxed) {
-                    // A set that is not whole is of no use to anybody.
+                    // An incomplete set is useless.
                     self.plan.keep = false;
                     return Err(SetError::Interrupted);
                 }
@@ -146,27 +146,27 @@ impl FileSet {
         Ok(())
     }
 
-    /// Checks that the directory holds this set and nothing else.
+    /// Checks that the directory contains this set and nothing else.
     fn recognise(&self) -> Result<(), SetError> {
         let foreign = |why: String| SetError::Foreign { dir: self.plan.dir.clone(), why };
         let entries = fs::read_dir(&self.plan.dir).map_err(failed(&self.plan.dir))?.count();
         if entries != self.plan.files as usize {
-            return Err(foreign(format!("it holds {entries} entries and not {}", self.plan.files)));
+            return Err(foreign(format!("it contains {entries} entries instead of {}", self.plan.files)));
         }
         for index in 0..self.plan.files {
             let path = self.path(index);
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let file = File::open(&path).map_err(|_| foreign(format!("it lacks {name}")))?;
+            let file = File::open(&path).map_err(|_| foreign(format!("{name} is missing")))?;
             let len = file.metadata().map_err(failed(&path))?.len();
             if len != self.plan.size {
-                return Err(foreign(format!("{name} has {len} bytes and not {}", self.plan.size)));
+                return Err(foreign(format!("{name} has {len} bytes instead of {}", self.plan.size)));
             }
             // The last word of the file: a set that was cut off or made with another seed differs there.
             let at = len.saturating_sub(8) / 8 * 8;
             let mut word = vec![0; (len - at).min(8) as usize];
             file.read_exact_at(&mut word, at).map_err(failed(&path))?;
             if !content::is_right(self.key(index), at, &word) {
-                return Err(foreign(format!("{name} has other contents")));
+                return Err(foreign(format!("{name} has other content")));
             }
         }
         Ok(())

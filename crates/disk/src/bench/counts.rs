@@ -1,4 +1,4 @@
-//! What is counted between the warm-up and the end.
+//! Counts between the warm-up and the end.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -55,7 +55,7 @@ impl Counts {
     /// Counts a failure.
     ///
     /// # Errors
-    /// There are too many.
+    /// Too many failures.
     pub(super) fn add_failure(&mut self, cause: String) -> Result<(), BenchError> {
         *self.errors.entry(cause).or_default() += 1;
         self.failures += 1;

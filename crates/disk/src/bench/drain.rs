@@ -48,7 +48,7 @@ impl Drain {
         Arc::clone(&self.sockets[slot])
     }
 
-    /// CPU time that the discarding has taken, which is not the engine's (/proc/PID/task/TID/schedstat).
+    /// CPU time of the discarding thread, which is not the engine's (/proc/PID/task/TID/schedstat).
     pub(super) fn cpu(&self) -> io::Result<Duration> {
         let text = std::fs::read_to_string(format!("/proc/self/task/{}/schedstat", self.thread_id))?;
         let on_cpu = text.split_whitespace().next().and_then(|word| word.parse().ok());

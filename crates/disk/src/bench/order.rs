@@ -1,4 +1,4 @@
-//! In which order the blocks of a file set are read.
+//! The order in which the blocks of a file set are read.
 
 use crate::content::mix;
 

@@ -1,4 +1,4 @@
-//! The page cache of a set, brought into the state that a plan asks for.
+//! Brings the page cache of a set into the state of the plan.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::cache::{self, Residency};
 
 /// How much of the set is in memory.
 pub(super) fn residency(files: &[Arc<DiskFile>]) -> Result<Residency, BenchError> {
-    cache::residency(files.iter().map(AsRef::as_ref)).map_err(failed("asking the page cache"))
+    cache::residency(files.iter().map(AsRef::as_ref)).map_err(failed("querying the page cache"))
 }
 
 /// Brings the page cache into a state and verifies it.

@@ -33,7 +33,7 @@ pub struct ReadPlan {
     pub warmup: Nanos,
     /// When the measurement ends.
     pub until: Until,
-    /// How much of what was read is checked.
+    /// How much of the data is checked.
     pub check: Check,
     /// The seed of the order of reads.
     pub seed: u64,
@@ -46,10 +46,10 @@ pub enum CacheState {
     AsIs,
     /// All files were read before.
     Hot,
-    /// Dropped with POSIX_FADV_DONTNEED before each pass over the set, while the clock stands; each block is read once
+    /// Dropped with POSIX_FADV_DONTNEED before each pass over the set, while the clock is stopped; each block is read once
     /// per pass.
     ColdByDrop,
-    /// O_DIRECT: the page cache is not asked.
+    /// O_DIRECT, which bypasses the page cache.
     ColdByDirect,
     /// The set is larger than the memory that this process may use, by at least [`LIMIT_FACTOR`].
     ColdByLimit,
@@ -84,10 +84,10 @@ pub enum Until {
     Count(u64),
 }
 
-/// How much of what was read is checked. What goes to a socket is checked by its length.
+/// How much of the data is checked. Data sent to a socket is checked by its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check {
-    /// The first and the last word of each block: enough to know that it is the right one, and next to no work.
+    /// The first and the last word of each block: enough to identify it, at almost no cost.
     Ends,
     /// Every byte, which costs about as much as a copy.
     All,
@@ -114,9 +114,9 @@ pub struct ReadReport {
     pub before: Residency,
     /// The page cache at the end.
     pub after: Residency,
-    /// Reads that helper threads had to do because they were not in memory, for engines that ask.
+    /// Reads that helper threads made because they were not in memory, for engines that check.
     pub misses: u64,
-    /// Failures by what they were, with their number.
+    /// Failures by kind, with their number.
     pub errors: BTreeMap<String, u64>,
     /// Where the bytes went.
     pub target: Destination,
@@ -146,7 +146,7 @@ fn per(a: f64, b: f64) -> f64 {
 /// Why nothing was measured.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
-    /// Options that the engine cannot take.
+    /// Options that the engine does not support.
     #[error(transparent)]
     Options(#[from] OptionsError),
     /// The plan contradicts itself.
@@ -158,10 +158,10 @@ pub enum BenchError {
     /// The set of files.
     #[error(transparent)]
     Set(#[from] SetError),
-    /// The page cache could not be brought into the state asked for.
-    #[error("the set is not {wanted}: {share:.1}% of it is in memory, says {witness}")]
+    /// The page cache could not be brought into the requested state.
+    #[error("the set is not {wanted}: {share:.1}% of it is in memory, by {witness}")]
     CacheState {
-        /// The name of the state asked for.
+        /// The name of the requested state.
         wanted: &'static str,
         /// Percent of the pages in memory.
         share: f64,
@@ -171,7 +171,7 @@ pub enum BenchError {
     /// A system call failed.
     #[error("{what}: {error}")]
     Io {
-        /// What was attempted.
+        /// The attempted step.
         what: &'static str,
         /// The error of the system call.
         error: io::Error,
@@ -211,17 +211,19 @@ impl ReadPlan {
         }
         if self.block == 0 || direct && !self.block.is_multiple_of(PAGE) {
             let wanted = if direct { "a multiple of 4096 bytes with --direct" } else { "at least one byte" };
-            return Err(BenchError::Plan(format!("a block has {wanted}, not {}", self.block)));
+            return Err(BenchError::Plan(format!("a block must have {wanted}, not {}", self.block)));
         }
         if self.batch == 0 || self.batch > self.options.depth {
             let depth = self.options.depth;
             return Err(BenchError::Plan(format!(
-                "a batch is 1 to the depth of {depth}, not {}",
+                "a batch must be 1 to the depth of {depth}, not {}",
                 self.batch
             )));
         }
         match self.state {
-            CacheState::Hot if direct => Err(BenchError::Plan("--direct goes around a hot cache".into())),
+            CacheState::Hot if direct => Err(BenchError::Plan(
+                "--direct bypasses the page cache and cannot be combined with a hot cache".into(),
+            )),
             CacheState::ColdByDirect if !direct => {
                 Err(BenchError::Plan("cold by direct needs --direct".into()))
             }

@@ -8,12 +8,12 @@ use rustix::{fs, io as sys};
 
 use crate::DiskOp;
 
-/// Reads, writes or syncs with the plain system calls. A read goes on until the length or the end of the file.
+/// Reads, writes or syncs with plain system calls. A read continues to its length or the end of the file.
 pub(super) fn whole(operation: &mut DiskOp) -> io::Result<usize> {
     from(operation, 0)
 }
 
-/// As [`whole`], for a request of which the first `done` bytes are moved.
+/// As [`whole`], for a request whose first `done` bytes are already moved.
 pub(super) fn from(operation: &mut DiskOp, done: usize) -> io::Result<usize> {
     let (file, offset) = (&operation.file, operation.offset);
     match &mut operation.transfer {
@@ -31,7 +31,7 @@ pub(super) fn from(operation: &mut DiskOp, done: usize) -> io::Result<usize> {
     }
 }
 
-/// Sends with sendfile(2) until the length, the end of the file, or the socket takes no more.
+/// Sends with sendfile(2) up to the length or the end of the file, or until the socket is full.
 pub(super) fn sending(operation: &mut DiskOp) -> io::Result<usize> {
     match &operation.transfer {
         Transfer::Send { socket, len } => moved(0, *len, |at| {

@@ -1,9 +1,9 @@
-//! A bounded pool of helper threads that execute requests. The first is started with the pool, so that a limit on
-//! threads is reported when the engine is opened, and others when requests find all of them busy.
+//! A bounded pool of helper threads that execute requests. The first thread is started with the pool, so that a limit on threads
+//! is reported when the engine is opened, the others when requests find all of them busy.
 //!
-//! The caller stages requests and hands them over at `commit` under one lock. Helpers append completions to a list and
-//! notify when the list was empty, so that a burst of completions costs one notification. Both hand-overs are what such
-//! a pool costs over a plain pread, and they are meant to be measured, not hidden.
+//! The caller stages requests and hands them over at `commit` under one lock. Helpers append completions to a list and notify if
+//! the list was empty, so a burst of completions costs one notification. Both hand-overs are the cost of such a pool over a plain
+//! pread, and are measured.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -59,7 +59,7 @@ impl Helpers {
         };
         helpers.start_thread().map_err(|e| Unavailable {
             what: format!("a pool of {} threads", options.threads),
-            cause: format!("a thread could not be started: {e}"),
+            cause: format!("cannot start a thread: {e}"),
             cure: "raise the limit: ulimit -u".into(),
         })?;
         Ok(helpers)

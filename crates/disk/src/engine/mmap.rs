@@ -1,9 +1,8 @@
-//! `mmap`: copies from a mapping of the file, directly or after asking mincore(2).
+//! `mmap`: copies from a mapping of the file, directly or after a check with mincore(2).
 //!
-//! A file that shrinks must give a short read and never false bytes. A page past the new end makes the mapping torn, and
-//! pread(2) then finds what is left. The last page reads as zeros past the end; so if the last byte copied is zero the
-//! file's size is checked, *after* the copy. If that byte is not zero, the file reached beyond it when it was copied, and
-//! the check is saved.
+//! A file that shrinks must give a short read and never false bytes. A page past the new end makes the mapping torn, and pread(2)
+//! then reads the rest. The last page reads as zeros past the end. So if the last byte copied is zero, the file's size is checked
+//! *after* the copy. If that byte is not zero, the file reached beyond it during the copy, and the check is unnecessary.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -16,7 +15,7 @@ use super::helpers::Helpers;
 use crate::{Completion, DiskFile, DiskOp, Engine, EngineOptions, Queued};
 
 struct Mmap {
-    /// For what is not in memory, if mincore is asked.
+    /// For pages that are not in memory, with mincore.
     helpers: Option<Helpers>,
     misses: u64,
 }
@@ -63,7 +62,7 @@ impl Engine for Mmap {
     }
 }
 
-/// True if the caller would not wait for the disk: mincore says so, or the mapping has failed already.
+/// True if the caller would not wait for the disk: by mincore, or since the mapping has already failed.
 fn is_quick(operation: &DiskOp) -> bool {
     let (Transfer::Read { len, .. }, Ok(offset)) = (&operation.transfer, usize::try_from(operation.offset))
     else {

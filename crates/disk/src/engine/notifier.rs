@@ -1,4 +1,4 @@
-//! How helper threads notify an event loop that there are completions.
+//! How helper threads notify an event loop of completions.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -27,7 +27,7 @@ impl Notifier {
         };
         made.map_err(|e| Unavailable {
             what: format!("the {} of a thread pool", by.name()),
-            cause: format!("the kernel says: {e}"),
+            cause: format!("kernel error: {e}"),
             cure: "raise the limit on descriptors: ulimit -n".into(),
         })
     }

@@ -1,4 +1,4 @@
-//! `nowait`: asks the page cache first, and a pool of threads for the rest.
+//! `nowait`: reads from the page cache if possible, otherwise in a pool of threads.
 
 use std::io::{self, IoSliceMut};
 use std::os::fd::BorrowedFd;
@@ -67,8 +67,8 @@ impl Engine for Nowait {
         match preadv2(file, &mut [IoSliceMut::new(&mut byte)], 0, ReadWriteFlags::NOWAIT) {
             Err(error @ (Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS)) => Err(Unavailable {
                 what: "preadv2 with RWF_NOWAIT on this file".into(),
-                cause: format!("its file system or the kernel does not offer it ({error})"),
-                cure: "put the files on ext4, xfs or btrfs, or take the engine pool or uring".into(),
+                cause: format!("its file system or the kernel does not support it ({error})"),
+                cure: "put the files on ext4, xfs or btrfs, or use the engine pool or uring".into(),
             }),
             _ => Ok(()),
         }

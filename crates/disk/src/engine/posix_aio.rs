@@ -11,7 +11,7 @@ use crate::{Completion, DiskOp, Engine, EngineOptions, FileRef, Queued};
 
 struct Posix {
     aio: PosixAio<FileRef>,
-    /// Helper threads and requests to ask the library for, before the first request.
+    /// Helper threads and requests to request from the library, before the first request.
     helpers: Option<(u32, u32)>,
     /// Numbers requests, so that those in flight spread over the descriptors of a file.
     turn: usize,

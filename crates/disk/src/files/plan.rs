@@ -24,7 +24,7 @@ pub struct FilesPlan {
     pub cold: bool,
     /// Time stat(2) of each file.
     pub stat: bool,
-    /// Report the time of the removal, which is done in any case.
+    /// Report the time of the removal, which always happens.
     pub delete: bool,
     /// The seed of the contents.
     pub seed: u64,
@@ -86,14 +86,14 @@ pub struct PhaseReport {
 pub struct SizeReport {
     /// Bytes per file.
     pub size: u64,
-    /// Phases that were asked for, in order.
+    /// The requested phases, in order.
     pub phases: Vec<PhaseReport>,
     /// The page cache before the files were read back, if they were to be cold.
     pub cold: Option<Residency>,
 }
 
 impl SizeReport {
-    /// The time of the phases of the published experiment: create, write and read, and sync if it was asked for.
+    /// The time of the phases of the published experiment: create, write and read, and sync if requested.
     pub fn elapsed(&self) -> Nanos {
         self.phases.iter().filter(|p| p.phase.is_published()).fold(Nanos::ZERO, |sum, p| sum + p.elapsed)
     }
@@ -102,10 +102,8 @@ impl SizeReport {
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
-    /// The plan asks for nothing.
-    #[error(
-        "there must be at least one file, one size of at least one byte, and one thread for at most each file"
-    )]
+    /// The plan is empty.
+    #[error("needs at least one file, one size of at least one byte, and 1 to as many threads as files")]
     Plan,
     /// The directory is in use.
     #[error("{0} is not empty")]
@@ -119,13 +117,13 @@ pub enum FilesError {
         error: io::Error,
     },
     /// A file came back with other bytes than were written.
-    #[error("{0} came back with other contents than were written")]
+    #[error("{0} does not contain what was written")]
     Content(PathBuf),
     /// The files stayed in memory.
-    #[error("the files could not be dropped from memory: {0:.1}% of their pages stayed")]
+    #[error("cannot drop the files from memory: {0:.1}% of their pages stayed")]
     StayedHot(f64),
     /// The stop flag was raised.
-    #[error("interrupted; the files are removed")]
+    #[error("interrupted; the files were removed")]
     Interrupted,
 }
 

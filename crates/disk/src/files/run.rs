@@ -138,7 +138,7 @@ fn read_back(work: &mut Work<'_>, times: &mut Times) -> Result<(), FilesError> {
                     n => count += n,
                 }
             }
-            // A file that is longer than what was written is as wrong as a shorter one.
+            // A file that is too long is as wrong as one that is too short.
             Ok((count, file.read(&mut [0])?))
         })
         .map_err(failed(path))?;

@@ -1,4 +1,4 @@
-//! The directories in which files are made.
+//! The directories of the files.
 
 use std::fs::{self, File};
 use std::io;

@@ -1,4 +1,4 @@
-//! The time that each phase takes.
+//! The time of each phase.
 
 use pitot_meter::{Histogram, Nanos, now};
 
@@ -25,7 +25,7 @@ impl Times {
         value
     }
 
-    /// The phases that the plan asks for.
+    /// The phases of the plan.
     pub(super) fn report(self, plan: &FilesPlan) -> Vec<PhaseReport> {
         let Times { latencies, spent } = self;
         let phases = Phase::ALL.iter().zip(latencies).zip(spent);
