@@ -1,4 +1,4 @@
-//! Mail addresses as they stand in a list: one a line.
+//! Mail addresses in a list, one per line.
 
 use std::fmt;
 
@@ -7,12 +7,12 @@ const LOCAL_BYTES_MAX: usize = 64;
 const DOMAIN_BYTES_MAX: usize = 253;
 const LABEL_BYTES_MAX: usize = 63;
 
-/// An address: `local@domain`. It can stand between angle brackets in a command as it is.
+/// An address `local@domain`, which can be between angle brackets unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Address<'a> {
-    /// What stands before the last `@`. It is never changed: only its own host knows what its letters mean.
+    /// The text before the last `@`. It is never changed: only its host can interpret it.
     pub local: &'a str,
-    /// What stands behind it, as it was written; a name, or an address in brackets.
+    /// The text behind it, unchanged; a name, or an address in brackets.
     pub domain: &'a str,
 }
 
@@ -21,11 +21,11 @@ pub struct Address<'a> {
 pub enum BadAddress {
     /// There is no `@`.
     NoAt,
-    /// Nothing stands before the `@`, or more than 64 bytes.
+    /// The local part is empty or longer than 64 bytes.
     LocalLength,
-    /// The local part holds a space, a control character or an angle bracket, or quotes that do not close.
+    /// The local part contains a space, a control character, an angle bracket, or an open quote.
     LocalCharacter,
-    /// The domain is no name of a host.
+    /// The domain is not a host name.
     Domain,
     /// The domain is not ASCII.
     DomainNotAscii,
@@ -39,18 +39,18 @@ impl fmt::Display for BadAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             BadAddress::NoAt => "no `@`",
-            BadAddress::LocalLength => "what stands before the `@` is empty or longer than 64 bytes",
+            BadAddress::LocalLength => "the part before the `@` is empty or longer than 64 bytes",
             BadAddress::LocalCharacter => "a space, a bracket or an open quote before the `@`",
-            BadAddress::Domain => "what stands behind the `@` is no domain",
+            BadAddress::Domain => "the part behind the `@` is not a domain",
             BadAddress::DomainNotAscii => "the domain is not ASCII (write its `xn--` form)",
             BadAddress::NotUtf8 => "not UTF-8",
-            BadAddress::TooLong => "longer than any address",
+            BadAddress::TooLong => "the address is longer than 254 bytes",
         })
     }
 }
 
 impl<'a> Address<'a> {
-    /// Takes a line apart, without its line end; spaces around it and one pair of angle brackets do not count.
+    /// Parses a line without its end. Surrounding spaces and one pair of angle brackets are ignored.
     ///
     /// # Errors
     /// See [`BadAddress`].
@@ -107,7 +107,7 @@ fn is_domain(domain: &[u8]) -> bool {
     domain.len() <= DOMAIN_BYTES_MAX && domain.split(|&b| b == b'.').all(label)
 }
 
-/// The IP address that a domain in brackets names; `Some(None)` if the brackets hold something else.
+/// The IP address of a domain in brackets; `Some(None)` if the brackets contain something else.
 pub(crate) fn literal_of(domain: &[u8]) -> Option<Option<std::net::IpAddr>> {
     let inside = domain.strip_prefix(b"[")?;
     let inside = inside.strip_suffix(b"]").and_then(|b| std::str::from_utf8(b).ok()).unwrap_or_default();

@@ -29,7 +29,7 @@ pub(crate) enum RecipientState {
     Overflow,
 }
 
-/// A reply that decides for recipients. Code 0 stands for a reason of this engine's own, in `text`.
+/// A reply that decides for recipients. Code 0 is a reason of this engine, in `text`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Reply {
     pub(crate) code: u16,
@@ -60,8 +60,8 @@ pub(crate) enum Reached {
     Elsewhere,
     /// The reply about this recipient was awaited, and the commands behind it were not sent.
     Recipient(usize),
-    /// All commands were sent in one piece, and some of their replies had not come. Any recipient may be the one at which
-    /// the host stopped, since it may hold replies back.
+    /// All commands were sent in one piece, and some replies are missing. The host may have stopped at any recipient, since it may
+    /// hold replies back.
     Somewhere,
 }
 

@@ -1,8 +1,8 @@
-//! One conversation with a host, without its socket (RFC 5321): replies in, commands out.
+//! A conversation with a host, without its socket (RFC 5321): replies in, commands out.
 //!
-//! A transaction is MAIL, a RCPT for each recipient, and DATA with the message, or RSET in its place in test mode. Where
-//! the host offers PIPELINING all of it goes out in one piece and the replies are matched by their order; elsewhere
-//! each command waits for its reply. Either way one [`Step`] says which reply comes next.
+//! A transaction is MAIL, RCPT for each recipient, and DATA with the message, or RSET instead in test mode. Where the host offers
+//! PIPELINING, everything is sent in one piece and replies are matched in order; otherwise each command waits for its reply. In
+//! both cases one [`Step`] is the next reply.
 
 use pitot_client::Fault;
 use pitot_client::smtp::{EnhancedCode, Extensions, Line, ReplyReader};
@@ -160,7 +160,7 @@ impl Dialogue {
         std::mem::take(&mut self.batch)
     }
 
-    /// Begins a transaction. False if this host can take nothing of it, so that it is over already.
+    /// Begins a transaction. False if this host cannot take any of it; the transaction is then over.
     pub(crate) fn begin<'a>(
         &mut self,
         mut batch: Batch,
@@ -249,8 +249,8 @@ impl Dialogue {
         out.extend_from_slice(b"QUIT\r\n");
     }
 
-    /// Takes input, which starts with what an earlier call left, up to the first event: how many bytes are done with, and
-    /// the event.
+    /// Takes input, which starts with what an earlier call left, up to the first event. Returns the number of bytes consumed and the
+    /// event.
     ///
     /// # Errors
     /// Bytes that are not SMTP, or a reply without a command.
@@ -393,7 +393,7 @@ impl Dialogue {
                 Event::More
             }
             TlsPolicy::Require if !self.secure => {
-                Event::SessionRefused(no_tls("the host does not offer STARTTLS, which --tls require wants"))
+                Event::SessionRefused(no_tls("the host does not offer STARTTLS, which --tls require needs"))
             }
             _ => self.log_in(message, out),
         }

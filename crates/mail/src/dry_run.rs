@@ -11,7 +11,7 @@ use crate::list;
 use crate::plan::MailPlan;
 use crate::seen::{Occurrence, Seen};
 
-/// Lines between two looks at whether the run is to be stopped.
+/// Lines between two checks for a stop request.
 const LINES_PER_TURN: u64 = 4096;
 
 /// Reads the list and the journal of a plan. Its recipients that a run would write to are those without an outcome.
@@ -38,7 +38,7 @@ pub fn dry_run(plan: &MailPlan, observer: &mut dyn Observer) -> Result<MailResul
     let recipients = &mut report.recipients;
     while let Some(entry) = list.next_entry().map_err(unreadable)? {
         if entry.line % LINES_PER_TURN == 0 && observer.stop_requests() > 0 {
-            report.ended_early = Some("it was interrupted".into());
+            report.ended_early = Some("interrupted".into());
             break;
         }
         let address = match entry.address {

@@ -16,7 +16,7 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    /// Takes it apart; `what` it is for is part of the error.
+    /// Parses it; errors contain `what` it is for.
     pub(crate) fn parse(text: &str, what: &str, default_port: u16) -> Result<Endpoint, Failure> {
         if let Ok(addr) = text.parse::<SocketAddr>() {
             return Ok(Endpoint { host: addr.ip().to_string(), port: addr.port() });
@@ -51,7 +51,7 @@ impl Endpoint {
         Ok(Endpoint { host: host.to_owned(), port })
     }
 
-    /// Its addresses, of which the system's resolver is asked.
+    /// Its addresses, by the system's resolver.
     pub(crate) fn resolve(&self, what: &str) -> Result<Vec<SocketAddr>, Failure> {
         if let Ok(ip) = self.host.parse::<IpAddr>() {
             return Ok(vec![SocketAddr::new(ip, self.port)]);
@@ -59,7 +59,7 @@ impl Endpoint {
         match (&*self.host, self.port).to_socket_addrs().map(Iterator::collect::<Vec<_>>) {
             Ok(addrs) if !addrs.is_empty() => Ok(addrs),
             Ok(_) => Err(Failure::misuse(format!("the {what} `{}` has no address", self.host), CURE)),
-            Err(e) => Err(Failure::misuse(format!("the {what} `{}` cannot be found: {e}", self.host), CURE)),
+            Err(e) => Err(Failure::misuse(format!("cannot resolve the {what} `{}`: {e}", self.host), CURE)),
         }
     }
 }

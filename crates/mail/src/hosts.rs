@@ -11,11 +11,11 @@ use pitot_sys::Token;
 use crate::batch::Reply;
 use crate::reasons::Reasons;
 
-/// A host is left alone for at most this long after its first failure, then for twice as long ...
+/// The longest pause after the first failure of a host; each further failure doubles it.
 const DOWN_FIRST_MAX: Nanos = Nanos::from_secs(30);
 const DOWN_DOUBLINGS_MAX: u32 = 5;
 
-/// One address that takes mail. Domains that share it share its connections.
+/// An address that accepts mail. Domains that share it share its connections.
 #[derive(Debug)]
 pub(crate) struct Host {
     pub(crate) addr: SocketAddr,
@@ -29,11 +29,11 @@ pub(crate) struct Host {
     pub(crate) sessions: usize,
     /// Connections on which the host has not greeted yet.
     pub(crate) connecting: usize,
-    /// Connections that may take work.
+    /// Connections that can take work.
     pub(crate) established: usize,
     /// Idle sessions; some may have got work or ended since.
     pub(crate) idle: Vec<Token>,
-    /// The most connections that it is known to accept.
+    /// The most connections that it is known to accept at once.
     pub(crate) sessions_max: usize,
     /// The most recipients of a transaction that it is known to accept.
     pub(crate) recipients_max: usize,
@@ -41,7 +41,7 @@ pub(crate) struct Host {
     pub(crate) plain_only: bool,
     /// Its first failure was reported.
     pub(crate) failure_reported: bool,
-    /// It is among the hosts for which a session is wanted.
+    /// It is in the queue of hosts that need a session.
     pub(crate) wanted: bool,
     /// It is among the hosts that wait for a connection.
     pub(crate) awaits_connection: bool,
@@ -49,7 +49,7 @@ pub(crate) struct Host {
     /// It has refused its last session for good.
     pub(crate) refuses: bool,
     failures: u32,
-    /// Recipients whose last attempt was here.
+    /// Recipients whose last attempt was at this host.
     pub(crate) outcomes: [u64; Outcome::ALL.len()],
     pub(crate) reasons: Reasons,
     /// Connections that broke at a recipient since the last transaction that did not.

@@ -1,9 +1,9 @@
-//! The mail engine: one message to many recipients, each of them exactly one outcome.
+//! The mail engine: one message to many recipients, with exactly one outcome for each.
 //!
-//! [`MailPlan::new`] checks [`Options`], [`run`] carries the plan out and returns a [`pitot_results::mail::MailResult`].
-//! Recipients are grouped by domain, and domains whose mail goes to the same address share its connections. A
-//! transaction carries recipients of one domain only, as large receivers require (several if there is a relay).
-//! With a journal a run that was killed continues where it stopped ([`journal`] states the guarantee).
+//! [`MailPlan::new`] checks [`Options`]; [`run`] executes the plan and returns a [`pitot_results::mail::MailResult`]. Recipients
+//! are grouped by domain, and domains with the same mail host share its connections. A transaction has recipients of one domain
+//! only, as large receivers require (several with a relay). With a journal, a killed run continues where it stopped ([`journal`]
+//! describes the guarantee).
 #![forbid(unsafe_code)]
 
 pub mod address;

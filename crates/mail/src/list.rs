@@ -1,4 +1,4 @@
-//! A list of recipients, read as a stream: whatever its length, one buffer is all that it takes.
+//! A list of recipients, read as a stream with one buffer, whatever its length.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -64,7 +64,7 @@ impl<R: BufRead> List<R> {
         Ok(Some(Entry { line: self.number, address }))
     }
 
-    /// Reads a line without its end; whether all of it is kept, or none if there is none.
+    /// Reads a line without its end. Returns whether it fits the buffer; `None` at the end of the list.
     fn read_line(&mut self) -> io::Result<Option<bool>> {
         self.line.clear();
         let (mut begun, mut whole) = (false, true);

@@ -7,14 +7,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use pitot_results::Failure;
 
-const CURE: &str = "it holds one line, USER:PASSWORD";
+const CURE: &str = "it must contain one line, USER:PASSWORD";
 
 /// A user and a password. They come from a file or from the environment: all users of a machine can read command lines.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Login {
     user: String,
     password: String,
-    /// They may be sent without TLS, or to a host whose certificate is not checked.
+    /// Allow to send them without TLS, or to a host whose certificate is not checked.
     pub(crate) insecure: bool,
 }
 
@@ -33,7 +33,7 @@ impl Login {
         Login::parse(text.trim_end_matches(['\r', '\n']), &name, insecure)
     }
 
-    /// Takes the value of a variable of the environment.
+    /// Reads an environment variable.
     pub(crate) fn from_env(variable: &str, insecure: bool) -> Result<Login, Failure> {
         let name = format!("the environment variable {variable}");
         match std::env::var(variable) {
@@ -42,13 +42,13 @@ impl Login {
         }
     }
 
-    /// No message here may repeat what stands in the text.
+    /// Error messages must not contain the text.
     pub(crate) fn parse(text: &str, name: &str, insecure: bool) -> Result<Login, Failure> {
         let Some((user, password)) = text.split_once(':') else {
             return Err(Failure::misuse(format!("{name} has no colon"), CURE));
         };
         if user.is_empty() || password.is_empty() {
-            return Err(Failure::misuse(format!("{name} lacks a user or a password"), CURE));
+            return Err(Failure::misuse(format!("{name} has no user or no password"), CURE));
         }
         if text.contains(char::is_control) {
             return Err(Failure::misuse(format!("{name} has several lines or a control character"), CURE));

@@ -25,11 +25,11 @@ pub(crate) struct Message {
     pub(crate) from: String,
     /// The message with its end, as it goes over the wire.
     pub(crate) data: Vec<u8>,
-    /// It holds bytes above 127.
+    /// It contains bytes above 127.
     pub(crate) eight_bit: bool,
     /// So does its header, in UTF-8.
     pub(crate) utf8_header: bool,
-    /// Take every step of a delivery but the last.
+    /// Take all steps of a delivery except the last.
     pub(crate) test: bool,
     pub(crate) tls: TlsPolicy,
     /// Who logs in before anything is sent.
@@ -56,7 +56,7 @@ impl Message {
             return Some((554, "5.6.3 the message has bytes above 127 and the host does not offer 8BITMIME"));
         }
         if host.size_max > 0 && self.bytes() > host.size_max {
-            return Some((552, "5.3.4 the message is longer than the host takes"));
+            return Some((552, "5.3.4 the message is longer than the host accepts"));
         }
         if self.utf8_header && !host.smtputf8 {
             return Some((554, "5.6.7 the header is not ASCII and the host does not offer SMTPUTF8"));

@@ -46,8 +46,8 @@ pub fn summary(report: &MailResult) -> String {
     row("refused", r.refused, "");
     row("given up", r.gave_up, "");
     let resume = match report.journal {
-        Some(_) => "  run it again with the same journal to continue",
-        None => "  not continued by a next run, which needs --journal FILE from the start",
+        Some(_) => "  run again with the same journal to continue",
+        None => "  cannot be continued: use --journal FILE from the start",
     };
     row("without an outcome", r.unsettled, resume);
     row("attempts deferred", r.deferrals, "");
@@ -55,7 +55,7 @@ pub fn summary(report: &MailResult) -> String {
     let c = &report.connections;
     let _ = writeln!(
         text,
-        "\n  {:.3} s, {} a second; {} on {}, at most {} at once{}",
+        "\n  {:.3} s, {} per second; {} on {}, at most {} at once{}",
         report.duration_s,
         counted(report.recipients_per_s.round() as u64, "recipient", "recipients"),
         counted(report.transactions, "transaction", "transactions"),
@@ -75,7 +75,7 @@ pub fn summary(report: &MailResult) -> String {
         let d = &report.dns;
         let _ = writeln!(
             text,
-            "  DNS: {}, {} answered, {} failed, {} without an answer",
+            "  DNS: {}, {} answered, {} failed, {} without answer",
             counted(d.questions, "question", "questions"),
             grouped(d.answered),
             grouped(d.failed),
@@ -91,7 +91,7 @@ pub fn summary(report: &MailResult) -> String {
     let mut domains: Vec<&DomainRow> = report.domains.iter().filter(|d| d.refused + d.gave_up > 0).collect();
     domains.sort_by_key(|d| Reverse(d.refused + d.gave_up));
     if !domains.is_empty() {
-        text.push_str("\n  domains, those with most such recipients first\n");
+        text.push_str("\n  domains, by refused and given up recipients\n");
     }
     for d in domains.iter().take(ROWS_SHOWN) {
         let _ = writeln!(
@@ -109,7 +109,7 @@ pub fn summary(report: &MailResult) -> String {
             reasons(&mut text, &rows, REASONS_SHOWN, "  ");
         }
     }
-    text.push_str(&further(domains.len(), ROWS_SHOWN, "domains with such recipients"));
+    text.push_str(&further(domains.len(), ROWS_SHOWN, "domains"));
     hosts(&mut text, report);
     if let Some(why) = &report.ended_early {
         let _ = writeln!(text, "\n  ended early: {why}");
@@ -117,7 +117,7 @@ pub fn summary(report: &MailResult) -> String {
     text
 }
 
-/// What is told about recipients with an outcome of an earlier run.
+/// The note about recipients with an outcome of an earlier run.
 fn settled_before(r: &RecipientCounts) -> String {
     match r.failed_before {
         0 => "  by an earlier run, skipped".to_owned(),
@@ -142,10 +142,10 @@ pub fn dry_run(plan: &MailPlan, report: &MailResult) -> String {
         }
     };
     row("recipients in the list", r.read, "");
-    row("lines without an address", r.bad_lines, "  a run leaves them out");
+    row("lines without an address", r.bad_lines, "  a run skips them");
     row("duplicates", r.duplicates, "  a run skips them");
     row("settled before", r.settled_before, &settled_before(r));
-    let _ = writeln!(text, "  {:24}{:>14}", "a run would send to", grouped(r.unsettled));
+    let _ = writeln!(text, "  {:24}{:>14}", "recipients of a run", grouped(r.unsettled));
     let most = plan.recipients_per_transaction as u64;
     let transactions = match plan.relay {
         Some(_) => r.unsettled.div_ceil(most),
@@ -201,7 +201,7 @@ fn hosts(text: &mut String, report: &MailResult) {
     let mut hosts: Vec<&HostRow> = report.hosts.iter().filter(|h| trouble(h) > 0).collect();
     hosts.sort_by_key(|h| Reverse(trouble(h)));
     if !hosts.is_empty() {
-        text.push_str("\n  hosts, those with most such recipients and failed connections first\n");
+        text.push_str("\n  hosts, by refused and given up recipients and failed connections\n");
     }
     for h in hosts.iter().take(ROWS_SHOWN) {
         let name = if h.address.contains(&h.host) {
@@ -220,14 +220,14 @@ fn hosts(text: &mut String, report: &MailResult) {
             grouped(h.lost)
         );
         if let Some(why) = &h.last_failure {
-            let _ = writeln!(text, "                the last failure: {why}");
+            let _ = writeln!(text, "                last failure: {why}");
         }
         // The only host has the reasons that are listed above.
         if report.hosts.len() > 1 {
             reasons(text, &h.reasons.iter().collect::<Vec<_>>(), REASONS_SHOWN, "  ");
         }
     }
-    text.push_str(&further(hosts.len(), ROWS_SHOWN, "hosts with such recipients or failures"));
+    text.push_str(&further(hosts.len(), ROWS_SHOWN, "hosts"));
 }
 
 #[cfg(test)]

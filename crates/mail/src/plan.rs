@@ -28,7 +28,7 @@ pub struct Options {
     pub from: String,
     /// The DNS server to ask instead of the system's.
     pub dns: Option<String>,
-    /// Give everything to this host and ask no DNS; `smtps://` in front means TLS from the first byte.
+    /// Send everything to this host, without DNS; `smtps://` means TLS from the first byte.
     pub relay: Option<String>,
     /// The port of mail hosts.
     pub port: u16,
@@ -46,16 +46,16 @@ pub struct Options {
     pub retry_delay: Nanos,
     /// A factor for the time limits of RFC 5321 and for those of DNS servers.
     pub timeout_scale: f64,
-    /// When connections use TLS. By default `Require` where certificates are to be checked, or credentials or TLS from
-    /// the first byte ask for it, and `Auto` otherwise.
+    /// When connections use TLS. The default is `Require` if certificates are checked, or credentials or TLS from the first byte need
+    /// it, otherwise `Auto`.
     pub tls: Option<TlsPolicy>,
-    /// A PEM file of authorities whose certificates count, instead of the system's.
+    /// A PEM file of trusted authorities, instead of the system's.
     pub tls_ca: Option<PathBuf>,
     /// The file with `USER:PASSWORD` for the relay, or the environment variable.
     pub auth_file: Option<PathBuf>,
     /// See `auth_file`.
     pub auth_env: Option<String>,
-    /// Credentials may be sent without TLS or to a host whose certificate is not checked.
+    /// Allow to send credentials without TLS, or to a host whose certificate is not checked.
     pub auth_insecure: bool,
     /// The name for EHLO, instead of this machine's.
     pub helo: Option<String>,
@@ -95,7 +95,7 @@ pub struct MailPlan {
     pub(crate) window: usize,
     /// Header fields that the message should have and has not.
     pub(crate) lacks: Vec<&'static str>,
-    /// A dry run, for which no mode was chosen.
+    /// A dry run without a mode.
     pub(crate) any_mode: bool,
 }
 
@@ -108,14 +108,14 @@ impl MailPlan {
         match (options.test_mode, options.really_send) {
             (false, false) if !options.dry_run => {
                 return Err(Failure::misuse(
-                    "neither --test-mode nor --really-send is given",
-                    "add --really-send to send the message, --test-mode to take every step but the last, or --dry-run",
+                    "choose a mode: --test-mode or --really-send is missing",
+                    "add --really-send to send the message, --test-mode for all steps except the last, or --dry-run",
                 ));
             }
             (true, true) => {
                 return Err(Failure::misuse(
-                    "--test-mode and --really-send exclude each other",
-                    "leave one out",
+                    "--test-mode and --really-send cannot be combined",
+                    "remove one of them",
                 ));
             }
             _ => {}
@@ -126,7 +126,10 @@ impl MailPlan {
                 Ok(_) => address.trim().trim_start_matches('<').trim_end_matches('>'),
                 Err(why) => {
                     let what = format!("the sender `{address}` is not an address: {why}");
-                    return Err(Failure::misuse(what, "write --from name@domain, or --from '<>' for none"));
+                    return Err(Failure::misuse(
+                        what,
+                        "write --from name@domain, or --from '<>' for an empty sender",
+                    ));
                 }
             },
         };
@@ -137,8 +140,8 @@ impl MailPlan {
         })?;
         if options.dns.is_some() && options.relay.is_some() {
             return Err(Failure::misuse(
-                "--dns and --relay exclude each other",
-                "a relay needs no DNS: leave one out",
+                "--dns and --relay cannot be combined",
+                "a relay needs no DNS: remove one of them",
             ));
         }
         let dns = match &options.dns {
@@ -162,7 +165,7 @@ impl MailPlan {
             usize::try_from(n)
                 .ok()
                 .filter(|n| *n > 0)
-                .ok_or_else(|| Failure::misuse(format!("{what} is {n}"), "write a number from 1 on"))
+                .ok_or_else(|| Failure::misuse(format!("{what} is {n}"), "write a number of at least 1"))
         };
         let connections = at_least_one(options.connections, "the number of connections")?;
         let per_host = options.connections_per_host.unwrap_or(if relay.is_some() { u64::MAX } else { 20 });
@@ -222,25 +225,25 @@ impl MailPlan {
     }
 }
 
-/// The credentials, if there are any: they are for a relay, and nobody else gets to see them.
+/// The credentials, if any. They are for a relay, and no other host gets them.
 fn login(options: &Options) -> Result<Option<Login>, Failure> {
     let login = match (&options.auth_file, &options.auth_env) {
         (None, None) if options.auth_insecure => {
-            let what = "--auth-insecure has no credentials to allow it for";
-            return Err(Failure::misuse(what, "add --auth-file or --auth-env, or leave it out"));
+            let what = "--auth-insecure needs credentials";
+            return Err(Failure::misuse(what, "add --auth-file or --auth-env, or remove it"));
         }
         (None, None) => return Ok(None),
         (Some(_), Some(_)) => {
-            return Err(Failure::misuse("--auth-file and --auth-env exclude each other", "leave one out"));
+            return Err(Failure::misuse(
+                "--auth-file and --auth-env cannot be combined",
+                "remove one of them",
+            ));
         }
         (Some(path), None) => Login::from_file(path, options.auth_insecure)?,
         (None, Some(variable)) => Login::from_env(variable, options.auth_insecure)?,
     };
     if options.relay.is_none() {
-        return Err(Failure::misuse(
-            "credentials are given and no relay to log in at",
-            "add --relay HOST:PORT, or leave them out",
-        ));
+        return Err(Failure::misuse("credentials need a relay", "add --relay HOST:PORT, or remove them"));
     }
     Ok(Some(login))
 }
@@ -256,37 +259,34 @@ fn tls_policy(options: &Options, relay: Option<&Relay>, login: Option<&Login>) -
     });
     if policy != TlsPolicy::Require && checked {
         return Err(Failure::misuse(
-            "credentials go over TLS only, to a host whose certificate is checked",
-            "write --tls require, or --auth-insecure if anybody on the way may read them",
+            "credentials need TLS and a checked certificate",
+            "use --tls require, or --auth-insecure to send them readable by others",
         ));
     }
     if policy != TlsPolicy::Require && options.tls_ca.is_some() {
-        let what = "--tls-ca names authorities, and no certificate is checked without --tls require";
-        return Err(Failure::misuse(what, "write --tls require, or leave --tls-ca out"));
+        let what = "--tls-ca has no effect without --tls require, which checks certificates";
+        return Err(Failure::misuse(what, "use --tls require, or remove --tls-ca"));
     }
     if policy == TlsPolicy::Off && implicit {
-        let what = "the relay is spoken to by TLS from the first byte, and --tls off forbids it";
-        return Err(Failure::misuse(
-            what,
-            "write smtp://HOST:PORT for a relay without TLS, or leave --tls out",
-        ));
+        let what = "the relay uses TLS from the first byte, which --tls off forbids";
+        return Err(Failure::misuse(what, "write smtp://HOST:PORT for a relay without TLS, or remove --tls"));
     }
     Ok(policy)
 }
 
 fn read_message(path: &std::path::Path) -> Result<Vec<u8>, Failure> {
     let unreadable = |e: std::io::Error| {
-        Failure::misuse(format!("the message {} cannot be read: {e}", path.display()), "write --message FILE")
+        Failure::misuse(format!("cannot read the message {}: {e}", path.display()), "write --message FILE")
     };
     let bytes = std::fs::metadata(path).map_err(unreadable)?.len();
     if bytes > MESSAGE_BYTES_MAX {
-        let what = format!("the message {} has {bytes} bytes", path.display());
-        return Err(Failure::misuse(what, "messages may have up to 64 MiB"));
+        let what = format!("the message {} has {bytes} bytes: the limit is 64 MiB", path.display());
+        return Err(Failure::misuse(what, "use a smaller message"));
     }
     let message = std::fs::read(path).map_err(unreadable)?;
     if message.is_empty() {
         let what = format!("the message {} is empty", path.display());
-        return Err(Failure::misuse(what, "a message is a header, an empty line and a body"));
+        return Err(Failure::misuse(what, "write a header, an empty line and a body"));
     }
     Ok(message)
 }

@@ -1,4 +1,4 @@
-//! The domains of a list, and the queues in which their recipients wait.
+//! The domains of a list, and the queues of their waiting recipients.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -19,16 +19,16 @@ pub(crate) struct Domain {
     pub(crate) reasons: Reasons,
 }
 
-/// What is known of the hosts for a queue.
+/// The hosts of a queue.
 #[derive(Debug)]
 pub(crate) enum RouteState {
-    /// The DNS was not asked yet.
+    /// Not looked up yet.
     Unknown,
-    /// The DNS was asked and has not answered.
+    /// Being looked up.
     Pending,
     /// The numbers of the hosts, best first, and when that information expires.
     Hosts(Vec<u32>, Nanos),
-    /// No host takes this mail; the code and the reason.
+    /// No host accepts this mail; the code and the reason.
     Refused(u16, &'static str),
 }
 

@@ -9,7 +9,7 @@ use pitot_results::mail::{Outcome, OutcomeRow};
 
 use crate::outcome::Settled;
 
-/// Reasons that are told apart, among all recipients and for each domain and host; further ones are summed.
+/// The most distinct reasons, among all recipients and for each domain and host; further ones are summed.
 const REASONS_MAX: usize = 1000;
 const REASONS_OF_ONE_MAX: usize = 8;
 const EXAMPLE_BYTES_MAX: usize = 200;
@@ -36,7 +36,7 @@ impl Key {
         }
     }
 
-    /// Stands for all reasons that are not told apart any more.
+    /// The key of all further reasons.
     fn further(outcome: Outcome) -> Key {
         Key { outcome, code: 0, enhanced: None, words: None }
     }
@@ -120,7 +120,7 @@ fn row(key: &Key, count: u64, example: &str) -> OutcomeRow {
         code: key.code,
         enhanced: key.enhanced.map(|e| e.to_string()),
         count,
-        example: if further { format!("further reasons, as: {example}") } else { example.to_owned() },
+        example: if further { format!("further reasons, such as: {example}") } else { example.to_owned() },
     }
 }
 
@@ -177,6 +177,6 @@ mod tests {
         let rows = one.rows();
         assert_eq!(rows.len(), REASONS_OF_ONE_MAX + 1);
         assert_eq!(rows.iter().map(|r| r.count).sum::<u64>(), 101);
-        assert_eq!((rows[0].code, &*rows[0].example), (0, "further reasons, as: no"));
+        assert_eq!((rows[0].code, &*rows[0].example), (0, "further reasons, such as: no"));
     }
 }

@@ -1,4 +1,4 @@
-//! The relay: one host that takes all mail, and how it is spoken to.
+//! The relay: one host that accepts all mail.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
-    /// Takes `HOST[:PORT]`, `smtp://HOST[:PORT]` or `smtps://HOST[:PORT]` apart. Port 465 means TLS too.
+    /// Parses `HOST[:PORT]`, `smtp://HOST[:PORT]` or `smtps://HOST[:PORT]`. Port 465 means TLS too.
     pub(crate) fn parse(text: &str) -> Result<Relay, Failure> {
         let (scheme, rest) = match text.split_once("://") {
             Some((scheme, rest)) => (Some(scheme), rest.strip_suffix('/').unwrap_or(rest)),
@@ -36,7 +36,7 @@ impl Relay {
             Some("smtps") => true,
             Some(other) => {
                 return Err(Failure::misuse(
-                    format!("a relay cannot be spoken to by `{other}://`"),
+                    format!("a relay does not support `{other}://`"),
                     "write HOST:PORT, or smtps://HOST:PORT for TLS from the first byte",
                 ));
             }

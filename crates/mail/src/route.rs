@@ -1,8 +1,8 @@
-//! The hosts that take the mail of a domain (RFC 5321 section 5.1).
+//! The mail hosts of a domain (RFC 5321 section 5.1).
 //!
-//! MX records in the order of their preference, those of equal preference in an order drawn for each domain; without any
-//! MX record the domain itself. A null MX (RFC 7505), a domain that does not exist and one without any address refuse
-//! mail for good; if a DNS server fails, the lookup is repeated later.
+//! They are the MX records by preference, those of equal preference in a random order per domain, or without MX records the
+//! domain itself. A null MX (RFC 7505), a domain that does not exist and one without addresses refuse mail permanently. If a DNS
+//! server fails, the lookup is repeated later.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -17,12 +17,12 @@ use crate::dns::{Finished, Kind, Lookup, Records, Resolver};
 const TTL_S_MIN: u32 = 60;
 const TTL_S_MAX: u32 = 86_400;
 
-/// What is known of a domain.
+/// The result of the lookup of a domain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
     /// Its hosts, best first.
     Hosts(Vec<HostAddress>),
-    /// It takes no mail: a permanent failure.
+    /// It accepts no mail: a permanent failure.
     Refused(u16, &'static str),
     /// Unknown for now: a temporary failure.
     Failed(String),
@@ -40,7 +40,7 @@ pub(crate) struct HostAddress {
 #[derive(Debug)]
 pub(crate) struct Router {
     pub(crate) resolver: Resolver,
-    /// Domains for which an answer is awaited, by name.
+    /// Domains being looked up, by name.
     domains: HashMap<Box<str>, Asking>,
     hosts: HashMap<Arc<str>, Host>,
     /// Answers that have come since.
@@ -56,12 +56,12 @@ struct Asking {
     id: u32,
     /// Its hosts, once they are known.
     exchanges: Vec<Arc<str>>,
-    /// Hosts whose addresses are not known yet.
+    /// Hosts without known addresses.
     missing: usize,
     expires: Nanos,
 }
 
-/// What is known of a host name.
+/// The result of the lookup of a host name.
 #[derive(Debug, Default)]
 struct Host {
     addresses: Vec<IpAddr>,
@@ -86,7 +86,7 @@ impl Router {
         }
     }
 
-    /// Asks for the route of a domain, which `id` names in [`Router::take`].
+    /// Looks up the route of a domain, which has this `id` in [`Router::take`].
     pub(crate) fn find(&mut self, id: u32, domain: &str, now: Nanos) {
         if let Some(literal) = literal_of(domain.as_bytes()) {
             let route = match literal {
@@ -100,7 +100,7 @@ impl Router {
         self.resolver.ask(domain, Kind::Mx, now, &mut self.finished);
     }
 
-    /// The routes that have been found since the last call, each with the moment until which it holds.
+    /// The routes found since the last call, each with its expiry.
     pub(crate) fn take(&mut self, now: Nanos, out: &mut Vec<(u32, Route, Nanos)>) {
         while !self.finished.is_empty() {
             for (name, kind, lookup) in std::mem::take(&mut self.finished) {
@@ -143,7 +143,7 @@ impl Router {
             Lookup::Failed(why) => return self.settle(&domain, Route::Failed(why), now),
         };
         if records.exchanges.iter().all(|(_, name)| name.is_empty()) {
-            let refused = Route::Refused(556, "5.1.10 the domain takes no mail (null MX)");
+            let refused = Route::Refused(556, "5.1.10 the domain accepts no mail (null MX)");
             return self.settle(&domain, refused, Nanos::MAX);
         }
         let mut exchanges: Vec<(u16, u64, Arc<str>)> = Vec::with_capacity(records.exchanges.len());
@@ -178,7 +178,7 @@ impl Router {
         }
     }
 
-    /// Whether a host's addresses are known. If not they are looked up, and the domain waits.
+    /// Whether a host's addresses are known. If not, looks them up, and the domain waits.
     fn host_is_known(&mut self, name: &Arc<str>, domain: &str, now: Nanos) -> bool {
         let host = self.hosts.entry(Arc::clone(name)).or_default();
         if host.open == 0 && host.expires > now {
@@ -230,7 +230,7 @@ impl Router {
         }
     }
 
-    /// Completes a domain, all of whose lookups are answered.
+    /// Completes a domain whose lookups are all answered.
     fn assemble(&mut self, domain: &str, now: Nanos) {
         let Some(asking) = self.domains.get(domain) else { return };
         let (mut targets, mut failed) = (Vec::new(), None);

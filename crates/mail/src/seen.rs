@@ -18,7 +18,7 @@ pub(crate) struct Seen {
     failed: HashSet<u64, BuildHasherDefault<Hashed>>,
 }
 
-/// What is known of an address in the list.
+/// The state of an address in the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Occurrence {
     /// It was not seen before.

@@ -72,7 +72,7 @@ impl Session {
         }
     }
 
-    /// Sends commands, or keeps what there is no room for.
+    /// Sends commands, and keeps those that the socket does not accept.
     pub(crate) fn send(&mut self, commands: &[u8]) -> io::Result<()> {
         if commands.is_empty() {
             return Ok(());
@@ -86,7 +86,7 @@ impl Session {
         Ok(())
     }
 
-    /// Sends what is kept, as far as there is room.
+    /// Sends kept commands, as far as the socket accepts them.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         if let Some(tls) = &mut self.tls {
             tls.flush(&mut self.out)?;
@@ -111,7 +111,7 @@ impl Session {
     }
 }
 
-/// Sends until all is sent or there is no room; how much was sent.
+/// Sends as much as the socket accepts, and returns how much.
 fn send_some(fd: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
     let mut sent = 0;
     while sent < bytes.len() {

@@ -1,4 +1,4 @@
-//! How long each step of a conversation may take (RFC 5321 section 4.5.3.2).
+//! Timeouts of each step of a conversation (RFC 5321 section 4.5.3.2).
 
 use pitot_meter::Nanos;
 

@@ -15,10 +15,10 @@ use crate::message::TlsPolicy;
 /// What all TLS connections share.
 pub(crate) type Config = Arc<ClientConfig>;
 
-/// The settings of a policy; `authorities` is a file of certificates in PEM that takes the place of the system's.
+/// The configuration of a policy; `authorities` is a PEM file that replaces the system's.
 ///
 /// # Errors
-/// Certificates must be checked, and the file or the system has none of authorities.
+/// Certificates must be checked, but neither the file nor the system has authorities.
 pub(crate) fn config(policy: TlsPolicy, authorities: Option<&Path>) -> Result<Config, Failure> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -31,7 +31,7 @@ pub(crate) fn config(policy: TlsPolicy, authorities: Option<&Path>) -> Result<Co
         };
         builder.with_root_certificates(roots).with_no_client_auth()
     } else {
-        // Opportunistic encryption asks for no certificate (RFC 7435).
+        // Opportunistic encryption needs no certificate (RFC 7435).
         builder
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
@@ -55,7 +55,7 @@ impl Tls {
         self.0.is_handshaking()
     }
 
-    /// Takes bytes off the wire and appends what they hold to `plain`.
+    /// Decrypts received bytes and appends the plain text to `plain`.
     pub(crate) fn receive(&mut self, mut input: &[u8], plain: &mut Vec<u8>) -> Result<(), String> {
         while !input.is_empty() {
             self.0.read_tls(&mut input).map_err(|e| e.to_string())?;

@@ -1,7 +1,7 @@
-//! How many recipients may be in unacknowledged: their message is under way, or taken and not yet in the journal on the disk.
+//! The limit on unacknowledged recipients: their message is being sent, or was accepted but is not in the journal on the disk.
 //!
-//! Were the engine killed now, these are the ones that the next one would write to although they may have been written
-//! to. A message is sent only while they are fewer than allowed, and waits its turn otherwise.
+//! If the engine were killed now, the next one would send to these recipients again. A message is sent only while they are below
+//! the limit, otherwise it waits.
 
 use std::collections::VecDeque;
 
@@ -25,7 +25,7 @@ impl Unacknowledged {
         Unacknowledged { limit, used: 0, peak: 0, recorded: VecDeque::new(), waiting: VecDeque::new() }
     }
 
-    /// Makes room for the recipients of a message, unless there is none or another session waits.
+    /// Reserves the recipients of a message, unless the limit is reached or another session waits.
     pub(crate) fn try_reserve(&mut self, recipients: usize) -> bool {
         if !self.waiting.is_empty() || self.used + recipients > self.limit {
             return false;
@@ -45,8 +45,8 @@ impl Unacknowledged {
         self.waiting.push_back(session);
     }
 
-    /// Makes room for the first waiting session that still exists, for which `recipients` returns its need. None if
-    /// there is no room, or no such session.
+    /// Reserves for the first waiting session that still exists; `recipients` returns its need. `None` if the limit is reached, or
+    /// there is no such session.
     pub(crate) fn reserve_next(&mut self, recipients: impl Fn(Token) -> Option<usize>) -> Option<Token> {
         while let Some(session) = self.waiting.front().copied() {
             match recipients(session) {

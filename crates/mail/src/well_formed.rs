@@ -1,7 +1,7 @@
-//! What a message must be before it is sent to anybody: every host would refuse it, cut it or mend it in its own way.
+//! Checks a message before it is sent: hosts would refuse, cut or change an invalid one, each in its way.
 //!
-//! RFC 5322 section 2.1.1 and RFC 5321 section 4.5.3.1.6 limit lines, section 2.2 says what a header is, and bytes above 127
-//! stand in a header only where SMTPUTF8 is used (RFC 6532). Lines end where they end on the wire: in LF, CR LF or CR.
+//! RFC 5322 section 2.1.1 and RFC 5321 section 4.5.3.1.6 limit lines, section 2.2 defines headers, and bytes above 127 are allowed
+//! in a header only with SMTPUTF8 (RFC 6532). Lines end as on the wire: with LF, CR LF or CR.
 
 use std::fmt;
 
@@ -26,7 +26,7 @@ pub(crate) struct Malformed {
     pub(crate) why: Why,
 }
 
-/// What is wrong with a line.
+/// An error in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
     /// It has so many bytes.
@@ -38,7 +38,7 @@ pub(crate) enum Why {
     Mbox,
     /// No field, though the header has not ended.
     NoField,
-    /// Bytes above 127 in the header, and SMTPUTF8 is not asked for.
+    /// Bytes above 127 in the header, without SMTPUTF8.
     EightBitHeader,
     /// Bytes in the header that are not UTF-8.
     HeaderNotUtf8,
@@ -48,13 +48,13 @@ impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {} ", self.line)?;
         match self.why {
-            Why::TooLong(bytes) => write!(f, "has {bytes} bytes, where a line may have {LINE_BYTES_MAX}"),
+            Why::TooLong(bytes) => write!(f, "has {bytes} bytes: the limit is {LINE_BYTES_MAX}"),
             Why::Nul => f.write_str("has a NUL byte"),
             Why::NoHeader => f.write_str("is not a header field, so there is no header"),
             Why::Mbox => f.write_str("is the separator of an mbox file and not a header field"),
-            Why::NoField => f.write_str("is not a header field, and the header has not ended"),
-            Why::EightBitHeader => f.write_str("is part of the header and has bytes above 127"),
-            Why::HeaderNotUtf8 => f.write_str("is part of the header and is not UTF-8"),
+            Why::NoField => f.write_str("is not a header field, and no empty line ends the header"),
+            Why::EightBitHeader => f.write_str("is in the header and has bytes above 127"),
+            Why::HeaderNotUtf8 => f.write_str("is in the header and is not UTF-8"),
         }
     }
 }

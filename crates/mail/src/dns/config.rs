@@ -1,8 +1,8 @@
-//! Which DNS servers the system asks (resolv.conf(5)).
+//! The system's DNS servers (resolv.conf(5)).
 
 use std::net::{IpAddr, SocketAddr};
 
-/// As many as the C library asks.
+/// The limit of the C library.
 const SERVERS_MAX: usize = 3;
 const PORT: u16 = 53;
 

@@ -7,9 +7,9 @@ use hickory_proto::rr::{DNSClass, Name, RData, Record, RecordType};
 
 /// The answer that may come in one datagram (RFC 6891): what passes everywhere without fragments.
 const PAYLOAD_BYTES: u16 = 1232;
-/// Hosts of one domain that are looked at, in the order of their preference.
+/// The most hosts of one domain that are used, by preference.
 const EXCHANGES_MAX: usize = 16;
-/// Addresses of one host that are looked at.
+/// The most addresses of one host that are used.
 const ADDRESSES_MAX: usize = 16;
 
 /// A type of record to look up.
@@ -33,16 +33,16 @@ impl Kind {
     }
 }
 
-/// What is known of a name after a question.
+/// The result of a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lookup {
-    /// There are records.
+    /// Records exist.
     Found(Records),
     /// The name exists and has none of that kind.
     NoData,
     /// The name does not exist.
     NoSuchName,
-    /// Nobody knows, for this reason; later perhaps.
+    /// The lookup failed for this reason; it may succeed later.
     Failed(String),
 }
 
@@ -51,7 +51,7 @@ pub enum Lookup {
 pub struct Records {
     /// Mail hosts with their preference, smallest first; the name of a null MX (RFC 7505) is empty.
     pub exchanges: Vec<(u16, String)>,
-    /// Addresses of the name that was asked for.
+    /// Addresses of the name.
     pub addresses: Vec<IpAddr>,
     /// Addresses that the answer gives of its mail hosts.
     pub glue: Vec<(String, IpAddr)>,
@@ -59,18 +59,18 @@ pub struct Records {
     pub ttl_s: u32,
 }
 
-/// An answer, and what it answers.
+/// An answer and its question.
 #[derive(Debug)]
 pub(super) struct DnsReply {
     pub(super) id: u16,
     pub(super) name: String,
     pub(super) kind: Kind,
-    /// There is more than fits a datagram: ask again over TCP.
+    /// It does not fit a datagram: ask again over TCP.
     pub(super) truncated: bool,
     pub(super) lookup: Lookup,
 }
 
-/// The question as bytes, or none if the name is none.
+/// The question as bytes; `None` if the name is invalid.
 pub(super) fn question(id: u16, name: &str, kind: Kind) -> Option<Vec<u8>> {
     let mut name = Name::from_ascii(name).ok()?;
     name.set_fqdn(true);
@@ -117,7 +117,7 @@ fn address(record: &Record) -> Option<IpAddr> {
     }
 }
 
-/// All records of that kind. A server that recurses has followed aliases, and their ends stand here too.
+/// All records of that kind. A recursive server has followed aliases, so those of their targets are included.
 fn records(message: &Message, kind: Kind) -> Lookup {
     let mut found = Records { ttl_s: u32::MAX, ..Records::default() };
     for record in message.answers.iter().filter(|r| r.record_type() == kind.record_type()) {

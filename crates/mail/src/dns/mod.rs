@@ -1,8 +1,8 @@
 //! A stub resolver inside the event loop.
 //!
-//! It asks a server that recurses, over UDP with EDNS (RFC 6891) and over TCP where an answer does not fit, up to two
-//! hundred questions at a time. A library's resolver would bring a runtime of its own, or a thread that waits for each
-//! question; what is needed here is small, and only the message format, where the traps are, is hickory's.
+//! It queries a recursive server, over UDP with EDNS (RFC 6891) and over TCP if an answer does not fit, with up to two hundred
+//! questions at a time. A library's resolver would need a runtime, or a thread for each question. The resolver is small; only the
+//! message format, where the traps are, is hickory's.
 
 mod config;
 mod message;
@@ -25,11 +25,11 @@ pub use message::{Kind, Lookup, Records};
 /// Questions in flight at once; others wait. A socket with default settings holds some 270 small datagrams (208
 /// KiB in net.core.rmem_default, 768 bytes each): with more than that a burst is lost, and costs a second.
 const IN_FLIGHT_MAX: usize = 200;
-/// Questions over TCP at once, each in a thread of its own.
+/// Questions over TCP at once, each in a separate thread.
 const TCP_MAX: usize = 16;
 /// How long the first, second and third attempt of a question waits for its answer.
 const TIMEOUTS: [Nanos; 3] = [Nanos::from_secs(1), Nanos::from_secs(2), Nanos::from_secs(4)];
-/// Datagrams taken from a socket before the loop looks at other things.
+/// Datagrams taken from a socket before the loop continues.
 const RECEIVES_MAX: usize = 512;
 
 /// The resolver: servers, open questions and their deadlines.
@@ -79,8 +79,8 @@ struct Tcp {
 pub type Finished = (Box<str>, Kind, Lookup);
 
 impl Resolver {
-    /// A resolver that asks `servers`, or those of the system if there are none. `timeout_scale` makes it wait longer
-    /// or shorter; `waker` is woken by answers over TCP.
+    /// A resolver that queries `servers`, or those of the system if empty. `timeout_scale` scales its timeouts; answers over TCP wake
+    /// `waker`.
     ///
     /// # Errors
     /// EMFILE; ENETUNREACH if there is no route to the servers.
@@ -140,7 +140,7 @@ impl Resolver {
         self.deadlines.peek().map_or(Nanos::MAX, |Reverse((at, ..))| *at)
     }
 
-    /// Asks a question. One that cannot be encoded is finished at once.
+    /// Asks a question. One that cannot be encoded completes at once.
     pub fn ask(&mut self, name: &str, kind: Kind, now: Nanos, finished: &mut Vec<Finished>) {
         self.counts.questions += 1;
         self.waiting.push_back((name.into(), kind));
@@ -170,7 +170,7 @@ impl Resolver {
         let Some(bytes) = message::question(id, &question.name, question.kind) else {
             return self.finish(id, Lookup::NoSuchName, finished);
         };
-        // A server that refuses or a full buffer look like a lost datagram: the next attempt comes in time.
+        // A refusal or a full buffer counts as a lost datagram: the next attempt follows.
         let server = &self.servers[question.attempt % self.servers.len()];
         if let Err(e) = server.socket.send(&bytes) {
             self.silent_because = Some(e.to_string());
@@ -191,7 +191,7 @@ impl Resolver {
         }
     }
 
-    /// Takes what has come from the server of that number and over TCP.
+    /// Takes answers from the server of that number and over TCP.
     pub fn receive(&mut self, server: usize, now: Nanos, finished: &mut Vec<Finished>) {
         for _ in 0..RECEIVES_MAX {
             match self.servers[server].socket.recv(&mut self.buffer[..]) {
@@ -226,7 +226,7 @@ impl Resolver {
                 // A part of the records may lack the host that is preferred, and more cannot be had than over TCP.
                 Some(mut answer) if answer.id == id => {
                     if answer.truncated {
-                        let why = "the DNS server truncated its answer over TCP too";
+                        let why = "the DNS server truncated its answer over TCP, too";
                         answer.lookup = Lookup::Failed(why.to_owned());
                     }
                     self.accept(answer, finished);
@@ -289,7 +289,7 @@ impl Resolver {
         } else {
             let why = if over_tcp {
                 format!(
-                    "no answer over TCP from the DNS server {}, whose answer fits no datagram",
+                    "no answer over TCP from the DNS server {}, whose answer is too long for UDP",
                     self.names()
                 )
             } else {
@@ -299,7 +299,7 @@ impl Resolver {
         }
     }
 
-    /// Looks after questions whose time is over.
+    /// Handles questions that have timed out.
     pub fn expire(&mut self, now: Nanos, finished: &mut Vec<Finished>) {
         while self.deadline() <= now {
             let Some(Reverse((_, id, serial))) = self.deadlines.pop() else { break };

@@ -30,7 +30,7 @@ impl Engine<'_> {
         }
         if event.writable {
             session.flush()?;
-            // A long message has time for as long as the host takes some of it.
+            // A long message has time as long as the host makes progress.
             if session.has_output() {
                 self.set_timer(session, event.token, self.limit_of(session.dialogue.phase()));
             }

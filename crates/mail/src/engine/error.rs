@@ -21,7 +21,7 @@ pub enum RunError {
     #[error(transparent)]
     Journal(#[from] JournalError),
     /// The list cannot be read.
-    #[error("the list {} cannot be read: {error}", path.display())]
+    #[error("cannot read the list {}: {error}", path.display())]
     List {
         /// The path of the list.
         path: std::path::PathBuf,
@@ -31,11 +31,11 @@ pub enum RunError {
     /// The list has no line that counts.
     #[error("the list {} is empty", .0.display())]
     EmptyList(std::path::PathBuf),
-    /// The relay takes no mail from this client at all.
+    /// The relay accepts no mail from this client.
     #[error("the relay refuses all mail: {0}")]
     Relay(String),
     /// No socket to the DNS server can be opened.
-    #[error("the DNS server cannot be queried: {0}")]
+    #[error("cannot query the DNS server: {0}")]
     Dns(io::Error),
     /// Anything else that the kernel refuses.
     #[error("{0}")]
@@ -57,21 +57,21 @@ impl From<RunError> for Failure {
             }
             RunError::Journal(JournalError::Write { .. }) => Failure::run(
                 what,
-                "make room on its disk (df), then run it again with the same journal to continue",
+                "free space on its disk (df), then run again with the same journal to continue",
             ),
             RunError::Journal(JournalError::File { error, .. }) if UNUSABLE.contains(&error.kind()) => {
-                Failure::misuse(what, "name a file in a directory that exists and that you may write to")
+                Failure::misuse(what, "name a file in an existing, writable directory")
             }
             RunError::Journal(JournalError::File { .. }) => {
                 Failure::run(what, "check the directory, its permissions and its free space")
             }
             RunError::List { .. } | RunError::EmptyList(_) => {
-                Failure::misuse(what, "write --list FILE with one address a line")
+                Failure::misuse(what, "use --list FILE with one address per line")
             }
             RunError::Relay(_) => {
-                Failure::run(what, "check its address, the credentials, and whom it takes mail from")
+                Failure::run(what, "check its address, the credentials, and from whom it accepts mail")
             }
-            RunError::Dns(_) => Failure::run(what, "name one that can be reached with --dns HOST:PORT"),
+            RunError::Dns(_) => Failure::run(what, "name a reachable one with --dns HOST:PORT"),
             RunError::System(_) => Failure::run(what, "raise the limit on descriptors with ulimit -n"),
         }
     }

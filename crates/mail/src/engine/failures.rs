@@ -9,7 +9,7 @@ use pitot_sys::errno;
 use super::state::Engine;
 use crate::batch::Reply;
 
-/// Hosts whose first failure is reported at once; the result has the others.
+/// The most hosts whose first failure is reported at once; the result has the others.
 const HOSTS_REPORTED_MAX: u64 = 10;
 
 /// Why a session ends.
@@ -23,12 +23,12 @@ pub(super) enum End {
     Reply(Reply),
     /// TLS could not be set up.
     Tls(String),
-    /// There is no way to log in.
+    /// Login is impossible.
     NoLogin(&'static str),
 }
 
 impl End {
-    /// The host takes no mail at all: a refusal with 5xx instead of a greeting, or of EHLO (RFC 5321 section 3.1).
+    /// The host accepts no mail: a 5xx reply instead of a greeting, or to EHLO (RFC 5321 section 3.1).
     pub(super) fn is_final(&self) -> bool {
         match self {
             End::Reply(reply) => reply.code / 100 == 5,
@@ -59,7 +59,7 @@ impl Engine<'_> {
         let ending = if refuses || self.plan.retries == 0 {
             String::new()
         } else {
-            format!("; its recipients are tried again within {:?}", Duration::from(self.plan.retry_delay))
+            format!("; retrying its recipients within {:?}", Duration::from(self.plan.retry_delay))
         };
         let line = match reply.code {
             0 => self.at_host(host, &reply.to_string()),
@@ -97,7 +97,7 @@ pub(super) fn reply_for(end: End) -> Reply {
 pub(super) fn not_smtp(fault: Fault) -> &'static str {
     match fault {
         // Layers are none of a dialogue's.
-        Fault::Malformed | Fault::Named(_) | Fault::Handshake(_) => "the host does not speak SMTP",
+        Fault::Malformed | Fault::Named(_) | Fault::Handshake(_) => "the host does not use SMTP",
         Fault::TooLarge => "the host's reply is too long",
         Fault::Unasked => "the host sent a reply without a command",
     }

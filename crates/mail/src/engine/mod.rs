@@ -1,9 +1,8 @@
-//! The engine: one loop that reads the list, queries the DNS, talks to hosts, and appends to the journal.
+//! The engine: one loop that reads the list, queries the DNS, talks to hosts, and writes the journal.
 //!
-//! One thread is enough: a recipient costs it about a microsecond, a hundredth of what the hosts spend on it, and what
-//! could block it, the disk, has a thread of its own. Arrows point from `run` to `sessions`, which open and end
-//! connections; from there to `conversation`, which moves bytes and follows the protocol; and from both to `schedule`,
-//! which decides who is written to when. All of them work on `state`.
+//! One thread suffices: a recipient takes it about a microsecond, a hundredth of the hosts' time, and the disk, which could block
+//! it, has its own thread. `run` calls `sessions`, which opens and ends connections; that calls `conversation`, which moves bytes
+//! and follows the protocol; both call `schedule`, which decides when to send to whom. All of them work on `state`.
 
 mod conversation;
 mod error;

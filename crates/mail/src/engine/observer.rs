@@ -1,4 +1,4 @@
-//! Who is informed of a run while it goes on.
+//! Receives the progress of a run.
 
 use crate::address::BadAddress;
 
@@ -10,7 +10,7 @@ pub trait Observer {
     fn bad_line(&mut self, line: u64, why: BadAddress);
     /// A warning, in one line.
     fn note(&mut self, text: &str);
-    /// How often the run has been asked to stop: once ends it in order, twice at once.
+    /// The number of stop requests: one ends the run in order, two at once.
     fn stop_requests(&mut self) -> u32;
 }
 

@@ -18,7 +18,7 @@ use crate::seen::Occurrence;
 
 /// Lines read before the loop polls its sockets again.
 const LINES_PER_TURN: usize = 4096;
-/// The longest wait: signals and the progress line are looked at this often.
+/// The longest wait: signals and the progress line are handled this often.
 const WAIT_MAX: Duration = Duration::from_millis(100);
 /// Transactions in progress have this long to end once the run is stopped.
 const STOP_GRACE: Nanos = Nanos::from_secs(10);
@@ -79,7 +79,7 @@ impl Engine<'_> {
             ticker.tick(self);
             let requests = self.observer.stop_requests();
             if requests > 0 && !self.stopping {
-                self.stop("it was interrupted");
+                self.stop("interrupted");
             }
             if self.stopping && stop_at == Nanos::MAX {
                 stop_at = self.now + STOP_GRACE;
@@ -164,12 +164,12 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Takes the routes that the DNS has answered.
+    /// Takes the routes found by the DNS.
     fn take_routes(&mut self, routes: &mut Vec<(u32, Route, Nanos)>) {
         let Some(router) = &mut self.router else { return };
         router.take(self.now, routes);
         if router.resolver.is_silent() && !self.stopping {
-            let because = router.resolver.silent_because.as_deref().unwrap_or("no answer came in time");
+            let because = router.resolver.silent_because.as_deref().unwrap_or("timeout");
             let why = format!("the DNS server {} does not answer: {because}", router.resolver.names());
             return self.stop(&why);
         }

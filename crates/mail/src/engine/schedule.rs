@@ -25,7 +25,7 @@ const AUTHENTICATION_REQUIRED: u16 = 530;
 const DOUBLINGS_MAX: u8 = 6;
 
 impl Engine<'_> {
-    /// Takes a new recipient from the list.
+    /// Admits a new recipient from the list.
     pub(super) fn admit(&mut self, local: Box<str>, domain_name: &str) {
         let domain = self.queues.domain(domain_name);
         let entry = &mut self.queues.domains[domain as usize];
@@ -35,7 +35,7 @@ impl Engine<'_> {
         self.enqueue(queue, [Recipient { local, domain, attempts: 0, together: u16::MAX, stepwise: false }]);
     }
 
-    /// Puts recipients into a queue, and finds out its route or wants a session for it.
+    /// Puts recipients into a queue, and looks up its route or requests a session.
     fn enqueue(&mut self, id: u32, recipients: impl IntoIterator<Item = Recipient>) {
         let queue = &mut self.queues.all[id as usize];
         let before = queue.waiting.len();
@@ -96,9 +96,8 @@ impl Engine<'_> {
         }
     }
 
-    /// Attaches a queue to the best of its hosts that is not down, from `host_index` on. If there is none its recipients
-    /// wait for their next attempt, for the reason `why` of the last host that was tried; or are refused, if all hosts
-    /// refuse mail for good.
+    /// Attaches a queue to the best of its hosts that is not down, from `host_index` on. If there is none, its recipients wait for their
+    /// next attempt, with the reason `why` of the last host, or are refused if all hosts refuse mail permanently.
     fn attach(&mut self, id: u32, why: Option<(u32, &Reply)>) {
         let queue = &mut self.queues.all[id as usize];
         if queue.waiting.is_empty() {
@@ -122,7 +121,7 @@ impl Engine<'_> {
             Some((host, reply)) => (Some(host), reply.clone()),
             None => {
                 let known = last.and_then(|host| self.hosts.all[host as usize].last_failure.clone());
-                (last, known.unwrap_or_else(|| Reply::own("the host was not available a moment ago")))
+                (last, known.unwrap_or_else(|| Reply::own("the host was unavailable a moment ago")))
             }
         };
         match host {
@@ -132,7 +131,7 @@ impl Engine<'_> {
         }
     }
 
-    /// The relay takes no mail at all: a mistake in its address or in the credentials, that no recipient is to pay for.
+    /// The relay accepts no mail: its address or the credentials are wrong, which must not count against recipients.
     fn relay_refuses(&mut self, host: u32, reply: &Reply) {
         if !self.stopping {
             let why = RunError::Relay(self.at_host(host, &reply.to_string()));
@@ -165,7 +164,7 @@ impl Engine<'_> {
         let batch = Batch::new(queue.waiting.drain(..n).collect());
         queue.attached = !queue.waiting.is_empty();
         if queue.attached {
-            // Behind the others, so that a large domain does not hold up the small ones.
+            // Behind the others, so that a large domain does not delay small ones.
             h.ready.push_back(id);
         }
         Some(batch)
@@ -190,7 +189,7 @@ impl Engine<'_> {
         let size = recipients.len();
         let others_go_on = self.breaks_at_a_recipient(host, reached, lost);
         let (mut deferred, mut again) = (Vec::new(), Vec::new());
-        let nothing = Reply::own("the host did not answer for this recipient");
+        let nothing = Reply::own("the host did not reply for this recipient");
         for (n, (mut recipient, answer)) in recipients.into_iter().zip(answers).enumerate() {
             if others_go_on && reached != Reached::Recipient(n) && !matches!(answer, RecipientState::No(_)) {
                 recipient.stepwise = true;
@@ -234,15 +233,15 @@ impl Engine<'_> {
         }
     }
 
-    /// True if the connection of a transaction broke where the host was asked about a recipient, who may be the cause: the
-    /// others have cost the host nothing, and go at once. A host that breaks one connection after the other is left alone.
+    /// True if the connection of a transaction broke at a recipient, who may be the cause. The others have cost the host nothing and
+    /// continue at once. A host that breaks one connection after the other gets a pause.
     fn breaks_at_a_recipient(&mut self, host: u32, reached: Reached, lost: Option<&Reply>) -> bool {
         let h = &mut self.hosts.all[host as usize];
         let Some(reply) = lost else {
             h.broken_in_a_row = 0;
             return false;
         };
-        // With 421 the host says that it is busy, whoever the recipients are.
+        // 421 means that the host is busy, whoever the recipients are.
         if reply.code != 0 || reached == Reached::Elsewhere {
             return false;
         }

@@ -64,7 +64,7 @@ impl Engine<'_> {
         }
     }
 
-    /// The host takes its place among those that wait for a connection.
+    /// The host joins the queue for a connection.
     fn await_connection(&mut self, host: u32) {
         let h = &mut self.hosts.all[host as usize];
         if !std::mem::replace(&mut h.awaits_connection, true) {
@@ -124,7 +124,7 @@ impl Engine<'_> {
         Some(Tls::new(config, &name, addr.ip()))
     }
 
-    /// Ends or closes the sessions whose deadline is over.
+    /// Ends or closes the sessions whose deadline has passed.
     pub(super) fn expire_sessions(&mut self) {
         while let Some((token, mut session)) = self.next_expired() {
             if session.stage == Stage::Idle {
@@ -184,7 +184,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Sends the messages for which there is room in the window now.
+    /// Sends the messages that the unacknowledged window allows now.
     pub(super) fn send_waiting(&mut self) {
         while let Some(token) = {
             let slots = &self.slots;
@@ -199,7 +199,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Ends a session and accounts for what it was doing.
+    /// Ends a session and settles its work.
     fn end(&mut self, token: Token, mut session: Box<Session>, end: End) {
         let host = session.host;
         let established = session.dialogue.is_established();
@@ -235,7 +235,7 @@ impl Engine<'_> {
         self.want_session(host);
     }
 
-    /// A connection to a host failed. If others are established, the host takes no more than those.
+    /// A connection to a host failed. If others are established, they are the host's limit.
     fn connection_failed(&mut self, host: u32, end: End) {
         self.report.connections.failed += 1;
         let h = &mut self.hosts.all[host as usize];

@@ -45,13 +45,13 @@ pub(super) struct Engine<'a> {
     pub(super) hosts: Hosts,
     pub(super) router: Option<Router>,
     pub(super) slots: Slots,
-    /// When to look at a session: its slot and generation.
+    /// When to check a session: its slot and generation.
     pub(super) timers: BinaryHeap<Reverse<(Nanos, u32, u32)>>,
     pub(super) deferred: BinaryHeap<Reverse<Deferred>>,
     pub(super) deferred_count: u64,
     /// Hosts with work that need a session.
     pub(super) wanted: VecDeque<u32>,
-    /// Hosts that wait for a connection to end, as there are as many as allowed.
+    /// Hosts that wait for a connection to end, since the limit is reached.
     pub(super) awaiting_connection: VecDeque<u32>,
     /// No connection is opened before.
     pub(super) open_after: Nanos,
@@ -127,10 +127,7 @@ impl<'a> Engine<'a> {
                     ..JournalCounts::default()
                 });
                 if replay.damaged > 0 {
-                    observer.note(&format!(
-                        "{} lines of the journal are damaged and are ignored",
-                        replay.damaged
-                    ));
+                    observer.note(&format!("{} damaged lines of the journal are ignored", replay.damaged));
                 }
                 Some(journal)
             }

@@ -28,7 +28,7 @@ impl Engine<'_> {
         self.timers.push(Reverse((session.deadline, token.index(), token.generation())));
     }
 
-    /// Takes the next session whose deadline is over; none if there is no other.
+    /// Takes the next session whose deadline has passed.
     pub(super) fn next_expired(&mut self) -> Option<(Token, Box<Session>)> {
         while let Some(Reverse((at, index, generation))) = self.timers.peek().copied()
             && at <= self.now

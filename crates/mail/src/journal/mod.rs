@@ -1,20 +1,20 @@
-//! The journal: what became of each recipient, kept so that a run that was killed continues where it stopped.
+//! The journal: the outcome of each recipient, so that a killed run continues where it stopped.
 //!
-//! It is a text file that only grows, a line with a checksum for each recipient that has its final outcome
-//! ([`record`]). A recipient with a line is not sent to again.
+//! It is a text file that only grows, with a line and its checksum for each recipient with a final outcome ([`record`]). Such
+//! recipients are not sent to again.
 //!
-//! **At least once, and at most `-c` twice.** An engine can be killed between the end of a message and its line in the
-//! journal, and then it is unknown whether the server has accepted the message. SMTP's rule for that case is to send
-//! again (RFC 5321 section 4.5.4.1), since a duplicate does less harm than a loss. The engine guarantees that such
-//! recipients, whose message is being sent or whose line is not on the disk yet, are never more than the connections
-//! allowed (`-c`): the next message waits until some of them are recorded (`unacknowledged.rs`). That holds for
-//! `kill -9` and for a power cut alike, as a line counts only once fdatasync(2) has returned.
+//! **At least once, and at most `-c` twice.** An engine can be killed between the end of a message and its line in the journal.
+//! Then it is unknown whether the server has accepted the message. SMTP's rule for that case is to send again (RFC 5321 section
+//! 4.5.4.1), since a duplicate does less harm than a loss. The engine guarantees that there are never more such recipients, whose
+//! message is being sent or whose line is not on the disk, than connections allowed (`-c`): the next message waits until some of
+//! them are recorded (`unacknowledged.rs`). This is true for `kill -9` and for power failures, since a line counts only after
+//! fdatasync(2).
 //!
-//! What fdatasync(2) has refused may never reach the disk, though it can be read and a later fdatasync(2) succeeds. So an
-//! engine stops then, and the next one writes the last lines once more before it counts on them.
+//! Data that fdatasync(2) has refused may never reach the disk, although it can be read and a later fdatasync(2) succeeds. So an
+//! engine stops then, and the next one writes the last lines again before it relies on them.
 //!
-//! Writing and syncing are done by a thread of their own, a batch at a time: while one batch is synced the next one
-//! gathers, so that a slow disk makes batches larger and never the loop wait, unless 8 MiB of lines wait already.
+//! A separate thread writes and syncs, one batch at a time. While a batch is synced, the next one collects lines, so a slow disk
+//! makes batches larger and the loop waits only if 8 MiB of lines are waiting.
 
 pub mod record;
 
@@ -35,14 +35,14 @@ pub use record::Header;
 const WAITING_BYTES_MAX: usize = 8 << 20;
 /// Lines longer than this were never written.
 const LINE_BYTES_MAX: u64 = 4096;
-/// More than a batch can have, which is the most that is not on the disk when an engine ends.
+/// More than the size of a batch, the most that is missing on the disk when an engine ends.
 const BATCH_BYTES_MAX: u64 = 2 * WAITING_BYTES_MAX as u64;
 
 /// Why a journal cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// The file cannot be opened, read or written.
-    #[error("the journal {} cannot be used: {error}", path.display())]
+    #[error("cannot use the journal {}: {error}", path.display())]
     File {
         /// The journal.
         path: PathBuf,
@@ -50,7 +50,7 @@ pub enum JournalError {
         error: io::Error,
     },
     /// Its disk is full or broken, in the middle of a run.
-    #[error("the journal {} could not be written: {error}", path.display())]
+    #[error("cannot write the journal {}: {error}", path.display())]
     Write {
         /// The journal.
         path: PathBuf,
@@ -73,7 +73,7 @@ pub enum JournalError {
 pub struct Replay {
     /// Recipients with an outcome.
     pub settled: u64,
-    /// Lines whose checksum does not fit, other than a torn last one.
+    /// Lines with a wrong checksum, except a torn last one.
     pub damaged: u64,
     /// The last line was torn and has been cut off.
     pub torn: bool,
@@ -169,7 +169,7 @@ impl Journal {
         self.appended
     }
 
-    /// Gives what was added to the writer, at the end of a turn of the loop.
+    /// Passes new lines to the writer, at the end of a turn of the loop.
     ///
     /// # Errors
     /// The disk is full or broken; [`Journal::finish`] returns the cause.
@@ -215,7 +215,7 @@ impl Journal {
         self.shared.work.notify_one();
         match self.writer.take().map(JoinHandle::join) {
             Some(Ok(result)) => result,
-            Some(Err(_)) => Err(io::Error::other("its writer has ended")),
+            Some(Err(_)) => Err(io::Error::other("its writer thread has ended")),
             None => Ok(()),
         }
     }
@@ -265,10 +265,10 @@ fn write_batches(file: &mut File, shared: &Shared) -> io::Result<()> {
     }
 }
 
-/// Reads the journal of a run and changes nothing; one that does not exist holds nothing.
+/// Reads the journal of a run and changes nothing; a missing one is empty.
 ///
 /// # Errors
-/// See [`JournalError`]: what would keep a run from using it.
+/// See [`JournalError`]: why a run could not use it.
 pub fn inspect(
     path: &Path,
     header: &Header,
@@ -299,7 +299,7 @@ fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Reads the file through: what it holds, and where its last whole line ends. None if it is another run's.
+/// Reads the whole file and the end of its last whole line. `None` if it belongs to another run.
 fn read(
     file: &mut File,
     header: &Header,
@@ -348,11 +348,11 @@ fn is_torn_header(header: &Header, line: &[u8]) -> bool {
     line.iter().zip(own).all(|(found, own)| *found == own || *found == 0)
 }
 
-/// Cuts off what is behind the last whole line, and sees to it that what is before it is on the disk, with a first line.
+/// Truncates the file after its last whole line, and syncs it, with a first line.
 fn prepare(file: &mut File, end: u64, header: &Header, path: &Path) -> io::Result<()> {
     file.set_len(end)?;
-    // An earlier engine may not have come to synchronise its last lines, or failed to. The kernel takes those for written that
-    // it could not write: they are dirty again once they are written again.
+    // An earlier engine may have failed to sync its last lines. The kernel considers pages as written that
+    // it could not write; writing them again makes them dirty again.
     let from = end.saturating_sub(BATCH_BYTES_MAX);
     let mut last = vec![0; (end - from) as usize];
     file.read_exact_at(&mut last, from)?;

@@ -9,7 +9,7 @@ use pitot_results::mail::Outcome;
 
 use crate::outcome::Settled;
 
-/// Takes a line apart, which has no line end; none if its checksum does not fit.
+/// The body of a line without its end; `None` if its checksum is wrong.
 fn body_of(line: &[u8]) -> Option<&str> {
     let (sum, rest) = line.split_at_checked(8)?;
     let body = rest.strip_prefix(b" ")?;

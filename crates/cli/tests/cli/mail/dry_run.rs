@@ -92,7 +92,7 @@ fn what_a_run_would_refuse_a_dry_run_refuses_too() {
     let path = |name: &str| files.path(name).display().to_string();
     for (arguments, word) in [
         (["--journal", &path("other")], "is not a journal of this message"),
-        (["--journal", "/nonexistent/journal"], "cannot be used"),
+        (["--journal", "/nonexistent/journal"], "cannot use the journal"),
         (["--journal", "/dev/null"], "is not a regular file"),
         (["--relay", "127.1"], "is not a full IP address"),
         (["--tls-ca", &path("empty")], "there are none"),

@@ -140,16 +140,16 @@ fn options_of_tls_and_credentials_that_contradict_each_other_are_refused() {
         (files.path("good.pem").display().to_string(), files.path("secret").display().to_string());
     let relay = ["--test-mode", "--relay", "127.0.0.1:1"];
     for (more, word) in [
-        (&["--auth-file", &credentials, "--tls", "off"][..], "over TLS only"),
-        (&["--auth-file", &credentials, "--tls", "auto"], "over TLS only"),
-        (&["--auth-file", &credentials, "--auth-env", "HOME"], "exclude each other"),
+        (&["--auth-file", &credentials, "--tls", "off"][..], "need TLS and a checked certificate"),
+        (&["--auth-file", &credentials, "--tls", "auto"], "need TLS and a checked certificate"),
+        (&["--auth-file", &credentials, "--auth-env", "HOME"], "cannot be combined"),
         (&["--auth-file", "/nonexistent"], "cannot be read"),
         (&["--auth-file", &secret], "has no colon"),
         (&["--auth-env", "NO_SUCH_VARIABLE"], "NO_SUCH_VARIABLE"),
-        (&["--auth-insecure"], "no credentials"),
+        (&["--auth-insecure"], "needs credentials"),
         (&["--tls-ca", &ca], "there are none"),
         (&["--tls-ca", "/nonexistent"], "/nonexistent"),
-        (&["--tls-ca", &good, "--tls", "auto"], "no certificate is checked"),
+        (&["--tls-ca", &good, "--tls", "auto"], "no effect without --tls require"),
     ] {
         let output = files.mail(&[&relay[..], more].concat());
         let error = stderr(&output);
@@ -162,5 +162,5 @@ fn options_of_tls_and_credentials_that_contradict_each_other_are_refused() {
         assert!(stderr(&output).contains(word), "{}", stderr(&output));
     }
     let output = files.mail(&["--test-mode", "--dns", "127.0.0.1:1", "--auth-file", &credentials]);
-    assert!(stderr(&output).contains("no relay to log in at"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("credentials need a relay"), "{}", stderr(&output));
 }
