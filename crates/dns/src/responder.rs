@@ -9,7 +9,7 @@ use crate::zone::{Found, Zone, ZoneOptions};
 
 /// Bytes of the head of a message.
 const HEAD_BYTES: usize = 12;
-/// What a datagram may hold if the client says nothing (RFC 1035), and at most (so that nothing is fragmented).
+/// The size of a datagram without EDNS (RFC 1035), and the largest one (to avoid fragmentation).
 const DATAGRAM_BYTES: u16 = 512;
 const DATAGRAM_BYTES_MAX: u16 = 1232;
 
@@ -73,7 +73,7 @@ impl Responder {
         answer.truncate().to_vec().ok()
     }
 
-    /// What was asked and answered so far, by name.
+    /// Counts of questions and answers so far, by name.
     pub fn counts(&self) -> [(&'static str, u64); 7] {
         let Counts { queries, records, empty, no_name, errors, silent, truncated } = &self.counts;
         [
@@ -119,7 +119,7 @@ impl Responder {
             own.set_max_payload(edns.max_payload());
             answer.set_edns(own);
             if edns.version() != 0 {
-                // RFC 6891 section 6.1.3: it says which version there is, and answers nothing.
+                // RFC 6891 section 6.1.3: the reply has the supported version and no answer.
                 self.counts.errors.fetch_add(1, Relaxed);
                 answer.metadata.response_code = ResponseCode::BADVERS;
                 return Some(answer);

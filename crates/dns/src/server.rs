@@ -11,7 +11,7 @@ use rustix::net::sockopt;
 
 use crate::{Responder, Transport};
 
-/// The longest query that is looked at; more than any sound one has.
+/// The longest query that is read; more than any valid one.
 const QUERY_BYTES_MAX: usize = 4096;
 /// Connections served at one time; the next ones are closed at once.
 const CONNECTIONS_MAX: usize = 256;
@@ -79,7 +79,7 @@ impl Sockets {
 fn answer_datagrams(socket: &UdpSocket, responder: &Responder) {
     let mut query = [0; QUERY_BYTES_MAX];
     loop {
-        // The error belongs to an earlier answer whose receiver is gone.
+        // The error belongs to an earlier answer whose receiver is closed.
         let Ok((len, client)) = socket.recv_from(&mut query) else { continue };
         if let Some(answer) = responder.answer(&query[..len], Transport::Udp) {
             let _ = socket.send_to(&answer, client);
@@ -111,7 +111,7 @@ fn answer_connections(listener: &TcpListener, responder: &Arc<Responder>) {
     }
 }
 
-/// Answers queries, each of which has its length in front (RFC 1035 section 4.2.2).
+/// Answers queries, each behind its length (RFC 1035 section 4.2.2).
 fn answer_connection(mut stream: TcpStream, responder: &Responder) -> io::Result<()> {
     stream.set_read_timeout(Some(IDLE_TIMEOUT))?;
     stream.set_write_timeout(Some(IDLE_TIMEOUT))?;

@@ -1,4 +1,4 @@
-//! What the responder knows: generated mail domains, the hosts that take their mail, and a few domains that misbehave.
+//! The data of the responder: generated mail domains, their mail hosts, and a few domains that misbehave.
 
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr};
@@ -18,15 +18,15 @@ const NOT_LISTENING: Ipv4Addr = Ipv4Addr::new(127, 255, 255, 254);
 pub struct ZoneOptions {
     /// The number of generated domains.
     pub domains: u64,
-    /// Their names: `{}` stands for the number, from 0.
+    /// Their names, with `{}` for the number, from 0.
     pub pattern: String,
-    /// How many of them, the last ones, have no MX record but an address of their own.
+    /// How many of the last ones have only an address and no MX record.
     pub without_mx: u64,
     /// The mail hosts; domain `i` has number `i` modulo their count.
     pub hosts: Vec<MailHost>,
 }
 
-/// A host that takes mail.
+/// A mail host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MailHost {
     /// The name of the host.
@@ -39,11 +39,11 @@ impl MailHost {
     /// `count` hosts `mx0.sink.test`, `mx1.sink.test` ..., with the addresses 127.0.0.1, 127.0.0.2 ...
     ///
     /// # Errors
-    /// One line if there are not so many loopback addresses.
+    /// One line if there are not enough loopback addresses.
     pub fn many(count: u32) -> Result<Vec<MailHost>, String> {
         let first = u32::from(Ipv4Addr::LOCALHOST);
         if !(1..0x00ff_0000).contains(&count) {
-            return Err(format!("{count} mail hosts: from 1 to 16711679 have addresses of their own"));
+            return Err(format!("{count} mail hosts: use 1 to 16711679, as many as there are addresses"));
         }
         let host = |n| MailHost {
             name: format!("mx{n}.sink.test"),
@@ -62,7 +62,7 @@ pub(crate) enum Found {
     NoName,
     /// The server is to fail.
     Failure,
-    /// Nothing is to be said.
+    /// No answer.
     Silence,
 }
 
@@ -91,16 +91,16 @@ impl Zone {
     pub(crate) fn new(options: &ZoneOptions) -> Result<Zone, String> {
         let (prefix, suffix) =
             options.pattern.split_once("{}").filter(|(_, suffix)| !suffix.contains('{')).ok_or_else(
-                || format!("`{}` has no place `{{}}` for the number of a domain", options.pattern),
+                || format!("`{}` has no placeholder `{{}}` for the number of a domain", options.pattern),
             )?;
         let last = format!("{prefix}{}{suffix}", options.domains.saturating_sub(1));
         name(&last)?;
         if options.hosts.is_empty() {
-            return Err("there is no host to take the mail".into());
+            return Err("no mail host is given".into());
         }
         if options.without_mx > options.domains {
             return Err(format!(
-                "{} of {} domains cannot be without an MX",
+                "{} of {} domains without an MX are too many",
                 options.without_mx, options.domains
             ));
         }
@@ -172,7 +172,7 @@ impl Zone {
         }
     }
 
-    /// Whether there are names below this one, which then exists itself, without records.
+    /// Whether there are names below this one. It then exists, without records.
     fn has_children(&self, text: &str) -> bool {
         let dots = self.prefix.iter().enumerate().filter(|(_, b)| **b == b'.');
         self.parents.contains(text)
@@ -181,7 +181,7 @@ impl Zone {
                 .any(|(at, _)| self.number_after(&self.prefix[at + 1..], text.as_bytes()).is_some())
     }
 
-    /// The record that says how long the absence of a name may be cached (RFC 2308).
+    /// The record with the time for which the absence of a name may be cached (RFC 2308).
     pub(crate) fn authority(&self) -> Record {
         let soa = SOA::new(self.apex.clone(), self.apex.clone(), 1, 3600, 600, 86_400, TTL_S);
         Record::from_rdata(self.apex.clone(), TTL_S, RData::SOA(soa))

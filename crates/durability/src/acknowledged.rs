@@ -1,4 +1,4 @@
-//! Which requests a server has acknowledged, and what it must have of each.
+//! Requests that a server has acknowledged, and what it must have stored of each.
 
 use ring::digest;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use crate::name::RequestName;
 pub struct Acknowledged {
     /// What the requests were.
     pub of: Stored,
-    /// The length of what it stores of each request: an upload's body; of mail the text below the header, with LF at the ends of
+    /// The stored length of each request, bytes: the body of an upload, or the text of a mail below the header, with LF at the ends of
     /// lines and without empty lines at its end.
     pub bytes: u64,
     /// The SHA-256 of that, hexadecimal.
@@ -24,18 +24,18 @@ pub struct Acknowledged {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stored {
-    /// Files, whose names are those of the requests.
+    /// Files, named after the requests.
     #[default]
     Uploads,
     /// Messages, with the names of the requests in their headers.
     Mail,
 }
 
-/// What was acknowledged on a connection.
+/// The acknowledged requests of a connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OfConnection {
-    /// What the names of its requests begin with: `receipt-0004d2-00001f`, the numbers of process and connection.
+    /// The prefix of its request names: `receipt-0004d2-00001f`, with the numbers of process and connection.
     pub connection: String,
     /// The numbers of the requests that were answered right: ranges with their last number, in ascending order.
     pub numbers: Vec<(u64, u64)>,
@@ -52,7 +52,7 @@ impl Stored {
 }
 
 impl Acknowledged {
-    /// Nothing yet of requests of which this is stored: the body of each upload, or a mail with its header.
+    /// No acknowledgement yet. `content` is what is stored of each request: the body of an upload, or a mail with its header.
     pub fn nothing(of: Stored, content: &[u8]) -> Acknowledged {
         let (bytes, sha256) = match of {
             Stored::Uploads => length_and_sha256(content),
@@ -61,7 +61,7 @@ impl Acknowledged {
         Acknowledged { of, bytes, sha256, connections: Vec::new() }
     }
 
-    /// Adds what was acknowledged later.
+    /// Adds later acknowledgements.
     pub fn add(&mut self, later: &Acknowledged) {
         for more in &later.connections {
             match self.connections.iter_mut().find(|known| known.connection == more.connection) {
@@ -80,7 +80,7 @@ impl Acknowledged {
             .sum()
     }
 
-    /// Whether a file or a message is what was sent. What a server puts into a header does not count.
+    /// Whether a file or a message is what was sent. Header fields added by a server do not count.
     pub(crate) fn is_whole(&self, content: &[u8]) -> bool {
         let (bytes, sha256) = match self.of {
             Stored::Uploads => length_and_sha256(content),

@@ -7,18 +7,18 @@ use std::path::{Path, PathBuf};
 use crate::acknowledged::{Acknowledged, Stored};
 use crate::name::RequestName;
 
-/// A header of a mail is no longer than this.
+/// The longest header of a mail, bytes.
 const HEADER_BYTES_MAX: usize = 64 << 10;
 
-/// A file in which a server has stored a request, or a part of it.
+/// A file with a stored request, or a part of one.
 pub(crate) struct StoredCopy<'c> {
     pub(crate) name: RequestName<'c>,
     pub(crate) path: &'c Path,
     pub(crate) is_whole: bool,
 }
 
-/// Shows every copy in a directory, of files or a Maildir, of requests that are `wanted`. A server may be at work there: files that go
-/// meanwhile are none.
+/// Calls back for every copy of `wanted` requests in a directory of files or a Maildir. A server may be running: files that
+/// disappear meanwhile are skipped.
 ///
 /// # Errors
 /// The directory or a file cannot be read.

@@ -8,30 +8,30 @@ use crate::acknowledged::{Acknowledged, OfConnection, Stored};
 use crate::copies::each_copy;
 use crate::name::RequestName;
 
-/// The name of a figure: requests whose replies were right.
+/// The name of a metric: requests with right replies.
 pub const ACKNOWLEDGED: &str = "acknowledged";
 /// Those that are not there whole.
 pub const LOST: &str = "lost";
-/// Those of which something is there.
+/// Requests that are stored incompletely.
 pub const TORN: &str = "torn";
 /// Those that are there more than once.
 pub const DOUBLED: &str = "doubled";
 
-/// What became of what was acknowledged.
+/// The state of acknowledged requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     /// Acknowledged requests.
     pub acknowledged: u64,
-    /// Those of which nothing is there.
+    /// Requests that are missing.
     pub lost: u64,
-    /// Those of which something else is there than was sent.
+    /// Requests whose stored content differs.
     pub torn: u64,
     /// Those that are there more than once.
     pub doubled: u64,
 }
 
 impl Found {
-    /// Looks for everything that was acknowledged in a directory: of files, or a Maildir.
+    /// Checks a directory of files or a Maildir for all acknowledged requests.
     ///
     /// # Errors
     /// The directory cannot be read.
@@ -67,16 +67,16 @@ impl Found {
         all.into_iter().map(|(name, count)| (name.to_owned(), count as f64)).collect()
     }
 
-    /// The sentence about what is not there, if anything is missing.
+    /// The sentence about missing requests, if there are any.
     pub fn complaint(self, of: Stored) -> Option<String> {
         let (one, many) = of.words();
         let what = |n: u64| if n == 1 { one } else { many };
-        let of_all = format!("of {} that the server acknowledged", self.acknowledged);
+        let of_all = format!("of {} acknowledged by the server", self.acknowledged);
         match (self.lost, self.torn) {
             (0, 0) => None,
-            (lost, 0) => Some(format!("not there: {lost} {} {of_all}", what(lost))),
-            (0, torn) => Some(format!("not whole: {torn} {} {of_all}", what(torn))),
-            (lost, torn) => Some(format!("not there: {lost}, and not whole: {torn} {} {of_all}", what(torn))),
+            (lost, 0) => Some(format!("lost: {lost} {} {of_all}", what(lost))),
+            (0, torn) => Some(format!("torn: {torn} {} {of_all}", what(torn))),
+            (lost, torn) => Some(format!("lost: {lost}, torn: {torn} {} {of_all}", what(torn))),
         }
     }
 }

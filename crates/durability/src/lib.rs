@@ -1,12 +1,11 @@
-//! Durability: what a server has acknowledged must be there, whole and once, whatever became of its processes.
+//! Durability: what a server has acknowledged must be stored, complete and once, whatever happened to its processes.
 //!
-//! Requests of a load have names of their own (`pitot load --receipts`), which servers store with them: in the path of an upload, in
-//! the header of a mail. The load says which it was acknowledged ([`Acknowledged`]); what is there is looked at when the server has
-//! ended ([`Found`]), or while it runs ([`DurabilityWatch`]).
+//! The requests of a load have unique names (`pitot load --receipts`), which servers store with them: in the path of an upload, in
+//! the header of a mail. The load reports which were acknowledged ([`Acknowledged`]). The stored files are checked when the server
+//! has ended ([`Found`]), or while it runs ([`DurabilityWatch`]).
 //!
-//! Processes that are killed lose nothing that they have given to the kernel: what is missing was acknowledged before it was
-//! written. What a loss of power would take is another question, which the order of system calls answers, and no look at
-//! the files.
+//! A killed process loses nothing that it has passed to the kernel: missing requests were acknowledged before they were written.
+//! What a power failure would lose is another question, which the order of system calls answers, and not the files.
 #![forbid(unsafe_code)]
 
 mod acknowledged;

@@ -1,10 +1,10 @@
-//! The names of requests: `receipt-`, six digits of the process, `-`, six of the connection, `-`, ten of the request, all hexadecimal.
+//! The names of requests: `receipt-`, six hexadecimal digits of the process, `-`, six of the connection, `-`, ten of the request.
 
 use std::fmt;
 
-/// What a user writes in a path, in the place of the name.
+/// The placeholder for the name in a path.
 pub const NAME_PLACE: &str = "{receipt}";
-/// What stands in its place until a request is sent.
+/// The placeholder's value until a request is sent.
 pub const BLANK_NAME: &str = "receipt-000000-000000-0000000000";
 
 /// What every name begins with.
@@ -13,15 +13,15 @@ const CONNECTION_LENGTH: usize = BEGINNING.len() + 6 + 1 + 6;
 /// Digits of a request's number, behind one more `-`.
 const NUMBER_LENGTH: usize = 10;
 
-/// What the names of a connection's requests begin with: `receipt-0004d2-00001f`.
+/// The prefix of the names of a connection's requests: `receipt-0004d2-00001f`.
 pub fn connection_name(process: u32, connection: u32) -> String {
     format!("{BEGINNING}{process:06x}-{connection:06x}")
 }
 
-/// The name of a request, to be stored with it, or found in the name of a file or in the header of a mail.
+/// The name of a request, stored with it in the name of a file or in the header of a mail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RequestName<'t> {
-    /// What it has in common with the others of its connection ([`connection_name`]).
+    /// The prefix of its connection ([`connection_name`]).
     pub connection: &'t str,
     /// Its number on that connection.
     pub number: u64,

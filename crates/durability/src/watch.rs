@@ -1,5 +1,5 @@
-//! What a server has acknowledged is looked for while it runs, and taken away when it was there whole: a soak of days needs no
-//! more of the disk than one of minutes.
+//! Checks acknowledged requests while a server runs, and removes those that are stored completely, so that a soak of days needs no
+//! more disk space than one of minutes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -12,9 +12,9 @@ use crate::name::RequestName;
 
 /// An upload that was acknowledged is a file, at once; the load tells of it a second later.
 const UPLOAD_GRACE_S: f64 = 2.0;
-/// A mail may wait in a queue on the server's disk, which is kept too.
+/// A mail may wait in a queue on the server's disk for so long, seconds.
 const MAIL_GRACE_S: f64 = 60.0;
-/// So many names of what is lost are told.
+/// The most names of lost requests that are reported.
 const NAMES_MAX: usize = 8;
 /// So many requests are remembered that were not found yet: some 60 MB. A server that is further behind is not watched any closer.
 const MISSING_MAX: usize = 500_000;
@@ -28,21 +28,21 @@ pub struct DurabilityWatch {
     /// What each load sends, without acknowledgements.
     contents: HashMap<i64, Acknowledged>,
     missing: BTreeMap<Name, Acknowledgement>,
-    /// Requests for which there was no room among them, since they were told of last.
+    /// Requests beyond the limit of the watch, since the last report.
     unwatched: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Acknowledgement {
     load: i64,
-    /// The begin of the second in which it was given, seconds since the soak began.
+    /// The beginning of its second, seconds since the soak began.
     at_s: f64,
 }
 
-/// What a look has shown.
+/// The result of a check.
 #[derive(Debug, Default, PartialEq)]
 pub struct Looked {
-    /// What is lost, by load and second.
+    /// Lost requests, by load and second.
     pub losses: Vec<Lost>,
     /// Requests that were there more than once, by load.
     pub doubled: BTreeMap<i64, u64>,
@@ -50,7 +50,7 @@ pub struct Looked {
     pub names: Vec<String>,
 }
 
-/// What is lost of what was acknowledged in a second.
+/// Lost requests of those acknowledged in one second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lost {
     /// The load.
@@ -59,7 +59,7 @@ pub struct Lost {
     pub at_s: f64,
     /// Requests that are not there, or not whole.
     pub lost: u64,
-    /// Those of which something is there.
+    /// Requests that are stored incompletely.
     pub torn: u64,
 }
 
@@ -71,7 +71,7 @@ struct Copies {
 }
 
 impl DurabilityWatch {
-    /// Takes what a load says of the second that began then.
+    /// Takes the acknowledgements of a load in the second that began at `at_s`.
     pub fn take(&mut self, load: i64, at_s: f64, acknowledged: Acknowledged) {
         for told in &acknowledged.connections {
             for number in told.numbers.iter().flat_map(|(first, last)| *first..=*last) {
@@ -85,16 +85,16 @@ impl DurabilityWatch {
         self.contents.insert(load, Acknowledged { connections: Vec::new(), ..acknowledged });
     }
 
-    /// How many requests are not looked for since this was asked last, as too many were not there yet.
+    /// Requests that are not checked since the last call, since too many were still missing.
     pub fn unwatched(&mut self) -> u64 {
         std::mem::take(&mut self.unwatched)
     }
 
-    /// Looks for what is missing, and says what is lost. At the end that is every upload that is not there; what mail of the last
-    /// minute is in a queue then is not known.
+    /// Checks for missing requests and reports losses. At the end, every missing upload is a loss; mail of the last minute may still
+    /// be in a queue.
     ///
     /// # Errors
-    /// The directory cannot be read; nothing is said to be lost then.
+    /// The directory cannot be read; no losses are reported then.
     pub fn look(&mut self, dir: &Path, now_s: f64, is_end: bool) -> io::Result<Looked> {
         if self.missing.is_empty() {
             return Ok(Looked::default());
@@ -131,7 +131,7 @@ impl DurabilityWatch {
         Ok(looked)
     }
 
-    /// Where what is missing is now.
+    /// The present files of missing requests.
     fn find(&self, dir: &Path) -> io::Result<HashMap<Name, Copies>> {
         let mut found: HashMap<Name, Copies> = HashMap::new();
         let missing = |name: RequestName<'_>| self.missing.get(&(name.connection.to_owned(), name.number));
@@ -154,10 +154,10 @@ impl DurabilityWatch {
 }
 
 impl Looked {
-    /// One request is not there, or not whole.
+    /// One request is lost or torn.
     fn lost(&mut self, (connection, number): &Name, told: Acknowledgement, is_torn: bool) {
         if self.names.len() < NAMES_MAX {
-            let how = if is_torn { " (there, not whole)" } else { "" };
+            let how = if is_torn { " (torn)" } else { "" };
             self.names.push(format!("{}{how}", RequestName { connection, number: *number }));
         }
         let torn = u64::from(is_torn);

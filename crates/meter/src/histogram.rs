@@ -24,7 +24,7 @@ const DIGITS: u8 = 3;
 const COOKIE_DEFLATED: u32 = 0x1c84_9314;
 /// What precedes the counts of one that is not: cookie, length, offset, digits, bounds and ratio.
 const HEADER_BYTES: usize = 40;
-/// A histogram of ours has at most 34,000 counts of up to nine bytes; others may be finer.
+/// Pitot's histograms have at most 34,000 counts of up to nine bytes; others may be finer.
 const INFLATED_BYTES_MAX: u64 = 4 << 20;
 
 impl Histogram {
@@ -55,27 +55,27 @@ impl Histogram {
         self.0.len()
     }
 
-    /// The shortest sample; zero if there is none.
+    /// The shortest sample; zero without samples.
     pub fn min(&self) -> Nanos {
         Nanos(self.0.min())
     }
 
-    /// The longest sample; zero if there is none.
+    /// The longest sample; zero without samples.
     pub fn max(&self) -> Nanos {
         Nanos(self.0.max())
     }
 
-    /// The mean; zero if there is no sample.
+    /// The mean; zero without samples.
     pub fn mean(&self) -> Nanos {
         if self.0.is_empty() { Nanos::ZERO } else { Nanos(self.0.mean() as u64) }
     }
 
-    /// The standard deviation; zero if there is no sample.
+    /// The standard deviation; zero without samples.
     pub fn stdev(&self) -> Nanos {
         if self.0.is_empty() { Nanos::ZERO } else { Nanos(self.0.stdev() as u64) }
     }
 
-    /// The duration that the fraction `quantile` (0 to 1) of all samples did not exceed; zero if there is none.
+    /// The duration that the fraction `quantile` (0 to 1) of all samples did not exceed; zero without samples.
     pub fn at(&self, quantile: f64) -> Nanos {
         Nanos(self.0.value_at_quantile(quantile))
     }
@@ -102,7 +102,7 @@ impl Histogram {
     /// Reads what [`Histogram::encode`] or another HdrHistogram library has written.
     ///
     /// # Errors
-    /// The text is not base64, not a V2 histogram, or holds durations beyond an hour.
+    /// The text is not base64, not a V2 histogram, or has durations beyond an hour.
     pub fn decode(text: &str) -> Result<Histogram, DecodeError> {
         let bytes = inflated(&STANDARD.decode(text).map_err(|_| DecodeError)?).ok_or(DecodeError)?;
         let read: hdrhistogram::Histogram<u64> =

@@ -12,7 +12,7 @@ pub struct LogWriter<W> {
     out: W,
 }
 
-/// The column of maxima, which is for people, is in milliseconds. The histograms keep nanoseconds.
+/// The column of maxima is in milliseconds, for readers. The histograms have nanoseconds.
 const MAX_DIVISOR: f64 = 1e6;
 
 impl<W: Write> LogWriter<W> {
@@ -32,11 +32,11 @@ impl<W: Write> LogWriter<W> {
         Ok(LogWriter { out })
     }
 
-    /// Adds the samples of one stretch of time, which starts at `start` from the start of the log. `tag` says what was
-    /// measured, in a word without commas and spaces.
+    /// Adds the samples of one period that starts at `start`, relative to the start of the log. `tag` names what was measured, in one
+    /// word without commas and spaces.
     ///
     /// # Errors
-    /// What the writer answers; `InvalidInput` for a tag that the format cannot hold.
+    /// Those of the writer; `InvalidInput` for a tag that the format does not allow.
     pub fn write(&mut self, tag: &str, start: Nanos, length: Nanos, histogram: &Histogram) -> io::Result<()> {
         if tag.contains([',', ' ', '\n', '\r']) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a tag must be one word without commas"));

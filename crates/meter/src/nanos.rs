@@ -98,9 +98,9 @@ pub fn now() -> Nanos {
 /// From this length on what burns is CPU time of the thread; less is over before another thread gets the CPU.
 const COUNTED: Nanos = Nanos::from_micros(20);
 
-/// Spends `length` of CPU time: time in which another thread has the CPU does not count, as with real work. It takes a
-/// little longer than asked for, by a reading of the clock or two; who needs to know how much longer measures it (the lab's
-/// self-check does). Less than 20 microseconds are spent by the wall clock, whose readings need no system call.
+/// Spends `length` of CPU time. Time in which another thread has the CPU does not count, as with real work. It takes one or two
+/// readings of the clock longer than requested; the lab's self-check measures how much. Less than 20 us are spent by the wall
+/// clock, which is read without a system call.
 pub fn burn(length: Nanos) {
     if length < COUNTED {
         return wait_busily(length);

@@ -30,7 +30,7 @@ const RATE: &str = "a rate (write events per second as 500, 10k or 2500rps)";
 /// A duration: a number, which may have a decimal point, and `ns`, `us`, `ms`, `s`, `m` or `h`.
 ///
 /// # Errors
-/// Anything else, and what is longer than 584 years.
+/// Anything else, and durations beyond 584 years.
 pub fn duration(word: &str) -> Result<Nanos, UnitError> {
     let scale = |unit: &str| match unit {
         "ns" => Some(1.0),
@@ -68,10 +68,10 @@ pub fn size(word: &str) -> Result<u64, UnitError> {
     scaled(word, scale, SIZE)
 }
 
-/// Events per second: a number, with `k`, `M` or `G`, and `rps` or `/s` if you like.
+/// Events per second: a number, with optional `k`, `M` or `G`, and optional `rps` or `/s`.
 ///
 /// # Errors
-/// Anything else, and what is not finite.
+/// Anything else, and numbers that are not finite.
 pub fn rate(word: &str) -> Result<f64, UnitError> {
     let bare = word.strip_suffix("rps").or_else(|| word.strip_suffix("/s")).unwrap_or(word);
     let (number, unit) = split(bare);

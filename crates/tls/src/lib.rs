@@ -1,9 +1,9 @@
-//! TLS without I/O: records in, bytes out, and the reverse. The TLS library is rustls; what is measured is the architecture
-//! around it.
+//! TLS without I/O: records in, bytes out, and the reverse. The TLS library is rustls; the architecture around it is what is
+//! measured.
 //!
-//! [`server`] is a layer between a connection of a server and its protocol, as the client's side is in `pitot-client`. It turns
-//! bytes into bytes and knows no descriptor, no clock and no thread; only the library itself reads the wall clock, to see
-//! whether a ticket has expired. [`trust`] says whose certificates a client trusts.
+//! [`server`] is a layer between a server's connection and its protocol; the client's layer is in `pitot-client`. It turns bytes
+//! into bytes and has no descriptor, clock or thread; only the library reads the wall clock, for the expiry of tickets. [`trust`]
+//! decides which certificates a client trusts.
 
 pub mod server;
 pub mod trust;

@@ -1,4 +1,4 @@
-//! Whose certificates are trusted: those of the system's authorities, those of a file, or anybody's.
+//! Trusted certificates: those of the system's authorities, those of a file, or any.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
-/// The authorities that this system trusts. `instead` says what else can be done if there are none.
+/// The authorities that this system trusts. `instead` is the alternative if there are none.
 ///
 /// # Errors
 /// The system has none.
@@ -19,7 +19,7 @@ pub fn of_the_system(instead: &str) -> Result<RootCertStore, Failure> {
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     if roots.is_empty() {
         return Err(Failure::run(
-            "certificates cannot be checked: this system has none of authorities",
+            "cannot check certificates: this system has no certificates of authorities",
             format!("install ca-certificates, name a file with --tls-ca, or use {instead}"),
         ));
     }
@@ -29,10 +29,10 @@ pub fn of_the_system(instead: &str) -> Result<RootCertStore, Failure> {
 /// The certificates of a file in PEM.
 ///
 /// # Errors
-/// The file cannot be read, is not PEM, or holds no certificate.
+/// The file cannot be read, is not PEM, or contains no certificate.
 pub fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Failure> {
     let failed = |e: &dyn std::fmt::Display| {
-        let what = format!("the certificates in {} cannot be used: {e}", path.display());
+        let what = format!("cannot use the certificates in {}: {e}", path.display());
         Failure::misuse(what, "name a PEM file with certificates")
     };
     let certificates = CertificateDer::pem_file_iter(path)
@@ -44,7 +44,7 @@ pub fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Failure
 /// The lists of revoked certificates of a file in PEM (RFC 5280 section 5).
 ///
 /// # Errors
-/// The file cannot be read, is not PEM, or holds no list.
+/// The file cannot be read, is not PEM, or contains no list.
 pub fn revoked(path: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>, Failure> {
     let lists = CertificateRevocationListDer::pem_file_iter(path)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
@@ -56,10 +56,10 @@ pub fn revoked(path: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>
 pub fn no_lists(path: Option<&Path>, why: &dyn std::fmt::Display) -> Failure {
     Failure::misuse(
         format!(
-            "the lists of revoked certificates in {} cannot be used: {why}",
+            "cannot use the lists of revoked certificates in {}: {why}",
             path.unwrap_or(Path::new("-")).display()
         ),
-        "name a PEM file with lists (X509 CRL); openssl crl -inform DER makes PEM of the other form",
+        "name a PEM file with lists (X509 CRL); openssl crl -inform DER converts the binary form",
     )
 }
 
@@ -71,14 +71,14 @@ pub fn of_file(path: &Path) -> Result<RootCertStore, Failure> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates(path)? {
         roots.add(certificate).map_err(|e| {
-            let what = format!("the certificates in {} cannot be used: {e}", path.display());
+            let what = format!("cannot use the certificates in {}: {e}", path.display());
             Failure::misuse(what, "name a PEM file with the certificates of authorities")
         })?;
     }
     Ok(roots)
 }
 
-/// Takes any certificate. Signatures are checked all the same, so that only the holder of the certificate's key can read
+/// Accepts any certificate. Signatures are still checked, so that only the holder of the certificate's key can read
 /// the connection.
 #[derive(Debug)]
 pub struct AnyCertificate(pub Arc<CryptoProvider>);

@@ -1,4 +1,4 @@
-//! Messages of the domain name system, as far as a resolver must know them that passes them on. Their format is hickory-proto's.
+//! DNS messages, as far as a forwarding resolver must know them. Their format is hickory-proto's.
 
 use std::net::IpAddr;
 use std::sync::LazyLock;
@@ -17,7 +17,7 @@ pub(super) struct Query {
 }
 
 impl Query {
-    /// Reads a message. `None` for what is no query with one question. What stands behind the question is not read.
+    /// Reads a message; `None` unless it is a query with one question. The rest is not read.
     pub(super) fn read(bytes: &[u8]) -> Option<Query> {
         let mut decoder = BinDecoder::new(bytes);
         let header = Header::read(&mut decoder).ok()?;
@@ -51,7 +51,7 @@ impl Query {
                 };
                 let asked = (self.question.query_type(), self.question.query_class());
                 if asked == (data.record_type(), DNSClass::IN) {
-                    // No lifetime: whoever asks again is answered anew.
+                    // No lifetime: every repeated question gets a new answer.
                     message.add_answer(Record::from_rdata(self.question.name().clone(), 0, data));
                 }
             }
@@ -72,15 +72,14 @@ pub(super) fn set_id(bytes: &mut [u8], id: u16) {
     }
 }
 
-/// Sets the lifetimes of all records to 0, so that nobody remembers them. All else stays to the byte, and so does what
-/// cannot be read.
+/// Sets the lifetimes of all records to 0, so that they are not cached. All other bytes stay, including those that cannot be read.
 pub(super) fn forget_lifetimes(bytes: &mut [u8]) {
     for at in lifetimes(bytes).unwrap_or_default() {
         bytes[at..at + 4].fill(0);
     }
 }
 
-/// Where they stand.
+/// Their positions.
 fn lifetimes(bytes: &[u8]) -> Result<Vec<usize>, DecodeError> {
     let mut decoder = BinDecoder::new(bytes);
     let counts = Header::read(&mut decoder)?.counts;
@@ -96,7 +95,7 @@ fn lifetimes(bytes: &[u8]) -> Result<Vec<usize>, DecodeError> {
         decoder.read_u32()?;
         let length = decoder.read_u16()?.unverified();
         decoder.read_slice(usize::from(length))?;
-        // What stands there in OPT is no lifetime (RFC 6891 section 6.1.3).
+        // In OPT this field is not a lifetime (RFC 6891 section 6.1.3).
         if kind != RecordType::OPT {
             found.push(at);
         }

@@ -16,7 +16,7 @@ use rustix::net::sockopt;
 
 use super::message::{self, Query};
 
-/// Tokens of what is watched.
+/// Tokens of the watched descriptors.
 const CLIENTS: u32 = 0;
 const ANSWERS: u32 = 1;
 const INPUT: u32 = 2;
@@ -25,7 +25,7 @@ const SIGNALS: u32 = 3;
 const DATAGRAM_BYTES: usize = 65_536;
 /// Room for questions that come at once, if it can be had: the kernel drops what finds none.
 const SOCKET_BYTES: usize = 8 << 20;
-/// Datagrams taken before commands are looked at.
+/// Datagrams taken before commands are read.
 const RECEIVES_MAX: usize = 256;
 
 /// Answers names until a signal or the command `quit` ends it; with `to` it passes questions on to the resolver there.
@@ -36,16 +36,15 @@ pub fn serve(listen: SocketAddr, to: Option<SocketAddr>) -> Result<(), Failure> 
     for address in [Some(listen), to].into_iter().flatten() {
         if !address.ip().is_loopback() {
             return Err(Failure::misuse(
-                format!("{address} is not on loopback, and no question may leave this machine"),
-                "give an address on loopback, such as 127.0.0.1:5353",
+                format!("{address} is not on loopback: questions must not leave this machine"),
+                "use an address on loopback, such as 127.0.0.1:5353",
             ));
         }
     }
     let failed =
-        |e: std::io::Error| Failure::run(format!("the resolver cannot go on: {e}"), "raise ulimit -n");
-    let socket = UdpSocket::bind(listen).map_err(|e| {
-        Failure::misuse(format!("{listen} cannot be listened on: {e}"), "choose another --listen")
-    })?;
+        |e: std::io::Error| Failure::run(format!("the resolver cannot continue: {e}"), "raise ulimit -n");
+    let socket = UdpSocket::bind(listen)
+        .map_err(|e| Failure::misuse(format!("cannot listen on {listen}: {e}"), "choose another --listen"))?;
     let address = socket.local_addr().map_err(failed)?;
     let mut resolver = Resolver::new(socket).map_err(failed)?;
     if let Some(to) = to {
@@ -67,7 +66,7 @@ struct Counts {
     answered: u64,
     /// Those passed on.
     passed_on: u64,
-    /// Those that came in a fault, which decided what was replied.
+    /// Questions during a fault, which decided the reply.
     in_fault: u64,
 }
 
@@ -84,10 +83,10 @@ struct Resolver {
     /// Where questions are passed on to.
     answers: Option<UdpSocket>,
     signals: SignalFd,
-    /// Questions that were passed on, by the number that they have there: at most as many as there are numbers.
+    /// Forwarded questions by their ID there: at most 65536.
     asked: HashMap<u16, Asked>,
     last_id: u16,
-    /// Faults under way, by their number, in the order in which they began: the last one counts.
+    /// Active faults by number, in the order of their beginning; the last one counts.
     faults: Vec<(String, Reply)>,
     counts: Counts,
     commands: Commands,
@@ -131,7 +130,7 @@ impl Resolver {
         Ok(())
     }
 
-    /// Answers until it is told to end.
+    /// Answers until it is stopped.
     fn run(mut self) -> std::io::Result<Counts> {
         let mut ready = Vec::new();
         let mut buffer = vec![0; DATAGRAM_BYTES];
@@ -189,7 +188,7 @@ impl Resolver {
             (None, Some(_)) => return self.pass_on(bytes, client),
         };
         if let Some(message) = query.reply(reply) {
-            // A client that does not take it has gone, or asks again.
+            // A client that does not receive it is closed, or asks again.
             let _ = self.clients.send_to(&message, client);
         }
     }
@@ -201,7 +200,7 @@ impl Resolver {
         self.last_id = self.last_id.wrapping_add(1);
         self.asked.insert(self.last_id, Asked { client, id });
         message::set_id(bytes, self.last_id);
-        // What is lost is asked again.
+        // Lost questions are asked again.
         let _ = answers.send(bytes);
     }
 
@@ -219,7 +218,7 @@ impl Resolver {
                     let _ = self.clients.send_to(bytes, asked.client);
                 }
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return,
-                // Nothing listens there: who asks will wait, or ask again.
+                // Nothing listens there: clients wait, or ask again.
                 Err(_) => {}
             }
         }
@@ -246,9 +245,9 @@ impl Resolver {
                     Ok(()) => say(format_args!("to {to}")),
                     Err(e) => say(format_args!("{PROXY_REFUSED}{number} {e}")),
                 },
-                _ => say(format_args!("{PROXY_REFUSED}{number} it is not an address on loopback")),
+                _ => say(format_args!("{PROXY_REFUSED}{number} not an address on loopback")),
             },
-            _ => say(format_args!("{PROXY_REFUSED}{number} `{line}` is no command that has a meaning now")),
+            _ => say(format_args!("{PROXY_REFUSED}{number} `{line}` is not a valid command now")),
         }
     }
 
@@ -270,7 +269,7 @@ fn prepare(socket: &UdpSocket) -> std::io::Result<()> {
 fn reply<'a>(words: impl Iterator<Item = &'a str>) -> Result<(Reply, String), String> {
     let (fault, options) = commands::fault(words)?;
     let Means::Names(of) = fault.means else {
-        return Err(format!("`{}` is not made in a resolver", fault.name));
+        return Err(format!("`{}` is not a fault of a resolver", fault.name));
     };
     Ok(of(&options))
 }

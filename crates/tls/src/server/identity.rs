@@ -21,19 +21,19 @@ pub struct Identity {
 #[derive(Debug, Error)]
 pub enum IdentityError {
     /// No certificate is in what should have one.
-    #[error("it has no certificate in PEM")]
+    #[error("no certificate in PEM")]
     NoCertificate,
     /// No private key is in what should have one.
-    #[error("it has no private key in PEM (one that is encrypted does not count)")]
+    #[error("no unencrypted private key in PEM")]
     NoKey,
     /// They do not belong together.
-    #[error("the certificate is not that of the key")]
+    #[error("the certificate does not match the key")]
     Mismatch,
     /// The library refuses them.
     #[error("{0}")]
     Unusable(rustls::Error),
     /// A certificate cannot be made.
-    #[error("a certificate cannot be made: {0}")]
+    #[error("cannot create a certificate: {0}")]
     NotMade(rcgen::Error),
 }
 

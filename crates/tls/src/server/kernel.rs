@@ -1,5 +1,5 @@
-//! The keys of a connection as the kernel takes them: `struct tls12_crypto_info_aes_gcm_128` and its like in
-//! include/uapi/linux/tls.h, which have nothing but bytes and two numbers of 16 bits, without gaps.
+//! The keys of a connection in the kernel's layout: `struct tls12_crypto_info_aes_gcm_128` and similar ones in
+//! include/uapi/linux/tls.h, which consist of bytes and two 16-bit numbers, without gaps.
 
 use pitot_proto::KernelKeys;
 use rustls::crypto::cipher::{AeadKey, Iv};
@@ -51,7 +51,7 @@ impl KernelCipher {
         }
     }
 
-    /// Keys of nothing but zeros, for TLS 1.2 and TLS 1.3, to ask a kernel whether it would take others.
+    /// All-zero keys for TLS 1.2 and TLS 1.3, to probe a kernel.
     pub fn samples(self) -> [Vec<u8>; 2] {
         [Version::Tls12, Version::Tls13]
             .map(|version| info(version, self, &[0; 32][..self.key_bytes()], [0; 12], 0))
@@ -127,9 +127,8 @@ fn info(version: Version, cipher: KernelCipher, key: &[u8], iv: [u8; 12], number
     info
 }
 
-/// The explicit nonce of the next record in TLS 1.2, where both sides may choose it. The library has used `first` with the
-/// numbers of its records in its lowest bits (exclusive or), and the kernel counts up from what it is given: from here on it
-/// meets none of those.
+/// The explicit nonce of the next record in TLS 1.2, where both sides may choose it. The library has used `first` combined with its
+/// record numbers in the lowest bits (exclusive or). The kernel counts up from its start value, which must not meet any of those.
 fn fresh_nonce(first: u64, records: u64) -> u64 {
     if records == 0 {
         return first;

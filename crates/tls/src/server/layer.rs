@@ -19,7 +19,7 @@ const RECORD_BYTES: usize = 16 << 10;
 const OVERHEAD_BYTES: usize = 64;
 /// Bytes for the socket that are made at once.
 const WIRE_MAX: u64 = 64 << 10;
-/// Bytes that may wait for the rest of a message of the handshake. The library takes no longer ones.
+/// The most bytes of an incomplete handshake message. The library accepts no longer ones.
 const PENDING_MAX: usize = 96 << 10;
 
 /// TLS on a connection.
@@ -30,7 +30,7 @@ pub(super) struct TlsLayer {
     is_open: bool,
     /// Nothing has been received yet.
     is_fresh: bool,
-    /// The peer has said that nothing follows.
+    /// The peer has announced its end.
     is_ended: bool,
     /// The kernel is to carry on when the handshake is complete.
     goes_to_kernel: bool,
@@ -107,7 +107,7 @@ impl TlsLayer {
         }
     }
 
-    /// What the library has to say about an error: an alert.
+    /// The library's alert for an error.
     fn last_words(&mut self, wire: &mut Outbox) {
         while self.connection.wants_write()
             && let Ok(ConnectionState::EncodeTlsData(mut message)) =
@@ -124,7 +124,7 @@ impl TlsLayer {
         write: impl FnOnce(&mut WriteTraffic<'_, ServerConnectionData>, &mut Outbox) -> T,
     ) -> Option<T> {
         loop {
-            // The library may hold positions in what is not complete.
+            // The library may keep positions in incomplete input.
             match self.connection.process_tls_records(&mut self.pending).state {
                 Ok(ConnectionState::WriteTraffic(mut traffic)) => return Some(write(&mut traffic, wire)),
                 Ok(ConnectionState::EncodeTlsData(mut message)) => encode(&mut message, wire),
@@ -224,7 +224,7 @@ impl Layer for TlsLayer {
     fn end(&mut self, wire: &mut Outbox) {
         self.write(wire, |traffic, wire| {
             wire.write_with(|out| {
-                // Without it the peer sees that the connection ends all the same.
+                // Without it the peer still sees the end of the connection.
                 let _ = append(out, OVERHEAD_BYTES, |room| traffic.queue_close_notify(room));
             });
         });
@@ -248,7 +248,7 @@ impl Layer for TlsLayer {
     }
 }
 
-/// Lets `write` write behind `out`, into this much room or what it turns out to need.
+/// Lets `write` append to `out`, in this much space or as much as it needs.
 fn append<E: TooSmall>(
     out: &mut Vec<u8>,
     room: usize,
@@ -267,7 +267,7 @@ fn append<E: TooSmall>(
     result.map(drop)
 }
 
-/// An error of the library that says how much room it needs.
+/// An error of the library with the space it needs.
 trait TooSmall {
     fn needed(&self) -> Option<usize>;
 }

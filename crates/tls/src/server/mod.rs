@@ -28,11 +28,11 @@ pub struct TlsServer {
 }
 
 impl TlsServer {
-    /// The layer with this certificate, for these protocols (ALPN); none means that no protocol is negotiated. Servers with
-    /// the same secret take each other's tickets.
+    /// The layer with this certificate, for these protocols (ALPN); without protocols none is negotiated. Servers with the same secret
+    /// accept each other's tickets.
     ///
     /// # Errors
-    /// The certificate or the key cannot be used, or they do not belong together.
+    /// An unusable certificate or key, or one that does not match the other.
     pub fn new(identity: &Identity, secret: &Secret, alpn: &[&[u8]]) -> Result<TlsServer, IdentityError> {
         let config = config(ring::default_provider(), identity, secret, alpn)?;
         Ok(TlsServer { config: Arc::new(config), goes_to_kernel: false })
@@ -82,7 +82,7 @@ impl Layers for TlsServer {
     fn layer(&self) -> Box<dyn Layer> {
         match UnbufferedServerConnection::new(Arc::clone(&self.config)) {
             Ok(connection) => Box::new(TlsLayer::new(connection, self.goes_to_kernel)),
-            // There is no random number to begin with.
+            // There are no random numbers for a start.
             Err(_) => Box::new(NoLayer),
         }
     }

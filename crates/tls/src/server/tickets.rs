@@ -15,11 +15,11 @@ use rustls::time_provider::{DefaultTimeProvider, TimeProvider};
 
 /// Bytes of a secret.
 pub const SECRET_BYTES: usize = 32;
-/// How long a key makes tickets, and then takes those that it made.
+/// How long a key creates tickets, and then only accepts its own.
 const PERIOD_S: u64 = 6 * 60 * 60;
 /// Bytes before the sealed part of a ticket: the number of the period, and a nonce.
 const HEAD_BYTES: usize = 8 + NONCE_LEN;
-/// A longer ticket is none of ours.
+/// Longer tickets are not from this server.
 const TICKET_BYTES_MAX: usize = 64 << 10;
 
 /// What the keys of tickets are derived from.

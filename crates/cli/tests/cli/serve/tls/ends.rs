@@ -148,9 +148,9 @@ fn options_of_tls_that_make_no_sense_are_refused() {
         (&["http", "--key", &key][..], "--tls"),
         (&["http", "--tls", "self-signed", "--key", &key], "--key"),
         (&["http", "--tls", "/no/such/file", "--key", &key], "/no/such/file"),
-        (&["http", "--tls", &file], "no private key"),
+        (&["http", "--tls", &file], "no unencrypted private key"),
         (&["http", "--tls", &key, "--key", &key], "no certificate"),
-        (&["http", "--tls", &file, "--key", &other_key], "not that of the key"),
+        (&["http", "--tls", &file, "--key", &other_key], "does not match the key"),
         (&["http", "--tls", &file, "--key", &key, "--root", &root, "--disk", "sendfile"], "sendfile"),
         (&["dns", "--tls", "self-signed"], "--tls"),
     ] {
