@@ -90,7 +90,7 @@ fn shown(event: &Event<'_>, at: &str) -> Option<Value> {
             more["repetitions"] = repetitions.iter().map(of_repetition).collect();
             ("measured", more)
         }
-        Event::Standing { file, run, subjects, loads } => {
+        Event::SoakBegun { file, run, subjects, loads } => {
             let loads_of = |subject: i64| loads.iter().filter(move |load| load.subject == subject);
             let load = |load: &Load| json!({"load": load.id, "name": load.name, "command": load.command});
             let server = |server: &Subject| {

@@ -54,7 +54,7 @@ impl Display {
                     (false, _) => self.say(&format!("{line}  {left} left")),
                 }
             }
-            Event::Standing { .. } => {
+            Event::SoakBegun { .. } => {
                 if let Some((title, _)) = &self.soak {
                     stderr::line(title);
                 }

@@ -190,7 +190,7 @@ impl Run {
         };
         if self.bus.bus.is_some() {
             prepared.plan.needs_no_guests("an agent on a bus")?;
-            prepared.can_be_scattered()?;
+            prepared.can_be_distributed()?;
         }
         if self.summary {
             let text = summary::summary(&prepared, &extent(&prepared));

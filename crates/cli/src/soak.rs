@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use pitot_host::setting::Change;
 use pitot_host::{CpuSplit, Fingerprint, split_cpus};
-use pitot_lab::{Event, Ground, Outcome, Place, Work};
+use pitot_lab::{Event, LocalHost, Outcome, Place, Work};
 use pitot_meter::{Nanos, units};
 use pitot_record::database::check_owner;
 use pitot_record::soak::Info;
@@ -204,11 +204,11 @@ impl pitot_lab::Soak for Asked<'_> {
 
     fn measure(
         &mut self,
-        ground: &Ground<'_>,
+        local_host: &LocalHost<'_>,
         watch: &mut dyn FnMut(&Event<'_>),
     ) -> Result<Outcome, Failure> {
         let Asked { options, target, info, output, resumed, .. } = *self;
-        let mut orders = options.orders(target, ground, self.cpus)?;
+        let mut orders = options.orders(target, local_host, self.cpus)?;
         if let Some(prepared) = target.prepared() {
             faults::check_times(&prepared.plan.faults, &options.faults, info.asked_s)?;
             let is_due = |subject, moment: &_| resumed.is_none_or(|soak| soak.is_due(subject, moment));
@@ -219,7 +219,7 @@ impl pitot_lab::Soak for Asked<'_> {
             Some(resumed) => resumed.reopen(output)?,
             None => SoakWriter::create(output, info)?,
         };
-        let ran = pitot_soak::run::run(ground, file, orders, self.settings(), watch);
+        let ran = pitot_soak::run::run(local_host, file, orders, self.settings(), watch);
         if ran.is_err() && resumed.is_none() {
             remove_if_empty(output);
         }

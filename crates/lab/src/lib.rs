@@ -1,8 +1,6 @@
-//! The lab: it runs the cells of plans and records them.
-//!
-//! It drives only what a user could type: servers and load generators are separate processes, started by their
-//! command lines and known by what they print. So nothing here depends on `pitot-serve` or `pitot-load`, and any
-//! other server is a cell like theirs.
+//! The lab: runs the cells of plans and records them. It starts servers and load generators as separate processes, by
+//! commands that a user could type, and reads what they print. So it depends on neither `pitot-serve` nor `pitot-load`,
+//! and treats every other server alike.
 #![forbid(unsafe_code)]
 
 mod monitor;
@@ -10,8 +8,8 @@ mod procfs;
 mod runner;
 
 pub use runner::{
-    Arrival, Caller, Carrier, Event, FaultNews, GUEST_START_MAX_S, Ground, Guardian, Leftovers, LoadStatus,
-    OtherRun, Outcome, Part, PartCell, Place, Prepared, Request, RunLock, ServerStatus, ShownCell, Soak,
-    SoakStatus, StandingLoad, StandingServer, Step, Ways, Where, Work, check_part, prepare, prepare_part,
-    push, run, serve_agent,
+    Caller, Event, FaultNews, GUEST_START_MAX_S, Guardian, Job, JobCell, JobResult, Leftovers, LoadStatus,
+    LocalHost, LongRunningLoad, LongRunningServer, OtherRun, Outcome, Place, Prepared, Request, RunLock,
+    ServerStatus, ShownCell, Soak, SoakStatus, Step, Transport, Ways, Where, Work, check_job, prepare,
+    prepare_job, push, run, serve_agent,
 };

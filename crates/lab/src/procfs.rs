@@ -1,4 +1,4 @@
-//! What /proc says of processes, read into buffers that are reused.
+//! Reads /proc into buffers that are reused.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -43,24 +43,24 @@ impl Reader {
     }
 }
 
-/// Sorts processes into sessions, and remembers those of other sessions, so that it does not read them again and again. A
-/// process that leaves its session, as each of PostgreSQL does, still belongs to it: it is known by its parent.
+/// Sorts processes into sessions, and remembers those of other sessions to skip them later. A process that leaves its
+/// session, as those of PostgreSQL do, still belongs to it: it is recognised by its parent.
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
     pids: Vec<u32>,
-    /// The processes of the sessions that were found by the present walk, in ascending order, with their sessions.
+    /// Processes of the sessions found by the current walk, in ascending order, with their sessions.
     members: Vec<(u32, u32)>,
-    /// Processes that have left these sessions, and which.
+    /// Processes that have left these sessions, with the session that they left.
     left: HashMap<u32, u32>,
-    /// Processes whose parents may be found later in the same walk, as numbers are given again.
+    /// Processes whose parents may come later in the same walk, since process ids are reused.
     unknown: Vec<(u32, Stat)>,
     /// Processes outside the sessions; true for threads of the kernel.
     others: HashMap<u32, bool>,
 }
 
 impl Sessions {
-    /// Calls `visit` with every process of `sessions` and what is known of it; of one that has left its session, the session
-    /// is that which it has left.
+    /// Calls `visit` with every process of `sessions` and its status; a process that left a session counts for that
+    /// session.
     pub(crate) fn walk(&mut self, reader: &mut Reader, sessions: &[u32], mut visit: impl FnMut(u32, Stat)) {
         self.pids.clear();
         self.pids.extend(processes::pids());
@@ -103,7 +103,7 @@ impl Sessions {
         self.unknown = unknown;
     }
 
-    /// The session that a process has left, by itself or by an ancestor.
+    /// The session that a process or its ancestor has left.
     fn session_left(&self, pid: u32, stat: &Stat) -> Option<u32> {
         let of_parent = || {
             let at = self.members.binary_search_by_key(&stat.parent, |(pid, _)| *pid).ok()?;
@@ -118,8 +118,8 @@ impl Sessions {
     }
 }
 
-/// The processes of `sessions`, those whose environment has the line, and those that carry a mark (a daemon leaves its session, but
-/// takes its environment along, and keeps its mark where it empties that), zombies left out.
+/// The processes of `sessions`, those whose environment has the line, and those with a mark, without zombies. A daemon
+/// leaves its session but keeps its environment, and keeps its mark even if it clears the environment.
 pub(crate) fn find(sessions: &[u32], line: Option<&str>, is_ours: impl Fn(Mark) -> bool) -> Vec<Process> {
     let mut reader = Reader::default();
     let own = std::process::id();

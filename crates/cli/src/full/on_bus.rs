@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use pitot_bus::{Connection, Coordinator, Event, Present, SigningKey};
-use pitot_lab::{Arrival, Carrier, Outcome, Part, Place, Where};
+use pitot_lab::{Job, JobResult, Outcome, Place, Transport, Where};
 use pitot_meter::units::counted;
 use pitot_plan::Catalog;
 use pitot_record::RunState;
@@ -37,7 +37,7 @@ impl Run {
         let ready = self.ready(asked, catalog, Where::Elsewhere)?;
         if let Ready::New(prepared) = &ready {
             prepared.plan.needs_no_guests("an agent on a bus")?;
-            prepared.can_be_scattered()?;
+            prepared.can_be_distributed()?;
         }
         let Some(connection) = self.bus.connect()? else {
             return Err(Failure::misuse("there is no bus", "name one: --bus URL"));
@@ -49,7 +49,7 @@ impl Run {
             announce(prepared, &format!("{} on one host", extent(prepared)), []);
         }
         let how = How { trial: false, lock: None, is_over: &|| false };
-        self.carry_out(ready, catalog, Place::Parts(&mut bus), how, runs, watched)
+        self.carry_out(ready, catalog, Place::Jobs(&mut bus), how, runs, watched)
     }
 }
 
@@ -87,7 +87,7 @@ impl OnBus<'_> {
     }
 }
 
-impl Carrier for OnBus<'_> {
+impl Transport for OnBus<'_> {
     fn begin(&mut self, run: &str) -> Result<(), Failure> {
         let coordinator = Coordinator::new(self.connection, self.key, run, tell);
         match &coordinator.agents()[..] {
@@ -107,18 +107,18 @@ impl Carrier for OnBus<'_> {
         Ok(())
     }
 
-    fn offer(&mut self, part: &Part) -> Result<(), Failure> {
+    fn offer(&mut self, part: &Job) -> Result<(), Failure> {
         let text = serde_json::to_string(part)
             .map_err(|e| Failure::run(format!("a part cannot be written: {e}"), "simplify the plan"))?;
         self.coordinator.as_mut().map_or(Ok(()), |coordinator| coordinator.offer(&part.name, text))
     }
 
-    fn next(&mut self) -> Result<Option<Arrival>, Failure> {
+    fn next(&mut self) -> Result<Option<JobResult>, Failure> {
         let event = self.coordinator.as_mut().and_then(Coordinator::arrival);
         Ok(match event {
             None => None,
             Some(Event::Failed { job, agent, reason }) => {
-                Some(Arrival::Failed { part: job, host: printable(&agent), reason: printable(&reason) })
+                Some(JobResult::Failed { job, host: printable(&agent), reason: printable(&reason) })
             }
             Some(Event::Done { job, agent, result }) => {
                 let file = self.file(&job);
@@ -129,7 +129,7 @@ impl Carrier for OnBus<'_> {
                         "check the free space of TMPDIR",
                     )
                 })?;
-                Some(Arrival::Done { part: job, host: printable(&agent), file })
+                Some(JobResult::Done { job, host: printable(&agent), file })
             }
         })
     }

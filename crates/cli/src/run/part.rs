@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use pitot_lab::{Part, Place, RunLock, Work, check_part, prepare_part};
+use pitot_lab::{Job, Place, RunLock, Work, check_job, prepare_job};
 use pitot_record::RunState;
 use pitot_results::{Failure, printable};
 
@@ -13,18 +13,18 @@ use crate::runs::{How, Runs};
 /// Writes which cells of the part that a file describes cannot be run on this machine: pairs of the number of a cell and the reason, as
 /// JSON.
 pub(super) fn check(part: &Path, output: &Path) -> Result<ExitCode, Failure> {
-    let cannot = check_part(&read(part)?, &catalog()?);
+    let cannot = check_job(&read(part)?, &catalog()?);
     let text = serde_json::to_vec(&cannot).unwrap_or_default();
     std::fs::write(output, text).map(|()| ExitCode::SUCCESS).map_err(|e| {
         Failure::run(format!("{} cannot be written: {e}", output.display()), "check the free space")
     })
 }
 
-fn read(part: &Path) -> Result<Part, Failure> {
+fn read(part: &Path) -> Result<Job, Failure> {
     let cure = "use the same version of Pitot on all hosts";
     let wrong = |why: String| Failure::misuse(format!("{} is no part of a run: {why}", part.display()), cure);
     let text = std::fs::read_to_string(part).map_err(|e| wrong(e.to_string()))?;
-    let part: Part = serde_json::from_str(&text).map_err(|e| wrong(e.to_string()))?;
+    let part: Job = serde_json::from_str(&text).map_err(|e| wrong(e.to_string()))?;
     let own = env!("CARGO_PKG_VERSION");
     if part.version != own {
         let what = format!("the part is of a run by Pitot {}, and this is {own}", printable(&part.version));
@@ -41,7 +41,7 @@ pub(super) fn run(part: &Path, output: &Path, runs: &mut Runs, waits: bool) -> R
         true => runs.lock(&part.name, true).map_err(|_| stopped())?,
         false => RunLock::take(&part.name),
     };
-    let prepared = Box::new(prepare_part(&part, &catalog()?)?);
+    let prepared = Box::new(prepare_job(&part, &catalog()?)?);
     let place = Place::Here(runs.guardian()?);
     // Whoever drives the whole run has no other place to learn at once that a server does not start.
     let how = How { trial: false, lock: Some(&lock), is_over: &|| false };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pitot_fault::{Aim, find};
 use pitot_host::CpuSplit;
-use pitot_lab::{Ground, Prepared, Where, prepare};
+use pitot_lab::{LocalHost, Prepared, Where, prepare};
 use pitot_load::host_and_port;
 use pitot_plan::{Cell, SoakPlan, suite};
 use pitot_results::{Failure, stderr};
@@ -205,7 +205,7 @@ impl Soak {
         &self,
         url: &str,
         prepared: &'g Prepared,
-        ground: &'g Ground<'g>,
+        local_host: &'g LocalHost<'g>,
         watch: Option<&Watch>,
         loads: &[(String, LoadOrder)],
     ) -> Result<Faulted<'g>, Failure> {
@@ -234,17 +234,17 @@ impl Soak {
             .cells
             .first()
             .ok_or_else(|| Failure::run("no fault can be made", "see pitot list faults"))?;
-        Ok(Faulted { server: Box::new(ground.server(&prepared.plan, cell)), address, name })
+        Ok(Faulted { server: Box::new(local_host.server(&prepared.plan, cell)), address, name })
     }
 
     /// The servers and loads.
     pub(super) fn orders<'g>(
         &self,
         target: &'g SoakTarget,
-        ground: &'g Ground<'g>,
+        local_host: &'g LocalHost<'g>,
         cpus: &CpuSplit,
     ) -> Result<Vec<SubjectOrder<'g>>, Failure> {
-        let pitot = ground.pitot();
+        let pitot = local_host.pitot();
         let as_it_is = |word: &str| word.to_owned();
         match target {
             SoakTarget::Running { url, faulted } => {
@@ -265,7 +265,9 @@ impl Soak {
                     loads.push((line.clone(), LoadOrder::Command(argv)));
                 }
                 let faulted = match faulted {
-                    Some(prepared) => Some(self.faulted(url, prepared, ground, watch.as_ref(), &loads)?),
+                    Some(prepared) => {
+                        Some(self.faulted(url, prepared, local_host, watch.as_ref(), &loads)?)
+                    }
                     None => None,
                 };
                 let port = host_and_port(url).ok().map(|(_, port)| port);
@@ -288,7 +290,7 @@ impl Soak {
                         let argv = further(line, &place, (pitot, &cell.url, cpus), folder, &shown)?;
                         loads.push((line.clone(), LoadOrder::Command(argv)));
                     }
-                    let server = Server::Standing(Box::new(ground.server(&prepared.plan, cell)));
+                    let server = Server::LongRunning(Box::new(local_host.server(&prepared.plan, cell)));
                     Ok(SubjectOrder { name: cell.label(), server, loads, faults: Vec::new() })
                 };
                 prepared.cells.iter().enumerate().map(order).collect()

@@ -103,7 +103,7 @@ fn an_agent_takes_leave_of_what_it_does_not_understand() {
     use std::io::Write;
     for (input, code, said) in [
         ("", 0, ""),
-        ("hello\n", 2, "the lab is not understood"),
+        ("hello\n", 2, "a message of the lab cannot be read"),
         ("\"clock\"\n", 2, "no greeting"),
         (
             "{\"hello\":{\"version\":9,\"cpus\":[],\"other-cpus\":[],\"address\":\"::1\"}}\n",
@@ -149,7 +149,7 @@ fn an_agent_that_is_another_program_than_the_lab_is_not_used() {
         format!(r#"{{"hello":{{"version":{version},"pitot":"{pitot}","pid":1,"memory-total-bytes":1}}}}"#)
     };
     let own = env!("CARGO_PKG_VERSION");
-    let other = format!("the host `a` was not reached: its agent is Pitot 99.0, and this is {own}");
+    let other = format!("the host `a` could not be reached: its agent is Pitot 99.0, and this is {own}");
     for (line, wanted) in [
         (greeting(pitot_agent::VERSION, "99.0"), &*other),
         (

@@ -71,7 +71,7 @@ fn each_repetition_is_carried_out_once_and_names_its_host() {
             }
         }
         for (host, count) in hosts {
-            let told = format!("The host `{host}` carried out");
+            let told = format!("The host `{host}` ran");
             assert!(run.info.warnings.iter().any(|w| w.starts_with(&told)), "{told} {count}");
         }
         drop(agents);

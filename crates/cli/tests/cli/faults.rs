@@ -159,7 +159,7 @@ fn faults_on_the_way_and_restarts_meet_every_architecture() {
                 assert!(service.is_null() || seconds(service, "during_rps") < 160.0, "{fault:#}");
                 assert_eq!(errors, "[]", "{fault:#}");
             }
-            "restart" => assert!(fault["what"].as_str().unwrap().contains("started again"), "{fault:#}"),
+            "restart" => assert!(fault["what"].as_str().unwrap().contains("restarted"), "{fault:#}"),
             other => panic!("{other}"),
         }
     }

@@ -378,12 +378,12 @@ fn a_load_that_cannot_be_held_is_measured_in_fresh_runs() {
     run_with_fresh_cells(
         &plan(3, 4, "\"thread\", \"loop+epoll-et\"", "load.storm = [false, true]\n"),
         |cell| cell.ends_with("true"),
-        "its load ends with a number of requests or connections",
+        "its load ends after a number of requests or connections",
     );
     run_with_fresh_cells(
         &plan(3, 4, "\"thread\"", "load.requests-total = [100]\n"),
         |_| true,
-        "its load ends with a number of requests or connections",
+        "its load ends after a number of requests or connections",
     );
 }
 
@@ -414,7 +414,7 @@ fn a_time_that_is_too_short_is_refused_before_anything_runs() {
     assert_eq!(output.status.code(), Some(2), "{}", text(&output));
     let printed = text(&output);
     assert!(
-        printed.contains("1 s are too short") && printed.contains("what is not in slices takes"),
+        printed.contains("1 s are too short") && printed.contains("fresh runs and the smoke test take"),
         "{printed}"
     );
 }

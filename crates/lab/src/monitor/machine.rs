@@ -67,7 +67,7 @@ impl MachineReader {
     }
 }
 
-/// Reads steal time alone: little enough to be read around every slice.
+/// Reads only steal time, which is cheap enough for every slice.
 #[derive(Debug)]
 pub(crate) struct StealReader {
     buffer: Vec<u8>,
@@ -97,7 +97,7 @@ impl StealReader {
     }
 }
 
-/// The file from its start, as far as it fits after growing once: such files are written anew for every read.
+/// Reads the file from its start into a buffer that grows once at most.
 fn content<'a>(buffer: &'a mut Vec<u8>, file: Option<&File>) -> Option<&'a str> {
     let file = file?;
     let mut length = 0;

@@ -1,10 +1,10 @@
 //! The monitor: samples of the server's processes, the load generator's, and the machine, twelve times a second or
 //! more.
 //!
-//! It reads /proc and nothing else, so it needs no privilege and can watch any server. What is cheap is read in every
-//! sample. What grows with the number of processes or threads has a budget each: it is read as often as it may cost
-//! one or two hundredths of a CPU, so that a server of five thousand processes is not slowed by being watched. What was
-//! not read in a sample is recorded as such. The monitor runs on the load generator's CPUs and records its own cost.
+//! It reads only /proc, so it needs no privilege and works for any server. Cheap counters are read in every sample.
+//! Readings whose cost grows with the number of processes or threads have a budget of 1% or 2% of a CPU each, so that a
+//! server of 5000 processes is not slowed down. A sample records what was not read. The monitor runs on the load
+//! generator's CPUs and records its own cost.
 
 mod machine;
 mod other_processes;
@@ -28,8 +28,8 @@ use tree::Tree;
 const INTERVAL_MAX: Duration = Duration::from_millis(80);
 /// The shortest: a sample costs a few tenths of a millisecond.
 const INTERVAL_MIN: Duration = Duration::from_millis(10);
-/// Samples that a measurement has at least, if they need not be closer than that. What lies between the last of them
-/// and its end is interpolated, and the load stops there: with few samples that would cost several percent.
+/// The fewest samples of a measurement, if the shortest time between samples allows it. The end is interpolated from
+/// the last samples, and the load stops there: with few samples the error would be several percent.
 const SAMPLES_MIN: f64 = 24.0;
 
 /// Time between samples of a measurement that takes so long.
@@ -37,8 +37,7 @@ pub(crate) fn interval(duration_s: f64) -> Duration {
     Duration::from_secs_f64(duration_s / SAMPLES_MIN).clamp(INTERVAL_MIN, INTERVAL_MAX)
 }
 
-/// Something that is read no more often than its interval, and not so often that it costs more than its share of
-/// one CPU.
+/// A reading with a shortest interval and a budget, as a share of one CPU.
 #[derive(Debug)]
 struct Budget {
     interval: Nanos,
@@ -61,8 +60,8 @@ impl Budget {
     /// A reading was made at `at`, and it cost the CPU time since `from`.
     fn spent(&mut self, at: Nanos, from: Nanos) {
         let cost = thread_cpu().since(from);
-        // The first reading learns which processes do not matter and says little about the next. After it a mean, so
-        // that one reading that was interrupted does not put off the next ones for long.
+        // The cost of the first reading is not typical, since it learns which processes to skip. Later ones are
+        // averaged, so that one interrupted reading does not delay the next ones for long.
         self.cost = if self.last.is_none() { Nanos::ZERO } else { Nanos((self.cost.0 + cost.0) / 2) };
         self.last = Some(at);
     }
@@ -115,27 +114,27 @@ impl Monitor {
         }
     }
 
-    /// The processes of the run of this cookie are no others.
+    /// Sets the cookie of the run, whose processes are not "other processes".
     pub(crate) fn of_run(self, cookie: &str) -> Monitor {
         Monitor { other_processes: OtherProcesses::than_of(cookie), ..self }
     }
 
-    /// The server was started again, and now leads this session.
+    /// Sets the session of the restarted server.
     pub(crate) fn watch_server(&mut self, session: u32) {
         self.server_sessions.push(session);
     }
 
-    /// From now on the load generator that leads this session is watched too.
+    /// Also watches the load generator that leads this session.
     pub(crate) fn watch_load(&mut self, session: u32) {
         self.load_session = Some(session);
     }
 
-    /// The session of a helper: it is known and belongs to neither side's figures.
+    /// Sets the session of a helper, which counts for neither side.
     pub(crate) fn ignore(&mut self, session: u32) {
         self.helper_sessions.push(session);
     }
 
-    /// Takes a sample. `whole`: also of what is not due, as before the load and after it.
+    /// Takes a sample. `whole`: read everything, as before and after the load.
     pub(crate) fn sample(&mut self, whole: bool) {
         let start = now();
         let cpu_start = thread_cpu();
@@ -195,14 +194,14 @@ impl Monitor {
     }
 }
 
-/// Memory of the machine's kernel: what its allocators have handed out, stacks and page tables, but no page cache.
+/// Memory of the kernel: slab, stacks and page tables, without the page cache.
 fn kernel_bytes(reader: &mut Reader) -> Option<u64> {
     let text = std::str::from_utf8(reader.read(format_args!("meminfo"))?).ok()?;
     let bytes = |name: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(name))?;
         Some(line.trim().trim_end_matches("kB").trim().parse::<u64>().ok()? * 1024)
     };
-    // Inodes and names of sockets are counted as reclaimable, with the caches of those of files.
+    // Inodes and dentries of sockets are counted as reclaimable, like those of files.
     let other = ["KernelStack:", "PageTables:", "VmallocUsed:"].into_iter().filter_map(bytes).sum::<u64>();
     Some(bytes("Slab:")? + other)
 }

@@ -1,5 +1,4 @@
-//! Other processes that use the CPUs of a measurement: the ones that make it noisy, by name. The programs of the run are none of them,
-//! whichever of its executors has started them.
+//! Other processes that use the CPUs of a measurement and make it noisy, by name. Programs of the run do not count.
 
 use std::collections::HashMap;
 
@@ -8,7 +7,7 @@ use pitot_sys::Mark;
 
 use crate::procfs::{COOKIE_NAME, Reader, TICK_NS};
 
-/// What another process used of a CPU between two readings.
+/// CPU time of another process between two readings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OtherProcessUse {
     pub(crate) from: Nanos,
@@ -20,15 +19,15 @@ pub(crate) struct OtherProcessUse {
     pub(crate) cpu_ns: u64,
 }
 
-/// What is known of other processes.
+/// The other processes known so far.
 #[derive(Debug, Default)]
 pub(super) struct OtherProcesses {
-    /// The cookie of the run, by which its own processes are known.
+    /// The cookie of the run, which its own processes have.
     run: String,
-    /// When they were last looked at.
+    /// Time of the last reading.
     last: Option<Nanos>,
-    /// When a process was last read, and the ticks it had used by then, those of its ended children included: a
-    /// compiler that starts hundreds of short programs is seen in their parent.
+    /// Time of the last reading of a process, and its ticks until then, with those of its ended children, so that many
+    /// short children count for their parent.
     known: HashMap<u32, (Nanos, u64)>,
     uses: Vec<OtherProcessUse>,
 }
@@ -39,7 +38,7 @@ impl OtherProcesses {
         OtherProcesses { run: run.to_owned(), ..OtherProcesses::default() }
     }
 
-    /// Looks at the processes. A process counts for the CPU on which it is found. One that was not there before was started since.
+    /// Reads all processes. A process counts for the CPU on which it is found. A new one was started since the last reading.
     pub(super) fn sample(&mut self, reader: &mut Reader, pids: impl Iterator<Item = u32>, at: Nanos) {
         let own = std::process::id();
         let mut now = HashMap::with_capacity(self.known.len());
@@ -51,7 +50,7 @@ impl OtherProcesses {
                 && ticks > before
                 && !is_of_run(reader, pid, &self.run)
             {
-                // The whole life of a child counts when it is waited for: no more than its parent's threads could use is of now.
+                // A child's whole life is counted when it is waited for, so limit it to what the parent's threads could use.
                 let most_ns = at.since(from).0.saturating_mul(stat.threads.max(1));
                 self.uses.push(OtherProcessUse {
                     from,

@@ -1,20 +1,14 @@
-//! From samples to sums over the measured part.
+//! Sums over the measured part, from samples.
 
 use pitot_results::load::Window;
 
 use pitot_record::{CpuSample, Lifetime, Resources, Sample, TreeSample};
 
-/// What a repetition used between `window.start` and `window.end`, as far as the samples cover it. `None` if they do
-/// not.
+/// What a repetition used between `window.start` and `window.end`; `None` if the samples do not cover it.
 ///
-/// Counters are read between samples by linear interpolation, so that the sums belong to the window and not to the
-/// samples that happen to lie around it.
-///
-/// What is a level (memory, processes, threads) is read from the samples inside the window, or from the two around it
-/// where the window lies between two samples.
-///
-/// `lifetime` is what the kernel reports of the server once it has ended. It knows of the switches of threads and
-/// processes that lived too briefly to be sampled; those are taken to lie where the server's CPU time lies.
+/// Counters are interpolated linearly between samples. Gauges (memory, processes, threads) come from the samples inside the
+/// window, or the two around it. `lifetime` is the kernel's account of the whole server: it includes context switches of
+/// threads and processes too short-lived to be sampled, which are distributed like the server's CPU time.
 pub(crate) fn resources(samples: &[Sample], window: Window, lifetime: Option<Lifetime>) -> Option<Resources> {
     let (start, end) = bounds(samples, window)?;
     let inside = || samples.iter().filter(move |s| (start..=end).contains(&s.at_ns));
@@ -27,13 +21,13 @@ pub(crate) fn resources(samples: &[Sample], window: Window, lifetime: Option<Lif
     let busy = |c: &CpuSample| c.user_ns + c.system_ns + c.softirq_ns;
 
     let server_cpu_s = tree(|t| t.cpu_ns);
-    // The split into user and system is sampled by the clock's tick; only its proportion is good.
+    // The kernel samples the split into user and system by clock ticks; only its proportion is good.
     let (user, system) = (tree(|t| t.user_ns), tree(|t| t.system_ns));
     let user_share = if user + system > 0.0 { user / (user + system) } else { 0.0 };
     let servers = || levels(samples, start, end).iter().filter_map(|s| s.server);
     let most = |of: fn(TreeSample) -> u64| servers().map(of).max().unwrap_or(0);
     let before_load = samples.iter().take_while(|s| s.load.is_none()).filter_map(|s| s.server).last();
-    // Memory is read now and then, so what was read around the window counts too, as long as the load was on.
+    // Memory is read rarely, so readings around the window count too, as long as the load was running.
     let loaded = || samples.iter().filter(|s| s.load.is_some()).filter_map(|s| s.server);
     let loads = || inside().filter_map(|s| s.load);
     let kernel_before_load =

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::procfs::{Reader, Stat, TICK_NS};
 use pitot_record::TreeSample;
 
-/// One tree over time: what it is now, and what members that have ended had counted.
+/// One tree over time: its current members, and the counters of ended ones.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     members: Vec<(u32, Stat)>,
@@ -36,8 +36,8 @@ impl Tree {
         self.members.is_empty()
     }
 
-    /// Sums over the members that were added. Counters never go back: a child's time moves to its parent in whole
-    /// ticks when it is waited for, so the sum may lag by a tick for a moment.
+    /// Sums over the members. Counters never decrease: when a child is waited for, its time moves to the parent in
+    /// whole ticks, so the sum may lag by one.
     pub(super) fn sample(&mut self) -> TreeSample {
         let mut now = TreeSample::default();
         let (mut user, mut system) = (0, 0);
@@ -60,7 +60,7 @@ impl Tree {
         now
     }
 
-    /// Adds what is known by thread only: waiting for a CPU, and context switches.
+    /// Adds counters that exist per thread: waiting for a CPU, and context switches.
     pub(super) fn sample_threads(&mut self, reader: &mut Reader, into: &mut TreeSample) {
         let mut now = HashMap::with_capacity(self.threads.len());
         for (pid, _) in &self.members {
@@ -83,7 +83,7 @@ impl Tree {
         into.switches_involuntary = Some(self.switches_involuntary);
     }
 
-    /// Adds what is costly to read: memory with shared pages divided, and the number of open descriptors.
+    /// Adds expensive readings: memory with shared pages divided (PSS), and the number of open descriptors.
     pub(super) fn sample_memory(&self, reader: &mut Reader, into: &mut TreeSample) {
         let mut pss = None;
         let mut private = None;
@@ -123,8 +123,8 @@ fn thread_counts(reader: &mut Reader, pid: u32, tid: u32) -> Option<ThreadCounts
 struct Rollup {
     /// All pages.
     pss_bytes: u64,
-    /// Pages that belong to no file. Those of files say nothing of a server's growth: their share falls whenever
-    /// another process, such as the load generator, maps the same program.
+    /// Anonymous pages. The share of file pages falls whenever another process maps the same program, so they say
+    /// nothing about a server's growth.
     private_bytes: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The agent: carries out on this machine what a lab on another one asks for.
+//! The agent: executes on this machine what a lab on another machine requests.
 
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
@@ -15,11 +15,11 @@ use super::executor::{Executor, Machine};
 use super::hosts::to_reply;
 use super::local::{Guardian, ThisMachine};
 
-/// Speaks the protocol of [`pitot_agent`] until the stream ends. What was started ends with it, and the guardian sees to
-/// it that this holds if the agent is killed. `pitot` is the path of this program, `version` its version.
+/// Serves the protocol of [`pitot_agent`] until the stream ends. Its programs end with it; the guardian ensures that
+/// if the agent is killed. `pitot` is the path of this program, `version` its version.
 ///
 /// # Errors
-/// If the stream fails, or what comes is no message of the protocol.
+/// If the stream fails, or a message is not one of the protocol.
 pub fn serve_agent(
     input: impl BufRead + Send + 'static,
     mut output: impl Write,
@@ -27,7 +27,7 @@ pub fn serve_agent(
     pitot: &str,
     version: &str,
 ) -> Result<(), Failure> {
-    // Read by a thread, because a wait for the next message has an end.
+    // Read by a thread, since waiting for a message has a timeout.
     let (sender, requests) = sync_channel(16);
     std::thread::spawn(move || {
         let mut input = input;
@@ -45,23 +45,24 @@ pub fn serve_agent(
         Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Ok(None),
     };
     let mut answer = |reply: &Reply| {
-        frame::write(&mut output, reply)
-            .map_err(|e| Failure::run(format!("the lab does not listen any more: {e}"), "see how it ended"))
+        frame::write(&mut output, reply).map_err(|e| {
+            Failure::run(format!("the connection to the lab was closed: {e}"), "see the lab's output")
+        })
     };
     let hello = match next()? {
         Some(Request::Hello(hello)) if hello.version == VERSION => hello,
         Some(Request::Hello(hello)) => {
             let what = format!(
-                "its agent is Pitot {version} with version {VERSION} of the protocol, and the lab has {}",
+                "its agent is Pitot {version} with protocol version {VERSION}, and the lab has protocol version {}",
                 hello.version
             );
             answer(&Reply::Error(what.clone()))?;
             return Err(Failure::misuse(what, "install the same version on both hosts"));
         }
         Some(_) => {
-            answer(&Reply::Error("the first message is no greeting".into()))?;
+            answer(&Reply::Error("the first message is not a greeting".into()))?;
             return Err(Failure::misuse(
-                "the first message is no greeting",
+                "the first message is not a greeting",
                 "let `pitot run` start the agent",
             ));
         }
@@ -85,7 +86,7 @@ pub fn serve_agent(
     while let Some(request) = next()? {
         let reply = match request {
             Request::Ping => continue,
-            Request::Hello(_) => Reply::Error("it was greeted before".into()),
+            Request::Hello(_) => Reply::Error("the agent was greeted already".into()),
             Request::Clock => Reply::Nanos(Some(pitot_meter::now().0)),
             Request::Host => Reply::Host(Fingerprint::collect()),
             Request::Drop { executor } => {
@@ -95,7 +96,7 @@ pub fn serve_agent(
             Request::Call { executor, .. }
                 if executors.len() >= EXECUTORS_MAX && !executors.contains_key(&executor) =>
             {
-                Reply::Error(format!("more than {EXECUTORS_MAX} repetitions are under way"))
+                Reply::Error(format!("more than {EXECUTORS_MAX} repetitions are running"))
             }
             Request::Call { executor, ask } => {
                 let executor = executors.entry(executor).or_insert_with(|| machine.executor());
@@ -111,8 +112,8 @@ fn carry_out(executor: &mut dyn Executor, ask: Ask, pitot: &str) -> Result<Reply
     Ok(match ask {
         Ask::Begin { number, address } => Reply::Place(executor.begin(number, address)?),
         Ask::WriteFiles { files } => {
-            let files: Vec<_> =
-                serde_json::from_value(files).map_err(|e| format!("the files are none of a plan: {e}"))?;
+            let files: Vec<_> = serde_json::from_value(files)
+                .map_err(|e| format!("the files are not those of a plan: {e}"))?;
             executor.write_files(&files)?;
             Reply::Done
         }
@@ -154,17 +155,17 @@ fn carry_out(executor: &mut dyn Executor, ask: Ask, pitot: &str) -> Result<Reply
     })
 }
 
-/// The CPUs that the lab wants, if they are here. An agent that the lab has started on its own machine has inherited fewer: those of
-/// the lab itself.
+/// The CPUs that the lab asks for, if they exist. An agent on the lab's machine has inherited only the CPUs of the
+/// lab, so it asks the kernel for all.
 fn split(hello: &Hello) -> Result<CpuSplit, String> {
     let read = || pitot_sys::affinity::allowed().map_err(|e| format!("the allowed CPUs cannot be read: {e}"));
     let wanted = || hello.cpus.iter().chain(&hello.other_cpus).copied();
     let inherited = read()?;
-    // The kernel leaves out what is not there, and what a control group does not allow.
+    // The kernel leaves out CPUs that do not exist or that a control group forbids.
     let _ = pitot_sys::affinity::pin(&inherited.iter().copied().chain(wanted()).collect::<Vec<_>>());
     let allowed = read()?;
     if let Some(cpu) = wanted().find(|cpu| !allowed.contains(cpu)) {
-        return Err(format!("CPU {cpu} is not there, or may not be used"));
+        return Err(format!("CPU {cpu} does not exist or may not be used"));
     }
     let others = || allowed.iter().copied().filter(|cpu| !hello.cpus.contains(cpu)).collect::<Vec<_>>();
     let other = if hello.other_cpus.is_empty() { others() } else { hello.other_cpus.clone() };
@@ -176,7 +177,7 @@ fn split(hello: &Hello) -> Result<CpuSplit, String> {
 
 fn misunderstood(e: &FrameError) -> Failure {
     Failure::misuse(
-        format!("the lab is not understood: {e}"),
-        "`pitot run` starts an agent by a plan's [hosts] (docs/agent.md); nobody types its messages",
+        format!("a message of the lab cannot be read: {e}"),
+        "do not start it by hand: `pitot run` starts agents from [hosts] of a plan (docs/agent.md)",
     )
 }

@@ -1,8 +1,8 @@
-//! What of a plan that is ready is measured: the cells of a run that was begun, or of one part of a run.
+//! Selects the cells that are measured: those of a resumed run, or of one job of a run.
 
 use pitot_results::Failure;
 
-use super::part::{Part, is_same};
+use super::job::{Job, is_same};
 use super::prepare::{Prepared, Where, prepare};
 use super::way::Ways;
 use pitot_plan::Catalog;
@@ -18,8 +18,8 @@ struct Chosen<'a> {
 }
 
 impl Prepared {
-    /// Leaves these cells, in their order, each measured as it says whatever the machine allows by now; controls are twins of some
-    /// of them. The error is the cell that cannot be run, and why if it is known.
+    /// Keeps these cells, in their order, each measured as recorded, and A/A controls of some of them. The error is
+    /// the cell that cannot be run, and why if known.
     fn choose<'a>(
         &mut self,
         chosen: &[Chosen<'a>],
@@ -34,7 +34,7 @@ impl Prepared {
             };
             self.cells.swap(index, at);
         }
-        // Others that are possible here are no part of it.
+        // Other cells that could be run here do not belong to it.
         self.cells.truncate(chosen.len());
         self.ways = Ways {
             cells: chosen.iter().map(|cell| (cell.measure, cell.fresh_reason.to_owned())).collect(),
@@ -44,7 +44,7 @@ impl Prepared {
         Ok(())
     }
 
-    /// Leaves the cells of a run that was begun earlier, in its order.
+    /// Keeps the cells of a run that was begun earlier, in its order.
     pub(super) fn narrow_to(&mut self, run: &Run) -> Result<(), Failure> {
         let secrets = self.plan.secrets();
         let chosen = run.cells.iter().map(|cell| Chosen {
@@ -58,7 +58,7 @@ impl Prepared {
             masked_levels(own, &secrets) == recorded
         })
         .map_err(|(cell, reason)| {
-            let reason = reason.unwrap_or("this version does not know it");
+            let reason = reason.unwrap_or("this version of Pitot does not have it");
             let (cell, path) = (label(cell), run.path.display());
             Failure::misuse(
                 format!("the cell `{cell}` of {path} can no longer be run: {reason}"),
@@ -68,34 +68,34 @@ impl Prepared {
     }
 }
 
-/// The index of the cell whose twin `control` is.
+/// The index of the cell that `control` repeats.
 fn twin_of(run: &Run, control: &CellRecord) -> Option<usize> {
     run.cells.iter().position(|cell| Some(cell.id) == control.control_of)
 }
 
-/// Makes a part of a run ready for this machine.
+/// Prepares a job of a run for this machine.
 ///
 /// # Errors
-/// If the machine cannot carry it out.
-pub fn prepare_part(part: &Part, catalog: &Catalog) -> Result<Prepared, Failure> {
-    if part.controls.iter().any(|&twin| twin >= part.cells.len()) {
+/// If the machine cannot run it.
+pub fn prepare_job(job: &Job, catalog: &Catalog) -> Result<Prepared, Failure> {
+    if job.controls.iter().any(|&twin| twin >= job.cells.len()) {
         return Err(Failure::misuse(
-            "a control of the part has no twin",
-            "use the same version on all hosts",
+            "a control of the job repeats a cell that the job does not have",
+            "install the same version on all hosts",
         ));
     }
-    let mut prepared = prepare(part.plan.clone(), String::new(), catalog, Where::Here)?;
-    let chosen = part.cells.iter().map(|cell| Chosen {
+    let mut prepared = prepare(job.plan.clone(), String::new(), catalog, Where::Here)?;
+    let chosen = job.cells.iter().map(|cell| Chosen {
         factors: &cell.factors,
         measure: cell.measure,
         fresh_reason: &cell.fresh_reason,
     });
-    prepared.choose(&chosen.collect::<Vec<_>>(), part.controls.clone(), is_same).map_err(
+    prepared.choose(&chosen.collect::<Vec<_>>(), job.controls.clone(), is_same).map_err(
         |(cell, reason)| {
-            let reason = reason.unwrap_or("it is no cell of the plan");
+            let reason = reason.unwrap_or("it is not a cell of the plan");
             Failure::misuse(
                 format!("the cell `{}` cannot be run here: {reason}", label(cell)),
-                "install what it needs on this host, or take it out of the plan",
+                "install what it needs on this host, or remove it from the plan",
             )
         },
     )?;

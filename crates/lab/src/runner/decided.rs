@@ -1,4 +1,4 @@
-//! Whether the comparisons of a run that is under way are decided.
+//! Whether the comparisons of a running run are decided.
 
 use pitot_record::CellRecord;
 use pitot_record::metric;
@@ -8,7 +8,7 @@ use super::prepare::Prepared;
 use super::slices::families;
 use super::way::members;
 
-/// How many comparisons in the plan's metric are not decided yet: neither different, nor alike to within the tolerance.
+/// The number of comparisons in the plan's metric that are not decided yet: neither a difference nor a tie.
 ///
 /// `records` are the cells of the run with the repetitions so far. A cell without a figure, such as one that failed, is in
 /// no comparison.

@@ -1,4 +1,4 @@
-//! What a cell demands of the machine.
+//! What a cell needs of the machine.
 
 use pitot_host::Demand;
 
@@ -8,7 +8,7 @@ use pitot_plan::{Cell, CellServer};
 /// Hosts of a source where the load names none.
 const ONE_SOURCE: u64 = 1;
 
-/// What a cell asks for, as far as its options say.
+/// What a cell needs, as far as its options say.
 pub(super) fn demand(cell: &Cell, catalog: &Catalog) -> Demand {
     let (server_processes, server_uses_uring) = match &cell.server {
         CellServer::Pitot { options, .. } => {

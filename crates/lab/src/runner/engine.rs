@@ -1,8 +1,8 @@
-//! The one way to run a plan. A request says what to measure and where. A run measures what its file lacks, and reports it in
+//! The one engine that runs plans. A request says what to measure and where. A run measures what its file lacks, and reports it in
 //! events.
 //!
-//! The place decides who carries repetitions out: the lab itself on a machine, or others, part by part ([`Carrier`]). How a file is read, recorded and watched is the same for both. A soak
-//! measures in its own way on a machine that is made ready here as for any run.
+//! The place decides who runs repetitions: the lab on a machine, or others, job by job ([`Transport`]). Reading, recording and
+//! events are the same for both. A soak measures in its own way on a machine that is prepared here.
 
 use std::path::Path;
 use std::time::{Instant, SystemTime};
@@ -10,36 +10,36 @@ use std::time::{Instant, SystemTime};
 use pitot_host::Fingerprint;
 use pitot_results::{Failure, rfc3339};
 
-use super::carrier::Carrier;
+use super::distributed;
 use super::event::{Event, Outcome};
 use super::executor::Machine;
 use super::fresh;
 use super::generations;
 use super::hosts;
 use super::ledger::Ledger;
+use super::long_running::LocalHost;
 use super::on_machine::OnMachine;
 use super::prepare::{Prepared, Where, prepare};
 use super::printed::Asked;
 use super::repetition::{GivenUp, Shared};
 use super::request::{Caller, Place, Request, Work};
-use super::scattered;
 use super::slices::SLICE_S;
 use super::soak::Soak;
-use super::standing::Ground;
+use super::transport::Transport;
 use pitot_plan::{Catalog, Measure, Plan, Program};
 use pitot_record::file::{NewCell, NewRun, RunWriter};
 use pitot_record::{HostRecord, Run, RunState};
 
-/// Carries out a request. A repetition that fails is no error but a verdict.
+/// Runs a request. A repetition that fails is a verdict, not an error.
 ///
 /// # Errors
-/// If the place is not set up for what the plan needs or cannot be asked for it, or the file cannot be read or written.
+/// If the place lacks what the plan needs, or the file cannot be read or written.
 pub fn run(request: Request<'_, '_, '_>, watch: &mut dyn FnMut(&Event<'_>)) -> Result<Outcome, Failure> {
     let Request { work, place, trial, caller } = request;
     let (prepared, target) = match work {
         Work::New { prepared, output } => create_for(*prepared, output, &place)?,
         Work::Resume { path, catalog } => reopen(path, catalog, &place)?,
-        Work::Soak(soak) => return measure_standing(soak, place, caller, watch),
+        Work::Soak(soak) => return measure_soak(soak, place, caller, watch),
     };
     match place {
         Place::Here(guardian) => {
@@ -47,7 +47,7 @@ pub fn run(request: Request<'_, '_, '_>, watch: &mut dyn FnMut(&Event<'_>)) -> R
                 measure(prepared, target, machine, trial, caller, watch)
             })
         }
-        Place::Parts(carrier) => hand_out(prepared, target, carrier, caller, watch),
+        Place::Jobs(transport) => hand_out(prepared, target, transport, caller, watch),
         #[cfg(test)]
         Place::Scripted(machine) => measure(prepared, target, machine, trial, caller, watch),
     }
@@ -59,7 +59,7 @@ enum OutputFile<'a> {
     Begun(Box<Run>),
 }
 
-/// A new plan, once it is known that the place can carry it out and its file can be made: before anything that takes its time.
+/// Checks that the place can run a new plan and that its file can be created, before anything slow.
 fn create_for<'a>(
     mut prepared: Prepared,
     output: &'a Path,
@@ -70,12 +70,12 @@ fn create_for<'a>(
             prepared.check_needs()?;
             if !guardian.is_there() {
                 prepared.warnings.push(
-                    "No guardian process could be started: had the run been killed, children of servers could have stayed."
+                    "No guardian process could be started: if the run had been killed, child processes of servers could have been left running."
                         .into(),
                 );
             }
         }
-        Place::Parts(_) => prepared.can_be_scattered()?,
+        Place::Jobs(_) => prepared.can_be_distributed()?,
         #[cfg(test)]
         Place::Scripted(_) => {}
     }
@@ -83,7 +83,7 @@ fn create_for<'a>(
     Ok((prepared, OutputFile::New(output)))
 }
 
-/// What the file of a run lacks that was begun, if the place is where it was begun.
+/// Reopens the file of a run, if the place is the one where it was begun.
 fn reopen<'a>(
     path: &Path,
     catalog: &Catalog,
@@ -92,16 +92,16 @@ fn reopen<'a>(
     let run = Run::open_to_resume(path)?;
     let (at, was_elsewhere) = (path.display(), run.host_before.facts.is_empty());
     let at_place = match place {
-        Place::Parts(_) if !was_elsewhere => {
+        Place::Jobs(_) if !was_elsewhere => {
             return Err(Failure::misuse(
                 format!("{at} was begun on one machine, without a bus"),
                 "resume it there, without --bus",
             ));
         }
-        Place::Parts(_) => Where::Elsewhere,
+        Place::Jobs(_) => Where::Elsewhere,
         _ if was_elsewhere => {
             return Err(Failure::misuse(
-                format!("{at} was begun on a bus, and agents have carried out what it has"),
+                format!("{at} was begun on a bus"),
                 format!("resume it there: pitot run --bus URL --sign FILE --resume {at}"),
             ));
         }
@@ -113,8 +113,8 @@ fn reopen<'a>(
     Ok((prepared, OutputFile::Begun(Box::new(run))))
 }
 
-/// Has a soak go on, on this machine.
-fn measure_standing(
+/// Runs a soak on this machine.
+fn measure_soak(
     soak: &mut dyn Soak,
     place: Place<'_>,
     caller: Caller<'_>,
@@ -122,19 +122,22 @@ fn measure_standing(
 ) -> Result<Outcome, Failure> {
     let Place::Here(guardian) = place else {
         return Err(Failure::misuse(
-            "a soak runs on this machine",
-            "begin it on the machine that is to be watched",
+            "a soak runs only on this machine",
+            "start it on the machine to be watched",
         ));
     };
     let cpus = soak.cpus().clone();
-    let ground = Ground::new(guardian, &cpus, caller.pitot, caller.stop);
-    ground.set_host(soak.host()).map_err(|reason| {
-        Failure::run(format!("the host cannot be set as the plan asks: {reason}"), "see pitot host status")
+    let local_host = LocalHost::new(guardian, &cpus, caller.pitot, caller.stop);
+    local_host.set_host(soak.host()).map_err(|reason| {
+        Failure::run(
+            format!("the plan's host settings cannot be applied: {reason}"),
+            "run `pitot host status`",
+        )
     })?;
-    soak.measure(&ground, watch)
+    soak.measure(&local_host, watch)
 }
 
-/// Measures on a machine what the file lacks.
+/// Measures what the file lacks, on a machine.
 fn measure(
     mut prepared: Prepared,
     target: OutputFile<'_>,
@@ -144,7 +147,7 @@ fn measure(
     watch: &mut dyn FnMut(&Event<'_>),
 ) -> Result<Outcome, Failure> {
     let begin = Instant::now();
-    // Before the trial, which changes settings and leaves them as its last cell wants them.
+    // Before the smoke test, which changes settings and leaves those of its last cell.
     let found = Fingerprint::collect();
     let (writer, given_up) = match target {
         OutputFile::New(output) => {
@@ -163,7 +166,7 @@ fn measure(
             (writer, tried.given_up)
         }
         OutputFile::Begun(run) => {
-            // Before the trial, so that no other process resumes the file meanwhile.
+            // Before the smoke test, so that no other process resumes the file meanwhile.
             let mut writer = resume(&run, caller)?;
             note_changes(&mut writer, &run, &prepared, &found)?;
             let is_left = |cell: usize| {
@@ -183,15 +186,15 @@ fn measure(
     end(ledger, state, &machine.hosts(), &Fingerprint::collect(), caller)
 }
 
-/// Has others carry out what the file lacks.
+/// Has others measure what the file lacks.
 fn hand_out(
     mut prepared: Prepared,
     target: OutputFile<'_>,
-    carrier: &mut dyn Carrier,
+    transport: &mut dyn Transport,
     caller: Caller<'_>,
     watch: &mut dyn FnMut(&Event<'_>),
 ) -> Result<Outcome, Failure> {
-    // Nothing is measured on this machine; those that carry out parts are in the table of hosts.
+    // Nothing is measured on this machine; the hosts that run jobs are in the table of hosts.
     let nowhere = Fingerprint::default();
     let writer = match target {
         OutputFile::New(output) => {
@@ -201,7 +204,7 @@ fn hand_out(
         OutputFile::Begun(run) => resume(&run, caller)?,
     };
     let mut ledger = Ledger::open(writer, watch)?;
-    let state = scattered::carry_out(&mut prepared, &mut ledger, carrier, caller.stop)?;
+    let state = distributed::run(&mut prepared, &mut ledger, transport, caller.stop)?;
     end(ledger, state, &[], &nowhere, caller)
 }
 
@@ -218,7 +221,7 @@ fn end(
     ledger.finish(state, hosts, here)
 }
 
-/// A new file with all that is known before the first repetition; a plan without a seed has one from now on.
+/// Creates a file with all that is known before the first repetition, and draws the seed if the plan has none.
 fn create(
     output: &Path,
     prepared: &mut Prepared,
@@ -246,17 +249,17 @@ fn create(
     Ok(RunWriter::create(output, &new)?)
 }
 
-/// The file of a run that was begun.
+/// Opens the file of a run that was begun.
 fn resume(run: &Run, caller: Caller<'_>) -> Result<RunWriter, Failure> {
     let mut writer = RunWriter::resume(&run.path, &run.plan)?;
     let (before, now) = (&run.info.version, caller.version);
     if before != now {
-        writer.warn(&format!("The run was resumed with another version: {now}, not {before}."))?;
+        writer.warn(&format!("The run was resumed with another version of Pitot: {now}, not {before}."))?;
     }
     Ok(writer)
 }
 
-/// Notes what of this machine is not as it was when the run began.
+/// Records what has changed on this machine since the run began.
 fn note_changes(
     writer: &mut RunWriter,
     run: &Run,
@@ -283,7 +286,7 @@ fn note_changes(
     Ok(())
 }
 
-/// What the reader must know of the hosts of a run.
+/// Warnings about the hosts of a run.
 fn about_hosts(plan: &Plan, machine: &dyn Machine, here: &Fingerprint) -> Vec<String> {
     let own = plan.side_here().map(|does| HostRecord::own(does, here));
     let shortest_s = match plan.measure {
@@ -293,7 +296,7 @@ fn about_hosts(plan: &Plan, machine: &dyn Machine, here: &Fingerprint) -> Vec<St
     hosts::sentences(own, &machine.hosts(), shortest_s)
 }
 
-/// The cells as they are written into a new file: those of the plan, and after them their controls.
+/// The cells for a new file: those of the plan, then their controls.
 pub(super) fn new_cells(prepared: &Prepared, pitot: &str) -> Vec<NewCell> {
     let shown = prepared.commands(pitot);
     let cell = |index: usize, (measure, reason): &(Measure, String), control_of| NewCell {
@@ -312,11 +315,11 @@ pub(super) fn new_cells(prepared: &Prepared, pitot: &str) -> Vec<NewCell> {
 
 fn draw_seed() -> u64 {
     use std::hash::{BuildHasher, Hasher};
-    // A positive signed number, so that the seed can be written into a plan.
+    // It fits into a signed number, so that a plan can name it.
     std::hash::RandomState::new().build_hasher().finish() >> 1
 }
 
-/// The version of each server, as it reports it where it runs.
+/// The version of each server, as it reports it on its host.
 fn server_versions(machine: &dyn Machine, plan: &Plan, pitot: &str) -> Vec<(String, String)> {
     let mut versions = vec![("pitot".to_owned(), pitot.to_owned())];
     for server in &plan.servers {
@@ -326,7 +329,7 @@ fn server_versions(machine: &dyn Machine, plan: &Plan, pitot: &str) -> Vec<(Stri
         {
             continue;
         }
-        // A folder or a value that depends on the repetition is not known here.
+        // Folders and values that depend on the repetition are not known here.
         let is_fixed = |text: &str| !text.contains('{');
         let env = program.env.iter().filter(|(_, value)| is_fixed(value)).cloned();
         let asked = Asked {
@@ -359,7 +362,7 @@ fn on_machine(
         memory_total_bytes: machine.memory_total_bytes(),
         block: 0,
     };
-    // A control that cannot be started is given up with the cell whose twin it is.
+    // A control that cannot be started is given up with the cell that it repeats.
     let twins = prepared.ways.controls.clone();
     given_up.extend(twins.iter().map(|&twin| given_up[twin].clone()).collect::<Vec<_>>());
     let cells =

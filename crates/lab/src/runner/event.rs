@@ -1,5 +1,4 @@
-//! What a run or a soak tells while it goes on: the same events for the terminal, for whoever follows it by machine, and for commands that
-//! run plans of their own.
+//! The events of a run or a soak, for the terminal, for `--events`, and for commands that run plans.
 
 use std::path::{Path, PathBuf};
 
@@ -9,12 +8,12 @@ use pitot_record::{CellRecord, Repetition, RunState};
 
 use super::soak_status::SoakStatus;
 
-/// Where a run is.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Step<'a> {
-    /// Its number, from 1.
+    /// Number of the current step, from 1.
     pub number: usize,
-    /// How many there are, as far as can be foreseen.
+    /// Number of steps, estimated.
     pub total: usize,
     /// What it measures.
     pub label: &'a str,
@@ -22,38 +21,38 @@ pub struct Step<'a> {
     pub left_s: f64,
 }
 
-/// What happens in a run or a soak. Whatever is said to be measured or recorded is in the file already.
+/// An event of a run or a soak. Measured or recorded data is in the file before its event.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
-    /// A cell is tried for a moment before anything is measured; these steps are cells.
+    /// The smoke test of a cell begins; these steps are cells.
     Trying(Step<'a>),
-    /// A cell failed its try, and nothing of it will be measured.
+    /// A cell failed the smoke test and will not be measured.
     GivenUp {
         /// The cell.
         step: Step<'a>,
-        /// The try.
+        /// The result.
         tried: &'a Repetition,
     },
-    /// The file is there, and measuring begins.
+    /// The file has been created or opened, and measurement begins.
     Started {
         /// The file.
         file: &'a Path,
         /// The run's identity.
         run: &'a str,
-        /// Its cells with what the file has of them, controls at the end.
+        /// Its cells with their recorded repetitions; controls at the end.
         cells: &'a [CellRecord],
     },
     /// A repetition or generation begins.
     Begun(Step<'a>),
-    /// A repetition or a generation is over.
+    /// A repetition or a generation has ended.
     Measured {
         /// Which.
         step: Step<'a>,
         /// Its repetitions, each with the number of its cell.
         repetitions: &'a [(usize, Repetition)],
     },
-    /// The servers of a soak stand, and their loads begin.
-    Standing {
+    /// The servers of a soak are ready, and their loads begin.
+    SoakBegun {
         /// The file.
         file: &'a Path,
         /// The soak's identity.
@@ -63,23 +62,23 @@ pub enum Event<'a> {
         /// Their loads.
         loads: &'a [Load],
     },
-    /// What has come about in a soak.
+    /// An event of a soak.
     Recorded(&'a Moment),
-    /// How a soak goes, once a second and when something has happened. It is not recorded.
+    /// The status of a soak, once a second and after events. It is not recorded.
     Status(&'a SoakStatus),
-    /// Something that the reader of the report has to know.
+    /// A warning for the reader of the report.
     Warning(&'a str),
-    /// The file is closed.
+    /// The run has ended and the file is closed.
     Finished(&'a Outcome),
 }
 
-/// How a run or a soak went.
+/// The outcome of a run or a soak.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// Its file.
     pub path: PathBuf,
     /// How it ended.
     pub state: RunState,
-    /// Repetitions that failed; 0 of a soak.
+    /// Repetitions that failed; 0 for a soak.
     pub failed: usize,
 }

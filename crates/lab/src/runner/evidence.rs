@@ -1,4 +1,4 @@
-//! From what was observed of a repetition to the figures that its verdict is drawn from.
+//! Computes the figures on which the verdict of a repetition is based.
 
 use pitot_results::load::{LoadResult, Window};
 
@@ -14,46 +14,46 @@ pub(super) struct Evidence<'a> {
     pub(super) used: &'a Resources,
     pub(super) other_processes: &'a [OtherProcessUse],
     pub(super) window: Window,
-    /// Times that the processor was slowed for heat, or the control group for its quota.
+    /// How often the CPUs were throttled, for heat or by a control group's quota.
     pub(super) throttled: u64,
     pub(super) cpus: &'a CpuSplit,
-    /// What is measured writes files, so that kernel threads work for it.
+    /// Whether the server writes files, so that kernel threads work for it.
     pub(super) writes_files: bool,
-    /// Looks at the server's connections.
+    /// Samples of the server's connections.
     pub(super) looks: Looks,
 }
 
-/// The figures of a verdict. They are recorded whatever the verdict is.
+/// The figures of a verdict. They are recorded with every verdict.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Figures {
-    /// CPU time of the load generator over that of its CPUs, or of its busiest thread if that is more.
+    /// CPU time of the load generator as a share of its CPUs, or of its busiest thread if that is more.
     pub(super) client_cpu_share: f64,
-    /// CPU time of the server over what it can use: one CPU for each worker, up to all that it has.
+    /// CPU time of the server as a share of what it can use: one CPU for each worker, up to its CPUs.
     pub(super) server_cpu_share: f64,
-    /// CPU time of other processes on the server's CPUs, and its share of theirs.
+    /// CPU time of other processes on the server's CPUs, and as a share of those.
     pub(super) others_cpu_s: f64,
     pub(super) others_cpu_share: f64,
     /// The same on the load generator's CPUs.
     pub(super) load_others_cpu_s: f64,
     pub(super) load_others_cpu_share: f64,
-    /// Busy time of the server's CPUs that no known process accounts for, interrupts left out.
+    /// Busy time of the server's CPUs that no known process accounts for, without interrupts.
     pub(super) unknown_cpu_share: f64,
-    /// Steal time over the time of all CPUs.
+    /// Steal time as a share of the time of all CPUs.
     pub(super) steal_share: f64,
     pub(super) throttled_count: f64,
     pub(super) tcp_retransmits: f64,
-    /// Retransmits that no dropped SYN explains, over requests, or over connections for a storm of them.
+    /// Retransmits that no dropped SYN explains, per request, or per connection in a connection storm.
     pub(super) retransmits_per_request: f64,
     pub(super) listen_drops: f64,
-    /// Arrivals that were missed over those that were due.
+    /// Missed arrivals as a share of those that were due.
     pub(super) missed_share: f64,
     pub(super) monitor_cpu_share: f64,
 }
 
 impl Figures {
-    /// The figures by name, in the order in which they are recorded.
+    /// The figures by name, in recorded order.
     pub(super) fn named(&self) -> Vec<(String, f64)> {
-        // All fields, so that a new one cannot be forgotten here.
+        // Destructured, so that a new field cannot be forgotten.
         let Figures {
             client_cpu_share,
             server_cpu_share,
@@ -91,14 +91,14 @@ impl Figures {
     }
 }
 
-/// Words that a verdict's sentence needs besides its figures.
+/// Names for the sentence of a verdict.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Names {
     /// The other process that used most of the server's CPUs.
     pub(super) busiest_on_server: String,
     /// The same on the load generator's CPUs.
     pub(super) busiest_on_load: String,
-    /// What was asked for: requests, or connections.
+    /// The unit: requests, or connections.
     pub(super) unit: &'static str,
 }
 
@@ -114,13 +114,13 @@ pub(super) fn weigh(evidence: &Evidence<'_>) -> (Figures, Names) {
     let on_server = Others::on(&evidence.cpus.server, evidence);
     let on_load = Others::on(&evidence.cpus.load, evidence);
     let known_s = used.server_cpu_s + on_server.seconds + if shared { used.load_cpu_s } else { 0.0 };
-    // Interrupt time is left out on this side: whether a process's own time holds it depends on the kernel.
+    // Without interrupts: whether a process's own time includes them depends on the kernel.
     let unknown_s = (used.server_cpus_busy_s - used.server_softirq_s - known_s).max(0.0);
 
     let workers = used.server_threads_max.max(used.server_processes_max).max(1);
     let usable = window * f64::from(used.server_cpus.max(1)).min(workers as f64);
     let busy = if workers >= u64::from(used.server_cpus) { used.server_cpus_busy_s } else { 0.0 };
-    // What a storm asks for is connections.
+    // The unit of a storm is connections.
     let (asked, unit) = match &load.storm {
         Some(storm) => (storm.requested as f64, "connection"),
         None => (load.throughput_rps * window, "request"),
@@ -147,7 +147,7 @@ pub(super) fn weigh(evidence: &Evidence<'_>) -> (Figures, Names) {
     (figures, Names { busiest_on_server: on_server.busiest, busiest_on_load: on_load.busiest, unit })
 }
 
-/// What other processes used of some CPUs within the window.
+/// CPU time of other processes on some CPUs within the window.
 #[derive(Debug, Default)]
 struct Others {
     seconds: f64,

@@ -1,8 +1,8 @@
-//! What a repetition needs of the machine it runs on, as one small interface.
+//! The interface between a repetition and the machine it runs on.
 //!
-//! The stages of a repetition decide what happens and when; an executor does it: it starts programs, hands back what
-//! they print, samples the machine and stops them. Everything that crosses the interface is plain data, so that an
-//! executor may be this machine ([`super::local`]), a script for tests ([`super::fake`]), or another machine ([`super::hosts`]).
+//! The stages of a repetition decide what happens and when; an executor starts programs, returns their output, samples the
+//! machine and stops them. The interface is plain data, so that an executor can be this machine ([`super::local`]), a script
+//! for tests ([`super::fake`]), or another machine ([`super::hosts`]).
 
 use std::time::Duration;
 
@@ -19,37 +19,37 @@ use crate::monitor::OtherProcessUse;
 use pitot_plan::PlanFile;
 use pitot_record::{HostRecord, Lifetime, Sample};
 
-/// Where repetitions are carried out: each that is under way at the same time has an executor of its own.
+/// Where repetitions run. Each concurrent repetition has its own executor.
 pub(super) trait Machine {
-    /// An executor. What it starts ends with it.
+    /// A new executor. Its programs end when it is dropped.
     fn executor(&self) -> Box<dyn Executor + '_>;
 
-    /// Changes these settings of the host and no others; what was changed before is set back. The error is a sentence. What
-    /// is still changed when the machine is dropped, or the lab ends in any way, is set back then.
+    /// Applies these settings of the host and restores all others. When the machine is dropped or the lab ends in any
+    /// way, all are restored. The error is a sentence.
     fn set_host(&self, changes: &[Change]) -> Result<(), String>;
 
-    /// Physical memory where servers run, bytes.
+    /// Physical memory of the servers' host, bytes.
     fn memory_total_bytes(&self) -> u64 {
         pitot_host::memory_total_bytes()
     }
 
-    /// What a command prints where servers run. The error is a sentence.
+    /// Output of a command on the servers' host. The error is a sentence.
     fn printed_by(&self, command: &Asked<'_>) -> Result<String, String> {
         printed::here(command, None)
     }
 
-    /// The other hosts of the run, as they are now.
+    /// The current state of the other hosts of the run.
     fn hosts(&self) -> Vec<HostRecord> {
         Vec::new()
     }
 }
 
-/// Carries out one repetition at a time.
+/// Runs one repetition at a time.
 pub(super) trait Executor {
-    /// `CLOCK_MONOTONIC` of the machine where the programs run, or of the lab where they run on several. All waiting is measured with it.
+    /// `CLOCK_MONOTONIC` of the programs' machine, or of the lab if there are several. All waiting uses it.
     fn now(&mut self) -> Nanos;
 
-    /// Begins a repetition: an empty private directory, and an address for a server that cannot choose one itself.
+    /// Begins a repetition: creates an empty private directory and chooses an address for servers that cannot.
     /// `number` is unique within the run.
     fn begin(&mut self, number: usize, address: AddressChoice) -> Result<Place, String>;
 
@@ -59,63 +59,63 @@ pub(super) trait Executor {
     /// Starts a program. The error is a sentence.
     fn start(&mut self, command: &Command) -> Result<(), String>;
 
-    /// Writes a line to the standard input of a program that was started with one. The error is a sentence.
+    /// Writes a line to the stdin of a program that has one. The error is a sentence.
     fn write_line(&mut self, role: Role, line: &str) -> Result<(), String>;
 
-    /// What is counted of the machine or of a program. `None` if it cannot be said.
+    /// A counter of the machine or of a program. `None` if unknown.
     fn count(&mut self, what: Count) -> Option<u64>;
 
-    /// Waits until a program prints a line or closes a stream, for at most `timeout`. `None` for anything but a line.
+    /// Waits up to `timeout` for a program to print a line or close a stream. `None` if there is no line.
     fn wait(&mut self, timeout: Duration) -> Option<Line>;
 
-    /// Lets time pass. What programs print meanwhile is kept for [`wait`](Self::wait).
+    /// Sleeps. Output of programs is kept for [`wait`](Self::wait).
     fn pause(&mut self, time: Duration) {
         std::thread::sleep(time);
     }
 
-    /// How a program ended; `None` while it runs, or if it was not started.
+    /// How a program ended; `None` while it is running or if it was not started.
     fn ending(&mut self, role: Role) -> Option<Ending>;
 
-    /// The first process of a program. `None` if it was not started, or runs on another machine.
+    /// The first process of a program. `None` if it was not started or is on another machine.
     fn pid(&mut self, _role: Role) -> Option<u32> {
         None
     }
 
-    /// Whether a signal such as SIGSTOP has suspended a program.
+    /// Whether a program is suspended, for instance by SIGSTOP.
     fn is_suspended(&mut self, role: Role) -> bool;
 
-    /// Whether the server at `address` answers as it should. It is not waited for: false while the answer is under way, and then the
-    /// next call looks for the same one.
+    /// Whether the server at `address` replies as expected. Does not block: it returns false until the reply has
+    /// arrived, and later calls check the same request.
     fn answers(&mut self, address: &str, question: &Question) -> bool;
 
     /// Takes a sample of the machine and of the programs.
     fn sample(&mut self, extent: Extent);
 
-    /// Sends a signal to a program. One that has ended is left alone.
+    /// Sends a signal to a program, unless it has ended.
     fn stop(&mut self, role: Role, signal: Stop);
 
-    /// The end of what a program has printed so far.
+    /// The output tail of a program so far.
     fn output(&mut self, role: Role) -> Output;
 
     /// The content of a file that a program wrote.
     fn read_file(&mut self, path: &str) -> Option<String>;
 
-    /// A window of the load generator's clock in that of [`now`](Self::now).
+    /// Converts a window of the load generator's clock to that of [`now`](Self::now).
     fn window(&mut self, of_load: Window) -> Window {
         of_load
     }
 
-    /// What a command prints on the lab's own machine. The error is a sentence.
+    /// Output of a command on the lab's machine. The error is a sentence.
     fn printed_by(&mut self, command: &Asked<'_>) -> Result<String, String> {
         printed::here(command, None)
     }
 
-    /// Why nothing can be asked any more, if a host of the repetition was lost: a sentence.
+    /// Why a host of the repetition was lost, if one was: a sentence.
     fn lost(&mut self) -> Option<String> {
         None
     }
 
-    /// Ends the repetition: kills what still runs, removes the private directory, and reports what was observed.
+    /// Ends the repetition: kills remaining processes, removes the private directory, and returns the observations.
     fn finish(&mut self) -> Observed;
 }
 
@@ -126,16 +126,16 @@ impl dyn Executor + '_ {
     }
 }
 
-/// What was observed during a repetition.
+/// Observations of a repetition.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Observed {
     /// Oldest first.
     pub(super) samples: Vec<Sample>,
     pub(super) other_processes: Vec<OtherProcessUse>,
-    /// What the program that counts as the server used in its whole life. None if it was not seen to end.
+    /// What the measured server used in its whole life. None if its end was not seen.
     pub(super) lifetime: Option<Lifetime>,
     /// How often the CPUs were throttled, for heat or by a control group's quota.
     pub(super) throttled: u64,
-    /// Processes that outlived a server and a load generator that had both ended by themselves.
+    /// Processes that were left after server and load generator had both exited.
     pub(super) left_behind: Vec<LeftBehind>,
 }

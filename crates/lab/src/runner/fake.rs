@@ -1,4 +1,4 @@
-//! A machine for tests: programs are scripts, and time is a number that only waiting moves on.
+//! A machine for tests: programs are scripts, and time advances only by waiting.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;

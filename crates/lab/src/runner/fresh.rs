@@ -1,4 +1,4 @@
-//! Carries out the cells of a plan that are measured in fresh runs, block by block.
+//! Runs the cells that are measured in fresh runs, block by block.
 
 use std::time::{Instant, SystemTime};
 
@@ -35,11 +35,11 @@ pub(super) fn run(prepared: &mut Prepared, run: &mut OnMachine<'_, '_>) -> Resul
 /// How the fresh runs ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Ended {
-    /// All are there.
+    /// All repetitions are recorded.
     Whole,
     /// The user stopped it.
     Stopped,
-    /// Another block would not have fitted into the time: whole blocks, and seconds of one.
+    /// Another block would not fit into the time: number of whole blocks, and seconds of one.
     InTime(u32, f64),
 }
 
@@ -48,7 +48,7 @@ fn fresh_blocks(prepared: &Prepared, run: &mut OnMachine<'_, '_>) -> Result<Ende
     let is_fresh = |turn: &Turn| prepared.ways.cells[turn.cell].0 == Measure::Fresh;
     let all = schedule(&prepared.experiments(), plan.repetitions, plan.order, run.ledger.seed());
     let mut turns: Vec<Turn> = all.into_iter().filter(is_fresh).collect();
-    // Where the time may end the run, it ends with a block of all cells.
+    // If time ends the run, it ends after a whole block.
     let within_s = prepared.within_s.filter(|_| plan.order == Order::Interleaved);
     if within_s.is_some() {
         turns.sort_by_key(|turn| turn.block);
@@ -96,7 +96,7 @@ fn fresh_blocks(prepared: &Prepared, run: &mut OnMachine<'_, '_>) -> Result<Ende
                     return Ok(Ended::Stopped);
                 };
                 if done.not_started {
-                    // What was printed is recorded with this repetition.
+                    // Its output is recorded with this repetition.
                     let reason = done.repetition.verdict.reason.clone();
                     run.given_up[turn.cell] = Some(GivenUp { reason, output_tail: String::new() });
                 }

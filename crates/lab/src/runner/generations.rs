@@ -1,4 +1,4 @@
-//! Carries out the cells of a plan that are measured in slices, generation by generation.
+//! Runs the cells that are measured in slices, generation by generation.
 
 use std::time::Instant;
 
@@ -18,11 +18,10 @@ use super::time_left::TimeLeft;
 use super::under::in_order;
 use super::way::groups_with_controls;
 
-/// Generations before a run may end as decided: the control takes so many to be judged in such a run.
+/// The fewest generations before a run may end as decided; the A/A control needs so many.
 const UNTIL_DECIDED_MIN: u32 = 9;
 
-/// Runs all generations of all groups that are not in the file. A cell that turns out to be impossible to measure in
-/// slices is left to fresh runs.
+/// Runs all generations that are not in the file. A cell that cannot be measured in slices is left to fresh runs.
 pub(super) fn run(prepared: &mut Prepared, run: &mut OnMachine<'_, '_>) -> Result<RunState, Failure> {
     if prepared.ways.sliced() == 0 {
         return Ok(RunState::Complete);
@@ -63,7 +62,7 @@ pub(super) fn run(prepared: &mut Prepared, run: &mut OnMachine<'_, '_>) -> Resul
     Ok(RunState::Complete)
 }
 
-/// Names the processes of others that used the CPUs.
+/// Warns about other processes that used the CPUs.
 fn tell_neighbours(run: &mut OnMachine<'_, '_>, steps: &Steps) -> Result<(), Failure> {
     if let Some(sentence) = neighbours_sentence(&steps.neighbours) {
         run.ledger.warn(&sentence)?;
@@ -71,7 +70,7 @@ fn tell_neighbours(run: &mut OnMachine<'_, '_>, steps: &Steps) -> Result<(), Fai
     Ok(())
 }
 
-/// Whether another generation is to be run. Those before it began at `begin`; one was foreseen to take `generation_s`.
+/// Whether to run another generation. The first began at `begin`; the estimate for each is `generation_s`.
 fn is_wanted(
     prepared: &Prepared,
     run: &OnMachine<'_, '_>,
@@ -89,12 +88,12 @@ fn is_wanted(
     if prepared.ways.sliced() == 0 || generation == 0 {
         return generation < foreseen;
     }
-    // Where the machine is faster than foreseen, the time is filled.
+    // If the machine is faster than estimated, use the remaining time.
     let end_s = run.begin.elapsed().as_secs_f64() + each_s;
     generation < foreseen * 2 && end_s <= within_s - prepared.fresh_s(within_s)
 }
 
-/// How far the run is, in generations of groups.
+/// Progress of the run, in generations of groups.
 struct Steps {
     number: usize,
     total: usize,
@@ -180,24 +179,24 @@ fn one_group(
     Ok(true)
 }
 
-/// How many positions in the order of the run the generations of a plan take.
+/// How many positions in the run's order the generations of a plan take.
 pub(super) fn positions(prepared: &Prepared) -> usize {
     let cells = prepared.cells.len() + prepared.ways.controls.len();
     if prepared.ways.sliced() == 0 {
         return 0;
     }
     let foreseen = Steps::new(prepared, prepared.ways.generation_s(&prepared.plan)).total;
-    // A run that went on until it was decided may have taken more.
+    // A run until decided may have taken more.
     let taken = groups_of(prepared).len() * prepared.plan.generations.unwrap_or(0) as usize;
     let generations = foreseen.max(taken);
     (generations + 1) * (cells + 1)
 }
 
-/// Notes what a generation has shown besides its figures. Before the generation itself: a run that is killed in between runs it
-/// again, for those that it lacks alone.
+/// Records what a generation found besides its figures. This comes before the generation itself: a run that is killed
+/// in between repeats the generation for the missing cells.
 fn note(prepared: &mut Prepared, run: &mut OnMachine<'_, '_>, done: &Generation) -> Result<(), Failure> {
     for (cell, reason) in &done.impossible {
-        // What holds of a cell holds of its twin, which is not measured by itself.
+        // A control is measured like the cell that it repeats.
         if let Some(way) = prepared.ways.cells.get_mut(*cell) {
             *way = (Measure::Fresh, reason.clone());
         }

@@ -1,4 +1,4 @@
-//! A load generator that is held (`pitot load --hold`): connections stay open, nothing is sent until it is asked for.
+//! A held load generator (`pitot load --hold`): connections stay open, and it sends only on request.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use pitot_results::hold::{Answer, Slice};
 use crate::runner::executor::{Count, Executor, Line, Role};
 use crate::runner::repetition::context::{Abort, nanos};
 
-/// How long an answer may take beyond the time that was asked for: connections to be opened, requests to be drained.
+/// Extra time for a reply, to open connections and drain requests.
 const ANSWER_GRACE_S: f64 = 30.0;
 /// Time between checks whether the user wants the run to end.
 const WAIT_INTERVAL: Duration = Duration::from_millis(50);
@@ -26,7 +26,7 @@ impl<'a> Held<'a> {
         Held { executor, role, stop }
     }
 
-    /// Opens the connections of a group to `target`: how many. The inner error is why it refuses.
+    /// Opens the connections of a group to `target` and returns their number. The inner error is why it refuses.
     pub(super) fn open(&mut self, name: &str, target: &str) -> Result<Result<u64, String>, Abort> {
         match self.ask(&format!("open {name} {target}"), 0.0, None, &mut || ())? {
             Answer::Opened(opened) if opened.failed > 0 => {
@@ -43,7 +43,7 @@ impl<'a> Held<'a> {
         self.slice_watched(name, seconds, None, &mut || ())
     }
 
-    /// The same, with a look while it is loaded: from so many seconds on, with so many between looks, if they are wanted.
+    /// Runs a slice, and calls `look` during it: from so many seconds on, at that interval, if wanted.
     pub(super) fn slice_watched(
         &mut self,
         name: &str,
@@ -58,12 +58,12 @@ impl<'a> Held<'a> {
         }
     }
 
-    /// Steal time of all CPUs so far.
+    /// Steal time of all CPUs.
     pub(super) fn steal(&mut self) -> Nanos {
         Nanos(self.executor.count(Count::Steal).unwrap_or_default())
     }
 
-    /// CPU time that all processes used so far.
+    /// CPU time of all processes.
     pub(super) fn busy(&mut self) -> Option<Nanos> {
         self.executor.count(Count::Busy).map(Nanos)
     }
@@ -101,7 +101,7 @@ impl<'a> Held<'a> {
             match self.executor.wait(WAIT_INTERVAL.min(until_look)) {
                 Some(Line { role, text, on_stdout: true }) if role == self.role => {
                     return serde_json::from_str(&text).map_err(|e| {
-                        Abort::Failed(format!("an answer of the load generator cannot be read: {e}"))
+                        Abort::Failed(format!("a reply of the load generator cannot be read: {e}"))
                     });
                 }
                 Some(_) => continue,
@@ -114,12 +114,12 @@ impl<'a> Held<'a> {
                 return Err(Abort::Failed(lost));
             }
             if self.executor.now() > deadline {
-                return Err(Abort::Failed(format!("the load generator did not answer `{line}`")));
+                return Err(Abort::Failed(format!("the load generator did not reply to `{line}`")));
             }
         }
     }
 
-    /// The load generator is gone: with which host or how, if that can be said.
+    /// The error that the load generator has ended, with the lost host or its exit if known.
     fn ended(&mut self, otherwise: &str) -> Abort {
         let ending = self.executor.ending(self.role);
         Abort::Failed(match (self.executor.lost(), ending) {
@@ -131,5 +131,5 @@ impl<'a> Held<'a> {
 }
 
 fn unexpected(answer: &Answer) -> Abort {
-    Abort::Failed(format!("the load generator gave an answer to another question: {answer:?}"))
+    Abort::Failed(format!("unexpected reply of the load generator: {answer:?}"))
 }

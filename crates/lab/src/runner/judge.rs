@@ -1,7 +1,6 @@
-//! Whether a measurement can be trusted: a pure function of its figures.
+//! The verdict on a measurement: a pure function of its figures.
 //!
-//! The rules are asked in order; the first that applies gives the verdict. The figures of all of them are recorded
-//! whatever the verdict is.
+//! The first rule that applies gives the verdict. The figures of all rules are recorded with every verdict.
 
 use pitot_results::under_way::{is_idle, limits};
 use pitot_results::{MISSED_SHARE_MAX, RETRANSMIT_SHARE_MAX, VerdictKind, is_client_at_limit};
@@ -16,17 +15,17 @@ use super::under_way::Looks;
 const STEAL_SHARE_MAX: f64 = 0.02;
 /// Other processes used more than this share of the CPUs of either side: noisy.
 pub(super) const OTHERS_SHARE_MAX: f64 = 0.05;
-/// Time of the server's CPUs that no known process accounts for may be larger: it is a difference of sampled figures.
+/// Limit for CPU time that no known process accounts for; larger, since it is a difference of sampled figures.
 pub(super) const UNKNOWN_SHARE_MAX: f64 = 0.15;
-/// Less CPU time of other processes than three clock ticks says nothing.
+/// Three clock ticks; less CPU time of other processes is not significant.
 const OTHERS_S_MIN: f64 = 0.03;
-/// A server that uses more than this share of what it can use is at its own limit, whatever the client does.
+/// A server that uses more than this share of what it can use is at its limit.
 const SERVER_BUSY: f64 = 0.90;
 
-/// Slices that begin later than this share of their length, in the median, are noisy.
+/// If the median delay of slices exceeds this share of their length, they are noisy.
 const LATE_SHARE_MAX: f64 = 0.1;
 
-/// The verdict on a repetition that was carried out to its end.
+/// The verdict on a complete repetition.
 pub(super) fn judge(evidence: &Evidence<'_>) -> Verdict {
     let (figures, names) = weigh(evidence);
     let noise = noise(&figures, &names, evidence.writes_files);
@@ -64,7 +63,7 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Verdict {
     Verdict { kind, reason, figures }
 }
 
-/// The figure of what was seen of the connections, if it was.
+/// The share of connections with a reply under way, if known.
 fn under_way(looks: &Looks) -> Option<(String, f64)> {
     Some(("under_way_share".to_owned(), looks.share()?))
 }
@@ -73,11 +72,11 @@ fn under_way(looks: &Looks) -> Option<(String, f64)> {
 struct Sides {
     /// As in [`Figures`].
     client_cpu_share: f64,
-    /// CPU time of the server itself over what it can use.
+    /// CPU time of the server as a share of what it can use.
     server_cpu_share: f64,
-    /// CPUs that the server used, on average. A server of many threads may be limited by one of them.
+    /// CPUs that the server used, on average. A server with many threads may be limited by one of them.
     server_cpus: f64,
-    /// What else used of the CPUs of the side where it is more, known or not: replies wait for a client that waits for its CPU.
+    /// Share of CPU time of all other processes, on the side where it is larger.
     others_cpu_share: f64,
 }
 
@@ -89,14 +88,14 @@ impl Sides {
         Sides { client_cpu_share, server_cpu_share: server_cpus / usable, server_cpus, others_cpu_share }
     }
 
-    /// Whether the load generator, the server with this share and others leave the CPUs free most of the time.
+    /// Whether the CPUs of both sides are idle most of the time.
     fn are_idle(&self, server_cpu_share: f64) -> bool {
         [self.client_cpu_share, server_cpu_share]
             .into_iter()
             .all(|share| is_idle(share + self.others_cpu_share))
     }
 
-    /// Something between them limits: neither is busy, and replies are under way.
+    /// The reason that something between server and client limits: neither is busy, and replies are under way.
     fn held_up(&self, looks: &Looks) -> Option<String> {
         if !self.are_idle(self.server_cpu_share) || !looks.is_closed() {
             return None;
@@ -108,7 +107,7 @@ impl Sides {
         limits(looks.share(), &who)
     }
 
-    /// Neither is busy, and nothing shows that the way between them limits: what a reader should know of such a figure.
+    /// A note for the case that neither is busy and the network is not known to limit.
     fn waiting(&self, looks: &Looks) -> Option<String> {
         if !self.are_idle(self.server_cpus) || !looks.is_closed() {
             return None;
@@ -122,8 +121,8 @@ impl Sides {
     }
 }
 
-/// The verdict on a generation of slices. Steal and neighbours do not make it noisy: they meet all cells alike, and what
-/// they leave shows in the interval and in the control.
+/// The verdict on a generation of slices. Steal and other processes do not make it noisy: they affect all cells alike,
+/// and their remaining effect shows in the interval and in the control.
 pub(super) fn judge_slices(
     slices: &[Slice],
     used: &Resources,
@@ -173,7 +172,7 @@ pub(super) fn judge_slices(
     Verdict { kind, reason, figures: figures.collect() }
 }
 
-/// Everything that disturbed the measurement: what the user can change must not hide behind what only the hypervisor can.
+/// All disturbances of the measurement, so that the user sees those that can be fixed here besides steal.
 fn noise(figures: &Figures, names: &Names, writes_files: bool) -> Vec<String> {
     let mut noise = Vec::new();
     if figures.steal_share > STEAL_SHARE_MAX {
@@ -204,7 +203,7 @@ fn noise(figures: &Figures, names: &Names, writes_files: bool) -> Vec<String> {
     noise
 }
 
-/// `reported`: why the load generator says so of itself, if it does.
+/// `reported`: the load generator's reason, if it has this verdict.
 fn network_bound(figures: &Figures, names: &Names, reported: Option<&String>) -> Option<String> {
     if figures.retransmits_per_request > RETRANSMIT_SHARE_MAX {
         let share = percent(figures.retransmits_per_request);
@@ -216,14 +215,12 @@ fn network_bound(figures: &Figures, names: &Names, reported: Option<&String>) ->
     reported.map(|reason| format!("the load generator reports: {reason}"))
 }
 
-/// Something took CPU time from the load generator that is not seen here. It matters if the server could do more. `reported`:
-/// why the load generator says so, if it does.
+/// Something unknown took CPU time from the load generator. It matters only if the server could do more.
 fn disturbed(figures: &Figures, reported: Option<&String>) -> Option<String> {
     let reason = reported.filter(|_| figures.server_cpu_share < SERVER_BUSY)?;
     Some(format!("the load generator reports: {reason}"))
 }
 
-/// `reported`: why the load generator says so of itself, if it does.
 fn client_bound(figures: &Figures, reported: Option<&String>) -> Option<String> {
     if figures.server_cpu_share >= SERVER_BUSY {
         return None;
@@ -238,8 +235,7 @@ fn client_bound(figures: &Figures, reported: Option<&String>) -> Option<String> 
     reported.map(|reason| format!("the load generator reports: {reason}"))
 }
 
-/// The figures are then those of an overload, and the requests that were never sent are in no percentile. `reported`: why
-/// the load generator says so of itself, if it does.
+/// The figures are those of an overload, and no percentile includes requests that were never sent.
 fn rate_missed(figures: &Figures, reported: Option<&String>) -> Option<String> {
     if let Some(reason) = reported {
         return Some(format!("the load generator reports: {reason}"));

@@ -12,7 +12,7 @@ use pitot_results::Failure;
 use super::engine::new_cells;
 use super::fake::Fake;
 use super::tests::{caller, catalog, parse, plan};
-use super::{Arrival, Carrier, Event, Part, Place, Request, Where, Work, prepare, run};
+use super::{Event, Job, JobResult, Place, Request, Transport, Where, Work, prepare, run};
 use pitot_record::file::{NewRun, RunWriter};
 use pitot_record::{Repetition, Run, RunState};
 
@@ -26,26 +26,26 @@ const LOOKED_AT: usize = 2;
 /// After so many it is killed.
 const REPORTED: usize = 8;
 
-/// Brings a result of one repetition for each part.
+/// Brings a result of one repetition for each job.
 struct Prompt {
     dir: tempfile::TempDir,
-    waiting: Vec<Part>,
+    waiting: Vec<Job>,
 }
 
-impl Carrier for Prompt {
+impl Transport for Prompt {
     fn begin(&mut self, _run: &str) -> Result<(), Failure> {
         Ok(())
     }
 
-    fn offer(&mut self, part: &Part) -> Result<(), Failure> {
-        self.waiting.push(part.clone());
+    fn offer(&mut self, job: &Job) -> Result<(), Failure> {
+        self.waiting.push(job.clone());
         Ok(())
     }
 
-    fn next(&mut self) -> Result<Option<Arrival>, Failure> {
-        let Some(part) = self.waiting.pop() else { return Ok(None) };
-        let prepared = prepare(part.plan.clone(), String::new(), &catalog(), Where::Elsewhere)?;
-        let file = self.dir.path().join(&part.name);
+    fn next(&mut self) -> Result<Option<JobResult>, Failure> {
+        let Some(job) = self.waiting.pop() else { return Ok(None) };
+        let prepared = prepare(job.plan.clone(), String::new(), &catalog(), Where::Elsewhere)?;
+        let file = self.dir.path().join(&job.name);
         let new = NewRun {
             command_line: "",
             version: "",
@@ -56,7 +56,7 @@ impl Carrier for Prompt {
             warnings: &[],
             server_versions: &[],
             plan_source: "",
-            plan: &part.plan,
+            plan: &job.plan,
             host: &Fingerprint::default(),
             skips: &[],
             cells: &new_cells(&prepared, "pitot"),
@@ -64,10 +64,10 @@ impl Carrier for Prompt {
         let mut writer = RunWriter::create(&file, &new)?;
         writer.record(0, &Repetition::default())?;
         writer.finish(RunState::Complete, "", &Fingerprint::default())?;
-        Ok(Some(Arrival::Done { part: part.name, host: "x".into(), file }))
+        Ok(Some(JobResult::Done { job: job.name, host: "x".into(), file }))
     }
 
-    fn settle(&mut self, _part: &str) {}
+    fn settle(&mut self, _job: &str) {}
 
     fn end(&mut self, _state: RunState) {}
 }
@@ -89,8 +89,8 @@ fn play_a_role() -> bool {
         "look" => look(&path),
         "ordinary" => carry_out(&path, Where::Here, Place::Scripted(&Fake::new())),
         _ => {
-            let mut carrier = Prompt { dir: tempfile::tempdir().unwrap(), waiting: Vec::new() };
-            carry_out(&path, Where::Elsewhere, Place::Parts(&mut carrier));
+            let mut transport = Prompt { dir: tempfile::tempdir().unwrap(), waiting: Vec::new() };
+            carry_out(&path, Where::Elsewhere, Place::Jobs(&mut transport));
         }
     }
     true

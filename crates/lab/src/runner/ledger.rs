@@ -1,4 +1,4 @@
-//! What a run that is under way has measured: in its file first, then told to those who watch.
+//! Records what a run measures, first in its file, then as events.
 
 use std::time::SystemTime;
 
@@ -10,12 +10,11 @@ use pitot_plan::{Measure, Plan};
 use pitot_record::file::RunWriter;
 use pitot_record::{CellRecord, HostRecord, Repetition, RunInfo, RunState};
 
-/// The file of a run, and what it has.
+/// The file of a run, and its content.
 pub(super) struct Ledger<'a> {
     writer: RunWriter,
     info: RunInfo,
-    /// Controls at the end. Repetitions since the file was opened have no samples: those are in the file, and nothing that decides
-    /// needs them.
+    /// Controls at the end. Repetitions since the file was opened have no samples here; those are only in the file.
     cells: Vec<CellRecord>,
     /// Repetitions that failed since.
     failed: usize,
@@ -23,7 +22,7 @@ pub(super) struct Ledger<'a> {
 }
 
 impl<'a> Ledger<'a> {
-    /// Of a file that was opened to be written.
+    /// For a file that was opened for writing.
     pub(super) fn open(
         mut writer: RunWriter,
         watch: &'a mut dyn FnMut(&Event<'_>),
@@ -48,23 +47,23 @@ impl<'a> Ledger<'a> {
         &self.cells
     }
 
-    /// Whether a repetition or generation of a cell is in the file.
+    /// Whether the file has a repetition or generation of a cell.
     pub(super) fn has(&self, cell: usize, block: u32) -> bool {
         self.cells.get(cell).is_some_and(|c| c.repetitions.iter().any(|r| r.block == block))
     }
 
-    /// The position that follows all that there are.
+    /// The next free position in the order.
     pub(super) fn next_position(&self) -> u32 {
         let all = self.cells.iter().flat_map(|cell| &cell.repetitions);
         all.map(|repetition| repetition.position + 1).max().unwrap_or(0)
     }
 
-    /// A repetition or generation begins.
+    /// Reports that a repetition or generation begins.
     pub(super) fn begins(&mut self, step: Step<'_>) {
         (self.watch)(&Event::Begun(step));
     }
 
-    /// A step is over: its repetitions go into the file, all of them or none, and then those who watch hear of it.
+    /// Ends a step: writes all of its repetitions in one transaction, then sends the event.
     pub(super) fn measured(
         &mut self,
         step: Step<'_>,
@@ -79,7 +78,7 @@ impl<'a> Ledger<'a> {
         Ok(())
     }
 
-    /// From now on a cell is measured in fresh runs.
+    /// Changes a cell to fresh runs.
     pub(super) fn measure_fresh(&mut self, cell: usize, reason: &str) -> Result<(), Failure> {
         self.cells[cell].measure = Measure::Fresh;
         Ok(self.writer.measure_fresh(cell, reason)?)
@@ -89,14 +88,14 @@ impl<'a> Ledger<'a> {
         Ok(self.writer.update_plan(plan)?)
     }
 
-    /// Notes something that the reader of the report has to know.
+    /// Records a warning for the reader of the report.
     pub(super) fn warn(&mut self, sentence: &str) -> Result<(), Failure> {
         self.writer.warn(sentence)?;
         (self.watch)(&Event::Warning(sentence));
         Ok(())
     }
 
-    /// Notes what a host was before its first part, and what it is now; nothing of the latter where it is gone by now.
+    /// Records a host before its first job and, if it still exists, as it is now.
     pub(super) fn record_host(
         &mut self,
         before: &HostRecord,
@@ -106,7 +105,7 @@ impl<'a> Ledger<'a> {
         Ok(self.writer.record_hosts_after(after.as_slice())?)
     }
 
-    /// Ends the run. Its hosts are these by now, and this machine is that.
+    /// Ends the run, with the current state of its hosts and of this machine.
     pub(super) fn finish(
         mut self,
         state: RunState,

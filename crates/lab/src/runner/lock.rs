@@ -1,9 +1,8 @@
-//! One run at a time on a machine: an advisory lock by which runs of Pitot know of each other.
+//! One run at a time on a machine: an advisory lock.
 //!
-//! Two runs at once disturb each other and the figures of both. The lock is flock(2) on a file, so that the kernel releases it
-//! however a run ends. It is the user's own, in a directory that nobody else can write: a lock that users shared could be held
-//! by anybody for ever, and anybody could write what it says. So runs of different users do not know of each other. Where it cannot
-//! be had, nothing is known of others, which the report says, and the run goes on.
+//! Two runs at once disturb each other. The lock is flock(2) on a file, so that the kernel releases it however a run ends. Each user
+//! has a lock in a private directory, since anybody could hold a shared one forever; so runs of different users do not see each
+//! other. Without a lock the run continues, and the report says so.
 
 use std::fs::{DirBuilder, File, TryLockError};
 use std::io::{Seek, Write};
@@ -15,20 +14,20 @@ use pitot_sys::safe_open::{own_directory, own_file, read_text};
 use rustix::fs::{CWD, OFlags};
 use rustix::process::geteuid;
 
-/// In the first directory of [`directory`] that nobody else can write.
+/// The file's name, in [`directory`].
 const FILE_NAME: &str = "pitot.run-lock";
-/// Time between attempts to take the lock.
+/// Interval of attempts to take the lock.
 const INTERVAL: Duration = Duration::from_millis(100);
-/// Far more than the lines of those that wait can come to.
+/// Maximum size of the file that is read.
 const READ_BYTES_MAX: u64 = 1 << 20;
 
-/// This run's share of the lock: taken, or noted in the file of the run that has it.
+/// This run's lock, or its entry in the file of the run that has the lock.
 #[derive(Debug)]
 pub struct RunLock {
     file: Option<File>,
     /// The run that has the lock.
     other: Option<OtherRun>,
-    /// It could not be had.
+    /// The lock is not available.
     is_unavailable: bool,
 }
 
@@ -52,36 +51,35 @@ impl RunLock {
         RunLock { file, other, is_unavailable: false }
     }
 
-    /// Takes the lock if it is free. `plan` is told to others.
+    /// Takes the lock if it is free. Other runs see `plan`.
     pub fn take(plan: &str) -> RunLock {
         take(path().as_deref(), plan)
     }
 
-    /// Waits until the lock is free. `waiting` is told once of the run that has it.
+    /// Waits until the lock is free. `waiting` is called once with the run that has it.
     ///
     /// Returns `None` once `stop` is true.
     pub fn wait(plan: &str, stop: &dyn Fn() -> bool, waiting: &mut dyn FnMut(&OtherRun)) -> Option<RunLock> {
         wait(path().as_deref(), plan, stop, waiting)
     }
 
-    /// The run that was there first.
+    /// The run that has the lock.
     pub fn other(&self) -> Option<&OtherRun> {
         self.other.as_ref()
     }
 
-    /// A sentence for the report, if other runs were under way while this one was: the one that had the lock, or those
-    /// that came later and noted it. Another one, if nothing is known of others.
+    /// A sentence for the report, if other runs were running at the same time, or if that is unknown.
     pub fn note(&self) -> Option<String> {
         if self.is_unavailable {
             return Some(
-                "It is not known whether another run of Pitot was under way at the same time: there is no place for a lock that \
+                "Another run of Pitot may have been running at the same time: there is no place for a lock file that \
                  nobody else can write. Set TMPDIR to a directory of your own."
                     .to_owned(),
             );
         }
         let others = match (&self.other, &self.file) {
             (Some(other), _) => vec![other.clone()],
-            // Where nothing could be written, it still names earlier runs.
+            // If it could not be written, it still names earlier runs.
             (None, Some(file)) => match &read(file)[..] {
                 [own, others @ ..] if own.pid == std::process::id() => others.to_vec(),
                 _ => Vec::new(),
@@ -94,7 +92,7 @@ impl RunLock {
             n => format!(", and {} more", n - 1),
         };
         Some(format!(
-            "Another run of Pitot was under way on this machine at the same time ({first}{more}). They disturb each other: \
+            "Another run of Pitot was running on this machine at the same time ({first}{more}). They disturb each other: \
              run one after the other, with `pitot run --wait`."
         ))
     }
@@ -104,7 +102,7 @@ fn path() -> Option<PathBuf> {
     directory().map(|directory| directory.join(FILE_NAME))
 }
 
-/// `TMPDIR`, /run (root's) or /run/user/UID, if it is the user's own; else one that is made for the lock.
+/// `TMPDIR`, /run (for root) or /run/user/UID, if nobody else can write it; else a new directory for the lock.
 fn directory() -> Option<PathBuf> {
     let me = geteuid().as_raw();
     let given = std::env::var_os("TMPDIR").map(PathBuf::from);
@@ -116,13 +114,13 @@ fn directory() -> Option<PathBuf> {
     })
 }
 
-/// What came of trying to take the lock.
+/// The result of an attempt to take the lock.
 enum Attempt {
     /// This run has it.
     Taken(File),
-    /// Another run has it, or is looking whether it is free.
+    /// Another run has it, or is checking it.
     Busy(File),
-    /// It cannot be had.
+    /// It is not available.
     Unavailable,
 }
 
@@ -139,7 +137,7 @@ fn attempt(path: Option<&Path>, plan: &str) -> Attempt {
     }
 }
 
-/// A line for each run: the one that has the lock, then those that found it taken.
+/// The file has a line for each run: the one with the lock, then those that found it taken.
 fn line_of(plan: &str) -> String {
     format!("{} {}\n", std::process::id(), plan.replace(char::is_control, " "))
 }
@@ -174,7 +172,7 @@ fn wait(
             }
             Attempt::Busy(file) => file,
         };
-        // Whoever has taken it just now may not have written who it is.
+        // A run that has just taken it may not have written its line yet.
         if !told && let Some(other) = read(&file).into_iter().next() {
             told = true;
             waiting(&other);
@@ -183,7 +181,7 @@ fn wait(
     }
 }
 
-/// Opens the file, and makes it if need be.
+/// Opens or creates the file.
 fn open(path: &Path) -> Option<File> {
     own_file(CWD, path, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE).ok()
 }
@@ -258,7 +256,7 @@ mod tests {
         let (dir, path) = bed();
         for path in [None, Some(dir.path().join("no/such/folder"))] {
             let lock = take(path.as_deref(), "quick");
-            assert!(lock.other().is_none() && lock.note().unwrap().contains("not known"));
+            assert!(lock.other().is_none() && lock.note().unwrap().contains("may have been running"));
         }
         std::fs::write(&path, "neither\nnor\n").unwrap();
         std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o666)).unwrap();

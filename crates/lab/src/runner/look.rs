@@ -1,8 +1,7 @@
-//! A look at servers of which nothing is known: whether their rate rises for longer than the plan's warm-up.
+//! Checks in the smoke test whether the rate of an unknown server rises for longer than the plan's warm-up.
 //!
-//! A virtual machine compiles, a pool fills, a cache is read from the disk. Slices of such a server, all of them within its first
-//! second, agree with each other and are wrong together, so that only a longer look shows it. Each server has one, in the trial, of
-//! a fresh instance. What it shows is a longer warm-up of that server in every repetition, until its rate has settled.
+//! Runtimes compile, pools and caches fill. Slices within the first second of such a server agree with each other and are all wrong,
+//! so each server is loaded once for longer. If its rate rises, every repetition warms it up until the rate has settled.
 
 use super::executor::Machine;
 use super::prepare::{LOOKS_SHARE, OVERHEAD_S, Prepared};
@@ -14,14 +13,14 @@ use pitot_plan::{Cell, CellServer, OWN, Plan, Settling};
 
 /// The longest look, seconds.
 const LOOK_S: f64 = 4.0;
-/// A shorter one shows nothing.
+/// The shortest useful look, seconds.
 const LOOK_S_MIN: f64 = 1.0;
 
-/// What the looks have shown: by cell, and in a sentence for each server.
+/// The results: warm-ups by cell, and a sentence for each server.
 pub(super) type Rises = (Vec<(usize, Settling)>, Vec<String>);
 
 impl Prepared {
-    /// The cells that are looked at: the first of each server.
+    /// The cells to look at: the first of each server.
     fn looked_at(&self) -> Vec<usize> {
         let is_first = |index: &usize| {
             let cell = &self.cells[*index];
@@ -33,13 +32,13 @@ impl Prepared {
         (0..self.cells.len()).filter(is_first).collect()
     }
 
-    /// How long each look takes in a run of so many seconds; 0 if there is no time for it.
+    /// Seconds of each look in a run of so many seconds; 0 if there is no time.
     fn look_s(&self, run_s: f64) -> f64 {
         let each_s = run_s * LOOKS_SHARE / self.looked_at().len().max(1) as f64 - OVERHEAD_S;
         if each_s < LOOK_S_MIN { 0.0 } else { each_s.min(LOOK_S) }
     }
 
-    /// Seconds that all looks take together in a run of so many seconds.
+    /// Seconds of all looks in a run of so many seconds.
     pub(super) fn looks_s(&self, run_s: f64) -> f64 {
         match self.look_s(run_s) {
             0.0 => 0.0,
@@ -47,8 +46,8 @@ impl Prepared {
         }
     }
 
-    /// Looks at each server of a cell that is wanted, from a number of repetitions on, as far as the starts leave time: servers took so
-    /// long until they were ready. `None` if the user stopped it.
+    /// Looks at the server of each wanted cell, if its start leaves time. The first repetition number and the servers'
+    /// times until ready are given. `None` if the user stopped it.
     pub(super) fn look(
         &self,
         machine: &dyn Machine,
@@ -85,7 +84,7 @@ impl Prepared {
                 continue;
             };
             sentences.push(format!(
-                "The rate of {} rose for seconds after its start: before it is measured it is loaded for {:.1} s, and on until it has \
+                "The rate of {} rose for seconds after its start: its warm-up lasts {:.1} s, and then until the rate has \
                  settled, for at most {:.0} s.",
                 cell.label(),
                 settling.at_least_s,
@@ -100,8 +99,8 @@ impl Prepared {
     }
 }
 
-/// Whether nothing is known of how a server warms up: it is none of Pitot's own, which serve at their rate at once, and no target that
-/// says it. A load with a rate would not show it.
+/// Whether it is unknown how a server warms up: it is not one of Pitot's, which need no warm-up, nor a target that
+/// says how long. A load with a fixed rate would not show it.
 fn is_unknown(cell: &Cell, plan: &Plan) -> bool {
     let is_other = match &cell.server {
         CellServer::External(program) => program.command.first().is_none_or(|word| word != OWN),

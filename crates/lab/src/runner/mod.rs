@@ -1,13 +1,13 @@
 //! The runner: takes a plan through all its repetitions and writes the run file ([`run`]).
 //!
-//! Whatever happens to one repetition, the run continues; whatever happens to the run, the file is consistent and no
-//! process is left. The order is a function of plan and seed, so an interrupted run continues where it stopped.
+//! If a repetition fails, the run continues; if the run ends in any way, the file is consistent and no process is
+//! left. The order is a function of plan and seed, so that a resumed run continues where it stopped.
 
 mod agent;
-mod carrier;
 mod choose;
 mod decided;
 mod demand;
+mod distributed;
 mod engine;
 mod event;
 mod evidence;
@@ -18,47 +18,47 @@ mod fresh;
 mod generations;
 mod held;
 mod hosts;
+mod job;
 mod judge;
 #[cfg(test)]
 mod killed;
 mod ledger;
 mod local;
 mod lock;
+mod long_running;
 mod look;
 mod on_machine;
-mod part;
 mod prepare;
 mod printed;
 mod repetition;
 mod request;
-mod scattered;
 mod schedule;
 mod settling;
 mod slices;
+mod smoke_test;
 mod soak;
 mod soak_status;
-mod standing;
 #[cfg(test)]
 mod tests;
 mod time_left;
-mod trial;
+mod transport;
 mod under;
 mod under_way;
 mod way;
 
 pub use agent::serve_agent;
-pub use carrier::{Arrival, Carrier};
-pub use choose::prepare_part;
+pub use choose::prepare_job;
 pub use engine::run;
 pub use event::{Event, Outcome, Step};
 pub use hosts::push;
+pub use job::{Job, JobCell, check_job};
 pub use local::{Guardian, Leftovers};
 pub use lock::{OtherRun, RunLock};
-pub use part::{Part, PartCell, check_part};
+pub use long_running::{LocalHost, LongRunningLoad, LongRunningServer};
 pub use prepare::{GUEST_START_MAX_S, Prepared, ShownCell, Where, prepare};
 pub use repetition::FaultNews;
 pub use request::{Caller, Place, Request, Work};
 pub use soak::Soak;
 pub use soak_status::{LoadStatus, ServerStatus, SoakStatus};
-pub use standing::{Ground, StandingLoad, StandingServer};
+pub use transport::{JobResult, Transport};
 pub use way::Ways;

@@ -1,4 +1,4 @@
-//! A run that is measured on a machine: what those who measure in slices and in fresh runs share.
+//! A run on a machine: what slices and fresh runs share.
 
 use std::time::Instant;
 
@@ -18,15 +18,15 @@ pub(super) struct OnMachine<'a, 'l> {
     pub(super) begin: Instant,
     /// All cells, controls at the end.
     pub(super) cells: Vec<Cell>,
-    /// By cell, controls at the end: why it is not tried any more. Its repetitions are recorded as failed.
+    /// By cell, controls at the end: why it was given up. Its repetitions are recorded as failed.
     pub(super) given_up: Vec<Option<GivenUp>>,
 }
 
-/// That too little fitted into the time of a run to decide: a sentence.
+/// A warning that too little fitted into the time of the run.
 pub(super) fn too_slow(within_s: f64, had: u32, unit: &str, least: usize, needed_s: f64) -> String {
     let had = counted(u64::from(had), unit, &format!("{unit}s"));
     format!(
-        "Only {had} fitted into the {within_s:.0} s of the run, as this machine is slower than foreseen: {least} {unit}s take \
+        "Only {had} fitted into the {within_s:.0} s of the run, since this machine is slower than estimated: {least} {unit}s take \
          about {needed_s:.0} s."
     )
 }

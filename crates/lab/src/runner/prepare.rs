@@ -1,4 +1,4 @@
-//! A plan made ready for this machine: its cells, its commands, and how long it will take.
+//! Prepares a plan for this machine: its cells, commands and estimated time.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -20,80 +20,80 @@ use super::demand::demand;
 use super::settling::rule as settling_rule;
 use super::way::{Ways, slow_start_s};
 
-/// Length of the first try's load.
+/// Length of the load in the smoke test, seconds.
 pub(super) const MOMENT_S: f64 = 0.2;
 
-/// Seconds that a repetition takes besides warm-up and measurement: two processes start, connect, and stop.
+/// Seconds of a repetition besides warm-up and measurement: two processes start, connect and stop.
 pub(super) const OVERHEAD_S: f64 = 0.3;
-/// Seconds that a load takes that has no duration.
+/// Estimated seconds of a load without a duration.
 const UNTIMED_GUESS_S: f64 = 0.5;
 
-/// With KVM a guest starts within so many seconds, or the processor is emulated: the trial of KVM waits no longer.
+/// A guest with KVM starts within so many seconds; otherwise the processor is emulated.
 pub const GUEST_START_MAX_S: f64 = 15.0;
-/// CPU time that the start of a guest takes on an emulated processor, seconds, as docs/kernels.md has measured it.
+/// CPU time of a guest's start on an emulated processor, seconds, as measured in docs/kernels.md.
 const EMULATED_START_S: f64 = 40.0;
 
-/// All looks at servers in the trial together take at most this part of a run.
+/// Maximum share of a run for all looks at servers in the smoke test.
 pub(super) const LOOKS_SHARE: f64 = 0.2;
-/// What a decision is foreseen to take may be longer than the time by this share, since it is an estimate.
+/// The estimated time of a decision may exceed the limit by this share.
 const OVERRUN_MAX: f64 = 0.05;
 
-/// Reasons that are named where nothing of a plan can be run.
+/// Maximum number of reasons in the error that nothing can be run.
 const SHOWN_MAX: usize = 3;
 /// The port in commands that are shown.
 const SHOWN_PORT: u16 = 18080;
 
-/// A plan made ready for this machine.
+/// A plan prepared for this machine.
 #[derive(Debug)]
 pub struct Prepared {
     /// The plan.
     pub plan: Plan,
     /// As its author wrote it.
     pub source: String,
-    /// What will be run.
+    /// The cells to run.
     pub cells: Vec<Cell>,
-    /// How they will be measured.
+    /// How they are measured.
     pub ways: Ways,
-    /// What will not, and why.
+    /// The skipped combinations, and why.
     pub skips: Vec<SkipRecord>,
-    /// Which CPUs do what.
+    /// The CPUs of both sides.
     pub cpus: CpuSplit,
     /// Sentences for the reader of the report.
     pub warnings: Vec<String>,
-    /// What the rules say of the machine that the plan needs to be checked for.
+    /// The results of the checks of `needs`.
     pub needs: Vec<Judgement>,
-    /// For each generation the order of the levels of the factor `settings`; by lot where there is none.
+    /// For each generation the order of the levels of the factor `settings`; random if empty.
     pub(super) orders: Vec<Vec<usize>>,
-    /// Seconds after which the run is to be over: it ends with the last generation or block that fits.
+    /// Time limit of the run, seconds: it ends with the last generation or block that fits.
     pub(super) within_s: Option<f64>,
-    /// It is so short that no server is looked at for longer than a moment before.
+    /// The limit leaves no time for looks at servers.
     pub(super) has_no_time_to_look: bool,
 }
 
-/// A cell's commands as a user could paste them.
+/// The commands of a cell for a shell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShownCell {
     /// The levels.
     pub label: String,
     /// Starts the server; several lines if it needs files.
     pub server: String,
-    /// Makes the load, once the server is ready.
+    /// Runs the load, once the server is ready.
     pub load: String,
 }
 
-/// Where a plan is made ready for.
+/// Where a prepared plan will run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Where {
-    /// For this machine, and the hosts that it names.
+    /// On this machine and the hosts that it names.
     Here,
-    /// For machines that are not known yet: programs, CPUs and settings are not looked for here.
+    /// On machines that are not known yet, so that programs, CPUs and settings are not checked.
     Elsewhere,
 }
 
-/// Makes a plan ready.
+/// Prepares a plan.
 ///
 /// # Errors
-/// If nothing can be run, or the CPUs that the plan names are not there.
+/// If nothing can be run, or the CPUs that the plan names do not exist.
 pub fn prepare(mut plan: Plan, source: String, catalog: &Catalog, at: Where) -> Result<Prepared, Failure> {
     let is_here = at == Where::Here;
     let host = limits(&plan, is_here);
@@ -118,7 +118,7 @@ pub fn prepare(mut plan: Plan, source: String, catalog: &Catalog, at: Where) -> 
     }
     check_levels(&plan, &cells)?;
     let cpus = {
-        // CPUs of other hosts are not looked for here.
+        // CPUs of other hosts are not checked here.
         let here =
             |list: &Option<String>, side_is_here: bool| list.clone().filter(|_| is_here && side_is_here);
         let server = here(&plan.server_cpus, plan.server_host.is_none());
@@ -127,11 +127,11 @@ pub fn prepare(mut plan: Plan, source: String, catalog: &Catalog, at: Where) -> 
     .map_err(|failure| with_line(failure, &plan.name, &source))?;
     let cpus = plan.cpus(cpus);
     let mut warnings = Vec::new();
-    // In a guest they always do.
+    // In a guest they always share.
     if is_here && cpus.is_shared() && plan.is_on_one_host() && !plan.is_in_guests() {
         warnings.push(format!(
-            "Servers and load generator share CPU {}: throughput is that of both together. Compare cells with each \
-             other and by CPU per request, not with figures of other machines.",
+            "Servers and load generator share CPU {}, which limits the throughput of both together. Compare cells with \
+             each other and by CPU per request, not with figures of other machines.",
             cpus.server_list()
         ));
     }
@@ -145,7 +145,7 @@ pub fn prepare(mut plan: Plan, source: String, catalog: &Catalog, at: Where) -> 
     }
     let needs = match is_here && plan.hosts.is_empty() {
         true => needs(&plan, &cells, catalog),
-        // This machine is not the one to look at.
+        // The checks are for this machine.
         false => Vec::new(),
     };
     Ok(Prepared {
@@ -163,7 +163,7 @@ pub fn prepare(mut plan: Plan, source: String, catalog: &Catalog, at: Where) -> 
     })
 }
 
-/// Refuses levels that would all be called `***`: nobody could tell them apart in a report, or resume the run.
+/// Refuses levels that would all be shown as `***`, so that a report could not distinguish them, nor the run be resumed.
 fn check_levels(plan: &Plan, cells: &[Cell]) -> Result<(), Failure> {
     let secrets = plan.secrets();
     for (index, cell) in cells.iter().enumerate() {
@@ -172,22 +172,22 @@ fn check_levels(plan: &Plan, cells: &[Cell]) -> Result<(), Failure> {
             && cells[..index].iter().any(|other| masked_levels(&other.factors, &secrets) == shown)
         {
             return Err(Failure::misuse(
-                format!("cells differ in a secret alone, and secrets are masked: {}", label(&shown)),
-                "describe a server for each in [servers], whose name is its level",
+                format!("these cells differ only in a secret, and secrets are masked: {}", label(&shown)),
+                "describe each as a server in [servers], and use its name as the level",
             ));
         }
     }
     Ok(())
 }
 
-/// What of this machine decides which cells can be run; programs are looked for where the plan is carried out here.
+/// The limits of this machine. Missing programs are only reported if the plan runs here.
 pub(super) fn limits(plan: &Plan, is_here: bool) -> HostLimits {
     let descriptors =
         pitot_sys::limits::raise_descriptors().unwrap_or_else(|_| pitot_sys::limits::descriptors());
     HostLimits { descriptors, missing: if is_here { missing(plan) } else { Vec::new() } }
 }
 
-/// The cells whose settings of the host this user can set here; the others are skipped.
+/// The cells whose host settings this user can change here; the others are skipped.
 fn those_that_can_be_set(cells: Vec<Cell>, skips: &mut Vec<SkipRecord>) -> Vec<Cell> {
     let machine = Machine::here();
     let refusal = |cell: &Cell| {
@@ -209,7 +209,7 @@ fn those_that_can_be_set(cells: Vec<Cell>, skips: &mut Vec<SkipRecord>) -> Vec<C
     settable
 }
 
-/// What is said of targets that are loaded until their rates have settled: a sentence for those of one rule.
+/// Notes on targets that warm up until their rates have settled: a sentence for each rule.
 fn settling_targets(cells: &[Cell]) -> Vec<String> {
     let mut rules: Vec<(f64, Vec<&str>)> = Vec::new();
     for target in cells.iter().filter_map(Cell::target) {
@@ -229,35 +229,35 @@ fn settling_targets(cells: &[Cell]) -> Vec<String> {
     rules.iter().map(sentence).collect()
 }
 
-/// What is said of servers on systems without an agent.
+/// Notes on servers on systems without an agent.
 fn foreign_servers(plan: &Plan) -> Vec<String> {
     let sentence = |server: &ServerSpec| {
         let Program::External(program) = &server.program else { return None };
         let foreign = program.foreign.as_ref()?;
         let cpu = match &foreign.cpu_time[..] {
-            [] => "Its CPU time was not seen, nor".to_owned(),
+            [] => "Not measured were its CPU time,".to_owned(),
             command => format!(
-                "Its CPU time is what `{}` said before and after the load, warm-up included. Not seen were",
+                "Its CPU time was read with `{}` before and after the load, including the warm-up. Not measured were",
                 command.join(" ")
             ),
         };
         Some(format!(
             "The server `{}` was at {}, on a system without an agent. {cpu} its memory, processes, threads, context switches \
-             and interrupts, and what else ran there.",
+             and interrupts, and other processes there.",
             server.name, foreign.address
         ))
     };
     plan.servers.iter().filter_map(sentence).collect()
 }
 
-/// What the rules say of this machine for the cells of a plan.
+/// Checks this machine for what the cells of a plan need.
 fn needs(plan: &Plan, cells: &[Cell], catalog: &Catalog) -> Vec<Judgement> {
     let Some(subject) = plan.needs else { return Vec::new() };
     let demands = cells.iter().map(|cell| demand(cell, catalog)).collect();
     check::needs(subject, Facts::collect(&Machine::here()), demands)
 }
 
-/// The failure with the line of the plan whose key it begins with: CPUs are looked at when the plan is no longer text.
+/// Adds the line of the key with which the failure begins, since CPUs are checked after parsing.
 fn with_line(failure: Failure, name: &str, source: &str) -> Failure {
     let key = failure.what.strip_prefix('`').and_then(|rest| rest.split('`').next()).map(str::to_owned);
     let is_key = |line: &str| {
@@ -272,8 +272,7 @@ fn with_line(failure: Failure, name: &str, source: &str) -> Failure {
 }
 
 impl Prepared {
-    /// Servers that the plan defines and that no cell and no skipped combination uses: most likely they were forgotten in
-    /// `factors.server`.
+    /// Servers of the plan that no level of `factors.server` names.
     pub fn unused_servers(&self) -> Vec<&str> {
         let levels = self.plan.factors.iter().filter(|f| f.name == SERVER_FACTOR).flat_map(|f| &f.levels);
         let used: Vec<String> = levels.map(ToString::to_string).collect();
@@ -285,7 +284,7 @@ impl Prepared {
         let fresh = counted(self.plan.repetitions.into(), "repetition", "repetitions");
         let slices = || {
             let generations = match self.plan.until_decided_s {
-                Some(_) => "as many generations as it takes".to_owned(),
+                Some(_) => "generations until decided,".to_owned(),
                 None => counted(self.plan.generations.unwrap_or(1).into(), "generation", "generations"),
             };
             format!("{generations} of {}", counted(self.plan.slices.into(), "slice", "slices"))
@@ -297,14 +296,14 @@ impl Prepared {
         }
     }
 
-    /// Seconds that the whole plan will take.
+    /// Estimated time of the whole plan, seconds.
     pub fn estimate_s(&self) -> f64 {
         let fresh = self.cells.iter().zip(&self.ways.cells).filter(|(_, (m, _))| *m == Measure::Fresh);
         let fresh_s = fresh.map(|(cell, _)| nominal_s(&self.plan, cell)).sum::<f64>();
         fresh_s * f64::from(self.plan.repetitions) + self.sliced_s()
     }
 
-    /// Seconds that the cells take that are measured in slices.
+    /// Estimated time of the cells in slices, seconds.
     fn sliced_s(&self) -> f64 {
         match (self.ways.sliced(), self.plan.until_decided_s) {
             (0, _) => 0.0,
@@ -313,26 +312,26 @@ impl Prepared {
         }
     }
 
-    /// Seconds that one block of the cells in fresh runs takes.
+    /// Estimated time of one block of fresh runs, seconds.
     fn block_s(&self) -> f64 {
         let fresh = self.cells.iter().zip(&self.ways.cells).filter(|(_, (m, _))| *m == Measure::Fresh);
         fresh.map(|(cell, _)| nominal_s(&self.plan, cell)).sum()
     }
 
-    /// Seconds that the cells in fresh runs take, and at most their share of a time.
+    /// Estimated time of the cells in fresh runs, but at most their share of `within_s`.
     pub(super) fn fresh_s(&self, within_s: f64) -> f64 {
         let share = (self.cells.len() - self.ways.sliced()) as f64 / self.cells.len().max(1) as f64;
         (self.block_s() * f64::from(self.plan.repetitions)).min(within_s * share)
     }
 
-    /// The seconds in which the plan can come to a decision at least.
+    /// The shortest time in which the plan can come to a decision, seconds.
     pub fn least_s(&self) -> f64 {
         let fresh_s = self.block_s() * MEDIAN_REPETITIONS_MIN as f64;
         let sliced_s = if self.ways.sliced() > 0 { self.ways.least_s(&self.plan) } else { 0.0 };
-        trial_s(&self.cells) + fresh_s + sliced_s
+        smoke_test_s(&self.cells) + fresh_s + sliced_s
     }
 
-    /// Fits the plan to a time, seconds, and has the run end with it, should the machine be slower than foreseen.
+    /// Fits the plan to a time, seconds, at which the run ends even if the machine is slower than estimated.
     ///
     /// # Errors
     /// As [`Prepared::fit`].
@@ -345,21 +344,21 @@ impl Prepared {
     /// Fits the number of generations and slices, and of repetitions, to a time, seconds.
     ///
     /// # Errors
-    /// If the time is too short for a decision, or is not known before.
+    /// If the time is too short for a decision, or cannot be estimated.
     pub fn fit(&mut self, within_s: f64) -> Result<(), Failure> {
         if self.plan.is_in_guests() {
             return Err(self.unknown_on_kernels());
         }
-        let (trial_s, repetitions) = (trial_s(&self.cells), self.plan.repetitions);
-        self.has_no_time_to_look = self.fit_beside(within_s, trial_s + self.looks_s(within_s)).is_err();
+        let (smoke_test_s, repetitions) = (smoke_test_s(&self.cells), self.plan.repetitions);
+        self.has_no_time_to_look = self.fit_beside(within_s, smoke_test_s + self.looks_s(within_s)).is_err();
         if self.has_no_time_to_look {
             self.plan.repetitions = repetitions;
-            self.fit_beside(within_s, trial_s)?;
+            self.fit_beside(within_s, smoke_test_s)?;
         }
         Ok(())
     }
 
-    /// Why no time is kept by a plan that varies the kernel, and what of the time that it takes is known.
+    /// The error that the time of a plan that varies the kernel cannot be limited, with what is known of it.
     fn unknown_on_kernels(&self) -> Failure {
         let mut kernels: Vec<KernelUse> = Vec::new();
         for kernel in self.cells.iter().filter_map(|cell| self.plan.kernel_of(&cell.factors)) {
@@ -369,43 +368,43 @@ impl Prepared {
         }
         let least_s = (self.block_s() * MEDIAN_REPETITIONS_MIN as f64).ceil();
         let cells = counted(self.cells.len() as u64, "cell", "cells");
-        // Each is asked first what it can run.
+        // One start more, which asks the kernel what it can run.
         let starts = |kernels: usize| kernels * (MEDIAN_REPETITIONS_MIN + 1);
         let besides = match kernels.iter().filter(|kernel| kernel.is_guest()).count() {
-            0 => format!("and {} starts of the kernels besides", starts(kernels.len())),
+            0 => format!("plus {} starts of the kernels", starts(kernels.len())),
             guests => {
-                // KVM is tried once.
+                // One more tests KVM.
                 let guests = starts(guests) + 1;
                 let most_s = least_s + guests as f64 * GUEST_START_MAX_S;
                 format!(
-                    "and {guests} starts of guests besides: {most_s:.0} s at most with KVM, where a guest starts within \
-                     {GUEST_START_MAX_S:.0} s. Where the processor is emulated a start takes some {EMULATED_START_S:.0} s of a CPU, and \
-                     cells take many times as long"
+                    "plus {guests} starts of guests: {most_s:.0} s at most with KVM, where a guest starts within \
+                     {GUEST_START_MAX_S:.0} s. On an emulated processor a start takes about {EMULATED_START_S:.0} s of CPU time, \
+                     and cells take many times as long"
                 )
             }
         };
         Failure::misuse(
             format!(
-                "how long a plan that varies the kernel takes is not known before: {MEDIAN_REPETITIONS_MIN} repetitions of {cells} take \
-                 {least_s:.0} s, {besides}"
+                "the time of a plan that varies the kernel cannot be estimated: {MEDIAN_REPETITIONS_MIN} repetitions of {cells} \
+                 take {least_s:.0} s, {besides}"
             ),
             format!(
-                "leave --within out and give --repetitions {MEDIAN_REPETITIONS_MIN}, the fewest with an interval"
+                "use --repetitions {MEDIAN_REPETITIONS_MIN}, the fewest with an interval, instead of --within"
             ),
         )
     }
 
-    /// The same where so many seconds go to the trial.
-    fn fit_beside(&mut self, within_s: f64, trial_s: f64) -> Result<(), Failure> {
+    /// Fits the plan to a time of which the smoke test takes `smoke_test_s`.
+    fn fit_beside(&mut self, within_s: f64, smoke_test_s: f64) -> Result<(), Failure> {
         let (block_s, least) = (self.block_s(), MEDIAN_REPETITIONS_MIN as u32);
         if self.ways.sliced() > 0 {
-            // Half of the time for each way, where there are two.
-            let fit = ((within_s - trial_s) / 2.0 / block_s.max(1e-9)) as u32;
+            // Half of the time for each if there are both slices and fresh runs.
+            let fit = ((within_s - smoke_test_s) / 2.0 / block_s.max(1e-9)) as u32;
             self.plan.repetitions = self.plan.repetitions.min(fit.max(least));
             let fresh_s = block_s * f64::from(self.plan.repetitions);
-            return self.ways.fit(&mut self.plan, within_s, trial_s + fresh_s);
+            return self.ways.fit(&mut self.plan, within_s, smoke_test_s + fresh_s);
         }
-        let repetitions = ((within_s - trial_s) / block_s) as u32;
+        let repetitions = ((within_s - smoke_test_s) / block_s) as u32;
         if repetitions < least {
             let needed = self.least_s().ceil();
             return Err(Failure::misuse(
@@ -420,12 +419,11 @@ impl Prepared {
         Ok(())
     }
 
-    /// Whether the time that the run is to be kept within is enough, now that it is known how long servers take until they are
-    /// ready, and that the trial took so long, seconds.
+    /// Checks the time limit again after the smoke test, which took `smoke_test_s`, with the times until servers were ready.
     ///
     /// # Errors
-    /// If it is too short for a decision: with one that is not, also where it leaves time to look at the servers.
-    pub(super) fn check_time(&self, ready_s: &[f64], trial_s: f64) -> Result<(), Failure> {
+    /// If it is too short for a decision, with one that is long enough.
+    pub(super) fn check_time(&self, ready_s: &[f64], smoke_test_s: f64) -> Result<(), Failure> {
         let Some(within_s) = self.within_s else { return Ok(()) };
         let start_s = |cell: usize| {
             let warm_up_s = self.cells[cell].rises.map_or(0.0, |settling| settling.at_least_s);
@@ -441,13 +439,13 @@ impl Prepared {
         let ways = Ways { slow_starts_s: self.ways.slow_starts_s.max(sliced_s), ..self.ways.clone() };
         let blocks_s = (self.block_s() + fresh_s) * MEDIAN_REPETITIONS_MIN as f64;
         let sliced_s = if ways.sliced() > 0 { ways.least_s(&self.plan) } else { 0.0 };
-        let needed_s = trial_s + blocks_s + sliced_s;
+        let needed_s = smoke_test_s + blocks_s + sliced_s;
         if slowest_s == 0.0 || needed_s <= within_s * (1.0 + OVERRUN_MAX) {
             return Ok(());
         }
         Err(Failure::misuse(
             format!(
-                "{within_s:.0} s are too short: a server takes {:.1} s until it is ready and warm, and each repetition starts it anew",
+                "{within_s:.0} s are too short: a server takes {:.1} s until it is ready and warm, and each repetition starts it again",
                 slowest_s + OVERHEAD_S
             ),
             format!(
@@ -457,15 +455,15 @@ impl Prepared {
         ))
     }
 
-    /// Whether the machine is set up for what the plan needs.
+    /// Checks that the machine is set up for what the plan needs.
     ///
     /// # Errors
-    /// What is not, and how to mend it.
+    /// What is not, and how to fix it.
     pub fn check_needs(&self) -> Result<(), Failure> {
         refusal(&self.needs).map_or(Ok(()), Err)
     }
 
-    /// Leaves cells out, by their numbers in ascending order, each for a reason.
+    /// Skips cells, by index in ascending order, each with a reason.
     ///
     /// # Errors
     /// If none is left.
@@ -508,11 +506,11 @@ impl Prepared {
         self.cells.iter().enumerate().map(show).collect()
     }
 
-    /// Pitot as it is called where the commands of a cell are run, server and load; `pitot` on this machine.
+    /// The path of Pitot for the commands of a cell, server and load; `pitot` on this machine.
     fn programs<'a>(&'a self, pitot: &'a str, cell: &Cell) -> [&'a str; 2] {
         let plan = &self.plan;
         if let Some(kernel) = plan.kernel_of(&cell.factors) {
-            // In a guest and in a sandbox it is in PATH.
+            // It is in PATH of guests and sandboxes.
             let program = if kernel.kernel == HOST_KERNEL { pitot } else { OWN };
             return [program, program];
         }
@@ -525,7 +523,7 @@ impl Prepared {
         [server, load]
     }
 
-    /// Where the commands of a cell are run, server and load, if that is not this machine as it is.
+    /// Where the commands of a cell run, server and load, if not directly on this machine.
     fn places(&self, cell: &Cell) -> [Option<String>; 2] {
         let plan = &self.plan;
         if let Some(kernel) = plan.kernel_of(&cell.factors) {
@@ -545,16 +543,16 @@ impl Prepared {
             Some(host.map_or_else(|| "on this machine".to_owned(), |host| format!("on {host}")))
         };
         let load = match &plan.load_hosts[..] {
-            // By itself it is what is measured, where servers would be.
+            // The load itself is measured, on the server's host.
             _ if cell.server == CellServer::None => on(plan.server_host.as_ref()),
-            // Each part says where it is.
+            // Each part names its host.
             [_, _, ..] => None,
             hosts => on(hosts.first()),
         };
         [on(plan.server_host.as_ref()), load]
     }
 
-    /// The arguments of each cell's server, if it is one of Pitot, and of its load, for whoever knows what they mean.
+    /// The arguments of each cell's server, if it is one of Pitot, and of its load.
     pub fn arguments(&self) -> Vec<(Option<Vec<String>>, Vec<String>)> {
         let of = |(number, cell): (usize, &Cell)| {
             let at = self.shown_placement("pitot", number);
@@ -567,7 +565,7 @@ impl Prepared {
         self.cells.iter().enumerate().map(of).collect()
     }
 
-    /// The words of each server's command, whoever's it is; Pitot is called `pitot`.
+    /// The command of each server; Pitot is called `pitot`.
     pub fn server_words(&self) -> Vec<Vec<String>> {
         let cells = self.cells.iter().enumerate();
         cells.map(|(number, cell)| cell.server_argv(&self.shown_placement("pitot", number))).collect()
@@ -579,7 +577,7 @@ impl Prepared {
         self.cells.iter().map(|cell| replicate(cell).map(|at| cell.factors[at].level.as_str())).collect()
     }
 
-    /// A text in which the words in braces are filled in as where the commands of a cell are shown.
+    /// Fills the placeholders in a text as in the shown commands of a cell.
     pub fn filled_as_shown(&self, cell: usize, text: &str) -> String {
         self.shown_placement("pitot", cell).fill(text)
     }
@@ -610,7 +608,7 @@ impl Prepared {
     }
 }
 
-/// Programs that the plan calls by name and that are in no folder of `PATH`.
+/// Programs of the plan that are not in `PATH`.
 fn missing(plan: &Plan) -> Vec<String> {
     if plan.server_host.is_some() {
         return Vec::new();
@@ -625,12 +623,12 @@ fn missing(plan: &Plan) -> Vec<String> {
     others.filter(|name| !is_there(name)).cloned().collect()
 }
 
-/// Seconds that a repetition of `cell` takes if nothing holds it up.
-/// Seconds that it takes to try each cell before the repetitions begin.
-fn trial_s(cells: &[Cell]) -> f64 {
+/// Estimated time of the smoke test, seconds.
+fn smoke_test_s(cells: &[Cell]) -> f64 {
     cells.iter().filter(|cell| cell.is_timed()).map(|cell| MOMENT_S + OVERHEAD_S + slow_start_s(cell)).sum()
 }
 
+/// Estimated time of a repetition, seconds.
 pub(super) fn nominal_s(plan: &Plan, cell: &Cell) -> f64 {
     let load_s = if cell.is_timed() { plan.warmup_s + plan.duration_s } else { UNTIMED_GUESS_S };
     load_s + OVERHEAD_S + slow_start_s(cell)

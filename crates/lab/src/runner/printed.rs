@@ -1,4 +1,4 @@
-//! What a command prints: one that is over in a moment, such as `nginx -v`, or one that is waited for until the user has enough.
+//! Output of short commands, such as `nginx -v`, or of commands that run until stopped.
 
 use std::io::{self, Read};
 use std::process::{Command, ExitStatus, Stdio};
@@ -8,27 +8,25 @@ use std::time::{Duration, Instant};
 use pitot_sys::spawn::isolate;
 use pitot_sys::user::User;
 
-/// How long such a command may take: a login on another system may be part of it.
+/// Timeout of a short command, which may include a remote login.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(30);
-/// How often it is looked whether it has ended.
+/// Interval of checks whether it has ended.
 const INTERVAL: Duration = Duration::from_millis(2);
-/// How long its streams are waited for after its end. What it has left in the background, as ssh does that others share, may hold
-/// them open.
+/// Timeout for its streams after its end, since a background process such as a shared ssh connection may keep them open.
 const STREAMS_MAX: Duration = Duration::from_secs(1);
-/// What it prints beyond so much is not kept.
+/// Maximum length of the output.
 const BYTES_MAX: usize = 1 << 20;
 
-/// A command that is asked for what it prints.
+/// A command whose output is wanted.
 pub(super) struct Asked<'a> {
     pub(super) argv: &'a [String],
-    /// Where it is started, if that matters.
+    /// Its working directory, if it matters.
     pub(super) cwd: Option<&'a str>,
-    /// Variables of its environment: names and values.
+    /// Environment variables: names and values.
     pub(super) env: Vec<(String, String)>,
 }
 
-/// What it prints on this machine: to its standard output, then to its standard error. The error is a sentence.
-/// `user` is as whom, if not as this process's user.
+/// Its stdout on this machine, then its stderr. It runs as `user`, if not as this process's. The error is a sentence.
 pub(super) fn here(asked: &Asked<'_>, user: Option<User>) -> Result<String, String> {
     within(TIMEOUT, asked, user)
 }
@@ -53,8 +51,8 @@ pub(super) struct Ran {
     pub(super) stderr: String,
 }
 
-/// Runs a command, whose standard input the caller has chosen. Once it is `enough` it is killed, and there is nothing to say of it. It
-/// has a session of its own, in which Ctrl-C does not reach it.
+/// Runs a command with the stdin that the caller has set. It is killed once `enough` is true, and then there is no result.
+/// It has its own session, so that Ctrl-C does not reach it.
 ///
 /// # Errors
 /// If it cannot be started.
@@ -88,7 +86,7 @@ fn run_as(user: Option<User>, mut command: Command, enough: &dyn Fn() -> bool) -
     Ok(Some(Ran { status, stdout: stdout.text(), stderr: stderr.text() }))
 }
 
-/// What a stream has said so far.
+/// The output of a stream so far.
 #[derive(Clone, Default)]
 struct Said(Arc<Mutex<Bytes>>);
 
@@ -99,7 +97,7 @@ struct Bytes {
 }
 
 impl Said {
-    /// Reads a stream to its end, beside whoever asks.
+    /// Reads a stream to its end in a thread.
     fn follow(stream: Option<impl Read + Send + 'static>) -> Said {
         let said = Said::default();
         let kept = said.clone();

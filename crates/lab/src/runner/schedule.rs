@@ -3,7 +3,7 @@
 use pitot_plan::Order;
 use pitot_stats::Random;
 
-/// One repetition to be run.
+/// A repetition to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Turn {
     /// Which cell, from 0 in the order of the plan.
@@ -14,8 +14,8 @@ pub(super) struct Turn {
 
 /// All repetitions in the order in which they run.
 ///
-/// `experiments` holds the experiment of each cell. Experiments follow one another: a replicate is the
-/// same experiment once more, not more cells of one, so its blocks hold its own cells only.
+/// `experiments` has the experiment of each cell. Experiments run one after the other: a replicate repeats the experiment, so its
+/// blocks have only its own cells.
 pub(super) fn schedule<T: PartialEq>(
     experiments: &[T],
     repetitions: u32,

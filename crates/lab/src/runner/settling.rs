@@ -1,28 +1,28 @@
-//! The warm-up of a server whose rate rises for seconds, and when it has settled.
+//! The warm-up of a server whose rate rises for seconds, until it has settled.
 
 use super::repetition::context::Abort;
 use pitot_plan::Settling;
 
 /// Seconds of a part of such a warm-up.
 pub(super) const PART_S: f64 = 0.5;
-/// So many parts are compared with as many before them.
+/// Number of parts that are compared with as many before them.
 const PARTS: usize = 3;
-/// A rate that has risen by less has settled.
+/// A rate that rises by less has settled.
 const RISE_MAX: f64 = 0.05;
 
-/// A warm-up that ended by itself.
+/// The result of a warm-up.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct WarmUp {
     /// Seconds of load.
     pub(super) seconds: f64,
     /// Replies per second in its last part.
     pub(super) rate: f64,
-    /// The limit came before the rate had settled: a sentence about that.
+    /// A warning, if the limit came before the rate had settled.
     pub(super) unsettled: Option<String>,
 }
 
-/// Loads a server in parts until its rate rises no more, for as long as the rule says. `load` loads it for so many seconds and
-/// returns its replies per second; none if it cannot be loaded any more, and then there is no warm-up.
+/// Loads a server in parts until its rate has settled, within the limits of the rule. `load` runs a part of so many
+/// seconds and returns its replies per second; if it returns none, so does this.
 pub(super) fn warm_up(
     Settling { at_least_s, within_s }: Settling,
     mut load: impl FnMut(f64) -> Result<Option<f64>, Abort>,
@@ -42,7 +42,7 @@ pub(super) fn warm_up(
     Ok(None)
 }
 
-/// Whether the rates of the parts so far, in their order, rise no more.
+/// Whether the rates of the parts so far have settled.
 fn has_settled(rates: &[f64]) -> bool {
     let Some(start) = rates.len().checked_sub(2 * PARTS) else { return false };
     let sum = |rates: &[f64]| rates.iter().sum::<f64>();
@@ -50,15 +50,15 @@ fn has_settled(rates: &[f64]) -> bool {
     sum(last) <= sum(before) * (1.0 + RISE_MAX)
 }
 
-/// Less than this share of the rate at the end is a rise that a measurement would show.
+/// A rate below this share of the final rate is a rise that would bias a measurement.
 const RISEN_MIN: f64 = 0.8;
-/// A warm-up is longer than the rise that was seen by this factor, since no two starts are alike.
+/// The minimum warm-up is longer than the observed rise by this factor, since starts differ.
 const SPARE: f64 = 1.25;
-/// And a server may take so many times as long as it was seen to.
+/// The maximum warm-up is longer than the observed rise by this factor.
 const LONGER: f64 = 3.0;
 
-/// The warm-up that a server needs whose rates in parts of a long look were these; none if they did not rise. A part that was
-/// disturbed is no rise: all up to it are to be low together.
+/// The warm-up of a server with these rates in the parts of a look; none if they did not rise. A rise requires all
+/// parts up to it to be low, so that one disturbed part does not count.
 pub(super) fn needed(rates: &[f64]) -> Option<Settling> {
     let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64;
     let limit = mean(&rates[rates.len().checked_sub(PARTS)?..]) * RISEN_MIN;
@@ -67,10 +67,10 @@ pub(super) fn needed(rates: &[f64]) -> Option<Settling> {
     Some(Settling { at_least_s, within_s: at_least_s * LONGER })
 }
 
-/// What a reader should know of it: how it ends.
+/// How such a warm-up ends, for the report.
 pub(in crate::runner) fn rule(within_s: f64) -> String {
     format!(
-        "before it is measured it is loaded in parts of {PART_S} s, until {PARTS} parts together give at most \
+        "the warm-up runs in parts of {PART_S} s until {PARTS} parts together give at most \
          {:.0}% more than the {PARTS} before, for at most {within_s:.0} s",
         RISE_MAX * 100.0
     )

@@ -1,21 +1,21 @@
-//! How a soak goes, for those who watch it.
+//! The status of a soak.
 
 use pitot_record::soak::{Endings, Kind};
 
-/// A soak as it is now.
+/// The current status of a soak.
 #[derive(Clone, Debug, Default)]
 pub struct SoakStatus {
     /// Seconds since the soak began.
     pub now_s: f64,
-    /// Seconds of load that are left.
+    /// Remaining seconds of load.
     pub left_s: f64,
     /// The servers.
     pub servers: Vec<ServerStatus>,
-    /// What has happened since the last time, in a sentence each.
+    /// Events since the last status, in a sentence each.
     pub events: Vec<String>,
 }
 
-/// A server as it is now.
+/// The current status of a server.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ServerStatus {
     /// What it is called.
@@ -28,25 +28,25 @@ pub struct ServerStatus {
     pub loads: Vec<LoadStatus>,
 }
 
-/// A load as it is now.
+/// The current status of a load.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LoadStatus {
     /// What it is called.
     pub name: String,
     /// Replies in the last second.
     pub rate: u64,
-    /// The median of response times in it, nanoseconds.
+    /// Median response time in that second, nanoseconds.
     pub p50_ns: u64,
-    /// The 99th percentile of response times in it, nanoseconds.
+    /// 99th percentile of response times in that second, nanoseconds.
     pub p99_ns: u64,
     /// Replies since the soak began.
     pub completed: u64,
-    /// Arrivals missed since then.
+    /// Missed arrivals since the soak began.
     pub missed: u64,
-    /// Errors since then.
+    /// Errors since the soak began.
     pub errors: u64,
-    /// These by phase and kind.
+    /// Those errors by phase and kind.
     pub kinds: Vec<Kind>,
-    /// Requests that the server acknowledged and lost.
+    /// Requests that the server acknowledged but lost.
     pub lost: u64,
 }

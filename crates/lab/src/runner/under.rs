@@ -1,4 +1,4 @@
-//! Generations under several sets of settings of the host, in an order that whoever asks for them decides.
+//! Generations under several sets of settings of the host, in a given order.
 
 use pitot_results::Failure;
 
@@ -8,8 +8,8 @@ use super::prepare::Prepared;
 use super::slices::Group;
 
 impl Prepared {
-    /// Measures in as many generations as there are orders, each of which has indices of the sets of [`Plan::under`](pitot_plan::Plan::under): the
-    /// generations of one set follow each other, and those of the sets follow the order.
+    /// Measures one generation for each order, which has indices of the sets of
+    /// [`Plan::under`](pitot_plan::Plan::under).
     ///
     /// # Errors
     /// If a cell cannot be measured in slices.
@@ -19,18 +19,18 @@ impl Prepared {
             let reason = if reason.is_empty() { "the plan asks for fresh runs" } else { reason };
             return Err(Failure::misuse(
                 format!("{} is not measured in slices, which small differences need: {reason}", cell.label()),
-                "choose a plan with a timed load, and without measure = \"fresh\"",
+                "use a plan with a timed load and without measure = \"fresh\"",
             ));
         }
         self.plan.generations = Some(orders.len() as u32);
-        // Whoever orders sets by himself has his own.
+        // The caller's baseline is kept.
         self.ways.controls = Vec::new();
         self.orders = orders;
         Ok(())
     }
 }
 
-/// The groups in an order of sets; those of one set stay in the order that they have.
+/// The groups in an order of sets; groups of one set keep their order.
 pub(super) fn in_order(groups: Vec<Group>, order: &[usize], prepared: &Prepared) -> Vec<Group> {
     let levels: &[Value] = prepared
         .plan

@@ -1,4 +1,4 @@
-//! Looks at a server's connections while it is loaded: how many have a reply under way.
+//! Samples a server's connections under load: how many have a reply under way.
 
 use std::net::SocketAddr;
 
@@ -7,31 +7,31 @@ use pitot_results::under_way::UnderWay;
 use super::executor::{Count, Executor};
 use pitot_plan::{Cell, Plan};
 
-/// The looks of one cell.
+/// The samples of one cell.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Looks {
-    /// The server's port; none if nothing would follow from a look.
+    /// The server's port; none if samples would be useless.
     port: Option<u16>,
-    /// Those on which each request waits for nothing but the reply before it.
+    /// Number of closed-loop connections.
     connections: u64,
     seen: UnderWay,
 }
 
 impl Looks {
-    /// Of a cell whose server has this address. A fault may make it wait, and the load then does not reach it directly; of a
-    /// server elsewhere no connection can be seen.
+    /// For a cell whose server has this address. There are no samples with faults, since these delay replies, or for
+    /// servers elsewhere.
     pub(super) fn of(cell: &Cell, plan: &Plan, address: &str) -> Looks {
         let connections = cell.closed_connections().filter(|_| plan.faults.is_empty()).unwrap_or(0);
         let port = address.parse().map(|address: SocketAddr| address.port()).ok();
         Looks { port: port.filter(|_| cell.foreign().is_none()), connections, ..Looks::default() }
     }
 
-    /// Whether a look would say more.
+    /// Whether another sample is useful.
     pub(super) fn are_wanted(&self) -> bool {
         self.port.is_some() && self.seen.wants(self.connections)
     }
 
-    /// Looks.
+    /// Takes a sample.
     pub(super) fn look(&mut self, executor: &mut dyn Executor) {
         if let Some(port) = self.port.filter(|_| self.are_wanted())
             && let Some(sending) = executor.count(Count::Sending(port))
@@ -40,12 +40,12 @@ impl Looks {
         }
     }
 
-    /// Whether each request waits for the reply before it, so that whoever is slowest limits.
+    /// Whether the load is closed-loop, so that the slowest component limits.
     pub(super) fn is_closed(&self) -> bool {
         self.connections > 0
     }
 
-    /// The share of the connections that had a reply under way, if enough were seen.
+    /// The share of connections with a reply under way, if there are enough samples.
     pub(super) fn share(&self) -> Option<f64> {
         self.seen.share()
     }

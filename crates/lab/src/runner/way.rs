@@ -1,4 +1,4 @@
-//! How each cell of a plan is measured on this machine, and how many generations that takes.
+//! How each cell of a plan is measured on this machine, and in how many generations.
 
 use pitot_results::Failure;
 
@@ -7,36 +7,36 @@ use pitot_stats::generations_needed;
 
 use super::slices::{Group, Member, families, groups};
 
-/// Generations where a plan does not say: enough for the comparisons of most plans, and for an interval of use.
+/// Default number of generations: enough for most plans and for a useful interval.
 const GENERATIONS_MIN: u32 = 10;
-/// Fewer slices than these do not average out a burst of noise.
+/// The fewest slices that average out a burst of noise.
 const SLICES_MIN: u32 = 4;
-/// Slices last so long where the pilot chooses, in an estimate.
+/// Estimated length of slices if the pilot chooses it.
 const SLICE_GUESS_S: f64 = 0.04;
-/// What a slice takes besides its length: to ask for it, to drain it, to read the counters.
+/// Overhead of a slice: to request it, drain it and read the counters.
 const SLICE_OVERHEAD_S: f64 = 0.005;
-/// What a fresh server of a generation takes: its start, its connections, its end.
+/// Overhead of a server in a generation: its start, its connections, its end.
 const SERVER_OVERHEAD_S: f64 = 0.08;
-/// What it takes to open a connection, on both sides.
+/// Time to open a connection, on both sides.
 const CONNECTION_S: f64 = 40e-6;
-/// Connections whose opening [`SERVER_OVERHEAD_S`] has in it.
+/// Connections that [`SERVER_OVERHEAD_S`] includes.
 const CONNECTIONS_FEW: u64 = 1000;
-/// Of the time in which a target may settle it takes about this share.
+/// Estimated share that a target takes of its maximum settling time.
 const SETTLING_SHARE: f64 = 0.25;
-/// What a generation takes besides: the load generator.
+/// Overhead of a generation: the load generator.
 const GENERATION_OVERHEAD_S: f64 = 0.1;
-/// Descriptors that the load generator and the lab need besides those of connections.
+/// Descriptors of the load generator and the lab besides those of connections.
 const DESCRIPTORS_SPARE: u64 = 200;
 
 /// Why no cell of a plan that varies the kernel is measured in slices.
-const IN_GUESTS: &str = "each kernel is measured by itself, at a time of its own";
+const IN_GUESTS: &str = "kernels are measured one after the other";
 
 /// How the cells of a plan are measured.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ways {
-    /// Of each cell, and why in fresh runs, if the plan asks for slices.
+    /// For each cell, and why in fresh runs if the plan asks for slices.
     pub cells: Vec<(Measure, String)>,
-    /// Cells that have a twin as a control.
+    /// Cells that have an A/A control.
     pub controls: Vec<usize>,
     /// Seconds that slow starts and long warm-ups of targets add to a generation.
     pub slow_starts_s: f64,
@@ -58,7 +58,7 @@ impl Ways {
             let connections: u64 = group.cells.iter().map(|&cell| cells[cell].connections()).sum();
             if connections + DESCRIPTORS_SPARE > host.descriptors {
                 let reason = format!(
-                    "side by side these cells have {connections} connections, and a process may have {} descriptors",
+                    "side by side these cells have {connections} connections, and a process may open {} file descriptors",
                     host.descriptors
                 );
                 group.cells.iter().for_each(|&cell| ways[cell] = (Measure::Fresh, reason.clone()));
@@ -79,7 +79,7 @@ impl Ways {
         Ways { cells: ways, controls, slow_starts_s }
     }
 
-    /// The cells that are measured in slices.
+    /// The number of cells that are measured in slices.
     pub fn sliced(&self) -> usize {
         self.cells.iter().filter(|(measure, _)| *measure == Measure::Slices).count()
     }
@@ -89,7 +89,7 @@ impl Ways {
         self.sliced().saturating_sub(self.controls.len()).max(1)
     }
 
-    /// The generations that a plan of its own leaves open.
+    /// The default number of generations of a plan.
     pub(super) fn generations(&self) -> u32 {
         GENERATIONS_MIN.max(generations_needed(self.comparisons()) as u32)
     }
@@ -98,13 +98,13 @@ impl Ways {
     pub(super) fn generation_s(&self, plan: &Plan) -> f64 {
         let arms = (self.sliced() + self.controls.len()) as f64;
         let slice_s = plan.slice_s.unwrap_or(SLICE_GUESS_S) + SLICE_OVERHEAD_S;
-        // Each round has two slices of each cell, and one that is not counted.
+        // Each round has two slices of each cell, and one that does not count.
         let slices =
             arms * f64::from(plan.slices) + f64::from(plan.slices.div_ceil(2)) * self.groups() as f64;
         self.fixed_s(plan) + slices * slice_s
     }
 
-    /// The part of a generation that does not depend on the number of slices, seconds.
+    /// The fixed time of a generation, independent of its slices, seconds.
     fn fixed_s(&self, plan: &Plan) -> f64 {
         let arms = (self.sliced() + self.controls.len()) as f64;
         let starts_s = arms * (SERVER_OVERHEAD_S + plan.warmup_s) + self.slow_starts_s;
@@ -116,14 +116,14 @@ impl Ways {
         self.controls.len().max(1)
     }
 
-    /// The seconds that the slices of a decision take at least.
+    /// The shortest time of slices for a decision, seconds.
     pub(super) fn least_s(&self, plan: &Plan) -> f64 {
         let generation_s = self.generation_s(&Plan { slices: SLICES_MIN, ..plan.clone() });
         generation_s * generations_needed(self.comparisons()) as f64
     }
 
-    /// Fits generations and slices to a time, seconds: as many generations as it allows, of the plan's slices, or of fewer
-    /// where that leaves too few generations. `besides_s` of the time go to the trial and to cells in fresh runs.
+    /// Fits generations and slices to a time, seconds: as many generations as possible, with fewer slices if there
+    /// would be too few. `besides_s` of the time are for the smoke test and fresh runs.
     ///
     /// # Errors
     /// If the time is too short for a decision.
@@ -137,7 +137,7 @@ impl Ways {
         let Some(slices) = slices else {
             let needed = besides_s + self.least_s(plan);
             let fresh = match besides_s {
-                s if s >= 0.5 => format!(", and what is not in slices takes {s:.0} s"),
+                s if s >= 0.5 => format!(", and fresh runs and the smoke test take {s:.0} s"),
                 _ => String::new(),
             };
             return Err(Failure::misuse(
@@ -157,7 +157,7 @@ impl Ways {
     }
 }
 
-/// Seconds that the start and the warm-up of a target take beyond those of other servers, and that many connections do.
+/// Additional seconds for slow starts and warm-ups of targets, and for many connections.
 pub(super) fn slow_start_s(cell: &Cell) -> f64 {
     let settles_s = |within_s: f64| within_s * SETTLING_SHARE;
     let opening_s = cell.connections().saturating_sub(CONNECTIONS_FEW) as f64 * CONNECTION_S;
@@ -172,13 +172,13 @@ pub(super) fn members<'a>(cells: &'a [Cell], ways: &[(Measure, String)]) -> Vec<
     cells.iter().zip(ways).map(|(cell, (measure, _))| Member { cell, measure: *measure }).collect()
 }
 
-/// The groups of a run: of its cells, with their controls, which follow the cells. Where settings of the host are compared,
-/// whose cells are never side by side, a control is not side by side with its twin either.
+/// The groups of a run, with controls, which come after the cells. If host settings are compared, cells are not side
+/// by side, and neither are controls and their cells.
 pub(super) fn groups_with_controls(plan: &Plan, cells: &[Cell], ways: &Ways) -> Vec<Group> {
     let mut groups = groups(&members(cells, &ways.cells), plan.baseline.as_ref());
     let apart = plan.baseline.iter().flat_map(|levels| &levels.0).any(|(factor, _)| changes_host(factor));
     for (number, &twin) in ways.controls.iter().enumerate() {
-        // Of a cell that turned out to be none for slices there is no twin either.
+        // A cell that cannot be sliced has no control either.
         if ways.cells[twin].0 != Measure::Slices {
             continue;
         }
@@ -191,18 +191,18 @@ pub(super) fn groups_with_controls(plan: &Plan, cells: &[Cell], ways: &Ways) -> 
     groups
 }
 
-/// Why a cell cannot be measured in slices, as far as its description says.
+/// Why a cell cannot be measured in slices, from its description.
 pub(super) fn why_not_in_slices(cell: &Cell) -> Option<String> {
     match &cell.program {
-        _ if cell.server == CellServer::None => Some("it is a program that is measured by itself".to_owned()),
-        Some(program) => Some(format!("`pitot {program}` runs to its end and cannot be held")),
+        _ if cell.server == CellServer::None => Some("it is a program without a server".to_owned()),
+        Some(program) => Some(format!("`pitot {program}` cannot be held, only run to its end")),
         None if !cell.is_timed() => {
-            Some("its load ends with a number of requests or connections, not after a time".to_owned())
+            Some("its load ends after a number of requests or connections, not after a time".to_owned())
         }
         None if !cell.helpers.is_empty() => Some("its load needs helpers".to_owned()),
-        None if cell.foreign().is_some() => Some(
-            "its server is on a system whose CPU time is read by a command, too slowly for slices".to_owned(),
-        ),
+        None if cell.foreign().is_some() => {
+            Some("its server has no agent, and a command reads its CPU time too slowly for slices".to_owned())
+        }
         None => None,
     }
 }

@@ -21,7 +21,7 @@ mod told;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use pitot_lab::{Event as Told, Ground, LoadStatus, Outcome, ServerStatus, SoakStatus};
+use pitot_lab::{Event as Told, LoadStatus, LocalHost, Outcome, ServerStatus, SoakStatus};
 use pitot_meter::now;
 use pitot_results::Failure;
 use pitot_sys::processes::ProcessTable;
@@ -78,7 +78,7 @@ pub struct Settings<'a> {
 
 /// A soak under way.
 struct Run<'g> {
-    ground: &'g Ground<'g>,
+    local_host: &'g LocalHost<'g>,
     settings: Settings<'g>,
     file: SoakWriter,
     watch: &'g mut dyn FnMut(&Told<'_>),
@@ -105,14 +105,14 @@ struct Run<'g> {
 /// # Errors
 /// If the file cannot be written, no load can be started, or a server cannot be started at first.
 pub fn run<'g>(
-    ground: &'g Ground<'g>,
+    local_host: &'g LocalHost<'g>,
     file: SoakWriter,
     orders: Vec<SubjectOrder<'g>>,
     settings: Settings<'g>,
     watch: &'g mut dyn FnMut(&Told<'_>),
 ) -> Result<Outcome, Failure> {
     let mut run = Run {
-        ground,
+        local_host,
         file,
         watch,
         subjects: Vec::new(),
@@ -170,7 +170,7 @@ impl<'g> Run<'g> {
         for (id, order) in (1..).zip(orders) {
             let mut subject = RunningSubject::new(id, order.name, order.server);
             match &mut subject.server {
-                Server::Standing(server) => server
+                Server::LongRunning(server) => server
                     .start()
                     .map_err(|reason| not_started(&subject.name, &reason, &server.output_tail()))?,
                 Server::Running { faulted: Some(faulted), .. } => faulted.begin().map_err(|reason| {
@@ -198,7 +198,7 @@ impl<'g> Run<'g> {
             schedules.push(order.faults);
         }
         let run = self.file.id().map_err(|e| unwritten(&e))?;
-        (self.watch)(&Told::Standing {
+        (self.watch)(&Told::SoakBegun {
             file: self.settings.path,
             run: &run,
             subjects: &subjects,
@@ -227,14 +227,14 @@ impl<'g> Run<'g> {
     fn carry_on(&mut self) -> Result<Option<Failure>, Failure> {
         let mut interval_end_s = self.next_interval_s();
         let mut show_at_s = 0.0;
-        while self.measured_s() < self.settings.left_s && !self.ground.is_stopped() {
+        while self.measured_s() < self.settings.left_s && !self.local_host.is_stopped() {
             let now_s = self.now_s();
             for subject in &mut self.subjects {
                 let events = &mut self.events;
                 self.faults.extend(subject.look_at_faults(now_s, events));
                 let mut failure = subject.look_at_server(now_s, self.settings.on_death, events);
                 if failure.is_none() {
-                    subject.look_at_loads(self.ground, now_s, events)?;
+                    subject.look_at_loads(self.local_host, now_s, events)?;
                     failure = subject.never_answered();
                 }
                 if failure.is_none() {

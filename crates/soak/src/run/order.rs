@@ -5,14 +5,14 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use pitot_fault::Schedule;
-use pitot_lab::StandingServer;
+use pitot_lab::LongRunningServer;
 use pitot_sys::control_group;
 use pitot_sys::processes::Process;
 
 /// A server of a soak.
 pub enum Server<'a> {
     /// One that the soak starts.
-    Standing(Box<StandingServer<'a>>),
+    LongRunning(Box<LongRunningServer<'a>>),
     /// One that is running already, with its processes if they are known, and its port.
     Running {
         /// The processes.
@@ -27,7 +27,7 @@ pub enum Server<'a> {
 /// How faults are made to a server that is running already.
 pub struct Faulted<'a> {
     /// What makes them.
-    pub server: Box<StandingServer<'a>>,
+    pub server: Box<LongRunningServer<'a>>,
     /// Where the server listens.
     pub address: SocketAddr,
     /// Its host and port, as its loads name them.
@@ -175,15 +175,15 @@ impl<'a> Server<'a> {
     /// The command line that starts it; empty if it was running already.
     pub(super) fn command(&self) -> String {
         match self {
-            Server::Standing(server) => server.argv().join(" "),
+            Server::LongRunning(server) => server.argv().join(" "),
             Server::Running { .. } => String::new(),
         }
     }
 
     /// What makes faults to it, if any are made.
-    pub(super) fn faulted(&mut self) -> Option<&mut StandingServer<'a>> {
+    pub(super) fn faulted(&mut self) -> Option<&mut LongRunningServer<'a>> {
         match self {
-            Server::Standing(server) => Some(server),
+            Server::LongRunning(server) => Some(server),
             Server::Running { watch, faulted, .. } => {
                 let server = &mut faulted.as_mut()?.server;
                 let first = watch.as_ref().and_then(Watch::first);
@@ -196,13 +196,13 @@ impl<'a> Server<'a> {
     /// The command line of a load of it.
     pub(super) fn load_argv(&self, order: &LoadOrder) -> Vec<String> {
         match (order, self) {
-            (LoadOrder::OfCell, Server::Standing(server)) => {
+            (LoadOrder::OfCell, Server::LongRunning(server)) => {
                 let mut argv = server.load_argv();
                 argv.extend(["--intervals".to_owned(), "1s".to_owned()]);
                 argv
             }
             (LoadOrder::OfCell, Server::Running { .. }) => Vec::new(),
-            (LoadOrder::Command(words), Server::Standing(server)) => {
+            (LoadOrder::Command(words), Server::LongRunning(server)) => {
                 let mut argv: Vec<String> = words.iter().map(|word| server.fill_load(word)).collect();
                 argv.extend(server.load_options_for_faults(words));
                 argv
@@ -217,7 +217,7 @@ impl<'a> Server<'a> {
     /// Its first processes, as far as they are known.
     pub(super) fn pids(&mut self) -> Vec<u32> {
         match self {
-            Server::Standing(server) => server.pid().into_iter().collect(),
+            Server::LongRunning(server) => server.pid().into_iter().collect(),
             Server::Running { watch, .. } => watch.as_ref().map_or_else(Vec::new, Watch::pids),
         }
     }
@@ -225,14 +225,14 @@ impl<'a> Server<'a> {
     /// Where it keeps what it acknowledges, if that is known.
     pub(super) fn kept_dir(&self) -> Option<PathBuf> {
         match self {
-            Server::Standing(server) => server.kept_dir(),
+            Server::LongRunning(server) => server.kept_dir(),
             Server::Running { .. } => None,
         }
     }
 
     pub(super) fn port(&self) -> Option<u16> {
         match self {
-            Server::Standing(server) => server.address().rsplit_once(':')?.1.parse().ok(),
+            Server::LongRunning(server) => server.address().rsplit_once(':')?.1.parse().ok(),
             Server::Running { port, .. } => *port,
         }
     }
@@ -240,7 +240,7 @@ impl<'a> Server<'a> {
     /// CPU time since it was started, nanoseconds, if its starter counts it.
     pub(super) fn cpu_ns(&mut self) -> Option<u64> {
         match self {
-            Server::Standing(server) => server.cpu_time().map(|time| time.0),
+            Server::LongRunning(server) => server.cpu_time().map(|time| time.0),
             Server::Running { .. } => None,
         }
     }

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use pitot_durability::{DurabilityWatch, Lost};
-use pitot_lab::{FaultNews, Ground, StandingLoad, StandingServer};
+use pitot_lab::{FaultNews, LocalHost, LongRunningLoad, LongRunningServer};
 use pitot_meter::{Nanos, now};
 use pitot_results::Failure;
 use pitot_sys::processes::ProcessTable;
@@ -29,7 +29,7 @@ pub(super) struct RunningLoad<'g> {
     pub(super) name: String,
     order: LoadOrder,
     pub(super) counts: LoadCounts,
-    process: Option<StandingLoad<'g>>,
+    process: Option<LongRunningLoad<'g>>,
     /// Whether it could be started once.
     was_started: bool,
     /// When it is started, if it is not running.
@@ -100,19 +100,19 @@ impl<'g> RunningSubject<'g> {
 
     /// Makes faults that are due, takes back those that are over, and judges those of which all is known.
     pub(super) fn look_at_faults(&mut self, now_s: f64, events: &mut Vec<Event>) -> Vec<Fault> {
-        self.turn_faults(now_s, events, StandingServer::turn_faults)
+        self.turn_faults(now_s, events, LongRunningServer::turn_faults)
     }
 
     /// Takes back all faults that are under way.
     pub(super) fn end_faults(&mut self, now_s: f64, events: &mut Vec<Event>) -> Vec<Fault> {
-        self.turn_faults(now_s, events, StandingServer::end_faults)
+        self.turn_faults(now_s, events, LongRunningServer::end_faults)
     }
 
     fn turn_faults(
         &mut self,
         now_s: f64,
         events: &mut Vec<Event>,
-        turn: fn(&mut StandingServer<'g>, &mut Vec<FaultNews>) -> Result<(), String>,
+        turn: fn(&mut LongRunningServer<'g>, &mut Vec<FaultNews>) -> Result<(), String>,
     ) -> Vec<Fault> {
         let Some(server) = self.server.faulted() else { return Vec::new() };
         let mut news = Vec::new();
@@ -139,13 +139,13 @@ impl<'g> RunningSubject<'g> {
             self.cpu_ns = None;
             self.endings.deaths += u64::from(!self.is_gone_of_fault);
             // One that the soak has not started goes on under load: it may come back by itself, or have another process.
-            if matches!(self.server, Server::Standing(_)) {
+            if matches!(self.server, Server::LongRunning(_)) {
                 self.is_up = false;
                 self.start_at_s = self.back_off.ended(now_s, 0.0);
             }
             events.extend(self.hangs.interrupt(now_s));
             events.push(self.event(now_s, EventKind::ServerEnded, sentence.clone(), tail.clone()));
-            if on_death == OnDeath::End && matches!(self.server, Server::Standing(_)) {
+            if on_death == OnDeath::End && matches!(self.server, Server::LongRunning(_)) {
                 return Some(ended_with_its_server(&sentence, &tail));
             }
         }
@@ -158,7 +158,7 @@ impl<'g> RunningSubject<'g> {
     /// What is said of a server that has ended, and the end of what it printed.
     fn death(&mut self) -> Option<(String, String)> {
         match &mut self.server {
-            Server::Standing(server) => {
+            Server::LongRunning(server) => {
                 let ending = server.ended()?;
                 Some((format!("{} ended {ending}", self.name), server.output_tail()))
             }
@@ -189,7 +189,7 @@ impl<'g> RunningSubject<'g> {
     /// Starts a server in its time that is to be started again, and looks whether it is ready: others do not wait for it. If it fails,
     /// it is started once more after a while.
     fn start_again(&mut self, now_s: f64) -> Option<Event> {
-        let Server::Standing(server) = &mut self.server else { return None };
+        let Server::LongRunning(server) = &mut self.server else { return None };
         if !server.is_starting() && now_s < self.start_at_s {
             return None;
         }
@@ -216,7 +216,7 @@ impl<'g> RunningSubject<'g> {
     /// Takes what the loads say, and starts those that are not running.
     pub(super) fn look_at_loads(
         &mut self,
-        ground: &'g Ground<'g>,
+        local_host: &'g LocalHost<'g>,
         now_s: f64,
         events: &mut Vec<Event>,
     ) -> Result<(), Failure> {
@@ -241,7 +241,7 @@ impl<'g> RunningSubject<'g> {
                 }
             } else if self.is_up && now_s >= load.start_at_s {
                 load.back_off.started(now_s);
-                match ground.load(self.server.load_argv(&load.order)) {
+                match local_host.load(self.server.load_argv(&load.order)) {
                     Ok(process) => {
                         load.counts.begin_process(now_s);
                         (load.process, load.was_started) = (Some(process), true);
@@ -265,7 +265,7 @@ impl<'g> RunningSubject<'g> {
             }
         }
         self.take(now_s, seconds);
-        if let Server::Standing(server) = &mut self.server
+        if let Server::LongRunning(server) = &mut self.server
             && let Some(reason) = server.helper_ended()
         {
             let sentence = format!("{reason}, which the loads of {} need", self.name);
@@ -397,7 +397,7 @@ impl<'g> RunningSubject<'g> {
     /// Ends a server that the soak has started, or what makes faults to another, and looks through what it kept. What was lost, and with the other events
     /// one if it could not be ended as it should.
     pub(super) fn stop_server(&mut self, now_s: f64, events: &mut Vec<Event>) -> Vec<Loss> {
-        if let Server::Standing(server) = &mut self.server
+        if let Server::LongRunning(server) = &mut self.server
             && let Some(reason) = server.stop().err().filter(|_| self.is_up)
         {
             events.push(self.event(now_s, EventKind::ServerEnded, reason, String::new()));

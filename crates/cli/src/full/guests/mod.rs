@@ -15,7 +15,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use pitot_kernel::{Clock, Image, Sandbox};
-use pitot_lab::{Arrival, Carrier, Outcome, Part, Place as RunPlace, Prepared, Where, prepare};
+use pitot_lab::{Job, JobResult, Outcome, Place as RunPlace, Prepared, Transport, Where, prepare};
 use pitot_meter::units::counted;
 use pitot_plan::{Catalog, CellServer, External, GVISOR_KERNEL, HOST_KERNEL, KERNEL_FACTOR, KernelUse, Plan};
 use pitot_record::{Repetition, RunState};
@@ -37,7 +37,7 @@ const START: Duration = Duration::from_secs(180);
 const SLOWDOWN_MAX: f64 = 120.0;
 /// Seconds of the guest's clock that a cell takes besides warm-up and measurement.
 const CELL_OVERHEAD_S: f64 = 3.0;
-/// How long [`Carrier::next`] waits.
+/// How long [`Transport::next`] waits.
 const INTERVAL: Duration = Duration::from_millis(200);
 
 /// What is said wherever figures of emulated processors are shown.
@@ -78,7 +78,7 @@ impl Run {
             }
         };
         let how = How { trial: false, lock: Some(&lock), is_over: &|| false };
-        self.carry_out(ready, catalog, RunPlace::Parts(&mut guests), how, runs, watched)
+        self.carry_out(ready, catalog, RunPlace::Jobs(&mut guests), how, runs, watched)
     }
 
     /// Where gVisor is compared, for plans that compare kernels in guests: its figures are times, and stand beside none of theirs.
@@ -194,7 +194,7 @@ struct Guests {
     common: Arc<Common>,
     /// What the reader must know of the figures.
     sentence: String,
-    arrivals: (Sender<Arrival>, Receiver<Arrival>),
+    arrivals: (Sender<JobResult>, Receiver<JobResult>),
     workers: Vec<JoinHandle<()>>,
     /// How many parts are carried out at the same time.
     at_once: usize,
@@ -286,7 +286,7 @@ impl Guests {
 
 impl Common {
     /// Carries out parts until none is left. What carries them out dies with this thread.
-    fn work(&self, arrivals: &Sender<Arrival>) {
+    fn work(&self, arrivals: &Sender<JobResult>) {
         while !self.stop.load(Relaxed) {
             let next = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
             let Some(part) = next else { return };
@@ -297,9 +297,10 @@ impl Common {
         }
     }
 
-    fn carry_out(&self, part: &Waiting) -> Arrival {
+    fn carry_out(&self, part: &Waiting) -> JobResult {
         let host = part.kernel.name.clone();
-        let failed = |reason: String| Arrival::Failed { part: part.name.clone(), host: host.clone(), reason };
+        let failed =
+            |reason: String| JobResult::Failed { job: part.name.clone(), host: host.clone(), reason };
         let Some((_, place)) = self.kernels.iter().find(|(known, _)| known.name == part.kernel.name) else {
             return failed("its kernel is not known".to_owned());
         };
@@ -316,7 +317,7 @@ impl Common {
         };
         let file = self.dir.join(format!("{}.pitot", part.name));
         match std::fs::write(&file, result) {
-            Ok(()) => Arrival::Done { part: part.name.clone(), host, file },
+            Ok(()) => JobResult::Done { job: part.name.clone(), host, file },
             Err(e) => {
                 let _ = std::fs::remove_file(&file);
                 failed(format!("{} cannot be written: {e}", file.display()))
@@ -325,12 +326,12 @@ impl Common {
     }
 }
 
-impl Carrier for Guests {
+impl Transport for Guests {
     fn begin(&mut self, _run: &str) -> Result<(), Failure> {
         Ok(())
     }
 
-    fn offer(&mut self, part: &Part) -> Result<(), Failure> {
+    fn offer(&mut self, part: &Job) -> Result<(), Failure> {
         let Some(kernel) = part.cells.first().and_then(|cell| part.plan.kernel_of(&cell.factors)) else {
             return Err(Failure::misuse("a part of the run names no kernel", "add the factor `kernel`"));
         };
@@ -344,7 +345,7 @@ impl Carrier for Guests {
         Ok(())
     }
 
-    fn next(&mut self) -> Result<Option<Arrival>, Failure> {
+    fn next(&mut self) -> Result<Option<JobResult>, Failure> {
         // All parts are offered before the first is asked for.
         if !self.begun.replace(true) {
             self.start();

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use pitot_lab::{Part, PartCell, Prepared};
+use pitot_lab::{Job, JobCell, Prepared};
 use pitot_plan::{KernelUse, Measure, Plan};
 use pitot_results::Failure;
 
@@ -31,14 +31,14 @@ pub(super) fn leave_out_what_is_not(
     };
     let ask = |number: usize, (kernel, place): &(KernelUse, Place)| -> Result<Vec<(usize, String)>, String> {
         let cells = cells_of(&kernel.name);
-        let part = Part {
+        let part = Job {
             // The name of a folder, which that of a kernel in a plan need not be.
             name: format!("check-{number}"),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             plan: prepared.plan.clone(),
             cells: cells
                 .iter()
-                .map(|&cell| PartCell {
+                .map(|&cell| JobCell {
                     factors: prepared.cells[cell].factors.clone(),
                     measure: Measure::Fresh,
                     fresh_reason: String::new(),
@@ -88,7 +88,7 @@ pub(super) fn leave_out_what_is_not(
 }
 
 /// The part as it is sent: its kernel has CPUs of its own, and what the host must have does not apply to it.
-pub(super) fn as_carried(part: &Part) -> Part {
+pub(super) fn as_carried(part: &Job) -> Job {
     let plan = Plan { server_cpus: None, load_cpus: None, needs: None, ..part.plan.clone() };
-    Part { plan, ..part.clone() }
+    Job { plan, ..part.clone() }
 }

@@ -151,7 +151,10 @@ fn a_key_starts_an_agent_and_nothing_else_and_a_strangers_key_not_even_that() {
         .unwrap();
     let said = stderr(&refused);
     assert_eq!(refused.status.code(), Some(1), "{said}");
-    assert!(said.contains("the host `a` was not reached") && said.contains("Permission denied"), "{said}");
+    assert!(
+        said.contains("the host `a` could not be reached") && said.contains("Permission denied"),
+        "{said}"
+    );
     assert!(!dir.path().join("refused.pitot").exists() && !dir.path().join("pushed.pitot").exists());
     drop(sshd);
     network.assert_nothing_is_left();

@@ -37,8 +37,12 @@ fn what_agents_of_a_bus_cannot_share_is_refused_before_anything_is_connected() {
     let dir = tempfile::tempdir().unwrap();
     for (top, more, what) in [
         ("", "[servers.x]\naddress = \"10.0.0.9:80\"\ncommand = [\"sh\"]\n", "has an `address`"),
-        ("", "[hosts.x]\nagent = [\"sh\"]\naddress = \"10.0.0.9\"\ncpus = \"0\"\n", "the plan names hosts"),
-        ("until-decided = \"5m\"\n", "", "goes on until it is decided"),
+        (
+            "",
+            "[hosts.x]\nagent = [\"sh\"]\naddress = \"10.0.0.9\"\ncpus = \"0\"\n",
+            "a plan with [hosts] cannot run on a bus",
+        ),
+        ("until-decided = \"5m\"\n", "", "`until-decided` needs each generation"),
     ] {
         let path = dir.path().join("plan.toml");
         let server = if more.starts_with("[servers") { "x" } else { "loop" };

@@ -188,7 +188,10 @@ fn what_another_hand_sets_during_a_run_is_kept_and_told() {
         let output = under.end();
         assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
         let text = format!("{}{}", stdout(&output), stderr(&output));
-        assert!(text.contains("somebody else has set net.core.somaxconn to \"99\" during the run"), "{text}");
+        assert!(
+            text.contains("net.core.somaxconn was changed to \"99\" by another program during the run"),
+            "{text}"
+        );
         assert_eq!(sysctl("net.core.somaxconn"), "99");
         assert_eq!(sysctl("net.ipv4.tcp_timestamps"), "1", "all else is set back");
     });

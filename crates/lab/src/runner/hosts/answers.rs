@@ -1,14 +1,18 @@
-//! What several held load generators answer to the same command, as one answer.
+//! Merges the replies of several held load generators to one command.
 
 use pitot_results::hold::{Answer, Closed, Opened, Refused, Slice};
 use pitot_results::load::Window;
 use pitot_results::merge::slices;
 
-/// Merges the answers of hosts, each with its name and how far its clock is ahead of the lab's. What is refused by one is
-/// refused, with its name.
+/// Merges the replies of hosts, each with its name and how far its clock is ahead of the lab's. If one host refuses,
+/// so does the result, with its name.
 pub(super) fn merge(answers: Vec<(String, i64, String)>) -> String {
     let merged = try_merge(answers).unwrap_or_else(|what| {
-        Answer::Error(Refused { what, cure: "see how its load generator ended".into(), ..Refused::default() })
+        Answer::Error(Refused {
+            what,
+            cure: "see the output of its load generator".into(),
+            ..Refused::default()
+        })
     });
     serde_json::to_string(&merged).unwrap_or_default()
 }
@@ -20,7 +24,7 @@ fn try_merge(answers: Vec<(String, i64, String)>) -> Result<Answer, String> {
     let count = answers.len();
     for (host, offset_ns, text) in answers {
         let answer: Answer = serde_json::from_str(&text)
-            .map_err(|e| format!("an answer of the host `{host}` cannot be read: {e}"))?;
+            .map_err(|e| format!("a reply of the host `{host}` cannot be read: {e}"))?;
         match answer {
             Answer::Opened(one) => opened.push(one),
             Answer::Slice(mut slice) => {
@@ -47,7 +51,7 @@ fn try_merge(answers: Vec<(String, i64, String)>) -> Result<Answer, String> {
             .into_iter()
             .reduce(sum)
             .map(Answer::Opened)
-            .ok_or_else(|| "nobody answered".to_owned());
+            .ok_or_else(|| "no host replied".to_owned());
     }
     if parts.len() == count {
         return Ok(Answer::Slice(Box::new(slices(parts)?)));
@@ -58,9 +62,9 @@ fn try_merge(answers: Vec<(String, i64, String)>) -> Result<Answer, String> {
             .into_iter()
             .reduce(sum)
             .map(Answer::Closed)
-            .ok_or_else(|| "nobody answered".to_owned());
+            .ok_or_else(|| "no host replied".to_owned());
     }
-    Err("the load generators of the hosts gave answers to different questions".to_owned())
+    Err("the load generators of the hosts replied to different commands".to_owned())
 }
 
 #[cfg(test)]

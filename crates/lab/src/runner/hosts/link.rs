@@ -17,32 +17,32 @@ use pitot_results::printable_start;
 use super::push::last_complaint;
 use pitot_record::HostRecord;
 
-/// How long an agent may take to greet: a login may be slow.
+/// Timeout of an agent's greeting; a login may be slow.
 const GREETING_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long an answer may take. The end of a repetition takes the longest: orphans have two seconds, twice.
+/// Timeout of a reply. The end of a repetition takes longest: orphans have two seconds, twice.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
-/// Questions by which the offset of a clock is measured: the one with the shortest round trip counts.
+/// Requests to measure the offset of a clock; the one with the shortest round trip counts.
 const CLOCK_QUESTIONS: usize = 9;
-/// How much is shown of a sentence of an agent, which becomes a reason in the run file.
+/// Maximum length of an agent's error, which becomes a reason in the run file.
 const SENTENCE_CHARS: usize = 1000;
-/// How much is shown of the version that an agent names.
+/// Maximum length of an agent's version.
 const VERSION_CHARS: usize = 60;
-/// How much is kept of what an agent complains of on its stderr.
+/// Maximum length of the tail of an agent's stderr.
 const COMPLAINT_BYTES: usize = 2000;
-/// How long the end of its stderr is waited for when it has ended: what it has started may hold that open.
+/// Timeout for the end of its stderr after it has ended, since its children may keep it open.
 const COMPLAINT_TIMEOUT: Duration = Duration::from_millis(500);
-/// How long an agent that was told to end may take, before it is killed.
+/// Time that an agent has to end before it is killed.
 const END_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A host, the way to its agent, and the connection to it while there is one.
+/// A host, the command of its agent, and the connection to it.
 pub(super) struct Link {
     pub(super) name: String,
     argv: Vec<String>,
     hello: Hello,
     connection: RefCell<Option<Connection>>,
-    /// Why there is no connection any more.
+    /// Why the connection was lost.
     lost: RefCell<String>,
-    /// Connections so far: an executor belongs to one.
+    /// Number of connections so far; an executor belongs to one.
     count: Cell<u32>,
     executors: Cell<u32>,
 }
@@ -52,11 +52,11 @@ struct Connection {
     stdin: Arc<Mutex<Option<ChildStdin>>>,
     replies: Receiver<Result<Reply, String>>,
     complaints: Arc<Mutex<Vec<u8>>>,
-    /// Nothing comes of it; it is closed at the end of that stream.
+    /// Sends nothing; it is closed at the end of that stream.
     heard: Receiver<()>,
     greeting: Greeting,
     clock: Clock,
-    /// Ends the thread that says that the lab is still there.
+    /// Ends the keep-alive thread.
     _pings: Sender<()>,
 }
 
@@ -76,17 +76,17 @@ impl Link {
             argv: argv.to_vec(),
             hello: Hello { version: VERSION, cpus, other_cpus, address },
             connection: RefCell::new(None),
-            lost: RefCell::new(format!("the host `{name}` was not reached")),
+            lost: RefCell::new(format!("the host `{name}` could not be reached")),
             count: Cell::new(0),
             executors: Cell::new(0),
         }
     }
 
-    /// The connection that is up, by number; a new one is made if there is none. The error is a sentence.
+    /// The number of the current connection; opens one if there is none. The error is a sentence.
     pub(super) fn connect(&self) -> Result<u32, String> {
         if self.connection.borrow().is_none() {
             let connection =
-                self.open().map_err(|why| format!("the host `{}` was not reached: {why}", self.name))?;
+                self.open().map_err(|why| format!("the host `{}` could not be reached: {why}", self.name))?;
             *self.connection.borrow_mut() = Some(connection);
             self.count.set(self.count.get() + 1);
             self.measure_clock()?;
@@ -100,12 +100,12 @@ impl Link {
         self.executors.get()
     }
 
-    /// Asks an executor of connection `count`. The error is a sentence with the host's name.
+    /// Sends a request to an executor of connection `count`. The error is a sentence with the host's name.
     pub(super) fn ask(&self, count: u32, executor: u32, ask: Ask) -> Result<Reply, String> {
         self.call(count, &Request::Call { executor, ask })
     }
 
-    /// Asks the agent at the other end of connection `count`.
+    /// Sends a request to the agent of connection `count`.
     pub(super) fn call(&self, count: u32, request: &Request) -> Result<Reply, String> {
         if let Some(lost) = self.lost(count) {
             return Err(lost);
@@ -121,7 +121,7 @@ impl Link {
         }
     }
 
-    /// Why connection `count` is none any more.
+    /// Why connection `count` was lost.
     pub(super) fn lost(&self, count: u32) -> Option<String> {
         let is_up = self.connection.borrow().is_some() && count == self.count.get();
         (!is_up).then(|| self.lost.borrow().clone())
@@ -135,9 +135,9 @@ impl Link {
         self.connection.borrow().as_ref().map(|connection| connection.greeting.memory_total_bytes)
     }
 
-    /// What the host is, for the record.
+    /// The host's record.
     pub(super) fn record(&self, does: &str) -> HostRecord {
-        // One that was lost may be back.
+        // A lost host may be back.
         let _ = self.connect();
         let facts = match self.call(self.count.get(), &Request::Host) {
             Ok(Reply::Host(facts)) => facts,
@@ -162,7 +162,7 @@ impl Link {
         for _ in 0..CLOCK_QUESTIONS {
             let asked = now();
             let Reply::Nanos(Some(there)) = self.call(self.count.get(), &Request::Clock)? else {
-                return Err(self.lose("it does not tell the time".into()));
+                return Err(self.lose("it does not report its clock".into()));
             };
             let round_trip_ns = now().since(asked).0;
             let here = asked.0 + round_trip_ns / 2;
@@ -176,7 +176,7 @@ impl Link {
         Ok(())
     }
 
-    /// The connection is given up. Returns the sentence that says so.
+    /// Closes the connection. Returns a sentence with the reason.
     fn lose(&self, why: String) -> String {
         let connection = self.connection.borrow_mut().take();
         let why = match connection {
@@ -195,7 +195,7 @@ impl Link {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // Ctrl-C is for the lab, which ends its agents itself.
+            // Ctrl-C is for the lab, which ends its agents.
             .process_group(0)
             .spawn()
             .map_err(|e| format!("`{program}` could not be started: {e}"))?;
@@ -237,7 +237,7 @@ impl Link {
                 Ok(connection)
             }
             Ok(Reply::Error(what)) => Err(sentence(&what)),
-            Ok(_) => Err("it does not greet".into()),
+            Ok(_) => Err("its agent sent no greeting".into()),
             Err(why) => Err(connection.close(&why)),
         }
     }
@@ -249,16 +249,16 @@ impl Connection {
         match self.replies.recv_timeout(timeout) {
             Ok(reply) => reply,
             Err(RecvTimeoutError::Timeout) => {
-                Err(format!("its agent did not answer within {} s", timeout.as_secs()))
+                Err(format!("its agent did not reply within {} s", timeout.as_secs()))
             }
             Err(RecvTimeoutError::Disconnected) => Err("its agent has ended".into()),
         }
     }
 
-    /// Ends it. Returns why, with what its stderr had to say.
+    /// Ends it. Returns why, with the tail of its stderr.
     fn close(mut self, why: &str) -> String {
         self.end();
-        // Its last words say why.
+        // Its last output says why.
         let _ = self.heard.recv_timeout(COMPLAINT_TIMEOUT);
         let complaints = self.complaints.lock().unwrap_or_else(PoisonError::into_inner);
         match last_complaint(&String::from_utf8_lossy(&complaints)) {
@@ -268,7 +268,7 @@ impl Connection {
     }
 
     fn end(&mut self) {
-        // At the end of its stdin an agent ends by itself, and with it what it has started.
+        // An agent ends its programs and exits when its stdin is closed.
         drop(self.stdin.lock().unwrap_or_else(PoisonError::into_inner).take());
         pitot_sys::guardian::wait_until(END_TIMEOUT, || !matches!(self.child.try_wait(), Ok(None)));
         let _ = self.child.kill();
@@ -282,12 +282,12 @@ impl Drop for Connection {
     }
 }
 
-/// What an agent says is wrong.
+/// An agent's error message.
 fn sentence(what: &str) -> String {
     printable_start(what, SENTENCE_CHARS)
 }
 
-/// Why the agent that greets so is not the same program as this lab, if it is not: the end of a sentence.
+/// Why an agent does not match this lab, if it does not: the end of a sentence.
 fn why_other(greeting: &Greeting) -> Option<String> {
     let (own, other) = (env!("CARGO_PKG_VERSION"), printable_start(&greeting.pitot, VERSION_CHARS));
     if greeting.version != VERSION {
@@ -295,7 +295,7 @@ fn why_other(greeting: &Greeting) -> Option<String> {
     }
     (other != own).then(|| {
         format!(
-            "its agent is Pitot {other}, and this is {own}: install the same there, or copy it with --push"
+            "its agent is Pitot {other}, and this is {own}: install the same version there, or copy it with --push"
         )
     })
 }
@@ -307,14 +307,14 @@ fn send(stdin: &Mutex<Option<ChildStdin>>, request: &Request) -> std::io::Result
     }
 }
 
-/// Reads what an agent answers, to the end of the stream.
+/// Reads an agent's replies to the end of the stream.
 fn follow(stdout: impl Read, replies: &Sender<Result<Reply, String>>) {
     let mut stdout = BufReader::new(stdout);
     loop {
         let reply = match frame::read(&mut stdout) {
             Ok(Some(reply)) => Ok(reply),
             Ok(None) | Err(FrameError::CutShort) => return,
-            Err(e) => Err(format!("what its agent says cannot be understood: {e}")),
+            Err(e) => Err(format!("a reply of its agent cannot be read: {e}")),
         };
         let is_last = reply.is_err();
         if replies.send(reply).is_err() || is_last {

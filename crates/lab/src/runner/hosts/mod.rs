@@ -1,4 +1,4 @@
-//! Where the programs of a run are: on this machine, or on hosts that a plan names.
+//! The hosts of a run: this machine, or hosts that a plan names.
 
 mod answers;
 mod link;
@@ -45,7 +45,7 @@ pub(super) fn with_machine<T>(
     }
     let here = CpuSplit {
         server: cpus.server.clone(),
-        // What this process itself runs on, where nothing else of the run may be.
+        // The CPUs of this process, which the run must not use otherwise.
         load: match prepared.plan.load_hosts.is_empty() {
             false => pitot_sys::affinity::allowed().unwrap_or_default(),
             true => cpus.load.clone(),
@@ -55,13 +55,13 @@ pub(super) fn with_machine<T>(
     run(prepared, &hosts)
 }
 
-/// This machine and the agents of others.
+/// This machine and the agents of other hosts.
 struct Hosts<'a> {
     here: ThisMachine<'a>,
     links: Vec<Link>,
-    /// The server's; none is here.
+    /// The server's host; none for this machine.
     server: Option<usize>,
-    /// Those of the load, with its CPUs there; none are here.
+    /// The load's hosts with its CPUs there; empty for this machine.
     load: Vec<(usize, Vec<usize>)>,
     folders: Folders,
     copies: Copies,
@@ -99,11 +99,14 @@ impl<'a> Hosts<'a> {
         Ok(hosts)
     }
 
-    /// Reaches a host. Returns the number of its link.
+    /// Connects to a host. Returns the number of its link.
     fn link(&mut self, host: &Host, cpus: [Vec<usize>; 2]) -> Result<usize, Failure> {
         let link = Link::new(&host.name, &host.agent, host.address, cpus);
         link.connect().map_err(|why| {
-            Failure::run(why, "try the command of its `agent` by hand: it waits in silence (docs/agent.md)")
+            Failure::run(
+                why,
+                "run the command of its `agent` by hand: it should wait without output (docs/agent.md)",
+            )
         })?;
         self.links.push(link);
         Ok(self.links.len() - 1)
@@ -116,7 +119,7 @@ impl<'a> Hosts<'a> {
         }
     }
 
-    /// Where the load is.
+    /// The host of the load.
     fn load_side(&self) -> Side<'_> {
         match &self.load[..] {
             [] => self.side(None),
@@ -124,7 +127,7 @@ impl<'a> Hosts<'a> {
             hosts => {
                 let sides = hosts.iter().map(|(at, cpus)| (self.side(Some(*at)), cpus.clone()));
                 let several = Several::new(sides.collect(), &self.copies);
-                // It speaks of all moments in the time of the lab's clock.
+                // Its times are those of the lab's clock.
                 Side { executor: Box::new(several), link: None }
             }
         }
@@ -147,7 +150,7 @@ impl Machine for Hosts<'_> {
     fn set_host(&self, changes: &[Change]) -> Result<(), String> {
         match self.server {
             Some(_) if !changes.is_empty() => {
-                Err("settings of a host are changed only where the lab itself runs beside the server".into())
+                Err("host settings can be changed only if the lab runs on the server's host".into())
             }
             Some(_) => Ok(()),
             None => self.here.set_host(changes),
@@ -177,15 +180,14 @@ impl Machine for Hosts<'_> {
     }
 }
 
-/// The part of a measurement that a clock's error may be: a thousandth, which is far below every tolerance that a plan has.
+/// The largest error of a clock as a share of a measurement, far below the tolerance of any plan.
 const CLOCK_ERROR_MAX: f64 = 0.001;
 
-/// What the reader of a report should know of the hosts, the gravest first: clocks too uncertain for measurements as short as
-/// `shortest_s`, and in what hosts differ from each other and from the lab's own machine, if that has a side.
+/// Warnings about the hosts, most serious first: clocks too uncertain for measurements as short as `shortest_s`, and facts in which
+/// hosts differ from each other and from this machine, if it has a side.
 ///
-/// How far a clock is from the lab's cannot matter: every moment is brought into the lab's time by it. What is left is its error,
-/// by which the CPU time of a server is read before or after the time of the load that it is set against. As a part of that
-/// time it changes the result; below a thousandth of it nobody need read of it. The table of hosts has every clock.
+/// The offset of a clock does not matter, since all times are converted to the lab's. Its uncertainty does: the server's CPU time is
+/// read that much before or after the load that it belongs to. The table of hosts has every clock.
 pub(super) fn sentences(own: Option<HostRecord>, hosts: &[HostRecord], shortest_s: f64) -> Vec<String> {
     let is_uncertain = |host: &&HostRecord| host.clock_error_ns as f64 / 1e9 > CLOCK_ERROR_MAX * shortest_s;
     let clock = |host: &HostRecord| {
@@ -206,11 +208,11 @@ pub(super) fn sentences(own: Option<HostRecord>, hosts: &[HostRecord], shortest_
     all
 }
 
-/// In how much a host differs from the first; the report has a table of all facts in which hosts differ.
+/// How a host differs from the first, in a sentence; the report has a table of all such facts.
 fn difference(first: &HostRecord, other: &HostRecord) -> Option<String> {
     let rows = side_by_side(&[&first.facts, &other.facts]);
     let both = match first.is_own {
-        true => format!("The lab's machine and the host `{}`", other.name),
+        true => format!("This machine and the host `{}`", other.name),
         false => format!("The hosts `{}` and `{}`", first.name, other.name),
     };
     match &rows[..] {
@@ -242,7 +244,7 @@ mod tests {
         };
         let hosts = [host("b", "performance"), host("c", "powersave")];
         let own = HostRecord::own("server", &print("performance"));
-        let of_lab = "The lab's machine and the host `c` differ in one fact: cpu governor.";
+        let of_lab = "This machine and the host `c` differ in one fact: cpu governor.";
         assert_eq!(sentences(Some(own.clone()), &hosts, 1.0), [of_lab]);
         let of_both = "The hosts `b` and `c` differ in one fact: cpu governor.";
         assert_eq!(sentences(None, &hosts, 1.0), [of_both]);

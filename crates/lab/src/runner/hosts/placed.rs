@@ -1,7 +1,6 @@
-//! A repetition on several hosts: its server on one, its load on another.
+//! A repetition with its server on one host and its load on another.
 //!
-//! Each side has an executor of its own, here or at an agent. What the two have observed is put together in the time of the
-//! lab's clock.
+//! Each side has its own executor, here or at an agent. Their observations are merged in the time of the lab's clock.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -20,7 +19,7 @@ use crate::runner::executor::{
 use pitot_plan::{CPUS_APART, FileContent, PlanFile};
 use pitot_record::Sample;
 
-/// Private directories of repetitions under way: on the server's host, and what they are called on the load's.
+/// Private directories of running repetitions, on the server's and on the load's host.
 pub(super) type Folders = RefCell<Vec<(String, String)>>;
 
 pub(super) struct Placed<'m> {
@@ -29,7 +28,7 @@ pub(super) struct Placed<'m> {
     folders: &'m Folders,
     /// The private directory on the server's host.
     dir: String,
-    /// The load is itself what is measured, on the server's host.
+    /// The load itself is measured, on the server's host.
     load_is_server: bool,
 }
 
@@ -48,10 +47,10 @@ impl<'m> Placed<'m> {
         }
     }
 
-    /// A text for the load's host: the private directories have other names there.
+    /// Translates private directories in a text for the load's host.
     fn for_load(&self, text: &str) -> String {
         let folders = self.folders.borrow();
-        // The longest first: /7 begins /70 as well.
+        // Longest first: /7 is a prefix of /70.
         let mut folders: Vec<_> = folders.iter().collect();
         folders.sort_by_key(|(there, _)| std::cmp::Reverse(there.len()));
         folders.into_iter().fold(text.to_owned(), |text, (there, here)| text.replace(there, here))
@@ -94,14 +93,14 @@ impl Executor for Placed<'_> {
         match (command.role, command.account) {
             (Role::Load, Account::Server) => self.load_is_server = true,
             (Role::Load, _) => {
-                // On its own host it is what is watched.
+                // It is watched on its own host.
                 command.account = Account::Server;
                 command.argv = command.argv.iter().map(|word| self.for_load(word)).collect();
             }
             (Role::WarmUp | Role::Helper(_), _) => {
                 command.argv = command.argv.iter().map(|word| self.for_load(word)).collect();
             }
-            // Its CPUs would be those of the load's host: any will do.
+            // Its CPUs would be those of the load's host; any are fine.
             (Role::Stop | Role::Fault(_) | Role::Proxy | Role::Resolver, _) => command.cpus.clear(),
             (Role::Server, _) => {}
         }
@@ -119,13 +118,13 @@ impl Executor for Placed<'_> {
             Count::CpuTime(role) => self.side(role).count(what),
             Count::Sending(_) => self.server.executor.count(what),
             Count::Steal => Some(self.server.executor.count(what)? + self.load.executor.count(what)?),
-            // The CPUs of an agent are all those of its host.
+            // An agent may use all CPUs of its host.
             Count::Busy => None,
         }
     }
 
     fn wait(&mut self, timeout: Duration) -> Option<Line> {
-        // What is waited for is mostly the load's; of the server it is the line that says that it is ready.
+        // Mostly output of the load; of the server only the line that it is ready.
         if let Some(line) = self.server.executor.wait(Duration::ZERO) {
             return Some(line);
         }

@@ -1,4 +1,4 @@
-//! What a command prints on another host that is over in a moment, such as `nginx -v`.
+//! Output of short commands on another host, such as `nginx -v`.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use crate::runner::executor::{Account, AddressChoice, Command, Executor, Role};
 use crate::runner::printed::{Asked, TIMEOUT};
 
 const INTERVAL: Duration = Duration::from_millis(20);
-/// The number of its private directory, which no repetition has.
+/// The number of its private directory, which is not that of a repetition.
 const NUMBER: usize = usize::MAX;
 
-/// What a command prints there: to its standard output, then to its standard error. The error is a sentence.
+/// Stdout of a command on the host, then its stderr. The error is a sentence.
 pub(super) fn printed_by(executor: &mut dyn Executor, asked: &Asked<'_>) -> Result<String, String> {
     executor.begin(NUMBER, AddressChoice::Server)?;
     let outcome = run(executor, asked);

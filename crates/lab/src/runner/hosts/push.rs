@@ -1,7 +1,7 @@
-//! Copies the lab's own program to the hosts of a plan, by the commands that start their agents.
+//! Copies this program to the hosts of a plan, with the commands that start their agents.
 //!
-//! Such a command is a way to a host, then the program there, then `agent`: `ssh a ./pitot agent`. What stands before the
-//! program runs others there too: `mkdir`, `rm`, `dd`, `chmod` and `mv`, without a shell, so that the way may have one or none.
+//! Such a command is a remote shell, then the program there, then `agent`: `ssh a ./pitot agent`. Its first part also runs `mkdir`,
+//! `rm`, `dd`, `chmod` and `mv`, which need no shell there.
 
 use std::fs::File;
 use std::path::Path;
@@ -12,18 +12,18 @@ use pitot_results::{Failure, printable};
 use crate::runner::printed;
 use pitot_plan::{Host, Plan};
 
-/// What the name of a copy under way ends in: a program that runs cannot be written, only replaced.
+/// Suffix of an unfinished copy: a running program cannot be written, only replaced.
 const PARTIAL: &str = ".new";
 
-/// Copies `program` to each host that has a side of the plan, to the path that its `agent` names, until `stop` is true.
+/// Copies `program` to each host of the server or load, to the path in its `agent`, until `stop` is true.
 ///
 /// # Errors
-/// If that names no path, or a command fails there or is stopped.
+/// If `agent` has no path, or a command fails or is stopped.
 pub fn push(plan: &Plan, program: &Path, stop: &dyn Fn() -> bool) -> Result<(), Failure> {
     if plan.hosts.is_empty() {
         return Err(Failure::misuse(
             "--push copies Pitot to the hosts of a plan, and this plan has none",
-            "leave it out, or describe hosts under [hosts] (docs/agent.md)",
+            "remove --push, or add hosts under [hosts] (docs/agent.md)",
         ));
     }
     let server = plan.host(plan.server_host.as_deref());
@@ -41,7 +41,7 @@ fn push_to(host: &Host, program: &Path, stop: &dyn Fn() -> bool) -> Result<(), F
     let (way, path) = destination(&host.agent).ok_or_else(|| {
         Failure::misuse(
             format!("--push does not know where to copy Pitot on the host `{}`", host.name),
-            "let its command end in a path and `agent`: agent = [\"ssh\", \"a\", \"./pitot\", \"agent\"]",
+            "end its command with a path and `agent`: agent = [\"ssh\", \"a\", \"./pitot\", \"agent\"]",
         )
     })?;
     let partial = format!("{path}{PARTIAL}");
@@ -53,7 +53,7 @@ fn push_to(host: &Host, program: &Path, stop: &dyn Fn() -> bool) -> Result<(), F
     })?;
     let steps: [(&[&str], Stdio); 5] = [
         (&["mkdir", "-p", folder], Stdio::null()),
-        // Whatever lies there, a link of somebody else too, is not written to.
+        // An existing file or link is not written to.
         (&["rm", "-f", &partial], Stdio::null()),
         (&["dd", &target, "bs=1M", "conv=excl"], content),
         (&["chmod", "700", &partial], Stdio::null()),
@@ -63,26 +63,26 @@ fn push_to(host: &Host, program: &Path, stop: &dyn Fn() -> bool) -> Result<(), F
         run(way, step, input, stop).map_err(|why| {
             Failure::run(
                 format!("Pitot could not be copied to the host `{}`: `{}` {why}", host.name, step.join(" ")),
-                "try the command of its `agent` by hand with this one at its end (docs/agent.md)",
+                "run this command by hand, after the first part of the host's `agent` (docs/agent.md)",
             )
         })?;
     }
     Ok(())
 }
 
-/// The way to a host, and the path of the program there.
+/// The remote shell of a host, and the path of the program there.
 fn destination(agent: &[String]) -> Option<(&[String], &str)> {
     let [way @ .., path, word] = agent else { return None };
-    // A shell may be on the way: it must take the path as it is.
+    // A shell may expand the path, so it must be plain.
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
     let is_path =
         path.contains('/') && !path.ends_with('/') && !path.starts_with('-') && path.chars().all(plain);
     (word == "agent" && !way.is_empty() && is_path).then_some((way, path))
 }
 
-/// Runs a command at the end of the way. The error is the end of a sentence.
+/// Runs a command on the host. The error is the end of a sentence.
 fn run(way: &[String], step: &[&str], input: Stdio, stop: &dyn Fn() -> bool) -> Result<(), String> {
-    let [program, arguments @ ..] = way else { return Err("has no way to the host".into()) };
+    let [program, arguments @ ..] = way else { return Err("has no command to reach the host".into()) };
     let mut command = Command::new(program);
     command.args(arguments).args(step).stdin(input);
     let ran = printed::run(command, stop).map_err(|e| format!("could not be started: {e}"))?;
@@ -94,7 +94,7 @@ fn run(way: &[String], step: &[&str], input: Stdio, stop: &dyn Fn() -> bool) -> 
     Err(format!("failed ({}): {last}", ran.status))
 }
 
-/// The last line that says what was wrong: an indented one below it, as Pitot's own errors have, says how to mend it.
+/// The last line of an error: an indented line after it, as in Pitot's errors, is its fix.
 pub(super) fn last_complaint(stderr: &str) -> Option<String> {
     let mut lines = stderr.lines().rev().filter(|line| !line.trim().is_empty());
     let line = lines.clone().find(|line| !line.starts_with([' ', '\t'])).or_else(|| lines.next());

@@ -1,4 +1,4 @@
-//! The executor on another host: every question goes to its agent.
+//! The executor on another host: every call is a request to its agent.
 
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ use crate::runner::executor::{
 };
 use pitot_plan::PlanFile;
 
-/// An executor of an agent. A host that was lost answers nothing until a repetition begins: then it is reached anew.
+/// An executor of an agent. A lost host is connected to again when the next repetition begins.
 pub(super) struct Remote<'m> {
     link: &'m Link,
     number: u32,
-    /// The connection of the repetition that is under way.
+    /// The connection of the running repetition.
     connection: Option<u32>,
-    /// How `pitot` is called here, and not there.
+    /// The path of `pitot` on this machine.
     pitot: &'m str,
 }
 
@@ -46,11 +46,11 @@ impl Executor for Remote<'_> {
     fn begin(&mut self, number: usize, address: AddressChoice) -> Result<Place, String> {
         self.connection = None;
         self.connection = Some(self.link.connect()?);
-        // Clocks drift apart by some microseconds a second: a repetition is short enough.
+        // Clocks drift apart by some microseconds a second, which is negligible in a repetition.
         self.link.measure_clock()?;
         match self.ask(Ask::Begin { number, address })? {
             Reply::Place(place) => Ok(place),
-            _ => Err(format!("the host `{}` does not begin a repetition", self.link.name)),
+            _ => Err(format!("the host `{}` did not begin the repetition", self.link.name)),
         }
     }
 

@@ -1,23 +1,22 @@
-//! Samples of two hosts, put together by the moments at which they were taken.
+//! Merges samples of two hosts by time.
 
 use pitot_record::{CpuSample, Sample, TreeSample};
 
-/// Samples of two hosts that are further apart are none of the same moment.
+/// Largest time between merged samples of two hosts.
 const APART_MAX_NS: u64 = 40_000_000;
 
-/// Adds to each sample of the server's host what that of the load's host saw nearest to it. Both are taken within one
-/// round trip of each other.
+/// Adds the nearest sample of the load's host to each of the server's host. Both are taken within one round trip.
 pub(super) fn join_load(samples: &mut [Sample], of_load: &[Sample]) {
     for sample in samples {
         let Some(nearest) = nearest(of_load, sample.at_ns) else { continue };
-        // Before the load starts nothing is seen of it.
+        // There is nothing of the load before it starts.
         sample.load = nearest.server.filter(|_| is_of_the_moment(nearest, sample));
         sample.load_cpus = nearest.server_cpus;
         sample.tcp_retransmits = sample.tcp_retransmits.saturating_add(nearest.tcp_retransmits);
     }
 }
 
-/// Adds to each sample of one host what another saw nearest to it of the same kind of program.
+/// Adds the nearest sample of another host to each sample of one host.
 pub(super) fn add_samples(samples: &mut [Sample], others: &[Sample]) {
     for sample in samples {
         let Some(nearest) = nearest(others, sample.at_ns) else { continue };

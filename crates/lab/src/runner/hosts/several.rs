@@ -1,7 +1,7 @@
-//! Several load hosts, which to a repetition are one.
+//! An executor for several load hosts, which a repetition sees as one.
 //!
-//! Each does a part of the load (`pitot load --share`), and all begin at the same moment, each by its own clock. What they
-//! print, write and use is put together here: whoever asks this executor sees one load generator.
+//! Each runs a part of the load (`pitot load --share`), and all start at the same time, each by its own clock. Their output, files
+//! and resources are merged here.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -20,18 +20,18 @@ use crate::runner::executor::{
 use pitot_plan::{CPUS_APART, FileContent, PlanFile};
 use pitot_record::Sample;
 
-/// Private directories of repetitions under way: what each is called on every one of the hosts, in their order.
+/// Private directories of running repetitions on each host, in their order.
 pub(super) type Copies = RefCell<Vec<Vec<String>>>;
 
-/// What a part of a load prints when its connections are open.
+/// A part of a load prints this when its connections are open.
 const READY: &str = "ready";
-/// What ends one that answers.
+/// The command that ends a held load.
 const QUIT: &str = "quit";
 /// The exit code of a load generator that refuses its options.
 const MISUSE: i32 = 2;
-/// From the decision to start to the start, besides the time that it takes to say so.
+/// Time from the decision to the start, besides the transmission.
 const NOTICE: Nanos = Nanos::from_millis(2);
-/// The same before a slice, of which there are many.
+/// The same before a slice; shorter, since there are many.
 const SLICE_NOTICE: Nanos = Nanos::from_micros(500);
 
 pub(super) struct Several<'m> {
@@ -40,7 +40,7 @@ pub(super) struct Several<'m> {
     /// The private directory on the first of them.
     dir: String,
     talk: Talk,
-    /// Why the load is lost although its hosts are not.
+    /// Why the load failed although its hosts are reachable.
     failed: Option<String>,
 }
 
@@ -48,20 +48,20 @@ pub(super) struct Several<'m> {
 struct Host<'m> {
     side: Side<'m>,
     cpus: Vec<usize>,
-    /// An answer that waits for those of the others.
+    /// A reply that waits for those of the other hosts.
     said: Option<String>,
 }
 
-/// What is said to the load generators, and what comes back.
+/// The state of the conversation with the load generators.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Talk {
     /// Nothing was started.
     None,
-    /// Each says when it is ready.
+    /// Waiting until each is ready.
     Readiness(Role),
-    /// They have been told when to start.
+    /// The start time has been sent.
     Started(Role),
-    /// Each answers every line.
+    /// Each replies to every line.
     Answers(Role),
 }
 
@@ -75,13 +75,13 @@ impl Talk {
 }
 
 impl<'m> Several<'m> {
-    /// Of hosts with the CPUs of the load generator on each.
+    /// For hosts with the CPUs of the load generator on each.
     pub(super) fn new(sides: Vec<(Side<'m>, Vec<usize>)>, copies: &'m Copies) -> Several<'m> {
         let hosts = sides.into_iter().map(|(side, cpus)| Host { side, cpus, said: None }).collect();
         Several { hosts, copies, dir: String::new(), talk: Talk::None, failed: None }
     }
 
-    /// A text of the first host for host `at`.
+    /// Translates a text of the first host for host `at`.
     fn copied(&self, text: &str, at: usize) -> String {
         let copies = self.copies.borrow();
         // The longest first: /7 begins /70 as well.
@@ -98,7 +98,7 @@ impl<'m> Several<'m> {
         format!("{}/{}", at + 1, self.hosts.len())
     }
 
-    /// The part of a command that host `at` carries out.
+    /// The command for the part of host `at`.
     fn part(&self, command: &Command, at: usize) -> Command {
         let mut command = command.clone();
         command.cpus.clone_from(&self.hosts[at].cpus);
@@ -114,24 +114,24 @@ impl<'m> Several<'m> {
         command
     }
 
-    /// A moment from now, when all can have been told of it.
+    /// A time at which all hosts will know of it.
     fn soon(&self, notice: Nanos) -> Nanos {
         let trips: u64 = self.hosts.iter().map(|host| host.side.clock().round_trip_ns).sum();
         pitot_meter::now() + notice + Nanos(2 * trips)
     }
 
-    /// Says to all when to start, each by its own clock.
+    /// Sends the start time to all, each by its own clock.
     fn start_all(&mut self, role: Role) {
         let at = self.soon(NOTICE);
         for host in &mut self.hosts {
             let there = host.side.there(at.0);
-            // One that has ended is noticed by its ending.
+            // A write to one that has ended fails, and its end is noticed elsewhere.
             let _ = host.side.executor.write_line(role, &format!("start {there}"));
         }
         self.talk = Talk::Started(role);
     }
 
-    /// Takes a line of host `at`. Returns what is for the repetition.
+    /// Handles a line of host `at`. Returns what is for the repetition.
     fn take(&mut self, at: usize, line: Line) -> Option<Line> {
         if !line.on_stdout || Some(line.role) != self.talk.role() {
             return Some(line);
@@ -144,10 +144,10 @@ impl<'m> Several<'m> {
         None
     }
 
-    /// What follows once all have said something.
+    /// The next step once all hosts have replied.
     fn conclude(&mut self) -> Option<Line> {
         match self.talk {
-            // Of one that has ended without a word the others need not wait: it has a result that says why.
+            // Do not wait for one that has ended without output: its result says why.
             Talk::Readiness(role) => {
                 let (mut refused, mut waits) = (None, false);
                 for host in self.hosts.iter_mut().filter(|host| host.said.is_none()) {
@@ -180,7 +180,7 @@ impl<'m> Several<'m> {
         }
     }
 
-    /// The result of all, in the place of those that each has written.
+    /// The merged result of all hosts.
     fn result(&mut self, path: &str) -> Option<String> {
         let mut results = Vec::new();
         for at in 0..self.hosts.len() {
@@ -193,7 +193,7 @@ impl<'m> Several<'m> {
             };
             let read = LoadResult::parse(&text).map(|result| {
                 let Window { start, end } = result.clock_ns;
-                // Of a run that never began the window is not known.
+                // A run that never began has no window.
                 let here = |at_ns| if at_ns == 0 { 0 } else { side.here(at_ns) };
                 LoadResult { clock_ns: Window { start: here(start), end: here(end) }, ..result }
             });
@@ -307,7 +307,7 @@ impl Executor for Several<'_> {
         for at in 0..self.hosts.len() {
             let side = &mut self.hosts[at].side;
             match side.executor.ending(role) {
-                // What one alone has lost is not the load's ending: it is said with its name.
+                // If only one ended badly, report it with the host's name.
                 Some(ending) if matches!(ending, Ending::Signal(_)) || self.talk == Talk::Answers(role) => {
                     let name = side.name();
                     self.failed = Some(format!("the load generator on the host `{name}` ended {ending}"));

@@ -6,12 +6,12 @@ use crate::runner::executor::Executor;
 /// An executor, and the clock of the host that it is on.
 pub(super) struct Side<'m> {
     pub(super) executor: Box<dyn Executor + 'm>,
-    /// None on the lab's own machine.
+    /// None on this machine.
     pub(super) link: Option<&'m Link>,
 }
 
 impl Side<'_> {
-    /// The plan's name for the host; empty for the lab's own.
+    /// The plan's name for the host; empty for this machine.
     pub(super) fn name(&self) -> &str {
         self.link.map_or("", |link| &link.name)
     }
@@ -20,12 +20,12 @@ impl Side<'_> {
         self.link.map_or_else(Clock::default, Link::clock)
     }
 
-    /// A moment of this host's clock in that of the lab.
+    /// Converts a time of this host's clock to the lab's.
     pub(super) fn here(&self, at_ns: u64) -> u64 {
         at_ns.wrapping_sub(self.clock().offset_ns as u64)
     }
 
-    /// A moment of the lab's clock in that of this host.
+    /// Converts a time of the lab's clock to this host's.
     pub(super) fn there(&self, at_ns: u64) -> u64 {
         at_ns.wrapping_add(self.clock().offset_ns as u64)
     }

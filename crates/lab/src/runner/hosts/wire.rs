@@ -1,4 +1,4 @@
-//! What was observed, between the records of the lab and the message that carries them.
+//! Converts observations to and from messages.
 
 use pitot_agent::Reply;
 use pitot_meter::Nanos;
@@ -24,7 +24,7 @@ pub(in crate::runner) fn to_reply(observed: Observed) -> Reply {
     }
 }
 
-/// `None` if it is no such reply.
+/// `None` if it is another reply.
 pub(super) fn from_reply(reply: Reply) -> Option<Observed> {
     let Reply::Observed { samples, other_processes, lifetime, throttled, left_behind } = reply else {
         return None;

@@ -1,4 +1,4 @@
-//! Asking a server once, to see whether it is ready.
+//! Sends one request to a server, to see whether it is ready.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -7,19 +7,19 @@ use std::time::{Duration, Instant};
 
 use crate::runner::executor::Question;
 
-/// How long an attempt to connect may take.
+/// Timeout of connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(80);
-/// How long an answer may take, all of it: a server that is not ready is asked again. The first page of a server of Java takes
-/// seconds on a busy machine, and questions that nobody waits for any more would queue before the next.
+/// Timeout of a whole reply, after which the request is repeated. It is long, since the first page of a Java server
+/// takes seconds on a busy machine, and abandoned requests would queue before the next.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
-/// What is looked for stands in the first bytes of an answer.
+/// The expected text is in the first bytes of a reply.
 const ANSWER_BYTES_MAX: usize = 16 * 1024;
 
 fn connect(address: &str) -> Option<TcpStream> {
     TcpStream::connect_timeout(&address.parse().ok()?, CONNECT_TIMEOUT).ok()
 }
 
-/// Whether a new connection gets the answer that is looked for.
+/// Whether a new connection gets the expected reply.
 fn is_right(address: &str, question: &Question) -> bool {
     match question {
         Question::Connection => connect(address).is_some(),
@@ -28,7 +28,7 @@ fn is_right(address: &str, question: &Question) -> bool {
     }
 }
 
-/// Whether a new connection that sends `send` receives something that contains `expect`.
+/// Whether a new connection that sends `send` receives a reply that contains `expect`.
 fn contains(address: &str, send: &str, expect: &str) -> bool {
     let is_in = |answer: &[u8]| {
         expect.is_empty() || answer.windows(expect.len()).any(|window| window == expect.as_bytes())
@@ -36,7 +36,7 @@ fn contains(address: &str, send: &str, expect: &str) -> bool {
     ask(address, send, |answer| is_in(answer).then_some(true))
 }
 
-/// Whether a request of HTTP for `path` is answered with status 200, which stands in the first line.
+/// Whether an HTTP request for `path` gets status 200.
 fn is_ok(address: &str, path: &str) -> bool {
     let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
     ask(address, &request, |answer| {
@@ -45,7 +45,7 @@ fn is_ok(address: &str, path: &str) -> bool {
     })
 }
 
-/// Opens a connection, sends `send`, and shows `judge` all that has come until it decides.
+/// Opens a connection, sends `send`, and passes all received bytes to `judge` until it decides.
 fn ask(address: &str, send: &str, judge: impl Fn(&[u8]) -> Option<bool>) -> bool {
     let Some(mut stream) = connect(address) else { return false };
     let deadline = Instant::now() + ANSWER_TIMEOUT;
@@ -72,13 +72,12 @@ fn ask(address: &str, send: &str, judge: impl Fn(&[u8]) -> Option<bool>) -> bool
     }
 }
 
-/// A question that a thread asks, for those who do not wait for the answer.
+/// A request in a thread, for callers that must not block.
 #[derive(Debug, Default)]
 pub(super) struct Pending(Option<Receiver<bool>>);
 
 impl Pending {
-    /// Whether the answer has come and is right. False while there is none; one that is wrong is asked for again at the next
-    /// call.
+    /// Whether the expected reply has arrived. After a wrong reply, the next call sends another request.
     pub(super) fn has_answered(&mut self, address: &str, question: &Question) -> bool {
         if *question == Question::Connection {
             return is_right(address, question);
@@ -95,7 +94,7 @@ impl Pending {
     }
 }
 
-/// Asks in a thread, which ends with the answer or its time. Nobody listens to it any more if the server was started again.
+/// Starts a request in a thread, which ends with the reply or its timeout. Its result is dropped if the server is restarted.
 fn in_a_thread(address: &str, question: &Question) -> Receiver<bool> {
     let (tell, answer) = channel();
     let (address, question) = (address.to_owned(), question.clone());

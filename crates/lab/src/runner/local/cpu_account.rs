@@ -1,9 +1,9 @@
 //! CPU time of a program and all its descendants, to the microsecond.
 //!
-//! /proc counts what ended children have used in clock ticks, which are as long as a whole slice of a measurement. A control
-//! group counts every process that was ever its member in nanoseconds (cgroups(7)): `cpu.stat` of version 2, which needs
-//! no controller, or `cpuacct.usage` of version 1. A user who may not make control groups has the CPU clocks of
-//! the processes instead (clock_getcpuclockid(3)), which are as exact while no process ends.
+//! /proc counts ended children in clock ticks, which are as long as a whole slice. A control group counts all
+//! processes that were ever its members in nanoseconds (cgroups(7)): `cpu.stat` in version 2, which needs no controller,
+//! or `cpuacct.usage` in version 1. Without control groups the CPU clocks of the processes are used
+//! (clock_getcpuclockid(3)), which are as exact while no process ends.
 
 use pitot_meter::Nanos;
 use pitot_sys::spawn;
@@ -14,14 +14,14 @@ use crate::procfs::{Reader, Sessions};
 /// Counts the CPU time of one program.
 #[derive(Debug)]
 pub(super) enum CpuAccount {
-    /// By its control group.
+    /// From its control group.
     Group(Counter),
-    /// By the clocks of its processes.
+    /// From the clocks of its processes.
     Clocks(Box<Clocks>),
 }
 
 impl CpuAccount {
-    /// What was used so far; `None` if that cannot be said.
+    /// CPU time so far; `None` if unknown.
     pub(super) fn cpu_time(&mut self) -> Option<Nanos> {
         match self {
             CpuAccount::Group(counter) => counter.cpu_time(),
@@ -38,7 +38,7 @@ pub(super) struct Clocks {
     sessions: Sessions,
     /// The processes of the last reading, in ascending order.
     known: Vec<u32>,
-    /// A process has ended, and what it used after the last reading is not known.
+    /// A process has ended, so that its CPU time since the last reading is unknown.
     lost: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The files that a server finds in its private directory.
+//! The files in a server's private directory.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
@@ -23,14 +23,14 @@ pub(super) fn write(dir: &Path, files: &[PlanFile]) -> io::Result<()> {
                 io::copy(&mut io::repeat(b'x').take(*bytes), &mut File::create(&path)?)?;
             }
             FileContent::Lines { count, line } => write_lines(&path, *count, line)?,
-            // The size of the load is put in when a plan is expanded.
+            // Expansion has replaced it.
             FileContent::SizeOfLoad => {}
         }
     }
     Ok(())
 }
 
-/// Gives a directory and all that is in it to a user; the directory last, so that nobody changes what is below it meanwhile.
+/// Changes the owner of a directory and all that is in it; the directory last, so that the user cannot change it meanwhile.
 pub(super) fn give_to(dir: &Path, user: User) -> io::Result<()> {
     for entry in std::fs::read_dir(dir)? {
         let entry = entry?;
@@ -42,7 +42,7 @@ pub(super) fn give_to(dir: &Path, user: User) -> io::Result<()> {
     lchown(dir, Some(user.uid()), Some(user.gid()))
 }
 
-/// The content of a file that belongs to that user. Root does not follow a link of theirs, or wait for a FIFO.
+/// The content of a file of that user, without following a link or blocking on a FIFO as root.
 pub(super) fn read_of(path: &Path, user: User) -> Option<String> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let mut file = File::options().read(true).custom_flags(flags.bits() as i32).open(path).ok()?;

@@ -1,8 +1,8 @@
 //! Control groups: one for each program that the lab starts.
 //!
-//! Every process that a program ever starts is a member of its group, whatever it does to its environment, session and parents, so
-//! that a group says what a program has left behind, and is killed as a whole (cgroups(7)). It also counts the CPU time
-//! of all that were ever its members.
+//! Every process that a program starts stays in its group, whatever it does to its environment, session and parents.
+//! So the group shows which processes are left, can be killed as a whole (cgroups(7)), and counts the CPU time of all its
+//! members.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -13,7 +13,7 @@ use pitot_sys::control_group::{self, all_below, is_control_group, members};
 use pitot_sys::processes::Process;
 use pitot_sys::spawn;
 
-/// Where a counter of a control group stands, and how it is read.
+/// The CPU counter of a control group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// `usage_usec` in `cpu.stat`.
@@ -22,7 +22,7 @@ enum Kind {
     Version1,
 }
 
-/// The control group of this process, below which groups for programs can be made.
+/// The control group of this process, in which groups for programs can be created.
 #[derive(Clone, Debug)]
 pub(super) struct Hierarchy {
     own: PathBuf,
@@ -30,21 +30,21 @@ pub(super) struct Hierarchy {
 }
 
 impl Hierarchy {
-    /// The first hierarchy in which this process may make groups. `name` is the name of one that is tried.
+    /// The first hierarchy in which this process can create a group; `name` is that of a test group.
     pub(super) fn find(name: &str) -> Option<Hierarchy> {
         let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
         let memberships = std::fs::read_to_string("/proc/self/cgroup").ok()?;
         [Kind::Version2, Kind::Version1].into_iter().find_map(|kind| {
             let hierarchy = Hierarchy { own: own_group(kind, &mounts, &memberships)?, kind };
             let trial = hierarchy.make(name)?;
-            // A group may be made where its counter is missing or its list of members belongs to somebody else.
+            // Creating a group can succeed although its counter is missing or its list of members cannot be written.
             let is_usable = trial.members().is_ok_and(spawn::can_enter_cgroup)
                 && trial.counter().is_some_and(|counter| counter.cpu_time().is_some());
             is_usable.then_some(hierarchy)
         })
     }
 
-    /// Makes a group.
+    /// Creates a group.
     pub(super) fn make(&self, name: &str) -> Option<Group> {
         let dir = self.own.join(name);
         std::fs::create_dir(&dir).ok()?;
@@ -52,16 +52,16 @@ impl Hierarchy {
     }
 }
 
-/// The directories below which this process makes its groups, one for each version.
+/// The directories in which this process creates its groups, one for each version.
 pub(super) fn own_groups() -> Vec<PathBuf> {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let (mounts, memberships) = (read("/proc/self/mountinfo"), read("/proc/self/cgroup"));
     [Kind::Version2, Kind::Version1].into_iter().filter_map(|k| own_group(k, &mounts, &memberships)).collect()
 }
 
-/// Removes the groups right below `parents` whose names are `prefix` and a number, and kills what is still a member of one.
-/// True if none is left. A group can outlive the processes that /proc shows: while the threads of a killed
-/// process end one by one, its first may be a zombie already.
+/// Removes the groups directly in `parents` whose names are `prefix` and a number, and kills their members. True if
+/// none is left. A group can outlive the processes that /proc shows: while the threads of a killed process end one by one,
+/// its first may be a zombie already.
 pub(super) fn remove_groups(parents: &[PathBuf], prefix: &str) -> bool {
     let mut all_gone = true;
     let parents = parents.iter().filter(|dir| is_control_group(dir));
@@ -79,21 +79,21 @@ pub(super) fn remove_groups(parents: &[PathBuf], prefix: &str) -> bool {
     all_gone
 }
 
-/// Removes a group and those below it. True if it is gone, which it cannot be while it has a member.
+/// Removes a group and its subgroups. True if it is gone; a group with members cannot be removed.
 fn remove(dir: &Path) -> bool {
     all_below(dir).iter().rev().for_each(|group| drop(std::fs::remove_dir(group)));
     !dir.exists()
 }
 
-/// Kills the members of a group and of those below it. It has to be repeated where the kernel does not do it at once.
+/// Kills the members of a group and its subgroups. Repeat it until they are gone, since older kernels cannot do it at once.
 fn kill(dir: &Path) {
-    // Linux 5.14 or later, version 2: nothing can be forked meanwhile.
+    // Linux 5.14 or later, version 2: atomic, so that nothing can fork meanwhile.
     if std::fs::write(dir.join("cgroup.kill"), "1").is_err() {
         members(dir).iter().for_each(Process::kill);
     }
 }
 
-/// The directory of this process's own group.
+/// The directory of this process's group.
 fn own_group(kind: Kind, mounts: &str, memberships: &str) -> Option<PathBuf> {
     let controller = match kind {
         Kind::Version2 => None,
@@ -102,7 +102,7 @@ fn own_group(kind: Kind, mounts: &str, memberships: &str) -> Option<PathBuf> {
     control_group::of_process(mounts, memberships, controller)
 }
 
-/// The control group of one program. It is removed when it is dropped, unless it still has members.
+/// The control group of one program. Dropping it removes the group, unless it has members.
 #[derive(Debug)]
 pub(super) struct Group {
     dir: PathBuf,
@@ -115,17 +115,17 @@ impl Group {
         File::options().write(true).open(self.dir.join("cgroup.procs"))
     }
 
-    /// Its processes that have not ended.
+    /// Its running processes.
     pub(super) fn processes(&self) -> Vec<Process> {
         members(&self.dir)
     }
 
-    /// Kills its processes as a whole, where the kernel can; see [`processes`](Self::processes) for what is left.
+    /// Kills its processes at once, if the kernel can; see [`processes`](Self::processes) for the remaining ones.
     pub(super) fn kill(&self) {
         kill(&self.dir);
     }
 
-    /// What counts the CPU time of all its processes, those that have ended included.
+    /// The counter of CPU time of all its processes, including ended ones.
     pub(super) fn counter(&self) -> Option<Counter> {
         let name = match self.kind {
             Kind::Version2 => "cpu.stat",

@@ -1,10 +1,9 @@
-//! A small process that outlives the lab for a moment and cleans up after it.
+//! A small process that cleans up after the lab, even if the lab is killed.
 //!
-//! The programs that the lab starts die with it by themselves (PR_SET_PDEATHSIG), but their children need not: a killed
-//! nginx leaves its workers. So before anything else the lab forks a guardian that waits on a pipe. When the lab ends,
-//! by whatever means, the pipe closes; the guardian then kills all that the lab has started and not seen end, known by
-//! what [`super::marks`] says, sets back what the journal of the host says that the run has changed, takes back faults that
-//! nobody else will, and removes the private directory.
+//! Programs of the lab die with it (PR_SET_PDEATHSIG), but their children need not: a killed nginx leaves its workers. So the lab
+//! first forks a guardian that waits on a pipe. When the lab ends in any way, the pipe closes. Then the guardian kills the
+//! remaining processes of the run ([`super::marks`]), restores host settings from the journal, undoes faults, and removes the
+//! private directory.
 
 use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Write};
 use std::path::{Path, PathBuf};
@@ -19,25 +18,25 @@ use super::groups::own_groups;
 use super::marks::{end_run, group_prefix};
 use super::private_dir::PrivateDir;
 
-/// What the line of a batch of a journal begins with.
+/// Prefix of a line with a batch of the journal.
 const JOURNAL: char = '@';
 
-/// The lab's end of the pipe, and what marks the processes of this run.
+/// The lab's end of the pipe, and the marks of this run's processes.
 #[derive(Debug)]
 pub struct Guardian {
     pipe: Option<PipeWriter>,
     cookie: String,
     dir: PrivateDir,
-    /// Whose processes the programs of the run are, if not this process's user's.
+    /// The user of the run's programs, if not this process's.
     user: Option<User>,
 }
 
 impl Guardian {
-    /// Makes the private directory of a run and forks the guardian. Must be called while the process has one thread;
-    /// where it has more, there is no guardian, and a killed lab may leave children of servers behind.
+    /// Creates the private directory of a run and forks the guardian. Must be called while the process has one thread;
+    /// otherwise there is no guardian, and a killed lab may leave child processes of servers.
     ///
     /// # Errors
-    /// If the directory, the pipe or the process cannot be made.
+    /// If the directory, the pipe or the process cannot be created.
     pub fn start() -> std::io::Result<Guardian> {
         let unique = format!("{}-{:x}", std::process::id(), pitot_meter::now().0);
         let dir = PrivateDir::make(&std::env::temp_dir(), &unique)?;
@@ -48,7 +47,7 @@ impl Guardian {
         Ok(guardian)
     }
 
-    /// The programs of the run, but those that make faults, are started as that user. Only root may do that.
+    /// Starts programs of the run, except faults, as this user. Only root can.
     #[must_use]
     pub fn with_user(mut self, user: Option<User>) -> Guardian {
         self.user = user;
@@ -59,12 +58,12 @@ impl Guardian {
         self.user
     }
 
-    /// True if there is a guardian process.
+    /// Whether there is a guardian process.
     pub fn is_there(&self) -> bool {
         self.pipe.is_some()
     }
 
-    /// The run's private directory, which is removed with all that is in it.
+    /// The run's private directory, which is removed with its content.
     pub fn dir(&self) -> &Path {
         self.dir.path()
     }
@@ -84,26 +83,25 @@ impl Guardian {
         Mark::new(&self.cookie, number)
     }
 
-    /// A program was started that leads this session.
+    /// Notes that a program was started that leads this session.
     pub(crate) fn started(&mut self, session: u32) {
         self.send(format_args!("+{session}\n"));
     }
 
-    /// Nothing is left of this session.
+    /// Notes that no process of this session is left.
     pub(crate) fn ended(&mut self, session: u32) {
         self.send(format_args!("-{session}\n"));
     }
 
-    /// Settings of the machine are changed from now on, and are in this batch of the journal. Call it before the first
-    /// change. If the lab ends, by whatever means, what is still in the batch is undone. If the guardian is killed as well,
-    /// `pitot host undo` does the same.
+    /// Notes the batch of the journal for changed settings; call it before the first change. If the lab ends in any
+    /// way, the batch is undone. If the guardian is killed as well, `pitot host undo` does the same.
     pub(super) fn host_changes(&mut self, journal: &Path, batch: u64) {
         self.send(format_args!("{JOURNAL}{batch} {}\n", journal.display()));
     }
 
     fn send(&mut self, line: std::fmt::Arguments<'_>) {
         if let Some(pipe) = &mut self.pipe {
-            // A guardian that was killed cannot help; the run continues without it.
+            // The run continues if the guardian was killed.
             let _ = pipe.write_all(line.to_string().as_bytes());
         }
     }
@@ -115,7 +113,7 @@ impl Drop for Guardian {
     }
 }
 
-/// The guardian's life: keep the list of sessions until the pipe closes, then sweep.
+/// The guardian's main function: keeps the list of sessions until the pipe closes, then cleans up.
 fn watch(pipe: PipeReader, guardian: &Guardian) {
     let mut sessions: Vec<u32> = Vec::new();
     let mut batches: Vec<(u64, PathBuf)> = Vec::new();
@@ -136,10 +134,10 @@ fn watch(pipe: PipeReader, guardian: &Guardian) {
     }
     end_run(&guardian.cookie, &sessions, &own_groups());
     for (batch, journal) in batches {
-        // What cannot be undone stays in the journal, and `pitot host status` shows it.
+        // Changes that cannot be undone stay in the journal, and `pitot host status` shows them.
         let _ = journal::undo(&journal, Scope::Later(batch), pitot_fault::take_back);
     }
-    // The guardians of faults are among the processes that were killed.
+    // The guardians of faults have been killed too.
     let _ = journal::undo(&journal::place(), Scope::LeftFaults, pitot_fault::take_back);
     let _ = std::fs::remove_dir_all(guardian.dir.path());
 }

@@ -1,4 +1,4 @@
-//! Settings of the host that a run changes for its cells, and sets back.
+//! Settings of the host that a run changes for its cells, and restores.
 
 use std::path::PathBuf;
 
@@ -7,18 +7,18 @@ use pitot_host::journal::{self, Applied, Journal, Scope, Undoing, Undone, Wanted
 use pitot_host::setting::{Change, file_system_of};
 use pitot_results::{Failure, stderr};
 
-/// Who has asked for a change, as `pitot host status` shows it.
+/// The requester of a change in `pitot host status`.
 const BY: &str = "a run";
 
-/// What a run has changed. All of it is one batch of the journal of the host.
+/// The changes of a run, which are one batch of the host's journal.
 #[derive(Debug)]
 pub(super) struct HostChanges {
     machine: Machine,
     journal: PathBuf,
     batch: u64,
-    /// What is set now. None after a failure, until everything is known to be set back: nothing is measured meanwhile.
+    /// The current settings. None after a failure, until everything is restored; nothing is measured meanwhile.
     current: Option<Vec<Change>>,
-    /// Why the host will not be again as the run found it. No cell can be measured then, the baseline included.
+    /// Why the host cannot be restored. Then no cell can be measured, including the baseline.
     disturbed: Option<String>,
 }
 
@@ -38,23 +38,23 @@ impl HostChanges {
         }
     }
 
-    /// True if these are the settings that are changed now.
+    /// Whether these are the current settings.
     pub(super) fn are(&self, changes: &[Change]) -> bool {
         self.current.as_deref() == Some(changes)
     }
 
-    /// Where the file system is mounted that was made for the cells under way.
+    /// The mount point of the file system that was created for the current cells.
     pub(super) fn file_system(&self) -> Option<PathBuf> {
         file_system_of(self.current.as_deref().unwrap_or_default())
     }
 
-    /// The place of the journal, and the number of this run's changes in it.
+    /// The journal's place, and this run's batch in it.
     pub(super) fn place(&self) -> (PathBuf, u64) {
         (self.journal.clone(), self.batch)
     }
 
-    /// Sets back what was changed, and makes these changes. The error is a sentence: the host may be as nobody has asked for,
-    /// and what is not set back yet is tried again by the next call.
+    /// Restores the changed settings, then makes these changes. After an error, which is a sentence, the next call
+    /// tries again to restore.
     pub(super) fn set(&mut self, changes: &[Change]) -> Result<(), String> {
         if let Some(why) = &self.disturbed {
             return Err(why.clone());
@@ -64,7 +64,7 @@ impl HostChanges {
         }
         self.current = None;
         let said = |e: Failure| e.what;
-        // It is not kept open: it is locked then, and others change the host as well.
+        // Not kept open, since it is locked and others change the host too.
         let mut journal = Journal::create(&self.machine, &self.journal).map_err(said)?;
         self.set_back(&mut journal)?;
         if !changes.is_empty() {
@@ -97,20 +97,20 @@ impl HostChanges {
     }
 }
 
-/// Why a setting is not what it was before the run, in a sentence.
+/// Why a setting was not restored, in a sentence.
 fn why_not_as_before(undone: &Undone) -> Option<String> {
     match undone {
         Undone::Kept { key, now, ours, found } => Some(format!(
-            "somebody else has set {key} to {now:?} during the run, which had set it to {ours:?} and found {found:?}: it was \
+            "{key} was changed to {now:?} by another program during the run, which had changed it from {found:?} to {ours:?}: it was \
              left alone"
         )),
         Undone::Elsewhere { key, namespace } => {
-            Some(format!("{key} could not be set back: it belongs to the network namespace {namespace}"))
+            Some(format!("{key} could not be restored: it belongs to the network namespace {namespace}"))
         }
         Undone::OfRun { key, pid } => Some(format!("{key} belongs to the run of process {pid}")),
-        Undone::Failed { key, why } => Some(format!("{key} could not be set back: {why}")),
+        Undone::Failed { key, why } => Some(format!("{key} could not be restored: {why}")),
         Undone::PassedOn { key, found } => Some(format!(
-            "`pitot host apply` has changed {key} during the run, which had found {found:?}: it was left alone, and `pitot host \
+            "`pitot host apply` changed {key} during the run, which had found {found:?}: it was left alone, and `pitot host \
              undo` sets that back"
         )),
         Undone::Restored { .. }
@@ -124,7 +124,7 @@ impl Drop for HostChanges {
     fn drop(&mut self) {
         if let Err(why) = self.set(&[]) {
             stderr::line(format_args!(
-                "warning: the host is not as the run found it: {why}\n  see `pitot host status`, and try `pitot host undo`"
+                "warning: host settings were not restored: {why}\n  run `pitot host status`, then `pitot host undo`"
             ));
         }
     }
@@ -165,7 +165,7 @@ mod tests {
         fs::create_dir(&file).unwrap();
         for _ in 0..2 {
             let why = host.set(&[]).unwrap_err();
-            assert!(why.contains("vm.swappiness could not be set back"), "{why}");
+            assert!(why.contains("vm.swappiness could not be restored"), "{why}");
             assert!(!host.are(&[]) && host.file_system().is_none());
         }
         fs::remove_dir(&file).unwrap();

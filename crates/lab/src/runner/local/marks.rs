@@ -1,7 +1,7 @@
-//! How the processes and control groups of a run are known, whoever started them.
+//! Recognises the processes and control groups of a run.
 //!
-//! Each program has a session, two variables in its environment, a mark that survives `env -i setsid` ([`pitot_sys::Mark`]) and,
-//! where one can be made, a control group. Its descendants have all of these until they drop one, and to be known one is enough.
+//! Each program has a session, two environment variables, a mark that survives `env -i setsid` ([`pitot_sys::Mark`]) and, if one can
+//! be created, a control group. Its descendants inherit all of them, and one is enough to recognise a process.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,17 +11,17 @@ use pitot_sys::guardian::{kill_all, wait_until};
 use super::groups::remove_groups;
 use crate::procfs::{self, COOKIE_NAME};
 
-/// How long killed processes and their control groups may take to be gone.
+/// Timeout until killed processes and their control groups are gone.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What the names of a run's control groups begin with.
+/// Prefix of the names of a run's control groups.
 pub(super) fn group_prefix(cookie: &str) -> String {
     format!("pitot-{cookie}-")
 }
 
-/// Kills all processes of a run that is over, and removes its control groups, which are right below `parents`.
+/// Kills all processes of an ended run, and removes its control groups, which are directly in `parents`.
 pub(super) fn end_run(cookie: &str, sessions: &[u32], parents: &[PathBuf]) {
-    // Groups first: what is killed as a whole cannot fork meanwhile.
+    // Groups first: a group that is killed at once cannot fork meanwhile.
     wait_until(TIMEOUT, || remove_groups(parents, &group_prefix(cookie)));
     let line = format!("{COOKIE_NAME}={cookie}");
     kill_all(TIMEOUT, || procfs::find(sessions, Some(&line), |mark| mark.is_of(cookie)));

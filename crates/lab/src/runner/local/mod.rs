@@ -44,24 +44,24 @@ use crate::runner::repetition::SERVER_PID;
 use pitot_host::{CpuSplit, throttle_count};
 use pitot_plan::PlanFile;
 
-/// How long processes may take to end once their parent has.
+/// Time that processes have to end after their parent.
 const ORPHAN_TIMEOUT: Duration = Duration::from_secs(2);
-/// Time between checks whether processes have ended.
+/// Interval of checks whether processes have ended.
 const ORPHAN_INTERVAL: Duration = Duration::from_millis(5);
 
-/// The variable that tells the processes of one executor from those of others.
+/// The variable that identifies the processes of an executor.
 const PLACE_NAME: &str = "PITOT_PLACE";
 
-/// This machine. While it lives, the process itself runs on the load generator's CPUs.
+/// This machine. While it exists, this process runs on the load generator's CPUs.
 pub(super) struct ThisMachine<'a> {
     guardian: RefCell<Guardian>,
     cpus: &'a CpuSplit,
     /// The CPUs that this process had before.
     allowed: Vec<usize>,
-    /// Where control groups can be made; none if this user may not.
+    /// Where control groups can be created; none if this user may not.
     hierarchy: Option<Hierarchy>,
     host: RefCell<HostChanges>,
-    /// Where servers listen.
+    /// The address on which servers listen.
     address: IpAddr,
     executors: Cell<usize>,
     /// How many programs were started.
@@ -85,13 +85,13 @@ impl<'a> ThisMachine<'a> {
         }
     }
 
-    /// Servers listen on this address, in place of 127.0.0.1.
+    /// Sets the address on which servers listen, instead of 127.0.0.1.
     pub(super) fn listening_on(mut self, address: IpAddr) -> ThisMachine<'a> {
         self.address = address;
         self
     }
 
-    /// Whose processes the programs are, if not this process's user's.
+    /// The user of the programs, if not this process's.
     fn user(&self) -> Option<User> {
         self.guardian.borrow().user()
     }
@@ -100,7 +100,7 @@ impl<'a> ThisMachine<'a> {
         throttle_count(&self.cpus.server) + throttle_count(&self.cpus.load)
     }
 
-    /// The mark of one more program, and its control group if one can be made.
+    /// The mark of a new program, and its control group if one can be created.
     fn marks(&self) -> (Mark, Option<Group>) {
         self.programs.set(self.programs.get() + 1);
         let (guardian, number) = (self.guardian.borrow(), self.programs.get());
@@ -151,21 +151,21 @@ impl Drop for ThisMachine<'_> {
     }
 }
 
-/// Runs repetitions on this machine, one after the other, each in a directory of its own below the guardian's.
+/// Runs repetitions on this machine, one after the other, each in its own directory within the guardian's.
 struct Local<'m> {
     machine: &'m ThisMachine<'m>,
-    /// The value of [`PLACE_NAME`] in all processes that it starts.
+    /// The value of [`PLACE_NAME`] in its processes.
     cookie: String,
     dir: PathBuf,
-    /// The directory belongs to the user of the programs, so that nothing in it can be trusted any more.
+    /// The directory belongs to the user of the programs, so its content cannot be trusted.
     is_handed_over: bool,
     programs: Vec<Started>,
     monitor: Option<Monitor>,
-    /// The program that counts as the server.
+    /// The measured program.
     measured: Option<Role>,
     throttled_before: u64,
     steal: StealReader,
-    /// What a server is asked whose answer nobody waits for.
+    /// A pending readiness request.
     pending: Pending,
     events: Sender<Event>,
     receiver: Receiver<Event>,
@@ -182,7 +182,7 @@ struct Started {
 
 impl Local<'_> {
     fn program(&mut self, role: Role) -> Option<&mut Process> {
-        // Of a server that was started again the last one counts.
+        // Of a restarted server the last one counts.
         self.programs.iter_mut().rev().find(|p| p.role == role).map(|p| &mut p.process)
     }
 
@@ -196,15 +196,15 @@ impl Local<'_> {
         command
     }
 
-    /// What an earlier server has left behind goes before another one is started: it would hold the address.
+    /// Kills the remaining processes of an earlier server, which would hold the address.
     fn clear_away_server(&self) {
         if self.programs.iter().any(|program| program.role == Role::Server) {
             self.kill(|program| program.role == Role::Server, None);
         }
     }
 
-    /// Of a program that is started again and again only the last one is kept: a server that stands for days may have a fault
-    /// every minute. What still has processes is kept as well, so that they are found at the end.
+    /// Forgets earlier instances of a restarted program, since a soak may have a fault every minute. Instances with
+    /// processes are kept, so that these are found at the end.
     fn forget_ended(&mut self, role: Role) {
         let programs = self.programs.iter_mut().filter(|program| program.role == role);
         let ended: Vec<u32> =
@@ -218,7 +218,7 @@ impl Local<'_> {
         }
     }
 
-    /// The processes of these programs, whoever started them, and those whose environment has the line.
+    /// The processes of these programs and their descendants, and those whose environment has the line.
     fn processes(&self, of: impl Fn(&Started) -> bool, line: Option<&str>) -> Vec<processes::Process> {
         let programs: Vec<&Started> = self.programs.iter().filter(|program| of(program)).collect();
         let sessions: Vec<u32> = programs.iter().map(|program| program.process.id()).collect();
@@ -242,12 +242,12 @@ impl Local<'_> {
         });
     }
 
-    /// The line of the environment by which they are known.
+    /// The line of the environment that identifies them.
     fn place_line(&self) -> String {
         format!("{PLACE_NAME}={}", self.cookie)
     }
 
-    /// Processes that do not end by themselves in time.
+    /// Processes that do not exit in time.
     fn orphans(&self) -> Vec<LeftBehind> {
         let deadline = Instant::now() + ORPHAN_TIMEOUT;
         loop {
@@ -287,13 +287,15 @@ impl Executor for Local<'_> {
 
     fn write_files(&mut self, files: &[PlanFile]) -> Result<(), String> {
         if self.is_handed_over {
-            return Err("files cannot be written once programs of another user run in their directory".into());
+            return Err(
+                "files cannot be written after programs of another user have run in their directory".into()
+            );
         }
         files::write(&self.dir, files).map_err(|e| cannot_write(&e))
     }
 
     fn start(&mut self, command: &Command) -> Result<(), String> {
-        // A fault's program is followed by a guardian of its own, which this run must not kill.
+        // A fault's program has its own guardian, which this run must not kill.
         let is_ours = !matches!(command.role, Role::Fault(_));
         let variables = [(COOKIE_NAME, self.machine.guardian.borrow().cookie().to_owned())];
         let variables = variables.into_iter().chain([(PLACE_NAME, self.cookie.clone())]).filter(|_| is_ours);
@@ -303,7 +305,7 @@ impl Executor for Local<'_> {
         let command = &self.aimed(command);
         if command.role == Role::Server {
             self.clear_away_server();
-            // What an earlier server answers is not its answer.
+            // A reply of an earlier server does not count.
             self.pending = Pending::default();
         }
         self.forget_ended(command.role);
@@ -338,14 +340,14 @@ impl Executor for Local<'_> {
 
     fn write_line(&mut self, role: Role, line: &str) -> Result<(), String> {
         let program = self.program(role).ok_or("it was not started")?;
-        program.write_line(line).map_err(|e| format!("it does not read its standard input: {e}"))
+        program.write_line(line).map_err(|e| format!("its standard input cannot be written: {e}"))
     }
 
     fn count(&mut self, what: Count) -> Option<u64> {
         let cpus = self.machine.cpus;
         match what {
             Count::CpuTime(role) => {
-                // As of its output, of one that was started again the last counts.
+                // Of a restarted program the last instance counts.
                 let program = self.programs.iter_mut().rev().find(|p| p.role == role)?;
                 Some(program.cpu.as_mut()?.cpu_time()?.0)
             }
@@ -416,19 +418,19 @@ impl Executor for Local<'_> {
         let throttled = self.machine.throttled().saturating_sub(self.throttled_before);
         let (samples, other_processes) = self.monitor.take().map(Monitor::finish).unwrap_or_default();
         let sessions: Vec<u32> = self.programs.iter().map(|p| p.process.id()).collect();
-        // Where a program had to be killed, what it leaves behind is no fault of its own.
+        // If a program had to be killed, its remaining processes are not its error.
         let all_ended = self.programs.iter_mut().all(|p| p.process.ending().is_some());
         let left_behind = if all_ended { self.orphans() } else { Vec::new() };
         if !all_ended || !left_behind.is_empty() {
             self.kill(|_| true, Some(&self.place_line()));
         }
         for program in &mut self.programs {
-            // Killed or ended: either way it is waited for, so that no zombie stays.
+            // Killed or ended, wait for it, so that no zombie is left.
             let deadline = Instant::now() + ORPHAN_TIMEOUT;
             while program.process.ending().is_none() && Instant::now() < deadline {
                 std::thread::sleep(ORPHAN_INTERVAL);
             }
-            // All members have ended: the control group can go.
+            // All members have ended, so the control group can be removed.
             program.group = None;
         }
         for session in sessions {
@@ -441,7 +443,7 @@ impl Executor for Local<'_> {
     }
 }
 
-/// What a repetition that was broken off has started must not outlive its executor.
+/// Ends the programs of an aborted repetition.
 impl Drop for Local<'_> {
     fn drop(&mut self) {
         if self.monitor.is_some() || self.programs.iter_mut().any(|p| p.process.ending().is_none()) {

@@ -1,9 +1,9 @@
-//! The private directory of a run, and what is left of runs that are over.
+//! The private directory of a run, and leftovers of killed runs.
 //!
-//! A file in the directory is locked (flock(2)) as long as the lab or its guardian lives, and says where the run makes its
-//! control groups. So a directory whose file can be locked belongs to a run whose lab and guardian were both killed, and is
-//! one of the [`Leftovers`]. Names are no proof, since a number of a process is given again, and anybody can make a directory
-//! where temporary files are: only directories and files count that belong to the user and that nobody else can write.
+//! A file in the directory is locked (flock(2)) while the lab or its guardian is alive, and names the run's control groups. If it
+//! can be locked, lab and guardian were both killed, and the directory is one of the [`Leftovers`]. Names prove nothing, since
+//! process ids are reused and anybody can create a directory for temporary files: only directories and files count that belong
+//! to this user and that nobody else can write.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::Write;
@@ -19,34 +19,33 @@ use rustix::process::{Pid, test_kill_process};
 use super::groups::own_groups;
 use super::marks::end_run;
 
-/// What the names of directories begin with. The cookie of the run follows.
+/// Prefix of the names of directories, before the run's cookie.
 const PREFIX: &str = "pitot-";
-/// What a directory is called until its file is locked.
+/// Suffix of a directory until its file is locked.
 const UNFINISHED_PREFIX: &str = "new-pitot-";
 /// The locked file: the directories of control groups, one on a line.
 const OWNER_FILE: &str = ".run";
-/// Far more than the file of a run can come to.
+/// Maximum size of the file that is read.
 const OWNER_BYTES_MAX: u64 = 64 << 10;
 
-/// The guardian of a lab that was killed has done its work by then; a child that the lab was starting has executed its program, and
-/// holds the lock no longer.
+/// After this time the guardian of a killed lab has finished, and a child that was being started has closed the lock.
 const SETTLES_WITHIN: Duration = Duration::from_secs(1);
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
-/// A directory that belongs to one run.
+/// The directory of one run.
 #[derive(Debug)]
 pub(super) struct PrivateDir {
     path: PathBuf,
-    /// Holds the lock. A guardian has the same open file, and with it the lock.
+    /// Holds the lock. The guardian shares the open file, and so the lock.
     _owner: Option<File>,
 }
 
 impl PrivateDir {
-    /// Makes the directory of the run with this cookie below `parent`.
+    /// Creates the directory of the run with this cookie in `parent`.
     pub(super) fn make(parent: &Path, cookie: &str) -> std::io::Result<PrivateDir> {
         let unfinished = parent.join(format!("{UNFINISHED_PREFIX}{cookie}"));
         let path = parent.join(format!("{PREFIX}{cookie}"));
-        // Whatever the umask is, nobody else writes here. Servers that change to another user read here.
+        // Independent of the umask: others can read, for servers that change their user, but not write.
         DirBuilder::new().mode(0o755).create(&unfinished)?;
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true).mode(0o600);
@@ -54,7 +53,7 @@ impl PrivateDir {
         for group in own_groups() {
             writeln!(owner, "{}", group.display())?;
         }
-        // A file system without locks: the directory is left alone by everybody else if it cannot be removed here.
+        // A file system without locks: others leave the directory alone.
         let is_locked = owner.try_lock().is_ok();
         std::fs::rename(&unfinished, &path)?;
         if !is_locked {
@@ -68,11 +67,11 @@ impl PrivateDir {
     }
 }
 
-/// What is left of runs whose lab and guardian were both killed.
+/// Leftovers of runs whose lab and guardian were both killed.
 #[derive(Debug)]
 pub struct Leftovers(Vec<Leftover>);
 
-/// What is left of one run. No other process can take it for left over meanwhile.
+/// The leftovers of one run, locked against other processes.
 #[derive(Debug)]
 struct Leftover {
     path: PathBuf,
@@ -81,7 +80,7 @@ struct Leftover {
 }
 
 impl Leftovers {
-    /// Looks below the directory for temporary files, where runs have their directories.
+    /// Finds leftovers in the directory for temporary files.
     pub fn find() -> Leftovers {
         Leftovers::below(&std::env::temp_dir())
     }
@@ -91,18 +90,18 @@ impl Leftovers {
         Leftovers(entries.filter_map(|entry| Leftover::of(entry.path())).collect())
     }
 
-    /// Kills the processes that are left, and removes their control groups: they may use what is to be undone.
+    /// Kills the remaining processes, which may use what is undone next, and removes their control groups.
     pub fn end_processes(&self) {
         for leftover in &self.0 {
-            // Without its groups there are still the other marks.
+            // Without groups the other marks are enough.
             let groups = read_text(&leftover.owner, OWNER_BYTES_MAX).unwrap_or_default();
             let groups: Vec<PathBuf> = groups.lines().map(PathBuf::from).collect();
             end_run(&leftover.cookie, &[], &groups);
         }
     }
 
-    /// Removes directories. Returns the directories that are gone. Call it after the changes of the machine
-    /// are undone: file systems that a run has made are mounted in its directory.
+    /// Removes the directories and returns those that are gone. Call it after host changes are undone, since file
+    /// systems of a run are mounted in its directory.
     pub fn remove(self) -> Vec<PathBuf> {
         let gone = self.0.into_iter().filter(|leftover| std::fs::remove_dir_all(&leftover.path).is_ok());
         gone.map(|leftover| leftover.path).collect()
@@ -110,7 +109,7 @@ impl Leftovers {
 }
 
 impl Leftover {
-    /// The directory at `path`, if it was that of a run of this user and nobody holds its lock.
+    /// The directory at `path`, if it is that of a run of this user and nobody holds its lock.
     fn of(path: PathBuf) -> Option<Leftover> {
         let cookie = path.file_name()?.to_str()?.strip_prefix(PREFIX)?.to_owned();
         let owner = own_file(own_directory(&path).ok()?, OWNER_FILE, OFlags::RDWR).ok()?;
@@ -125,7 +124,7 @@ impl Leftover {
     }
 }
 
-/// Whether the lab whose number the cookie begins with is there. One without a number may be.
+/// Whether the lab's process, whose id the cookie begins with, may exist.
 fn is_alive(cookie: &str) -> bool {
     let number = cookie.split('-').next().and_then(|number| number.parse().ok());
     number.and_then(Pid::from_raw).is_none_or(|lab| test_kill_process(lab) != Err(Errno::SRCH))

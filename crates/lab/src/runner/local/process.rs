@@ -1,4 +1,4 @@
-//! A program that the lab has started: its output as events and as a tail, and how it ended.
+//! A program of the lab: its output as events and as a tail, and how it ended.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -17,16 +17,16 @@ use pitot_sys::user::User;
 use crate::runner::executor::{Command, Ending, Line, Output, Role};
 use pitot_record::Lifetime;
 
-/// At most so much of each stream is kept: its end.
+/// Maximum length of the output tail of each stream.
 const KEPT_BYTES: usize = 256 * 1024;
-/// At most so many lines become events: those that may say that a server is ready.
+/// Maximum number of lines that become events, to detect that a server is ready.
 const EVENT_LINES_MAX: usize = 10_000;
 
-/// What a program has printed is read within this time of its end. What it has left behind may hold its streams for longer.
+/// Time to read the output after a program has ended. Its children may keep the streams open for longer.
 const READ_WITHIN: Duration = Duration::from_millis(500);
 const LOOK_INTERVAL: Duration = Duration::from_millis(1);
 
-/// A longer line is taken as several: a program that prints without ever breaking the line must not fill the memory.
+/// Longer lines are split, so that output without line breaks cannot fill the memory.
 const LINE_BYTES_MAX: u64 = 256 * 1024;
 
 /// What a program did.
@@ -34,11 +34,11 @@ const LINE_BYTES_MAX: u64 = 256 * 1024;
 pub(super) enum Event {
     /// It printed a line.
     Line(Line),
-    /// It closed a stream: it has ended, or soon will have.
+    /// It closed a stream, so it has ended or will soon.
     Closed,
 }
 
-/// The end of what came from a stream.
+/// The tail of a stream.
 #[derive(Debug, Default)]
 struct Tail(Mutex<Kept>);
 
@@ -73,7 +73,7 @@ impl Tail {
 pub(super) struct Process {
     child: Child,
     ending: Option<Ending>,
-    /// When that was seen.
+    /// When its end was seen.
     ended_at: Option<Instant>,
     /// Known once it has ended.
     lifetime: Option<Lifetime>,
@@ -81,20 +81,20 @@ pub(super) struct Process {
     stderr: Arc<Tail>,
 }
 
-/// How a program is started besides its command.
+/// Settings of a program besides its command.
 #[derive(Debug)]
 pub(super) struct Start<'a> {
-    /// Where, if the command names no other directory.
+    /// The working directory, unless the command has one.
     pub(super) dir: &'a Path,
     pub(super) mark: Option<Mark>,
     /// The list of members of its control group, open for writing.
     pub(super) members: Option<File>,
-    /// As whom, if not as this process's user.
+    /// The user, if not this process's.
     pub(super) user: Option<User>,
 }
 
 impl Process {
-    /// Starts the program in a session of its own, with `variables` (name and value) in its environment. The error is a sentence.
+    /// Starts the program in a new session, with `variables` (name and value) in its environment. The error is a sentence.
     pub(super) fn start(
         command: &Command,
         how: Start<'_>,
@@ -104,9 +104,9 @@ impl Process {
         let [program, arguments @ ..] = &command.argv[..] else { return Err("the command is empty".into()) };
         let cwd = command.cwd.as_deref().map_or(how.dir, Path::new);
         if !cwd.is_dir() {
-            // Else the error would read as if the program were not there.
+            // Otherwise the error would look as if the program did not exist.
             return Err(format!(
-                "`{program}` could not be started: its `cwd` {} is no folder",
+                "`{program}` could not be started: its `cwd` {} is not a folder",
                 cwd.display()
             ));
         }
@@ -126,7 +126,7 @@ impl Process {
         if let Some(members) = how.members {
             spawn::enter_cgroup(&mut process, members);
         }
-        // Last: a group and CPUs may be root's to choose.
+        // Last, since the group and CPUs may need root.
         if let Some(user) = how.user {
             user.run(&mut process);
         }
@@ -150,15 +150,15 @@ impl Process {
     /// Writes a line to its standard input.
     pub(super) fn write_line(&mut self, line: &str) -> std::io::Result<()> {
         let input = self.child.stdin.as_mut().ok_or(std::io::ErrorKind::BrokenPipe)?;
-        // One write, so that the reader sees the line at once and as a whole.
+        // One write, so that the reader sees the whole line at once.
         input.write_all(format!("{line}\n").as_bytes())
     }
 
     /// How it ended, if it has.
     pub(super) fn ending(&mut self) -> Option<Ending> {
         if self.ending.is_none() {
-            // The kernel adds what a child has used to this process's count when the child is waited for. The runner
-            // waits for one at a time, so the difference is the child's.
+            // Waiting for a child adds its usage to this process's counters. The runner waits for one at a time, so the
+            // difference is the child's.
             let before = usage::of_ended_children();
             if let Ok(Some(status)) = self.child.try_wait() {
                 self.ended_at = Some(Instant::now());
@@ -170,12 +170,12 @@ impl Process {
         self.ending
     }
 
-    /// What it has used in its whole life, once it has ended.
+    /// Its usage in its whole life, once it has ended.
     pub(super) fn lifetime(&self) -> Option<Lifetime> {
         self.lifetime
     }
 
-    /// The end of what it has printed. Of a program that has ended it is all: those who read its streams may be a moment behind.
+    /// Its output tail. After its end this waits for the readers of its streams.
     pub(super) fn output(&self) -> Output {
         let is_read = || self.stdout.lock().closed && self.stderr.lock().closed;
         while self.ended_at.is_some_and(|ended| ended.elapsed() < READ_WITHIN) && !is_read() {
@@ -207,7 +207,7 @@ fn difference(before: &Usage, after: &Usage) -> Lifetime {
     }
 }
 
-/// Reads a stream to its end in a thread of its own. `stdout` is the most lines that become events if it is that stream.
+/// Reads a stream to its end in a thread. For stdout, `stdout` is the maximum number of lines that become events.
 fn follow(
     stream: impl Read + Send + 'static,
     role: Role,
@@ -229,7 +229,7 @@ fn follow(
             if sent < lines_max {
                 sent += 1;
                 let text = String::from_utf8_lossy(&line).trim_end().to_owned();
-                // Nobody receives once the repetition is over.
+                // There is no receiver after the repetition.
                 let _ = events.send(Event::Line(Line { role, text, on_stdout }));
             }
         }

@@ -1,5 +1,5 @@
-//! The programs between load and server that stand for a whole repetition and make faults there: the proxy on the way, and the
-//! resolver of names. Both are told on their standard input what to begin and what to end, and say when they have.
+//! The fault proxy between load and server, and the DNS resolver, which make faults during a repetition. Both read from
+//! stdin which fault to begin or end, and report when they have.
 
 use pitot_fault::proxy::{PROXY_BEGAN, PROXY_ENDED, PROXY_REFUSED};
 use pitot_fault::{Aim, FaultPlan, FaultRecord, find};
@@ -12,12 +12,12 @@ use super::stop::wait_for_end;
 use crate::runner::executor::Role;
 use pitot_plan::RESOLVER;
 
-/// How long either may take to say that a fault is over, seconds.
+/// Timeout until either reports that a fault has ended, seconds.
 const TIMEOUT_S: f64 = 5.0;
-/// The protocol of helpers that answer names.
+/// The protocol of helpers that are DNS servers.
 const NAMES: &str = "dns";
 
-/// Starts the proxy between load and server, if a fault of the plan is made on the way.
+/// Starts the fault proxy, if a fault of the plan needs it.
 pub(in crate::runner) fn lead_through_proxy(context: &mut Context<'_>) -> Result<(), Abort> {
     if context.shared.plan.faults.iter().any(is_on_the_way) {
         let argv = [context.shared.pitot, "fault", "proxy", "--to", &context.at.address].map(str::to_owned);
@@ -27,7 +27,7 @@ pub(in crate::runner) fn lead_through_proxy(context: &mut Context<'_>) -> Result
     Ok(())
 }
 
-/// Starts the resolver, if a fault of the plan is made there. Its address stands for `{resolver}` from then on.
+/// Starts the resolver, if the plan has DNS faults. Its address replaces `{resolver}`.
 pub(super) fn start_resolver(context: &mut Context<'_>) -> Result<(), Abort> {
     if context.shared.plan.has_resolver {
         let argv = [context.shared.pitot, "fault", "resolver"].map(str::to_owned);
@@ -39,7 +39,7 @@ pub(super) fn start_resolver(context: &mut Context<'_>) -> Result<(), Abort> {
     Ok(())
 }
 
-/// Has the resolver ask the helper that answers names, if there is one.
+/// Forwards the resolver's queries to the DNS helper, if there is one.
 pub(super) fn lead_resolver(context: &mut Context<'_>) -> Result<(), Abort> {
     let answers = context.cell.helpers.iter().find(|helper| helper.protocol == NAMES);
     let address = answers.and_then(|helper| context.at.helpers.iter().find(|(name, _)| *name == helper.name));
@@ -49,7 +49,7 @@ pub(super) fn lead_resolver(context: &mut Context<'_>) -> Result<(), Abort> {
     }
 }
 
-/// Ends both, once no load needs them.
+/// Ends both after the load.
 pub(in crate::runner) fn quit_between(context: &mut Context<'_>) -> Result<(), Abort> {
     let mut outcome = Ok(());
     if context.proxy.take().is_some() {
@@ -67,17 +67,17 @@ fn is_on_the_way(fault: &FaultPlan) -> bool {
     find(&fault.kind).is_some_and(|fault| fault.aim == Aim::Path)
 }
 
-/// A fault that one of them was told to begin.
+/// A fault of one of them.
 pub(super) struct Told {
     role: Role,
     number: usize,
     asked: Nanos,
-    /// By when it is to have taken the fault back, once it was told to.
+    /// The deadline for ending the fault.
     back_by: Option<Nanos>,
 }
 
 impl Told {
-    /// Has the proxy or the resolver begin a fault that is theirs; `None` if it is not. What is wrong with it stands in the record then.
+    /// Begins a fault of the proxy or the resolver; `None` if it is another fault. An error is in the record.
     pub(super) fn begin(
         context: &mut Context<'_>,
         fault: &FaultPlan,
@@ -92,13 +92,12 @@ impl Told {
         let asked = context.executor.now();
         let command = format!("begin {number} {}", words(fault).join(" "));
         if let Err(why) = context.executor.write_line(role, &command) {
-            record.what = format!("{} is gone: {why}", context.name(role));
+            record.what = format!("{} has ended: {why}", context.name(role));
         }
         Some(Told { role, number, asked, back_by: None })
     }
 
-    /// Has the fault taken back, and reads what is said of it: whether it is over. So it is too where the program is gone, which leaves
-    /// nothing to take back, or does not answer in its time.
+    /// Ends the fault and returns whether it is over, which it also is if the program has ended or does not reply in time.
     pub(super) fn is_over(&mut self, context: &mut Context<'_>, record: &mut FaultRecord) -> bool {
         let Told { role, number, asked, .. } = *self;
         let back_by = *self.back_by.get_or_insert_with(|| {
@@ -106,7 +105,7 @@ impl Told {
             context.deadline(TIMEOUT_S)
         });
         let output = context.executor.output(role).stdout;
-        // The fault may have been made before, and then said the same.
+        // An earlier instance of the fault may have printed the same.
         let said = |verb: &str| {
             let lines = output.lines().rev().filter_map(|line| line.strip_prefix(verb)?.split_once(' '));
             let rest = lines.filter(|(of, _)| of.parse() == Ok(number)).map(|(_, rest)| rest).next()?;

@@ -1,4 +1,4 @@
-//! What the stages of a repetition share, and the ways in which one ends early.
+//! The state that the stages of a repetition share, and why one ends early.
 
 use std::time::Duration;
 
@@ -10,23 +10,23 @@ use pitot_record::Resources;
 
 use crate::runner::executor::{Account, Command, Executor, Role};
 
-/// What all repetitions of a run share.
+/// State that all repetitions of a run share.
 #[derive(Clone, Copy)]
 pub(in crate::runner) struct Shared<'a> {
     pub(in crate::runner) plan: &'a Plan,
     /// The path of `pitot`.
     pub(in crate::runner) pitot: &'a str,
     pub(in crate::runner) cpus: &'a CpuSplit,
-    /// True once the user wants the run to end.
+    /// True once the user stops the run.
     pub(in crate::runner) stop: &'a dyn Fn() -> bool,
     /// Physical memory of the machine.
     pub(in crate::runner) memory_total_bytes: u64,
-    /// The block of the repetition: the random moments of faults are the same for all its cells.
+    /// The block of the repetition; random times of faults are the same for all its cells.
     pub(in crate::runner) block: u32,
 }
 
 impl Shared<'_> {
-    /// What was used, with what the machine had to give.
+    /// Adds the machine's capacity to the resources used.
     pub(in crate::runner) fn on_machine(&self, used: Resources) -> Resources {
         let on_other_hosts = self.plan.cpus_of_load().iter().skip(1).map(Vec::len).sum::<usize>();
         Resources {
@@ -41,11 +41,11 @@ impl Shared<'_> {
 /// Why a repetition ended early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::runner) enum Abort {
-    /// The user asked for it.
+    /// The user stopped it.
     Interrupted,
-    /// It failed, and this sentence says why.
+    /// It failed: a sentence.
     Failed(String),
-    /// A program could not even be started, and no other repetition of the cell would fare better.
+    /// A program could not be started, so other repetitions of the cell would fail too.
     NotStarted(String),
 }
 
@@ -58,34 +58,34 @@ impl From<String> for Abort {
 /// The first process of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::runner) enum FirstProcess {
-    /// The lab has started it, and knows it.
+    /// The lab started it.
     OfLab,
-    /// Somebody else has.
+    /// Another program started it.
     OfOthers(u32),
-    /// Somebody else had, and it has ended: its number may be another process's by now.
+    /// Another program started it, and it has ended: its process id may have been reused.
     Gone,
 }
 
-/// One repetition under way.
+/// A running repetition.
 pub(in crate::runner) struct Context<'a> {
     pub(in crate::runner) shared: Shared<'a>,
     pub(in crate::runner) cell: &'a Cell,
     pub(in crate::runner) executor: &'a mut dyn Executor,
     pub(in crate::runner) at: Placement,
-    /// Where the load goes, if that is not the server's address.
+    /// The address for the load, if not the server's.
     pub(in crate::runner) proxy: Option<String>,
-    /// The server's CPU time will be asked for.
+    /// Whether the server's CPU time will be read.
     pub(in crate::runner) counts_cpu: bool,
-    /// What faults of processes are aimed at.
+    /// The target of faults of processes.
     pub(in crate::runner) first: FirstProcess,
-    /// Helpers that were started: the first of the cell's list.
+    /// Number of helpers that were started, in the cell's order.
     pub(in crate::runner) helpers_started: usize,
-    /// What readers of its result should know: a sentence; empty if there is nothing.
+    /// A note on its result; empty if there is none.
     pub(in crate::runner) note: String,
 }
 
 impl<'a> Context<'a> {
-    /// Nothing is started yet, and has no address.
+    /// A repetition of which nothing is started.
     pub(in crate::runner) fn new(
         shared: Shared<'a>,
         cell: &'a Cell,
@@ -114,7 +114,7 @@ impl<'a> Context<'a> {
 }
 
 impl Context<'_> {
-    /// How long a program may take until it is ready.
+    /// The timeout until a program is ready.
     pub(in crate::runner) fn ready_timeout_s(&self, role: Role) -> f64 {
         let own = match (&self.cell.server, role) {
             (CellServer::External(program), Role::Server) => program.ready_timeout_s,
@@ -123,7 +123,7 @@ impl Context<'_> {
         own.unwrap_or(self.shared.plan.ready_timeout_s)
     }
 
-    /// How long a program may take to stop.
+    /// The timeout until a program has stopped.
     pub(in crate::runner) fn stop_timeout_s(&self, role: Role) -> f64 {
         let own = match (&self.cell.server, role) {
             (CellServer::External(program), Role::Server) => program.stop_timeout_s,
@@ -132,7 +132,7 @@ impl Context<'_> {
         self.shared.plan.stop_timeout_s.max(own.unwrap_or(0.0))
     }
 
-    /// What the load's command is filled with.
+    /// The placeholders' values for the load's command.
     pub(in crate::runner) fn at_of_load(&self) -> Placement {
         let address = self.proxy.clone().unwrap_or_else(|| self.at.address.clone());
         Placement { address, ..self.at.clone() }
@@ -143,7 +143,7 @@ impl Context<'_> {
         self.start_command(&command)
     }
 
-    /// Starts a program to which lines will be written.
+    /// Starts a program with a stdin.
     pub(in crate::runner) fn start_conversing(&mut self, role: Role, argv: Vec<String>) -> Result<(), Abort> {
         let command = Command { converses: true, ..self.command(role, argv) };
         self.start_command(&command)
@@ -151,14 +151,14 @@ impl Context<'_> {
 
     fn start_command(&mut self, command: &Command) -> Result<(), Abort> {
         self.executor.start(command).map_err(|reason| match self.executor.lost() {
-            // The host may be back for the next repetition.
+            // The host may be reachable again for the next repetition.
             Some(lost) => Abort::Failed(lost),
             None => Abort::NotStarted(reason),
         })
     }
 
     fn command(&self, role: Role, argv: Vec<String>) -> Command {
-        // A program without a server is itself what is measured: it runs where servers do, and counts as one.
+        // A program without a server is what is measured: it runs on the server's CPUs and counts as one.
         let account = match role {
             Role::Server => Account::Server,
             Role::Load if self.cell.server == CellServer::None => Account::Server,
@@ -193,7 +193,7 @@ impl Context<'_> {
         self.executor.now() + nanos(timeout_s)
     }
 
-    /// An error once the user wants the run to end.
+    /// An error once the user stops the run.
     pub(in crate::runner) fn check_user(&self) -> Result<(), Abort> {
         if (self.shared.stop)() { Err(Abort::Interrupted) } else { Ok(()) }
     }
@@ -222,7 +222,7 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// What sentences call a program.
+    /// The name of a program in messages.
     pub(in crate::runner) fn name(&self, role: Role) -> String {
         match role {
             Role::Server => "the server".to_owned(),
@@ -230,8 +230,8 @@ impl Context<'_> {
             Role::WarmUp => "the load generator of the warm-up".to_owned(),
             Role::Stop => "the command that stops the server".to_owned(),
             Role::Helper(index) => format!("the helper `{}`", self.cell.helpers[index].name),
-            Role::Proxy => "the proxy on the way".to_owned(),
-            Role::Resolver => "the resolver of names".to_owned(),
+            Role::Proxy => "the fault proxy".to_owned(),
+            Role::Resolver => "the DNS resolver".to_owned(),
             Role::Fault(number) => {
                 format!("the program of the fault `{}`", self.shared.plan.faults[number].kind)
             }

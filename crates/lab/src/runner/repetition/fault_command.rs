@@ -4,16 +4,16 @@ use pitot_fault::{Aim, FaultPlan, find};
 
 use super::context::{Context, FirstProcess};
 
-/// Stands for the server's first process in commands.
+/// The placeholder for the server's first process in commands.
 pub(in crate::runner) const SERVER_PID: &str = "{server-pid}";
 
-/// What faults are aimed at, as words of a command.
+/// The target of faults, as words of a command.
 pub(super) struct Aims {
     pid: String,
     address: String,
     cpus: String,
     dir: String,
-    /// What the load asks for.
+    /// The URL of the load.
     path: String,
 }
 
@@ -34,7 +34,7 @@ impl Aims {
         }
     }
 
-    /// Any server, for a reader who fills in their own.
+    /// Placeholders for any server.
     pub(super) fn of_reader(context: &Context<'_>) -> Aims {
         let [pid, address, dir] = ["PID", "ADDRESS", "DIR"].map(str::to_owned);
         Aims { pid, address, dir, ..Aims::of(context) }
@@ -53,7 +53,7 @@ pub(super) fn argv(pitot: &str, fault: &FaultPlan, aims: &Aims) -> Vec<String> {
         Some(Aim::Directory) => Some(("--dir", &aims.dir)),
         Some(Aim::Server | Aim::Path | Aim::Names | Aim::Nothing) | None => None,
     };
-    // Of a server that the lab has not started the user says where it keeps its files.
+    // For a server that the lab did not start, the user has to name its directory.
     let is_given =
         |option: &str| fault.options.iter().any(|(name, _)| option.strip_prefix("--") == Some(name));
     argv.extend(

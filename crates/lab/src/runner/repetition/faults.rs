@@ -1,7 +1,6 @@
-//! The faults of a repetition: each is begun in its time, ends in its time, and is recorded.
+//! The faults of a repetition: begins, ends and records each on time.
 //!
-//! Most are programs (`pitot fault`), which take back by themselves what they have done; what is left to the lab is the
-//! server as a whole, which it has started and can start again.
+//! Most are programs (`pitot fault`), which undo their changes. Only restarting the server is done by the lab.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -20,78 +19,78 @@ use super::start::begin_server;
 use super::stop::{ask_server, look_for_end, stop_deadline, wait_for_end_by, whole_output};
 use crate::runner::executor::{Ending, Line, Role};
 
-/// What the load generator says on its standard error when its measured part is about to begin.
+/// The load generator prints this on stderr when its measured part begins.
 pub(in crate::runner) const MEASURED_FROM: &str = "measured from ";
-/// How long after its end a fault may be the reason of a death.
+/// For how long after its end a fault may be the reason that a server dies.
 const AFTERMATH: Nanos = Nanos::from_secs(1);
-/// Between looks whether the proxy or the resolver has taken a fault back.
+/// Interval of checks whether the proxy or the resolver has ended a fault.
 const TOLD_INTERVAL: Duration = Duration::from_millis(5);
 
-/// What has come of a fault.
+/// News of a fault.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FaultNews {
-    /// It is being made: its begin is when that was asked for.
+    /// It has begun, at the time of the request.
     Began(FaultRecord),
-    /// It is over, or was not made.
+    /// It has ended, or was not made.
     Ended(FaultRecord),
 }
 
-/// The faults of one repetition, or of a server that stands.
+/// The faults of one repetition, or of a long-running server.
 pub(in crate::runner) struct Faults {
     due: VecDeque<Moment>,
     under_way: Vec<UnderWay>,
-    /// The server has died in one of these.
+    /// The server has died in this fault.
     server_died: bool,
-    /// The server is being started again, for one of these.
+    /// The server is being restarted for this fault.
     again: Option<Again>,
-    /// Whether it waits for what takes a while, as a repetition does: beside a server that stands there are others.
+    /// Whether to block, as a repetition does; a soak has other servers to serve.
     waits: bool,
-    /// The server has ended by itself and is not ready again.
+    /// The server has exited and is not ready again.
     is_away: bool,
-    /// One that is over, and until when a death of the server is still its work: a process that is killed ends a while later
-    /// where the CPU is busy.
+    /// A fault that is over, and until when it may still be the reason that the server dies: a killed process ends later
+    /// on a busy CPU.
     aftermath: Option<(FaultRecord, Nanos)>,
     news: Vec<FaultNews>,
-    /// The start of the measured part, once the load generator has said it.
+    /// The start of the measured part, once the load generator has reported it.
     measured_from: Option<Nanos>,
-    /// What the times of moments count then, seconds.
+    /// The times of faults at that start, seconds.
     measured_from_s: f64,
 }
 
-/// A server that is being started again.
+/// A server that is being restarted.
 struct Again {
-    /// The fault for which it is.
+    /// The fault that restarts it.
     record: FaultRecord,
     step: Step,
 }
 
 enum Step {
-    /// It was asked to end, and is to have ended by then.
+    /// It was asked to end by this deadline.
     Ending { deadline: Nanos },
     /// It was started.
     Starting(Readiness),
 }
 
-/// A fault that is made, or will be in a moment.
+/// An active fault.
 struct UnderWay {
     /// Its position in the plan.
     number: usize,
-    /// When it is to end.
+    /// When it ends.
     ends: Nanos,
-    /// Of one that is made between load and server. Any other has a program of its own.
+    /// For faults of the proxy or the resolver; others have their own program.
     told: Option<Told>,
     record: FaultRecord,
 }
 
 impl Faults {
-    /// Those of a repetition.
+    /// The faults of a repetition.
     pub(super) fn of(context: &Context<'_>) -> Faults {
         let plan = context.shared.plan;
         let seed = plan.seed.unwrap_or_default();
         Faults::new(schedule(&plan.faults, seed, context.shared.block.into(), plan.duration_s))
     }
 
-    /// Those of a server that stands, where the times of moments count `at_s` now.
+    /// The faults of a long-running server; `at_s` is the current time of faults.
     pub(in crate::runner) fn from_now(due: Schedule, now: Nanos, at_s: f64) -> Faults {
         Faults { measured_from: Some(now), measured_from_s: at_s, waits: false, ..Faults::new(due) }
     }
@@ -111,7 +110,7 @@ impl Faults {
         }
     }
 
-    /// What was made, in the order of its beginning.
+    /// The faults that were made, in the order of their beginning.
     pub(super) fn records(self) -> Vec<FaultRecord> {
         let ended = self.news.into_iter().filter_map(|news| match news {
             FaultNews::Ended(record) => Some(record),
@@ -122,27 +121,27 @@ impl Faults {
         records
     }
 
-    /// What has come about since this was asked last.
+    /// News since the last call.
     pub(in crate::runner) fn news(&mut self) -> Vec<FaultNews> {
         std::mem::take(&mut self.news)
     }
 
-    /// Whether the server is being started again, for a fault.
+    /// Whether a fault is restarting the server.
     pub(in crate::runner) fn are_starting_server(&self) -> bool {
         self.again.is_some()
     }
 
-    /// Says whether the server has ended by itself and is not ready again. Until it is, nothing is done to it: what is due waits.
+    /// Sets whether the server has exited and is not ready again. Until it is, faults that are due wait.
     pub(in crate::runner) fn server_is_away(&mut self, is_away: bool) {
         self.is_away = is_away;
     }
 
-    /// None will be made any more.
+    /// Makes no more faults.
     pub(in crate::runner) fn forget_due(&mut self) {
         self.due.clear();
     }
 
-    /// Takes a line that a program has printed.
+    /// Handles a line that a program has printed.
     pub(super) fn heard(&mut self, line: &Line) {
         if line.role == Role::Load
             && let Some(at) = line.text.strip_prefix(MEASURED_FROM)
@@ -161,7 +160,7 @@ impl Faults {
         Some(self.measured_from? + nanos((moment.at_s - self.measured_from_s).max(0.0)))
     }
 
-    /// Begins what is due, and ends what is over.
+    /// Begins faults that are due, and ends those that are over.
     pub(in crate::runner) fn turn(&mut self, context: &mut Context<'_>) -> Result<(), Abort> {
         self.go_on(context, Duration::ZERO)?;
         let now = context.executor.now();
@@ -185,12 +184,12 @@ impl Faults {
         Ok(())
     }
 
-    /// Whether something can be done to the server.
+    /// Whether faults of the server can be made.
     fn server_is_there(&self) -> bool {
         self.again.is_none() && !self.is_away
     }
 
-    /// Whether a fault is over, and nothing has to be waited for to end it.
+    /// Whether a fault is over and can be ended without blocking.
     fn can_be_ended(&mut self, context: &mut Context<'_>, index: usize, now: Nanos) -> bool {
         let fault = &mut self.under_way[index];
         if fault.ends > now {
@@ -210,7 +209,7 @@ impl Faults {
         if self.account_for_server(context)? { Ok(()) } else { context.check_server(when) }
     }
 
-    /// Whether the server is up, or has died of a fault: then it is started again when that is over.
+    /// Whether the server is up, or has died in a fault, after which it is restarted.
     pub(in crate::runner) fn account_for_server(&mut self, context: &mut Context<'_>) -> Result<bool, Abort> {
         if self.server_died || self.again.is_some() || context.executor.ending(Role::Server).is_none() {
             return Ok(true);
@@ -230,14 +229,13 @@ impl Faults {
         }
     }
 
-    /// Ends all that are under way, also where the repetition has failed, and the programs in which those between load and server are
-    /// made.
+    /// Ends all active faults, the proxy and the resolver, also after a failure.
     pub(super) fn finish(&mut self, context: &mut Context<'_>) -> Result<(), Abort> {
         let taken_back = self.take_all_back(context);
         taken_back.and(quit_between(context))
     }
 
-    /// Ends all that are under way. The programs between load and server stay: a load may go on.
+    /// Ends all active faults. Proxy and resolver stay, since a load may be using them.
     pub(in crate::runner) fn take_all_back(&mut self, context: &mut Context<'_>) -> Result<(), Abort> {
         self.waits = true;
         let mut outcome = self.wait_for_server(context);
@@ -247,7 +245,7 @@ impl Faults {
         }
         let aftermath = self.aftermath.take().map(|(record, _)| record);
         let late =
-            self.due.drain(..).map(|moment| record(context, moment, "the load had ended before".to_owned()));
+            self.due.drain(..).map(|moment| record(context, moment, "the load had ended already".to_owned()));
         self.news.extend(aftermath.into_iter().chain(late).map(FaultNews::Ended));
         outcome
     }
@@ -263,7 +261,7 @@ impl Faults {
         }
         let is_of_process = find(&plan.kind).is_some_and(|fault| fault.aim == Aim::Process);
         if is_of_process && context.first == FirstProcess::Gone {
-            record.what = "the process of the server is gone".into();
+            record.what = "the server's process has ended".into();
             self.news.push(FaultNews::Ended(record));
             return Ok(());
         }
@@ -281,11 +279,11 @@ impl Faults {
         Ok(())
     }
 
-    /// Waits for the end of a fault, reads what has become of it, and starts a server again that has died.
+    /// Waits for the end of a fault, reads its result, and restarts a server that has died.
     fn end(&mut self, context: &mut Context<'_>, mut fault: UnderWay) -> Result<(), Abort> {
         if let Some(mut told) = fault.told.take() {
             while !told.is_over(context, &mut fault.record) {
-                // A server that is being started may say that it is ready.
+                // A starting server may print that it is ready.
                 context.executor.pause(TOLD_INTERVAL);
             }
             self.news.push(FaultNews::Ended(fault.record));
@@ -328,7 +326,7 @@ impl Faults {
         Ok(())
     }
 
-    /// Asks the server to end, to start it again.
+    /// Asks the server to end, to restart it.
     fn restart(
         &mut self,
         context: &mut Context<'_>,
@@ -344,7 +342,7 @@ impl Faults {
         if self.waits { self.wait_for_server(context) } else { Ok(()) }
     }
 
-    /// Starts a server again that a fault has ended.
+    /// Restarts a server that a fault has ended.
     fn revive(&mut self, context: &mut Context<'_>, record: FaultRecord) -> Result<(), Abort> {
         self.server_died = false;
         let record = FaultRecord { server_died: true, ..record };
@@ -358,7 +356,7 @@ impl Faults {
         if self.waits { self.wait_for_server(context) } else { Ok(()) }
     }
 
-    /// Waits until a server is ready that is being started again.
+    /// Waits until a restarted server is ready.
     fn wait_for_server(&mut self, context: &mut Context<'_>) -> Result<(), Abort> {
         while let Some(again) = self.again.take() {
             if let Err(abort) = context.check_user() {
@@ -371,7 +369,7 @@ impl Faults {
         Ok(())
     }
 
-    /// Looks how far a server is that is being started again, and waits no longer for that than `interval`.
+    /// Advances the restart of a server, blocking for at most `interval`.
     fn go_on(&mut self, context: &mut Context<'_>, interval: Duration) -> Result<(), Abort> {
         let Some(mut again) = self.again.take() else { return Ok(()) };
         match again.is_ready(context, interval) {
@@ -385,7 +383,7 @@ impl Faults {
         Ok(())
     }
 
-    /// A fault ends with the server that is ready again, or cannot be.
+    /// Ends a fault when the server is ready again or has failed.
     fn is_over(&mut self, context: &mut Context<'_>, record: FaultRecord) {
         let ended_ns = context.executor.now().0;
         self.news.push(FaultNews::Ended(FaultRecord { ended_ns, ..record }));
@@ -393,12 +391,12 @@ impl Faults {
 }
 
 impl Again {
-    /// Whether the server is ready. It is started once it has ended.
+    /// Whether the server is ready. Starts it once it has ended.
     fn is_ready(&mut self, context: &mut Context<'_>, interval: Duration) -> Result<bool, Abort> {
         match &mut self.step {
             Step::Ending { deadline } => match look_for_end(context, Role::Server, *deadline)? {
                 Some(ending) => {
-                    self.record.what = format!("the server ended {ending} and was started again");
+                    self.record.what = format!("the server ended {ending} and was restarted");
                     self.step = Step::Starting(begin_server(context)?);
                 }
                 None => drop(context.executor.wait(interval)),
@@ -414,7 +412,7 @@ impl Again {
     }
 }
 
-/// When the program of a fault must have ended that is over at `ends`.
+/// The deadline for the program of a fault that ends at `ends`.
 fn last_end(context: &Context<'_>, role: Role, ends: Nanos) -> Nanos {
     ends + nanos(context.stop_timeout_s(role))
 }

@@ -1,4 +1,4 @@
-//! A server on a system without an agent: its CPU time, as a command tells it before and after the load.
+//! CPU time of a server on a system without an agent, read by a command before and after the load.
 
 use pitot_meter::Nanos;
 
@@ -7,14 +7,14 @@ use crate::runner::printed::Asked;
 use pitot_plan::cpu_seconds;
 use pitot_record::Resources;
 
-/// CPU time that such a server had used by a moment.
+/// CPU time of such a server at a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Reading {
     at: Nanos,
     cpu_s: f64,
 }
 
-/// Reads it. `None` if the server is none of those, or its CPU time cannot be seen.
+/// Reads it. `None` for other servers, or without such a command.
 pub(super) fn read(context: &mut Context<'_>) -> Result<Option<Reading>, Abort> {
     let Some(foreign) = context.cell.foreign().filter(|foreign| !foreign.cpu_time.is_empty()) else {
         return Ok(None);
@@ -22,20 +22,20 @@ pub(super) fn read(context: &mut Context<'_>) -> Result<Option<Reading>, Abort> 
     let argv: Vec<String> = foreign.cpu_time.iter().map(|word| context.at.fill(word)).collect();
     let before = context.executor.now();
     let printed = context.executor.printed_by(&Asked { argv: &argv, cwd: None, env: Vec::new() });
-    // In the middle of the command it was read.
+    // The reading counts for the middle of the command.
     let at = Nanos((before.0 + context.executor.now().0) / 2);
-    let printed = printed.map_err(|e| Abort::Failed(format!("`cpu-time` could not be asked: {e}")))?;
+    let printed = printed.map_err(|e| Abort::Failed(format!("`cpu-time` failed: {e}")))?;
     match cpu_seconds(&printed) {
         Some(cpu_s) => Ok(Some(Reading { at, cpu_s })),
         None => {
             let line = printed.lines().next().unwrap_or("nothing").to_owned();
-            Err(Abort::Failed(format!("`cpu-time` printed no CPU time but `{line}`")))
+            Err(Abort::Failed(format!("`cpu-time` must print a CPU time, not `{line}`")))
         }
     }
 }
 
-/// What was used, without what the lab's own machine says of the command that started the server there. The CPU time between two
-/// readings, which the warm-up is part of, is taken to have been used evenly.
+/// Resources of such a server. The local command that started it does not count. CPU time between the two readings, which
+/// includes the warm-up, is distributed evenly.
 pub(super) fn seen(used: Resources, from: Option<Reading>, to: Option<Reading>) -> Resources {
     let cpu_s = match (from, to) {
         (Some(from), Some(to)) if to.at > from.at => {

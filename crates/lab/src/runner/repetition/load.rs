@@ -1,4 +1,4 @@
-//! Running the load: it is sampled until it ends, and its result is read.
+//! Runs the load, samples until it ends, and reads its result.
 
 use pitot_results::load::{ErrorRow, LoadResult, Window};
 
@@ -10,26 +10,25 @@ use super::faults::Faults;
 use crate::runner::executor::{Ending, Extent, Role};
 use crate::runner::under_way::Looks;
 
-/// How long a load generator may take beyond warm-up and duration, to connect, to drain and to write its result.
+/// Time of a load generator besides warm-up and duration, to connect, to drain and to write its result.
 const LOAD_GRACE_S: f64 = 30.0;
-/// Connections for each of which a load generator may take this long in addition, to open and to close it: a million took
-/// a minute and a half on two busy CPUs.
+/// Additional time for each connection, to open and close it: a million took 90 s on two busy CPUs.
 const CONNECTION_GRACE_S: f64 = 1.0 / 2500.0;
-/// How long a load may take that has no duration but a number of requests or connections.
+/// Timeout of a load without a duration.
 const UNTIMED_S: f64 = 300.0;
 
-/// Looks at the server's connections in the measured part.
+/// Samples of the server's connections in the measured part.
 const LOOKS: f64 = 16.0;
 
-/// What is noted while the load runs.
+/// What is recorded during the load.
 pub(super) struct Watched<'a> {
     /// From its start to its end.
     pub(super) window: &'a mut Window,
     pub(super) looks: &'a mut Looks,
 }
 
-/// Starts the load, samples until it ends, and makes the faults that are due meanwhile. Its warm-up takes `warmup_s`. The file with
-/// its result is returned.
+/// Starts the load, samples until it ends, and makes faults. Its warm-up takes `warmup_s`. Returns the file with its
+/// result.
 pub(super) fn run_load(
     context: &mut Context<'_>,
     warmup_s: f64,
@@ -42,7 +41,7 @@ pub(super) fn run_load(
     context.start(Role::Load, argv)?;
     window.start = context.executor.now().0;
     if context.cell.server == CellServer::None {
-        // What is measured has only now begun to exist.
+        // The measured program starts only now.
         context.executor.sample(Extent::Whole);
     }
     let outcome = watch(context, warmup_s, faults, looks);
@@ -78,7 +77,7 @@ fn watch(
         let wait = faults.next().map_or(next, |fault| fault.min(next)).since(now);
         if next <= now {
             context.executor.sample(Extent::Due);
-            // After a long stop of this process it does not catch up with what it has missed.
+            // After this process was stopped for a while it does not catch up on samples.
             next = (next + interval).max(context.executor.now());
         } else {
             let line = context.executor.wait(std::time::Duration::from_nanos(wait.0));
@@ -98,7 +97,7 @@ fn watch(
     }
 }
 
-/// Reads the result. One that says that nothing was answered is kept in `result`, and fails the repetition.
+/// Reads the result. A result without any right reply is stored in `result` and fails the repetition.
 pub(super) fn read_result(
     context: &mut Context<'_>,
     path: &str,
@@ -106,11 +105,9 @@ pub(super) fn read_result(
 ) -> Result<(), Abort> {
     let ending = context.executor.ending(Role::Load);
     let how = ending.map(|ending| ending.to_string()).unwrap_or_default();
-    // What a signal has cut short may have left half a file, or none.
+    // A killed load generator may have left half a file, or none.
     if let Some(Ending::Signal(_)) = ending {
-        return Err(Abort::Failed(format!(
-            "the load generator ended {how}, before it had written its result"
-        )));
+        return Err(Abort::Failed(format!("the load generator ended {how} before it wrote its result")));
     }
     let text = context.executor.read_file(path);
     context.check_hosts()?;
@@ -125,13 +122,13 @@ pub(super) fn read_result(
             Abort::Failed(format!("the load generator ended {how}, and its result cannot be read: {e}"))
         }
     })?;
-    // A server that did not come back is what a fault may show.
+    // With faults a server may stay away; that is a result.
     let failure = why_failed(&read).filter(|_| context.shared.plan.faults.is_empty());
     *result = Some(read);
     failure.map_or(Ok(()), |reason| Err(Abort::Failed(reason)))
 }
 
-/// Why a result is none of a server that works.
+/// Why a result shows that the server does not work, if so.
 fn why_failed(result: &LoadResult) -> Option<String> {
     match result.storm {
         Some(storm) if storm.established < storm.requested => Some(format!(
@@ -140,7 +137,7 @@ fn why_failed(result: &LoadResult) -> Option<String> {
             storm.requested,
             most_frequent_error(&result.errors)
         )),
-        // Where a reply takes longer than the measured part, those that came were asked for before it.
+        // If a reply takes longer than the measured part, its request was sent before.
         None if result.requests.ok == 0
             && (result.requests.completed > 0 || result.throughput_rps == 0.0) =>
         {

@@ -1,7 +1,7 @@
-//! One repetition: a fresh server, a warm-up, a measurement, and nothing left behind.
+//! One repetition: a fresh server, a warm-up, a measurement, and a clean-up.
 //!
-//! The stages say what happens and when; the executor does it. Whichever stage fails, the executor finishes, and what
-//! was observed until then is recorded.
+//! The stages decide what happens and when; the executor does it. If a stage fails, the executor cleans up, and observations until
+//! then are recorded.
 
 mod between;
 pub(super) mod context;

@@ -1,4 +1,4 @@
-//! Waiting until a server is ready, by the sign that it gives.
+//! Waits until a server is ready.
 
 use std::time::Duration;
 
@@ -11,29 +11,29 @@ use pitot_plan::Ready;
 use super::context::{Abort, Context};
 use crate::runner::executor::{Ending, Question, Role};
 
-/// Time between checks whether a server is ready.
+/// Interval of checks whether a server is ready.
 pub(super) const READY_INTERVAL: Duration = Duration::from_millis(5);
-/// At most so many lines of a program are read before it is asked.
+/// Maximum number of lines of a program that are read before each request.
 const LINES_MAX: usize = 64;
 
 /// How a program shows that it is ready.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Sign {
-    /// In the manner of `pitot serve`: the line `ready ADDRESS` on its stdout.
+    /// As `pitot serve`: it prints the line `ready ADDRESS` on stdout.
     ReadyLine,
-    /// In the manner that a plan describes; it listens on this address.
+    /// As the plan describes.
     Described {
         /// The sign.
         ready: Ready,
-        /// Texts in a line by which it says that it will never be ready.
+        /// Texts in a line that show that it will never be ready.
         failed: Vec<String>,
-        /// Where it listens.
+        /// Its address.
         address: String,
     },
 }
 
 impl Sign {
-    /// What was looked for, as a sentence that says it was not seen.
+    /// What is missing: a sentence.
     fn lacking(&self) -> String {
         let Sign::Described { ready, address, .. } = self else {
             return "it did not print `ready ADDRESS`".to_owned();
@@ -41,35 +41,35 @@ impl Sign {
         match ready {
             Ready::Line(text) => format!("it did not print `{text}`"),
             Ready::Port => format!("nothing accepts connections at {address}"),
-            Ready::Get(path) => format!("GET http://{address}{path} was not answered with status 200"),
-            Ready::Https(path) => format!("GET https://{address}{path} was not answered with status 200"),
+            Ready::Get(path) => format!("GET http://{address}{path} did not return status 200"),
+            Ready::Https(path) => format!("GET https://{address}{path} did not return status 200"),
             Ready::Answer { expect, .. } => {
-                format!("nothing at {address} answered with `{}`", expect.escape_debug())
+                format!("{address} did not reply with `{}`", expect.escape_debug())
             }
         }
     }
 }
 
-/// A program that was started and is not ready yet, from one look to the next.
+/// The state of a program that is not ready yet, between checks.
 #[derive(Debug)]
 pub(in crate::runner) struct Readiness {
     role: Role,
     sign: Sign,
     timeout_s: f64,
     deadline: Nanos,
-    /// A load generator asks it over TLS.
+    /// A load generator sends it a request over TLS.
     is_asked: bool,
 }
 
 impl Readiness {
-    /// Of a program that was started now.
+    /// For a program that was started now.
     pub(super) fn from_now(context: &mut Context<'_>, role: Role, sign: Sign) -> Readiness {
         let timeout_s = context.ready_timeout_s(role);
         let deadline = context.deadline(timeout_s);
         Readiness { role, sign, timeout_s, deadline, is_asked: false }
     }
 
-    /// Looks until it is ready, and returns its address.
+    /// Waits until it is ready, and returns its address.
     pub(super) fn wait(mut self, context: &mut Context<'_>) -> Result<String, Abort> {
         loop {
             context.check_user()?;
@@ -79,8 +79,7 @@ impl Readiness {
         }
     }
 
-    /// Its address, once it is ready. A look takes `interval` at most. It does not wait for what it has asked: that is there at a
-    /// later look.
+    /// Its address, once it is ready. Blocks for at most `interval`, not for a reply, which a later call checks.
     pub(in crate::runner) fn look(
         &mut self,
         context: &mut Context<'_>,
@@ -90,7 +89,7 @@ impl Readiness {
             return Ok(Some(address));
         }
         context.check_server("before it was ready")?;
-        // What helpers are for is the load: a server can be started again without them.
+        // Helpers are for the load: a server can be restarted without them.
         if self.role != Role::Server {
             context.check_helpers()?;
         }
@@ -107,7 +106,7 @@ impl Readiness {
         Ok(None)
     }
 
-    /// Where the program listens instead of where it should, as the rest of a sentence. Empty if it is another machine's.
+    /// Where the program listens instead, as the rest of a sentence; empty on another machine.
     fn listens(&self, context: &mut Context<'_>) -> String {
         let Sign::Described { address: wanted, .. } = &self.sign else { return String::new() };
         let Some(pid) = context.executor.pid(self.role) else { return String::new() };
@@ -118,14 +117,14 @@ impl Readiness {
         }
         let found: Vec<String> = found.iter().map(|address| address.to_string()).collect();
         match found.is_empty() {
-            true => "; it does not listen at all".to_owned(),
-            false => format!("; it listens at {}", found.join(" and ")),
+            true => "; it does not listen on any port".to_owned(),
+            false => format!("; it listens on {}", found.join(" and ")),
         }
     }
 
-    /// The address, if the program has printed its sign.
+    /// The address, if the program has printed its line.
     fn said(&self, context: &mut Context<'_>, mut interval: Duration) -> Result<Option<String>, Abort> {
-        // To ask takes long where something else has the port, and a program says much in the meantime.
+        // A request is slow if another program has the port, and meanwhile the program may print a lot.
         for _ in 0..LINES_MAX {
             let Some(line) = context.executor.wait(interval) else { break };
             interval = Duration::ZERO;
@@ -143,7 +142,7 @@ impl Readiness {
         Ok(None)
     }
 
-    /// The address, if the program answers as it should.
+    /// The address, if the program replies as expected.
     fn asked(&mut self, context: &mut Context<'_>) -> Result<Option<String>, Abort> {
         if let Sign::Described { ready, address, .. } = &self.sign {
             let mut gets = |question| context.executor.answers(address, &question);
@@ -169,13 +168,12 @@ impl Readiness {
     }
 }
 
-/// Waits until a program is ready that was started now, and returns its address.
+/// Waits until a program that was just started is ready, and returns its address.
 pub(super) fn wait_until_ready(context: &mut Context<'_>, role: Role, sign: Sign) -> Result<String, Abort> {
     Readiness::from_now(context, role, sign).wait(context)
 }
 
-/// Whether a request over TLS was answered as it should be: a load generator asks, which knows TLS, and `is_asked` says that it is
-/// under way.
+/// Whether a request over TLS got the expected reply. A load generator sends it; `is_asked` says that it is running.
 fn replies_over_tls(
     context: &mut Context<'_>,
     is_asked: &mut bool,
@@ -197,7 +195,7 @@ fn replies_over_tls(
     Ok(false)
 }
 
-/// The address, if this line is the sign.
+/// The address, if this is the expected line.
 fn address_in(line: &str, on_stdout: bool, sign: &Sign) -> Option<String> {
     match sign {
         Sign::ReadyLine if on_stdout => line.strip_prefix("ready ").map(|address| address.trim().to_owned()),
@@ -208,7 +206,7 @@ fn address_in(line: &str, on_stdout: bool, sign: &Sign) -> Option<String> {
     }
 }
 
-/// Whether a program says by this line that it will never be ready.
+/// Whether this line shows that a program will never be ready.
 fn says_never(line: &str, sign: &Sign) -> bool {
     match sign {
         Sign::ReadyLine => false,

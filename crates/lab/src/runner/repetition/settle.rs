@@ -9,8 +9,8 @@ use crate::runner::settling::{PART_S, WarmUp, warm_up};
 /// What the load generator calls the connections of the warm-up.
 const NAME: &str = "c1";
 
-/// Loads a server that needs it until its rate has settled, by a load generator of its own. `None` if the cell's server needs
-/// none, or if its load cannot be held: then the load itself begins with a warm-up.
+/// Loads a server with a separate load generator until its rate has settled. `None` if the server does not need it, or if
+/// its load cannot be held: then the load itself has a warm-up.
 pub(super) fn until_settled(context: &mut Context<'_>) -> Result<Option<WarmUp>, Abort> {
     let (cell, shared) = (context.cell, context.shared);
     let Some(settling) = cell.settling() else { return Ok(None) };
@@ -25,8 +25,7 @@ pub(super) fn until_settled(context: &mut Context<'_>) -> Result<Option<WarmUp>,
     Ok(warmed)
 }
 
-/// The rates of a server that was just started, in parts of a warm-up: for so long, seconds. None if its load cannot be held, or
-/// it failed.
+/// The rates of a fresh server in parts of a warm-up of so many seconds. None if its load cannot be held, or it failed.
 pub(super) fn rates(context: &mut Context<'_>, seconds: f64) -> Result<Vec<f64>, Abort> {
     let mut rates = Vec::new();
     held(context, |rate| {
@@ -41,8 +40,8 @@ pub(super) fn rates(context: &mut Context<'_>, seconds: f64) -> Result<Vec<f64>,
     Ok(rates)
 }
 
-/// Loads the server of a cell, in parts that `load` asks for, by a load generator of its own. It is not asked if the load cannot be
-/// held.
+/// Loads the server of a cell with a separate load generator, in parts that `load` requests. `load` is not called if the
+/// load cannot be held.
 fn held(
     context: &mut Context<'_>,
     load: impl FnOnce(&mut dyn FnMut(f64) -> Result<Option<f64>, Abort>) -> Result<(), Abort>,
@@ -61,5 +60,5 @@ fn held(
     }
     held.quit();
     wait_for_end(context, Role::WarmUp)?;
-    context.check_server("while it was warmed up")
+    context.check_server("during its warm-up")
 }

@@ -1,4 +1,4 @@
-//! Starting a server and the helpers of the load.
+//! Starts a server and the helpers of the load.
 
 use pitot_plan::{CellServer, FileContent, PlanFile};
 
@@ -7,10 +7,10 @@ use super::context::{Abort, Context};
 use super::readiness::{Readiness, Sign, wait_until_ready};
 use crate::runner::executor::{AddressChoice, Role};
 
-/// The address of a server that chooses its port itself.
+/// The address of a server that chooses its port.
 const ANY_PORT: &str = "127.0.0.1:0";
 
-/// Makes the private directory of repetition `number`, with the files of the cell.
+/// Creates the private directory of repetition `number`, with the files of the cell.
 pub(in crate::runner) fn prepare(context: &mut Context<'_>, number: usize) -> Result<(), Abort> {
     let choice = match context.cell.server {
         CellServer::Pitot { .. } | CellServer::None => AddressChoice::Server,
@@ -38,7 +38,7 @@ pub(in crate::runner) fn start_server(context: &mut Context<'_>) -> Result<(), A
     Ok(())
 }
 
-/// Starts the server, which is ready later.
+/// Starts the server without waiting until it is ready.
 pub(in crate::runner) fn begin_server(context: &mut Context<'_>) -> Result<Readiness, Abort> {
     context.start(Role::Server, context.cell.server_argv(&context.at))?;
     let sign = match &context.cell.server {
@@ -52,7 +52,7 @@ pub(in crate::runner) fn begin_server(context: &mut Context<'_>) -> Result<Readi
     Ok(Readiness::from_now(context, Role::Server, sign))
 }
 
-/// Starts the helpers of the load, one after the other, and notes where they listen.
+/// Starts the helpers of the load, one after the other, and stores their addresses.
 pub(in crate::runner) fn start_helpers(context: &mut Context<'_>) -> Result<(), Abort> {
     for (index, helper) in context.cell.helpers.iter().enumerate() {
         let role = Role::Helper(index);

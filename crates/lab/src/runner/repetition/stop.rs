@@ -1,4 +1,4 @@
-//! Stopping what was started, in order, and reading the counters that a server of Pitot then prints.
+//! Stops programs in order, and reads the counters that a server of Pitot prints at its end.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use pitot_plan::{CellServer, OWN};
 use super::context::{Abort, Context};
 use crate::runner::executor::{Ending, Output, Role};
 
-/// Time between checks whether a program has ended.
+/// Interval of checks whether a program has ended.
 const STOP_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Stops the helpers and the server. Returns the counters of a server of Pitot.
@@ -32,7 +32,7 @@ pub(in crate::runner) fn ask(context: &mut Context<'_>) -> Result<(), Abort> {
     ask_server(context)
 }
 
-/// Asks the server alone to end, as its plan says.
+/// Asks only the server to end, as its plan says.
 pub(super) fn ask_server(context: &mut Context<'_>) -> Result<(), Abort> {
     let stop_command = context.cell.stop_argv(&context.at);
     if !stop_command.is_empty() {
@@ -46,10 +46,10 @@ pub(super) fn ask_server(context: &mut Context<'_>) -> Result<(), Abort> {
     Ok(())
 }
 
-/// Waits until the server that was asked has ended. Returns the counters of a server of Pitot, if it prints any.
+/// Waits until the server has ended. Returns the counters of a server of Pitot, if it prints any.
 pub(in crate::runner) fn wait(context: &mut Context<'_>) -> Result<Option<serde_json::Value>, Abort> {
     let ending = wait_for_end(context, Role::Server)?;
-    // Of another program it is only noted; Pitot itself, also as the command of a plan, says by its status that all is well.
+    // Only a note for other programs; the exit status of Pitot, also as a plan's command, must be 0.
     if let CellServer::External(program) = &context.cell.server
         && program.command.first().is_none_or(|word| word != OWN)
     {
@@ -64,7 +64,7 @@ pub(in crate::runner) fn wait(context: &mut Context<'_>) -> Result<Option<serde_
     Ok(last_object(&whole_output(context, Role::Server).stdout))
 }
 
-/// What a program that has ended has printed. The reader of its output may be a moment behind its end.
+/// The output of an ended program, once its reader has caught up.
 pub(super) fn whole_output(context: &mut Context<'_>, role: Role) -> Output {
     let deadline = context.deadline(context.shared.plan.stop_timeout_s);
     while !context.executor.output(role).stdout_closed && context.executor.now() < deadline {
@@ -78,7 +78,7 @@ pub(super) fn wait_for_end(context: &mut Context<'_>, role: Role) -> Result<Endi
     wait_for_end_by(context, role, deadline)
 }
 
-/// How a program has ended: an error if it has not by its deadline.
+/// Waits until a program has ended. An error if it has not by its deadline.
 pub(super) fn wait_for_end_by(
     context: &mut Context<'_>,
     role: Role,
@@ -92,13 +92,13 @@ pub(super) fn wait_for_end_by(
     }
 }
 
-/// When a program must have ended that is asked to now.
+/// The deadline of a program that is asked to end now.
 pub(super) fn stop_deadline(context: &mut Context<'_>, role: Role) -> Nanos {
     let timeout_s = context.stop_timeout_s(role);
     context.deadline(timeout_s)
 }
 
-/// How a program has ended, if it has: an error if it has not by its deadline.
+/// How a program has ended, if it has. An error if it has not by its deadline.
 pub(super) fn look_for_end(
     context: &mut Context<'_>,
     role: Role,
@@ -116,8 +116,8 @@ pub(super) fn look_for_end(
     Ok(None)
 }
 
-/// Whether a program that was sent this signal has ended in order: by itself, by the signal, or with the status that a virtual machine
-/// or a shell has for it (128 and its number).
+/// Whether a program ended properly after this signal: with code 0, by the signal, or with 128 plus its number, as a shell
+/// or a runtime reports it.
 fn is_clean(ending: Ending, signal: &str) -> bool {
     let number = match signal {
         "INT" => 2,
@@ -138,7 +138,7 @@ fn signal(name: &str) -> Stop {
     }
 }
 
-/// The last JSON object in a program's output: in one line, or over all lines from the last that opens one.
+/// The last JSON object in a program's output, in one line or in several.
 fn last_object(text: &str) -> Option<serde_json::Value> {
     let object = |text: &str| {
         serde_json::from_str::<serde_json::Value>(text).ok().filter(serde_json::Value::is_object)

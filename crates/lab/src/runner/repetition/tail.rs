@@ -31,7 +31,7 @@ pub(in crate::runner) fn output_tail(context: &mut Context<'_>) -> String {
     text
 }
 
-/// The last lines of stdout, then those of stderr, where the first that looks like an error goes before the last ones.
+/// The last lines of stdout, then those of stderr, preceded by the first that looks like an error.
 fn tail(output: &Output, lines: usize) -> String {
     [last(&output.stdout, lines), last_and_error(&output.stderr, ERROR_LINES)].concat().join("\n")
 }

@@ -240,7 +240,7 @@ fn a_load_generator_that_was_killed_or_failed_is_not_blamed_for_its_file() {
     let mut fake = Fake::new();
     fake.load.ends = Some((100, Ending::Signal(9)));
     fake.load.result = Some(String::new());
-    assert_fails(&mut fake, "the load generator ended by signal SIGKILL, before it had written its result");
+    assert_fails(&mut fake, "the load generator ended by signal SIGKILL before it wrote its result");
     let mut fake = Fake::new();
     fake.load.ends = Some((100, Ending::Code(1)));
     fake.load.result = Some(String::new());
@@ -341,18 +341,17 @@ fn a_program_that_is_not_ready_is_told_with_what_was_looked_for_and_where_it_lis
         fake.server = Script { stops: Some(Ending::Code(0)), ..Script::default() };
         run_plan(&parse(&text), &mut fake, &|| false).unwrap().verdict.reason
     };
-    let lacks =
-        "the server was not ready within 0.5 s: GET http://127.0.0.1:80/x was not answered with status 200";
+    let lacks = "the server was not ready within 0.5 s: GET http://127.0.0.1:80/x did not return status 200";
     assert_eq!(reason(None), lacks);
     let elsewhere = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let own = reason(Some(std::process::id()));
-    let listens = own.strip_prefix(&format!("{lacks}; it listens at ")).unwrap_or_else(|| panic!("{own}"));
+    let listens = own.strip_prefix(&format!("{lacks}; it listens on ")).unwrap_or_else(|| panic!("{own}"));
     assert!(listens.contains(&elsewhere.local_addr().unwrap().to_string()), "{own}");
     let mut idle = std::process::Command::new("sleep").arg("60").spawn().unwrap();
     let of_idle = reason(Some(idle.id()));
     idle.kill().unwrap();
     idle.wait().unwrap();
-    assert_eq!(of_idle, format!("{lacks}; it does not listen at all"));
+    assert_eq!(of_idle, format!("{lacks}; it does not listen on any port"));
 }
 
 #[test]
@@ -472,7 +471,7 @@ fn a_server_that_stands_is_not_waited_for_when_a_fault_starts_it_again() {
     };
     let (ended, calls) = faults_of_standing_server(text, &mut fake, &[0.05, 0.06]);
     let [restarted, stopped] = &ended[..] else { unreachable!() };
-    assert_eq!(restarted.what, "the server ended with exit code 0 and was started again");
+    assert_eq!(restarted.what, "the server ended with exit code 0 and was restarted");
     assert!(restarted.ended_ns - restarted.began_ns >= 5_000_000_000, "{restarted:?}");
     // What is due meanwhile is done to the server when it is back.
     assert_eq!((stopped.kind.as_str(), stopped.what.as_str()), ("stop", "it is stopped"));

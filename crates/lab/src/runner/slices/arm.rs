@@ -1,4 +1,4 @@
-//! One cell of a generation: its server, which is up from the first slice of the generation to the last.
+//! One cell of a generation, whose server is up from the first slice to the last.
 
 use pitot_meter::Nanos;
 use pitot_results::VerdictKind;
@@ -17,15 +17,15 @@ use crate::runner::under_way::Looks;
 use pitot_plan::Cell;
 use pitot_record::{Repetition, Sample, Slice};
 
-/// A server that uses more of a CPU than this between its slices is mentioned, for it disturbs those of the others.
+/// A server that uses more of a CPU than this between its slices gets a warning, since it disturbs the others.
 const IDLE_SHARE_TOLD: f64 = 0.02;
-/// One that uses more than this cannot be measured side by side with others.
+/// A server that uses more than this cannot be measured in slices.
 const IDLE_SHARE_MAX: f64 = 0.05;
 
-/// Time between looks at the connections of a server.
+/// Interval of samples of a server's connections.
 const LOOKS_APART_S: f64 = 0.005;
 
-/// A cell under way.
+/// A running cell.
 pub(super) struct Arm<'a> {
     /// Its index among the cells of the run, controls at the end.
     pub(super) index: usize,
@@ -38,19 +38,19 @@ pub(super) struct Arm<'a> {
     outcome: Result<(), Abort>,
     /// Why it cannot be measured in slices at all.
     impossible: Option<String>,
-    /// Looks at its server's connections in slices that do not count.
+    /// Samples of its server's connections in slices that do not count.
     looks: Looks,
-    /// Its warm-up, if that ended by itself.
+    /// Its warm-up, if it lasted until the rate had settled.
     warm_up: Option<WarmUp>,
-    /// CPU time of its server after its last slice, and when that was read.
+    /// CPU time of its server after its last slice, and the time of that reading.
     left_alone: Option<(Nanos, Nanos)>,
-    /// CPU time that its server used while others were loaded, and how long that was.
+    /// CPU time of its server while others were loaded, and the length of that time.
     idle: (Nanos, Nanos),
 }
 
-/// How a cell left a generation.
+/// The result of a cell in a generation.
 pub(super) enum Left {
-    /// It was measured, or failed; beside these processes of others.
+    /// It was measured or failed, with these other processes.
     Recorded(Box<Repetition>, Neighbours),
     /// It cannot be measured in slices, for this reason.
     Impossible(String),
@@ -95,7 +95,7 @@ impl<'a> Arm<'a> {
         self.outcome == Err(Abort::Interrupted)
     }
 
-    /// Why its server could not even be started, if so.
+    /// Why its server could not be started, if so.
     pub(super) fn not_started(&self) -> Option<&String> {
         match &self.outcome {
             Err(Abort::NotStarted(reason)) => Some(reason),
@@ -103,7 +103,7 @@ impl<'a> Arm<'a> {
         }
     }
 
-    /// What happened to all cells happened to it, unless it had failed before.
+    /// Sets a failure of all cells, unless it had failed before.
     pub(super) fn fail_with(&mut self, abort: &Abort) {
         if self.outcome.is_ok() {
             self.outcome = Err(abort.clone());
@@ -126,7 +126,7 @@ impl<'a> Arm<'a> {
         Ok(())
     }
 
-    /// Opens its connections. An error is one of the load generator itself, here and below.
+    /// Opens its connections. Here and below, an error is one of the load generator.
     pub(super) fn open(&mut self, held: &mut Held<'_>, is_first: bool) -> Result<(), Abort> {
         let target = self.context.cell.held_target(&self.context.at);
         match held.open(&self.name(), &target)? {
@@ -136,7 +136,7 @@ impl<'a> Arm<'a> {
         Ok(())
     }
 
-    /// Loads it without counting. Returns its replies per second.
+    /// Runs a slice that does not count. Returns its replies per second.
     pub(super) fn warm(
         &mut self,
         held: &mut Held<'_>,
@@ -144,7 +144,7 @@ impl<'a> Arm<'a> {
         is_first: bool,
     ) -> Result<Option<f64>, Abort> {
         let (looks, executor) = (&mut self.looks, &mut *self.context.executor);
-        // A way that limits has filled its queues by the middle.
+        // If the network limits, its queues are full by the middle.
         let wanted = looks.are_wanted().then_some((seconds / 2.0, LOOKS_APART_S));
         let name = format!("c{}", self.index + 1);
         let slice = held.slice_watched(&name, seconds, wanted, &mut || looks.look(executor))?;
@@ -164,8 +164,7 @@ impl<'a> Arm<'a> {
         Ok(replies_per_s)
     }
 
-    /// Loads it without counting until it is warm: for so many seconds, or, if it needs to settle, until its rate rises
-    /// no more. Returns its replies per second.
+    /// Warms it up: for so many seconds, or until its rate has settled. Returns its replies per second.
     pub(super) fn warm_up(
         &mut self,
         held: &mut Held<'_>,
@@ -179,7 +178,7 @@ impl<'a> Arm<'a> {
         Ok(self.warm_up.as_ref().map(|warm_up| warm_up.rate))
     }
 
-    /// Loads it for a slice that counts.
+    /// Runs a slice that counts.
     pub(super) fn load(&mut self, held: &mut Held<'_>, seconds: f64, place: Slice) -> Result<(), Abort> {
         let executor = &mut self.context.executor;
         let (cpu_before, begin) = (executor.cpu_time(Role::Server), executor.now());
@@ -206,7 +205,7 @@ impl<'a> Arm<'a> {
         let busy = busy_before.zip(held.busy()).map(|(before, after)| after.since(before));
         self.sum.add(&answer, place).map_err(Abort::Failed)?;
         self.sum.add_busy(busy);
-        // Requests without a single right reply: the server is gone, or stands still.
+        // Not a single right reply: the server has ended or hangs.
         if answer.requests == 0 && answer.attempted > 0 {
             self.fail_under_load(format!(
                 "no reply was right in a slice{}",
@@ -216,13 +215,13 @@ impl<'a> Arm<'a> {
         Ok(())
     }
 
-    /// After the last slice, while the connections are still open: notes the memory that they take.
+    /// Samples after the last slice, while the connections and their memory still exist.
     pub(super) fn settle(&mut self) {
         self.context.executor.sample(Extent::Whole);
     }
 
-    /// Looks for a server that works without being asked. It may be none for slices, if others are loaded meanwhile.
-    /// Returns a sentence for the reader, if it takes little, but enough to be seen.
+    /// Checks whether the server uses CPU time while it is idle. Much of it makes slices impossible; for a little it
+    /// returns a warning.
     pub(super) fn look_at_idle(&mut self) -> Option<String> {
         let (used, length) = (self.idle.0.0 as f64, self.idle.1.0 as f64);
         let percent = used / length.max(1.0) * 100.0;
@@ -235,8 +234,8 @@ impl<'a> Arm<'a> {
         }
         (used > length * IDLE_SHARE_TOLD).then(|| {
             format!(
-                "The server of {} used {percent:.1}% of a CPU while the others were loaded: their throughput may be up to \
-                 that much too low; their CPU time per request is their own.",
+                "The server of {} used {percent:.1}% of a CPU while the others were loaded: their throughput may be too low by \
+                 up to that share; their CPU time per request is not affected.",
                 self.label()
             )
         })
@@ -252,7 +251,7 @@ impl<'a> Arm<'a> {
         self.impossible.as_ref()
     }
 
-    /// One that is compared with it cannot be measured in slices, for this reason, so that it is not either.
+    /// Excludes it from slices, since a cell compared with it cannot be sliced for this reason.
     pub(super) fn goes_along(&mut self, reason: &str) {
         self.impossible.get_or_insert_with(|| reason.to_owned());
     }
@@ -262,7 +261,7 @@ impl<'a> Arm<'a> {
         self.outcome = stop::ask(&mut self.context);
     }
 
-    /// Waits until its server, which was asked, has ended.
+    /// Waits until its server has ended.
     pub(super) fn wait_for_stop(&mut self) {
         match stop::wait(&mut self.context) {
             Ok(stats) => self.server_stats = stats,
@@ -270,7 +269,7 @@ impl<'a> Arm<'a> {
         }
     }
 
-    /// Ends what is left of it.
+    /// Ends its remaining programs.
     pub(super) fn leave(mut self) -> Left {
         match self.impossible.take() {
             Some(reason) => {
@@ -284,12 +283,12 @@ impl<'a> Arm<'a> {
         }
     }
 
-    /// What the load generator calls it.
+    /// Its name in commands of the load generator.
     fn name(&self) -> String {
         format!("c{}", self.row())
     }
 
-    /// The load generator refuses it. That its options make no sense for slices shows in the first generation.
+    /// Handles a refusal of the load generator. In the first generation it means that the load's options do not work with slices.
     fn refused(&mut self, what: String, is_first: bool) {
         match self.context.check_server("before it was loaded") {
             Ok(()) if is_first => self.impossible = Some(what),
@@ -298,7 +297,7 @@ impl<'a> Arm<'a> {
         }
     }
 
-    /// It fails: because its server has ended, if it has, or else for this reason.
+    /// Fails it: because its server has ended, if it has, else for this reason.
     fn fail_under_load(&mut self, otherwise: String) {
         let ended = self.context.check_server("under load").err();
         self.outcome = Err(ended.unwrap_or(Abort::Failed(otherwise)));
@@ -329,7 +328,7 @@ impl<'a> Arm<'a> {
                 let verdict = judge_slices(&self.sum.slices, &used, neighbours.share(), &self.looks);
                 settled(verdict, self.warm_up.as_ref())
             }
-            None => failed("it had no slice".to_owned()),
+            None => failed("it had no slices".to_owned()),
         };
         let verdict = noted(verdict, &context.note);
         let output_tail =

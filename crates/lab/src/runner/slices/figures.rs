@@ -1,4 +1,4 @@
-//! From the slices of a generation to the repetition that is recorded.
+//! Makes a repetition of the slices of a generation.
 
 use pitot_meter::{Histogram, Nanos};
 use pitot_results::Latency;
@@ -7,15 +7,15 @@ use pitot_results::load::{ErrorRow, LoadResult};
 
 use pitot_record::{Lifetime, Resources, Sample, Slice, TreeSample};
 
-/// What the slices of one cell add up to.
+/// The sums of the slices of one cell.
 #[derive(Debug, Default)]
 pub(super) struct Sum {
     pub(super) slices: Vec<Slice>,
     response: Histogram,
-    /// Times of TLS handshakes, full ones and those that resumed a session.
+    /// Times of full and resumed TLS handshakes.
     handshake: Histogram,
     resumption: Histogram,
-    /// Replies of warm-ups and of slices that are in no figure.
+    /// Replies of warm-ups and of slices that do not count.
     uncounted: u64,
     /// CPU time of all processes on the CPUs of both sides, by slice.
     busy: Vec<Option<Nanos>>,
@@ -32,7 +32,7 @@ fn decoded(histogram: &str) -> Result<Histogram, String> {
 }
 
 impl Sum {
-    /// Adds a slice. `place` holds what the load generator does not know of it.
+    /// Adds a slice. `place` has what the load generator does not know.
     pub(super) fn add(&mut self, answer: &Answer, place: Slice) -> Result<(), String> {
         let response = decoded(&answer.histogram)?;
         self.response.merge(&response);
@@ -66,13 +66,12 @@ impl Sum {
         Ok(())
     }
 
-    /// All processes used so much CPU time in the last slice.
+    /// Adds the CPU time of all processes in the last slice.
     pub(super) fn add_busy(&mut self, busy: Option<Nanos>) {
         self.busy.push(busy);
     }
 
-    /// CPU time in the slices that is neither the server's nor the load generator's, and how long the slices were, seconds. None
-    /// if something of it is not known.
+    /// CPU time of other processes in the slices, and the length of the slices, seconds. None if unknown.
     pub(super) fn unaccounted(&self) -> Option<(f64, f64)> {
         let all: u64 = self.busy.iter().map(|busy| busy.map(|busy| busy.0)).sum::<Option<u64>>()?;
         let servers: u64 = self.slices.iter().map(|slice| slice.server_cpu_ns).sum::<Option<u64>>()?;
@@ -80,7 +79,7 @@ impl Sum {
         Some((all.saturating_sub(own) as f64 / 1e9, self.elapsed_s()))
     }
 
-    /// Replies came outside of the slices that count.
+    /// Adds replies outside of the slices that count.
     pub(super) fn add_uncounted(&mut self, replies: u64) {
         self.uncounted += replies;
     }
@@ -104,7 +103,7 @@ impl Sum {
         self.slices.iter().map(Slice::elapsed_s).sum()
     }
 
-    /// The result of all slices together, in the form of a load generator's.
+    /// The result of all slices, in the form of a load generator's.
     pub(super) fn load_result(&self, target: &str, connections: u64) -> LoadResult {
         let (ok, errors) = (self.total(|s| s.requests), self.total(|s| s.errors));
         let elapsed_s = self.elapsed_s();
@@ -142,8 +141,8 @@ impl Sum {
         result
     }
 
-    /// The resources of all slices together. Memory and context switches are those of the samples, of which one was taken
-    /// before the connections were opened and one after the last slice.
+    /// The resources of all slices. Memory and context switches are from two samples: before the connections were opened,
+    /// and after the last slice.
     pub(super) fn resources(&self, samples: &[Sample], lifetime: Option<Lifetime>) -> Resources {
         let trees = || samples.iter().filter_map(|s| s.server);
         let most = |of: fn(TreeSample) -> u64| trees().map(of).max().unwrap_or(0);
@@ -157,7 +156,7 @@ impl Sum {
             _ => (0, 0),
         };
         let user_share = user as f64 / (user + system).max(1) as f64;
-        // Switches are counted from before the warm-up: those of the slices have their share of the replies.
+        // Switches include the warm-up, so they are scaled by the slices' share of replies.
         let counted = self.total(|s| s.requests) as f64;
         let share = counted / (counted + self.uncounted as f64).max(1.0);
         let switches = |of: fn(&TreeSample) -> Option<u64>| {

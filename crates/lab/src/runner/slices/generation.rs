@@ -1,4 +1,4 @@
-//! One generation of a group: fresh servers, all loaded in turn.
+//! One generation of a group: fresh servers, loaded in turn.
 
 use std::time::SystemTime;
 
@@ -16,10 +16,10 @@ use pitot_stats::{Random, lead_in, round_order};
 
 /// The shortest slice that the pilot chooses, and the longest, seconds.
 pub(crate) const SLICE_S: (f64, f64) = (0.04, 0.4);
-/// Right replies that the slowest server is to give in a slice.
+/// Right replies of the slowest server in a slice that the pilot aims for.
 const REPLIES_WANTED: f64 = 100.0;
 
-/// A generation to be run.
+/// A generation to run.
 pub(in crate::runner) struct Request<'a> {
     pub(in crate::runner) shared: Shared<'a>,
     pub(in crate::runner) machine: &'a dyn Machine,
@@ -28,20 +28,20 @@ pub(in crate::runner) struct Request<'a> {
     pub(in crate::runner) group: &'a Group,
     pub(in crate::runner) generation: u32,
     pub(in crate::runner) seed: u64,
-    /// Where the numbers of its private directories begin.
+    /// The first number of its private directories.
     pub(in crate::runner) number: usize,
 }
 
-/// A generation that is over.
+/// The result of a generation.
 #[derive(Default)]
 pub(in crate::runner) struct Generation {
-    /// By cell. Those cells are missing that turned out to be impossible to measure in slices.
+    /// By cell, without those that cannot be measured in slices.
     pub(in crate::runner) repetitions: Vec<(usize, Repetition)>,
     /// Cells that cannot be measured in slices, and why.
     pub(in crate::runner) impossible: Vec<(usize, String)>,
-    /// A program of these cells could not be started.
+    /// Cells of which a program could not be started.
     pub(in crate::runner) not_started: Vec<(usize, String)>,
-    /// Processes of others that used the CPUs meanwhile, as the cell saw them that was up for longest.
+    /// Other processes that used the CPUs, as seen by the cell that was up for longest.
     pub(in crate::runner) neighbours: Neighbours,
     /// Sentences for the reader.
     pub(in crate::runner) warnings: Vec<String>,
@@ -64,7 +64,7 @@ pub(in crate::runner) fn run(request: &Request<'_>) -> Option<Generation> {
         .collect();
     let outcome = measure(request, &mut arms, &mut *client);
     if outcome == Err(Abort::Interrupted) || arms.iter().any(Arm::is_interrupted) {
-        // Executors that are dropped end what they have started; what is not whole is not recorded.
+        // Dropped executors end their programs; an incomplete generation is not recorded.
         return None;
     }
     if let Err(abort) = outcome {
@@ -93,12 +93,11 @@ pub(in crate::runner) fn run(request: &Request<'_>) -> Option<Generation> {
     Some(generation)
 }
 
-/// What the first generation shows holds, so that no cell is measured in two ways; and those that are side by side are
-/// compared with each other, so that none of them is measured in another way than the rest. Returns what a reader should
-/// know.
+/// Decides in the first generation which cells can be sliced, so that no cell is measured in both ways, and cells that are
+/// compared are measured alike. Returns warnings.
 fn one_way(arms: &mut [Arm<'_>]) -> Vec<String> {
     let mut warnings = Vec::new();
-    // A cell and its twin are alike.
+    // A cell and its control are measured alike.
     let names: Vec<String> = arms.iter().map(Arm::label).collect();
     for (at, arm) in arms.iter_mut().enumerate().filter(|(_, arm)| arm.is_up() && names.len() > 1) {
         warnings.extend(arm.look_at_idle().filter(|_| !names[..at].contains(&names[at])));
@@ -108,7 +107,7 @@ fn one_way(arms: &mut [Arm<'_>]) -> Vec<String> {
     Vec::new()
 }
 
-/// Everything between the first start and the last stop. An error is one of the load generator, and so of all cells.
+/// Everything between the first start and the last stop. An error is one of the load generator, so it fails all cells.
 fn measure(request: &Request<'_>, arms: &mut [Arm<'_>], client: &mut dyn Executor) -> Result<(), Abort> {
     let shared = request.shared;
     for (offset, arm) in arms.iter_mut().enumerate() {
@@ -162,7 +161,7 @@ fn slices(request: &Request<'_>, arms: &mut [Arm<'_>], held: &mut Held<'_>) -> R
         let up: Vec<usize> = (0..arms.len()).filter(|&at| arms[at].is_up()).collect();
         let order = round_order(seed, request.generation, round, up.len());
         let Some(first) = lead_in(&order) else { break };
-        // The slice that completes the balance of predecessors; it is in no figure.
+        // This slice balances predecessors and does not count.
         let arm = &mut arms[up[first]];
         arm.warm(held, slice_s, is_first)?;
         let mut predecessor = Some(arm.row());
@@ -180,7 +179,7 @@ fn slices(request: &Request<'_>, arms: &mut [Arm<'_>], held: &mut Held<'_>) -> R
     Ok(())
 }
 
-/// A length of slices in which the slowest server answers often enough.
+/// A length of slices in which the slowest server sends enough replies.
 fn pilot(replies_per_s: f64) -> f64 {
     let (least, most) = SLICE_S;
     (REPLIES_WANTED / replies_per_s.max(1.0)).clamp(least, most)

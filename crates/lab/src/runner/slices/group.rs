@@ -10,7 +10,7 @@ pub(in crate::runner) struct Group {
     pub(in crate::runner) cells: Vec<usize>,
 }
 
-/// A cell of the run as the grouping sees it.
+/// A cell of the run, for grouping.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::runner) struct Member<'a> {
     pub(in crate::runner) cell: &'a Cell,
@@ -23,8 +23,8 @@ pub(in crate::runner) fn groups(members: &[Member<'_>], baseline: Option<&Levels
     by_levels(members, |name| !changes_host(name) && is_compared(name, baseline))
 }
 
-/// Cells that are compared with each other, in the order of the first: cells that agree in every factor that `baseline`
-/// does not name, since those are compared with the same baseline. Without a baseline the servers under the same load are.
+/// Cells that are compared with each other, in the order of the first: cells with the same levels of all factors that
+/// `baseline` does not name. Without a baseline, servers with the same load are compared.
 pub(in crate::runner) fn families(members: &[Member<'_>], baseline: Option<&Levels>) -> Vec<Group> {
     by_levels(members, |name| is_compared(name, baseline))
 }
@@ -36,10 +36,10 @@ fn is_compared(factor: &str, baseline: Option<&Levels>) -> bool {
     }
 }
 
-/// Cells in slices that differ in no factors but those that `is_varied`.
+/// Sliced cells that differ only in factors that `is_varied`.
 fn by_levels(members: &[Member<'_>], is_varied: impl Fn(&str) -> bool) -> Vec<Group> {
     let key = |cell: &Cell| -> Vec<FactorLevel> {
-        // Replicates are apart by design, and kernels are in guests of their own.
+        // Replicates are separate by design, and each kernel has its own guest.
         let is_apart = |name: &str| [REPLICATE_FACTOR, KERNEL_FACTOR].contains(&name) || !is_varied(name);
         cell.factors.iter().filter(|f| is_apart(&f.name)).cloned().collect()
     };

@@ -1,13 +1,13 @@
-//! Cells measured in slices: their servers are kept up side by side and loaded in turn, for a moment each.
+//! Cells measured in slices: their servers stay up side by side and are loaded in turn, for a short time each.
 //!
-//! Noise of a shared machine comes in bursts that are longer than a slice, so two neighbouring slices meet the same machine
-//! and their ratio is steadier than that of two runs. What slices cannot average is the luck of one process: where its memory
-//! lies, which connections share a bucket. So servers and load generator are started afresh for every *generation*, and
-//! generations, not slices, are the sample of the statistics.
+//! Noise of a shared machine comes in bursts longer than a slice, so neighbouring slices see the same machine, and their ratio varies
+//! less than that of two runs. Slices cannot average out the layout of one process: where its memory is, which connections share a
+//! bucket. So every *generation* starts new servers and a new load generator, and generations, not slices, are the statistical
+//! sample.
 //!
-//! A group holds the cells that are compared with each other, and a twin of their baseline as a control. A generation
-//! starts fresh servers for a group, opens all connections from one load generator (so that its own luck belongs to no
-//! server), warms each, and then runs rounds of slices in orders that cancel position and drift.
+//! A group has the cells that are compared with each other, and an A/A control of their baseline. A generation starts the servers of
+//! a group, opens all connections from one load generator (so that its layout favours no server), warms up each server, and then
+//! runs rounds of slices in orders that cancel position and drift.
 
 mod arm;
 mod figures;

@@ -1,5 +1,5 @@
-//! Other processes that used the CPUs while generations were measured. They meet all cells of a generation alike, so that no cell is
-//! noisy for them; but they need not be there in another run, and a reader should know them.
+//! Other processes that used the CPUs during generations. They affect all cells of a generation alike, so no cell is
+//! noisy; but another run may not have them, so the report names them.
 
 use std::collections::BTreeMap;
 
@@ -9,24 +9,24 @@ use pitot_meter::Nanos;
 use crate::monitor::OtherProcessUse;
 use crate::runner::judge::{OTHERS_SHARE_MAX, UNKNOWN_SHARE_MAX};
 
-/// Stands for the names of processes that were not seen; no name of a process is empty.
+/// The name for processes that were not seen; process names are not empty.
 const UNSEEN: &str = "";
-/// Less CPU time than this is nothing that was not seen.
+/// Unaccounted CPU time below this is measurement error.
 const UNSEEN_S_MIN: f64 = 0.05;
 
-/// What other processes used in one generation.
+/// CPU time of other processes in one generation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::runner) struct Neighbours {
-    /// How long they were watched, seconds.
+    /// Length of the observation, seconds.
     watched_s: f64,
-    /// CPUs of both sides.
+    /// Number of CPUs of both sides.
     cpus: usize,
     /// CPU time by name, seconds.
     used_s: BTreeMap<String, f64>,
 }
 
 impl Neighbours {
-    /// What was seen in this time on the CPUs of both sides.
+    /// CPU time of other processes in this time on the CPUs of both sides.
     pub(super) fn of(uses: &[OtherProcessUse], watched: Nanos, cpus: &CpuSplit) -> Neighbours {
         let apart = if cpus.is_shared() { 0 } else { cpus.load.len() };
         let mut used_s = BTreeMap::new();
@@ -36,14 +36,14 @@ impl Neighbours {
         Neighbours { watched_s: watched.as_secs_f64(), cpus: cpus.server.len() + apart, used_s }
     }
 
-    /// With what was used by nobody that was seen: a process of another container or of the host, or one that came and went between
-    /// two looks. `unaccounted` is CPU time beside server and load in the slices, and their length, seconds.
+    /// Adds CPU time of processes that were not seen: those of other containers or of the host, or short-lived ones.
+    /// `unaccounted` is CPU time besides server and load in the slices, and their length, seconds.
     pub(super) fn with_unseen(mut self, unaccounted: Option<(f64, f64)>) -> Neighbours {
         let Some((others_s, slices_s)) = unaccounted.filter(|(_, slices_s)| *slices_s > 0.0) else {
             return self;
         };
         let share = others_s / (slices_s * self.cpus.max(1) as f64) - self.share();
-        // The clock of the CPUs has ticks of 10 ms, and slices begin and end between them.
+        // CPU clocks have ticks of 10 ms, and slices begin and end between them.
         if share > UNKNOWN_SHARE_MAX && others_s > UNSEEN_S_MIN {
             let seconds = share * self.watched_s * self.cpus.max(1) as f64;
             self.used_s.insert(UNSEEN.to_owned(), seconds);
@@ -62,7 +62,7 @@ impl Neighbours {
     }
 }
 
-/// A sentence on the neighbours of a run's generations; none if they used little in each.
+/// A warning about other processes in a run's generations; none if they used little CPU time.
 pub(in crate::runner) fn sentence(generations: &[Neighbours]) -> Option<String> {
     let disturbed: Vec<&Neighbours> = generations.iter().filter(|n| n.share() > OTHERS_SHARE_MAX).collect();
     let watched_s: f64 = disturbed.iter().map(|n| n.watched_s).sum();
@@ -80,13 +80,13 @@ pub(in crate::runner) fn sentence(generations: &[Neighbours]) -> Option<String> 
     let most = percent(*most_s);
     let whose = match *name {
         UNSEEN => format!(
-            "{most} by some that were not seen (of the host, of another container, or too short-lived)"
+            "{most} by processes that could not be seen (of the host, of another container, or short-lived)"
         ),
         name => format!("most of it `{name}` with {most}"),
     };
     Some(format!(
-        "Other processes used {all} of a CPU {when} generations, {whose}: it meets all cells of a generation alike, but need not \
-         meet another run."
+        "Other processes used {all} of a CPU {when} generations, {whose}. This affects all cells of a generation alike, but \
+         another run may differ."
     ))
 }
 
@@ -113,7 +113,7 @@ mod tests {
         let said = sentence(&[busy.clone(), quiet, busy.clone()]).unwrap();
         assert!(
             said.starts_with(
-                "Other processes used 186% of a CPU in 2 of 3 generations, most of it `yes` with 181%:"
+                "Other processes used 186% of a CPU in 2 of 3 generations, most of it `yes` with 181%."
             ),
             "{said}"
         );
@@ -126,7 +126,7 @@ mod tests {
         let said = sentence(&[hidden]).unwrap();
         assert!(
             said.starts_with(
-                "Other processes used 120% of a CPU in all generations, 100% by some that were not seen"
+                "Other processes used 120% of a CPU in all generations, 100% by processes that could not be seen"
             ),
             "{said}"
         );

@@ -256,7 +256,7 @@ fn processes_that_cannot_be_seen_are_told_by_the_time_that_nobody_used() {
     fake.busy_share = Some(2.0);
     let run = Bed::new().run(&fake);
     let warning = run.info.warnings.last().unwrap();
-    assert!(warning.contains("by some that were not seen"), "{warning}");
+    assert!(warning.contains("by processes that could not be seen"), "{warning}");
     let all = || run.cells.iter().flat_map(|cell| &cell.repetitions);
     assert!(all().all(|r| r.verdict.kind == VerdictKind::Valid && !r.verdict.is_waiting()));
 }
@@ -284,7 +284,8 @@ fn a_run_whose_time_is_over_ends_with_a_whole_generation_and_says_what_it_would_
     assert!(run.cells.iter().all(|c| c.repetitions.len() == 1));
     let warning = run.info.warnings.last().unwrap();
     assert!(
-        warning.contains("Only 1 generation fitted into the 0 s of the run, as this machine is slower than"),
+        warning
+            .contains("Only 1 generation fitted into the 0 s of the run, since this machine is slower than"),
         "{warning}"
     );
     assert!(warning.contains("7 generations take about"), "{warning}");

@@ -1,9 +1,7 @@
-//! Servers and loads that stand for as long as their owner wants, outside of repetitions: those of a run of days.
+//! Long-running servers and loads, for soaks.
 //!
-//! A server may also be one that somebody else has started: then nothing is done to it but faults.
-//!
-//! They are started as repetitions start theirs, by the same commands and with the same signs of readiness, and end with
-//! the lab, whatever ends it (the guardian).
+//! They are started with the same commands and readiness checks as in repetitions, and end with the lab (guardian). A server may also
+//! be one that another program started: then the lab only makes faults.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -25,53 +23,53 @@ use super::repetition::{
     quit_between, start, stop,
 };
 
-/// Between two looks whether a program has ended.
+/// Interval of checks whether a program has ended.
 const INTERVAL: Duration = Duration::from_millis(5);
-/// How long a load may take to end when it is asked to.
+/// Timeout of a load that is asked to end.
 const LOAD_STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// This machine, and what stands on it.
-pub struct Ground<'a> {
+/// This machine with its long-running programs.
+pub struct LocalHost<'a> {
     machine: ThisMachine<'a>,
     cpus: &'a CpuSplit,
     pitot: &'a str,
-    /// True once the user wants everything to end.
+    /// True once the user stops it.
     stop: &'a dyn Fn() -> bool,
     begun: std::cell::Cell<usize>,
 }
 
-impl<'a> Ground<'a> {
-    /// Nothing stands yet. `pitot` is the path of the program.
+impl<'a> LocalHost<'a> {
+    /// A machine without programs. `pitot` is the path of this program.
     pub(super) fn new(
         guardian: Guardian,
         cpus: &'a CpuSplit,
         pitot: &'a str,
         stop: &'a dyn Fn() -> bool,
-    ) -> Ground<'a> {
+    ) -> LocalHost<'a> {
         let machine = ThisMachine::new(guardian, cpus);
-        Ground { machine, cpus, pitot, stop, begun: std::cell::Cell::new(0) }
+        LocalHost { machine, cpus, pitot, stop, begun: std::cell::Cell::new(0) }
     }
 
-    /// How `pitot` is started: a path.
+    /// The path of `pitot`.
     pub fn pitot(&self) -> &str {
         self.pitot
     }
 
-    /// Whether the user wants everything to end.
+    /// Whether the user has stopped it.
     pub fn is_stopped(&self) -> bool {
         (self.stop)()
     }
 
-    /// Makes these changes of the host for as long as this stands. The error is a sentence.
+    /// Applies these host settings until this is dropped. The error is a sentence.
     pub(super) fn set_host(&self, changes: &[Change]) -> Result<(), String> {
         self.machine.set_host(changes)
     }
 
-    /// The server of a cell, which is not started yet.
-    pub fn server<'g>(&'g self, plan: &'g Plan, cell: &'g Cell) -> StandingServer<'g> {
+    /// The server of a cell, not started yet.
+    pub fn server<'g>(&'g self, plan: &'g Plan, cell: &'g Cell) -> LongRunningServer<'g> {
         let executor = self.machine.executor();
-        StandingServer {
-            ground: self,
+        LongRunningServer {
+            local_host: self,
             plan,
             cell,
             executor,
@@ -87,11 +85,11 @@ impl<'a> Ground<'a> {
         }
     }
 
-    /// Starts a load by its command line, on the CPUs of loads. The error is a sentence.
+    /// Starts a load with a command line, on the load's CPUs. The error is a sentence.
     ///
     /// # Errors
     /// If it cannot be started.
-    pub fn load(&self, argv: Vec<String>) -> Result<StandingLoad<'_>, String> {
+    pub fn load(&self, argv: Vec<String>) -> Result<LongRunningLoad<'_>, String> {
         let mut executor = self.machine.executor();
         executor.begin(self.number(), AddressChoice::Server)?;
         executor.start(&Command {
@@ -104,7 +102,7 @@ impl<'a> Ground<'a> {
             converses: true,
             cpu_is_counted: false,
         })?;
-        Ok(StandingLoad { executor, measured_from: None })
+        Ok(LongRunningLoad { executor, measured_from: None })
     }
 
     fn number(&self) -> usize {
@@ -114,36 +112,36 @@ impl<'a> Ground<'a> {
 }
 
 /// A server of a cell.
-pub struct StandingServer<'g> {
-    ground: &'g Ground<'g>,
+pub struct LongRunningServer<'g> {
+    local_host: &'g LocalHost<'g>,
     plan: &'g Plan,
     cell: &'g Cell,
     executor: Box<dyn Executor + 'g>,
-    /// Where it stands, once it was started.
+    /// Its address, once it was started.
     at: Option<Placement>,
-    /// Where loads go, if faults are made on the way.
+    /// The proxy's address, if there is a fault proxy.
     proxy: Option<String>,
-    /// Those of the plan, once they have begun.
+    /// The faults of the plan, once they have begun.
     faults: Option<Faults>,
     helpers_started: usize,
     helper_has_ended: bool,
-    /// It was started, and is not cleared away.
+    /// It was started and not cleared.
     is_up: bool,
-    /// It has ended by itself, and is not ready again.
+    /// It has exited and is not ready again.
     is_away: bool,
-    /// How far it is when it is started again.
+    /// The state of its restart.
     starting: Option<Readiness>,
     /// Its first process.
     first: FirstProcess,
 }
 
-impl StandingServer<'_> {
+impl LongRunningServer<'_> {
     /// Starts it and the helpers of its loads, and waits until they are ready. The error is a sentence.
     ///
     /// # Errors
     /// If it cannot be started or is not ready in time.
     pub fn start(&mut self) -> Result<(), String> {
-        let number = self.ground.number();
+        let number = self.local_host.number();
         self.with(|context| {
             start::prepare(context, number)?;
             start::start_server(context)?;
@@ -154,13 +152,13 @@ impl StandingServer<'_> {
         Ok(())
     }
 
-    /// Takes one that somebody else has started and that listens at `address`: nothing is done to it but faults, and it is not to be
-    /// stopped. The error is a sentence.
+    /// Adopts a server that another program started at `address`: the lab makes faults, but does not stop it. The error is
+    /// a sentence.
     ///
     /// # Errors
-    /// If what makes faults on the way cannot be started.
+    /// If the fault proxy or the resolver cannot be started.
     pub fn take_running(&mut self, address: SocketAddr) -> Result<(), String> {
-        let number = self.ground.number();
+        let number = self.local_host.number();
         self.with(|context| {
             context.at.dir = context.executor.begin(number, AddressChoice::Server)?.dir;
             context.at.address = address.to_string();
@@ -170,8 +168,8 @@ impl StandingServer<'_> {
         Ok(())
     }
 
-    /// Says which is the first process now of one that somebody else has started. While it has none and another one `will_follow`, what
-    /// is due waits; else what is aimed at it is not made.
+    /// Sets the first process of an adopted server. Without one, faults of processes wait if another one `will_follow`,
+    /// else they are not made.
     pub fn aim(&mut self, pid: Option<u32>, will_follow: bool) {
         self.is_away = pid.is_none() && will_follow;
         let first = pid.map_or(FirstProcess::Gone, FirstProcess::OfOthers);
@@ -181,11 +179,11 @@ impl StandingServer<'_> {
         }
     }
 
-    /// Starts one again that has ended, at the same address and in the same directory, beside the same helpers; or looks how far it
-    /// is. True once it is ready: it waits for nothing, and is to be called until then. The error is a sentence.
+    /// Restarts an ended server with the same address, directory and helpers. Does not block: call it until it returns
+    /// true, when the server is ready. The error is a sentence.
     ///
     /// # Errors
-    /// If it cannot be started or is not ready in time. The next call starts it anew.
+    /// If it cannot be started or is not ready in time. The next call starts it again.
     pub fn start_again(&mut self) -> Result<bool, String> {
         let starting = self.starting.take();
         let mut left = None;
@@ -193,7 +191,7 @@ impl StandingServer<'_> {
             let mut readiness = match starting {
                 Some(readiness) => readiness,
                 None => {
-                    // What the last one has printed is no sign of this one.
+                    // Output of the last instance does not count.
                     while context.executor.wait(Duration::ZERO).is_some() {}
                     start::begin_server(context)?
                 }
@@ -208,29 +206,29 @@ impl StandingServer<'_> {
         Ok(!self.is_away)
     }
 
-    /// Whether it is being started again.
+    /// Whether it is being restarted.
     pub fn is_starting(&self) -> bool {
         self.starting.is_some()
     }
 
-    /// From now on the faults of the plan are made that are `due`, where times count `at_s` now, seconds.
+    /// Sets the faults of the plan that are `due`; `at_s` is the current time of faults, seconds.
     pub fn begin_faults(&mut self, due: Schedule, at_s: f64) {
         self.faults = Some(Faults::from_now(due, self.executor.now(), at_s));
     }
 
-    /// Begins faults that are due and ends those that are over. What has come about is added to `news`. It does not wait for a server that
-    /// a fault starts again, and while one that has ended is not ready again nothing is done to it. The error is a sentence.
+    /// Begins faults that are due, ends those that are over, and adds to `news`. Does not block while a fault restarts the
+    /// server. No fault is made while an ended server is not ready again. The error is a sentence.
     ///
     /// # Errors
-    /// If a fault could not be made or taken back, or the server not be started again.
+    /// If a fault could not be made or undone, or the server not be restarted.
     pub fn turn_faults(&mut self, news: &mut Vec<FaultNews>) -> Result<(), String> {
         self.with_faults(news, Faults::turn)
     }
 
-    /// Takes back the faults that are under way, and makes no more. As [`turn_faults`](Self::turn_faults).
+    /// Ends the active faults and makes no more. As [`turn_faults`](Self::turn_faults).
     ///
     /// # Errors
-    /// If one could not be taken back.
+    /// If one could not be undone.
     pub fn end_faults(&mut self, news: &mut Vec<FaultNews>) -> Result<(), String> {
         self.with_faults(news, |faults, context| {
             faults.forget_due();
@@ -246,8 +244,8 @@ impl StandingServer<'_> {
         let Some(mut faults) = self.faults.take() else { return Ok(()) };
         faults.server_is_away(self.is_away);
         let done = self.with(|context| turn(&mut faults, context));
-        // What programs print is in their output; as events nobody waits for it, and it would pile up. But a server may say so that
-        // it is ready.
+        // Discard lines of programs, which would pile up; they are in the output tail. But a server may print that it is
+        // ready.
         if !self.is_starting() && !faults.are_starting_server() {
             while self.executor.wait(Duration::ZERO).is_some() {}
         }
@@ -256,12 +254,12 @@ impl StandingServer<'_> {
         done
     }
 
-    /// Where it listens; empty before it was started.
+    /// Its address; empty before it was started.
     pub fn address(&self) -> &str {
         self.at.as_ref().map_or("", |at| &at.address)
     }
 
-    /// Where loads go: to it, or to the proxy before it if faults are made on the way.
+    /// The address for loads: its own, or the fault proxy's.
     pub fn load_address(&self) -> &str {
         self.proxy.as_deref().unwrap_or_else(|| self.address())
     }
@@ -273,7 +271,7 @@ impl StandingServer<'_> {
         self.cell.load_argv(self.plan, 0.0, &at)
     }
 
-    /// A word of the command of another load, in which what stands in braces is filled in as in that of its cell.
+    /// Fills the placeholders in a word of another load's command.
     pub fn fill_load(&self, word: &str) -> String {
         let Some(at) = &self.at else { return word.to_owned() };
         Placement { address: self.load_address().to_owned(), ..at.clone() }.fill(word)
@@ -289,18 +287,18 @@ impl StandingServer<'_> {
         Some(reason)
     }
 
-    /// Options that a load with this command line gets besides, so that faults can be judged by it.
+    /// Additional options of a load with this command line, which faults need.
     pub fn load_options_for_faults(&self, argv: &[String]) -> Vec<String> {
         let says_it = |word: &String| word.split('=').next() == Some("--back-off");
         self.plan.load_options_for_faults(argv.iter().any(says_it))
     }
 
-    /// Where it keeps what it acknowledges, if the plan says that.
+    /// The directory for the durability check, if the plan has one.
     pub fn kept_dir(&self) -> Option<PathBuf> {
         Some(PathBuf::from(self.at.as_ref()?.fill(self.plan.keeps.as_ref()?)))
     }
 
-    /// The command line by which it was started.
+    /// Its command line.
     pub fn argv(&self) -> Vec<String> {
         self.at.as_ref().map(|at| self.cell.server_argv(at)).unwrap_or_default()
     }
@@ -315,8 +313,8 @@ impl StandingServer<'_> {
         self.executor.cpu_time(Role::Server)
     }
 
-    /// How it ended, if it did: `with code 1`, `by signal 9`. One that has died of a fault has not ended: it is started again
-    /// when the fault is over.
+    /// How it ended, if it did: `with code 1`, `by signal 9`. A server that died in a fault counts as running, since it is
+    /// restarted after the fault.
     pub fn ended(&mut self) -> Option<String> {
         let ending = self.ending()?;
         self.is_away = true;
@@ -334,17 +332,17 @@ impl StandingServer<'_> {
         self.faults = Some(faults);
         match looked {
             Ok(()) => (!is_of_fault).then_some(ending),
-            Err(reason) => Some(format!("{ending} in a fault, and could not be started again: {reason}")),
+            Err(reason) => Some(format!("{ending} in a fault, and could not be restarted: {reason}")),
         }
     }
 
-    /// The end of what it printed.
+    /// Its output tail.
     pub fn output_tail(&mut self) -> String {
         let output = self.executor.output(Role::Server);
         format!("{}{}", output.stdout, output.stderr)
     }
 
-    /// Stops it as its target or plan says, or kills it if it does not end. What it keeps is still there, until it is
+    /// Stops it as its target or plan says, or kills it if it does not end. Its directory stays until it is
     /// [cleared](Self::clear). The error is a sentence.
     ///
     /// # Errors
@@ -356,23 +354,23 @@ impl StandingServer<'_> {
         self.with(|context| stop::stop(context).map(drop))
     }
 
-    /// Takes away what is left of it: processes and its directory.
+    /// Removes its remaining processes and its directory.
     pub fn clear(&mut self) {
         if std::mem::take(&mut self.is_up) {
-            // One that does not end is killed with the rest.
+            // A program that does not end is killed with the rest.
             let _ = self.with(quit_between);
             self.executor.finish();
             (self.at, self.helpers_started) = (None, 0);
         }
     }
 
-    /// Carries out a stage of a repetition.
+    /// Runs a stage of a repetition.
     fn with(&mut self, stage: impl FnOnce(&mut Context<'_>) -> Result<(), Abort>) -> Result<(), String> {
         let shared = Shared {
             plan: self.plan,
-            pitot: self.ground.pitot,
-            cpus: self.ground.cpus,
-            stop: self.ground.stop,
+            pitot: self.local_host.pitot,
+            cpus: self.local_host.cpus,
+            stop: self.local_host.stop,
             memory_total_bytes: 0,
             block: 0,
         };
@@ -405,13 +403,13 @@ fn cpus_of(pid: u32) -> Option<String> {
 }
 
 /// A load under way.
-pub struct StandingLoad<'g> {
+pub struct LongRunningLoad<'g> {
     executor: Box<dyn Executor + 'g>,
     measured_from: Option<Nanos>,
 }
 
-impl StandingLoad<'_> {
-    /// A line that it has printed to its standard output and that was not taken yet.
+impl LongRunningLoad<'_> {
+    /// The next line of its stdout.
     pub fn line(&mut self) -> Option<String> {
         while let Some(line) = self.executor.wait(Duration::ZERO) {
             if line.on_stdout {
@@ -424,7 +422,7 @@ impl StandingLoad<'_> {
         None
     }
 
-    /// When its measured part began (`CLOCK_MONOTONIC`), once it has said so; it does where it counts in steps.
+    /// When its measured part began (`CLOCK_MONOTONIC`), once it has reported that; it does if it has steps.
     pub fn measured_from(&self) -> Option<Nanos> {
         self.measured_from
     }
@@ -434,13 +432,13 @@ impl StandingLoad<'_> {
         self.executor.pid(Role::Load)
     }
 
-    /// How it ended, if it did, and the end of what it said to people.
+    /// How it ended, if it did, and the tail of its stderr.
     pub fn ended(&mut self) -> Option<(String, String)> {
         let ending = self.executor.ending(Role::Load)?;
         Some((ending.to_string(), self.executor.output(Role::Load).stderr))
     }
 
-    /// Asks it to end and waits until it has; kills it if it does not. Returns what it printed last.
+    /// Asks it to end and waits, or kills it after a timeout. Returns its last output.
     pub fn stop(&mut self) -> Vec<String> {
         self.executor.stop(Role::Load, Stop::Interrupt);
         let deadline = self.executor.now() + Nanos(LOAD_STOP_TIMEOUT.as_nanos() as u64);

@@ -1,9 +1,7 @@
-//! A run whose parts are carried out by other machines, each by itself: this one hands them out, and puts what comes back
-//! into one file.
+//! A run whose jobs run on other machines: this one sends them and merges the results into one file.
 //!
-//! The file alone says what is done. A part whose repetitions are in it is not asked for again, and is not recorded again when
-//! its result comes a second time, so that whoever carries parts may deliver them more than once, and this process may be
-//! killed at any moment.
+//! The file alone says what is done. A job whose repetitions are in it is not sent again, and a second result is ignored, so that a
+//! transport may deliver twice, and this process may be killed at any time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -15,101 +13,101 @@ use pitot_plan::masked_levels;
 use pitot_plan::{Measure, label};
 use pitot_record::{HostRecord, Repetition, Run, RunState, Verdict};
 
-use super::carrier::{Arrival, Carrier};
 use super::event::Step;
+use super::job::{Belongs, Job, is_same, jobs};
 use super::ledger::Ledger;
-use super::part::{Belongs, Part, is_same, parts};
 use super::prepare::Prepared;
 use super::time_left::TimeLeft;
+use super::transport::{JobResult, Transport};
 
 impl Prepared {
-    /// Whether others can carry out its parts, each by itself.
+    /// Checks that its jobs can run on other machines.
     ///
     /// # Errors
-    /// What stands against it.
-    pub fn can_be_scattered(&self) -> Result<(), Failure> {
+    /// Why they cannot.
+    pub fn can_be_distributed(&self) -> Result<(), Failure> {
         if let Some(server) = self.plan.foreign_server() {
             return Err(Failure::misuse(
                 format!(
-                    "the server `{}` has an `address`, and several agents would measure it at the same time",
+                    "several agents would measure the server `{}` at the same time, since it has an `address`",
                     server.name
                 ),
-                "run it without --bus, or take that server out",
+                "run it without --bus, or remove that server",
             ));
         }
         if !self.plan.hosts.is_empty() {
             return Err(Failure::misuse(
-                "the plan names hosts, and the agents on a bus each carry out their parts by themselves",
-                "take [hosts] out of the plan, or run it without --bus",
+                "a plan with [hosts] cannot run on a bus, where each agent runs its jobs alone",
+                "remove [hosts] from the plan, or run it without --bus",
             ));
         }
         if self.plan.until_decided_s.is_some() {
             return Err(Failure::misuse(
-                "a run that goes on until it is decided depends on each generation, and agents on a bus work side by side",
-                "give generations or --repetitions in place of until-decided",
+                "`until-decided` needs each generation before the next, and agents on a bus work in parallel",
+                "use generations or --repetitions instead of until-decided",
             ));
         }
         Ok(())
     }
 }
 
-/// Has others carry out what the file lacks.
-pub(super) fn carry_out(
+/// Has other machines measure what the file lacks.
+pub(super) fn run(
     prepared: &mut Prepared,
     ledger: &mut Ledger<'_>,
-    carrier: &mut dyn Carrier,
+    transport: &mut dyn Transport,
     stop: &dyn Fn() -> bool,
 ) -> Result<RunState, Failure> {
-    let mut outstanding: BTreeMap<String, (Part, Belongs)> = BTreeMap::new();
-    carrier.begin(ledger.run())?;
-    for (part, belongs) in parts(prepared, ledger.seed(), &|cell, block| ledger.has(cell, block)) {
-        carrier.offer(&part)?;
-        outstanding.insert(part.name.clone(), (part, belongs));
+    let mut outstanding: BTreeMap<String, (Job, Belongs)> = BTreeMap::new();
+    transport.begin(ledger.run())?;
+    for (job, belongs) in jobs(prepared, ledger.seed(), &|cell, block| ledger.has(cell, block)) {
+        transport.offer(&job)?;
+        outstanding.insert(job.name.clone(), (job, belongs));
     }
     let total = outstanding.len();
-    let part_s = prepared.estimate_s() / total.max(1) as f64;
-    let mut left = TimeLeft::of((0..total).map(|_| part_s));
+    let job_s = prepared.estimate_s() / total.max(1) as f64;
+    let mut left = TimeLeft::of((0..total).map(|_| job_s));
     let mut last = Instant::now();
     let mut results = Results { prepared, ledger, sentences: BTreeSet::new() };
     while !outstanding.is_empty() {
         if stop() {
-            carrier.end(RunState::Interrupted);
+            transport.end(RunState::Interrupted);
             return Ok(RunState::Interrupted);
         }
-        let Some(arrival) = carrier.next()? else { continue };
-        let (Arrival::Done { part: name, .. } | Arrival::Failed { part: name, .. }) = &arrival;
+        let Some(result) = transport.next()? else { continue };
+        let (JobResult::Done { job: name, .. } | JobResult::Failed { job: name, .. }) = &result;
         let name = name.clone();
-        // A second result of a part that is in the file already.
-        let Some((part, belongs)) = outstanding.remove(&name) else {
-            carrier.settle(&name);
+        // A second result of a job that is in the file already.
+        let Some((job, belongs)) = outstanding.remove(&name) else {
+            transport.settle(&name);
             continue;
         };
-        let mut done = match arrival {
-            Arrival::Done { host, file, .. } => results
-                .take(&part, &belongs, &host, &file)?
+        let mut done = match result {
+            JobResult::Done { host, file, .. } => results
+                .take(&job, &belongs, &host, &file)?
                 .unwrap_or_else(|reason| failed(&belongs, &host, &reason)),
-            Arrival::Failed { host, reason, .. } => failed(&belongs, &host, &reason),
+            JobResult::Failed { host, reason, .. } => failed(&belongs, &host, &reason),
         };
         for (position, (_, repetition)) in (results.ledger.next_position()..).zip(&mut done) {
-            carrier.complete(repetition);
+            transport.complete(repetition);
             repetition.position = position;
         }
-        // Several hosts work at a time: what counts is how fast parts come.
-        left.passed(part_s, last.elapsed().as_secs_f64());
+        // Several hosts work in parallel, so the rate of results counts.
+        left.passed(job_s, last.elapsed().as_secs_f64());
         last = Instant::now();
-        let label = describe(&part, &done);
+        let label = describe(&job, &done);
         let step = Step { number: total - outstanding.len(), total, label: &label, left_s: left.seconds() };
         results.ledger.measured(step, &done)?;
-        carrier.settle(&name);
+        transport.settle(&name);
     }
-    carrier.end(RunState::Complete);
+    transport.end(RunState::Complete);
     results.conclude()?;
     Ok(RunState::Complete)
 }
 
-/// What a part has measured, where, in words.
-fn describe(part: &Part, done: &[(usize, Repetition)]) -> String {
-    let what = match &part.cells[..] {
+/// A job's cells, block and host, in words.
+fn describe(job: &Job, done: &[(usize, Repetition)]) -> String {
+    let what = match &job.cells[..] {
         [cell] => label(&cell.factors),
         cells => format!("{} cells", cells.len()),
     };
@@ -119,19 +117,19 @@ fn describe(part: &Part, done: &[(usize, Repetition)]) -> String {
     }
 }
 
-/// Takes results of parts into the file of the run.
+/// Merges results of jobs into the file of the run.
 struct Results<'a, 'l> {
     prepared: &'a Prepared,
     ledger: &'a mut Ledger<'l>,
-    /// What those who carried parts out have to say.
+    /// Warnings of the jobs.
     sentences: BTreeSet<String>,
 }
 
 impl Results<'_, '_> {
-    /// The repetitions of a result, as they belong into the run, or a sentence on what is wrong with it.
+    /// The repetitions of a result with their cells in the run. The inner error is a sentence on what is wrong with the result.
     fn take(
         &mut self,
-        part: &Part,
+        job: &Job,
         belongs: &Belongs,
         host: &str,
         file: &Path,
@@ -140,16 +138,16 @@ impl Results<'_, '_> {
             Ok(result) => result,
             Err(e) => return Ok(Err(format!("its result cannot be read: {}", Failure::from(e).what))),
         };
-        let (found, wanted) = (result.cells.len(), part.cells.len());
+        let (found, wanted) = (result.cells.len(), job.cells.len());
         if found != wanted {
-            return Ok(Err(format!("its result has {found} cells, and {wanted} were asked for")));
+            return Ok(Err(format!("its result has {found} cells instead of {wanted}")));
         }
         let all: Vec<_> = result.cells.iter().chain(&result.controls).collect();
-        let secrets = part.plan.secrets();
+        let secrets = job.plan.secrets();
         let mut done = Vec::new();
         for (index, &cell) in belongs.cells.iter().enumerate() {
             // In a run file their secrets are masked.
-            let wanted = part.cells.get(index).map_or(&[][..], |cell| &cell.factors);
+            let wanted = job.cells.get(index).map_or(&[][..], |cell| &cell.factors);
             let wanted = masked_levels(wanted, &secrets);
             let Some(found) =
                 all.get(index).filter(|found| wanted.is_empty() || is_same(&found.factors, &wanted))
@@ -177,7 +175,7 @@ impl Results<'_, '_> {
             }
         }
         for sentence in result.info.warnings.iter().map(|sentence| printable(sentence)) {
-            // What differs from part to part stands in brackets: the number of a process and the like.
+            // Details that differ between jobs, such as process ids, are in parentheses.
             let what = sentence.split(" (").next().unwrap_or_default();
             let beginning = format!("On `{host}`: {what}");
             if !self.sentences.iter().any(|known| known.starts_with(&beginning)) {
@@ -188,21 +186,21 @@ impl Results<'_, '_> {
         Ok(Ok(done))
     }
 
-    /// Notes what a host was before its first part, and what it is after this one.
+    /// Records a host before its first job and after this one.
     fn record_host(&mut self, name: &str, result: Run) -> Result<(), Failure> {
         let as_it_is = |facts| HostRecord {
             name: name.to_owned(),
-            does: "its parts of the run".into(),
+            does: "its jobs of the run".into(),
             facts,
             ..HostRecord::default()
         };
         let after = result.host_after.unwrap_or_else(|| result.host_before.clone());
-        // A guest is started anew for each part.
+        // Each job starts a new guest.
         let after = (!self.prepared.plan.is_in_guests()).then(|| as_it_is(after));
         self.ledger.record_host(&as_it_is(result.host_before), after)
     }
 
-    /// Notes what is known once all is there.
+    /// Records the warnings at the end.
     fn conclude(mut self) -> Result<(), Failure> {
         // The host of a guest is its kernel, which is a level of the plan.
         if !self.prepared.plan.is_in_guests() {
@@ -212,7 +210,7 @@ impl Results<'_, '_> {
         sentences.iter().try_for_each(|sentence| ledger.warn(sentence))
     }
 
-    /// Who carried out how much: a sentence for each host.
+    /// The share of each host: a sentence each.
     fn shares(&self) -> Vec<String> {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         let own = &self.ledger.cells()[..self.prepared.cells.len()];
@@ -221,14 +219,13 @@ impl Results<'_, '_> {
             *counts.entry(&repetition.host).or_default() += 1;
         }
         let total: usize = counts.values().sum();
-        let sentence = |(host, count): (&str, usize)| {
-            format!("The host `{host}` carried out {count} of {total} repetitions.")
-        };
+        let sentence =
+            |(host, count): (&str, usize)| format!("The host `{host}` ran {count} of {total} repetitions.");
         counts.into_iter().map(sentence).collect()
     }
 }
 
-/// The repetitions of a part that nobody could carry out.
+/// The repetitions of a failed job.
 fn failed(belongs: &Belongs, host: &str, reason: &str) -> Vec<(usize, Repetition)> {
     let repetition = Repetition {
         block: belongs.block,
@@ -236,7 +233,7 @@ fn failed(belongs: &Belongs, host: &str, reason: &str) -> Vec<(usize, Repetition
         started_at: rfc3339(SystemTime::now()),
         verdict: Verdict {
             kind: VerdictKind::Failed,
-            reason: format!("the host `{host}` did not carry it out: {reason}"),
+            reason: format!("the host `{host}` did not run it: {reason}"),
             figures: Vec::new(),
         },
         ..Repetition::default()
@@ -259,25 +256,25 @@ mod tests {
     /// Brings results with a cell more than was asked for, as an agent of a bus may that is not ours.
     struct OneTooMany {
         dir: PathBuf,
-        waiting: Vec<Part>,
+        waiting: Vec<Job>,
         /// What else was done to the file.
         tampered: &'static str,
     }
 
-    impl Carrier for OneTooMany {
+    impl Transport for OneTooMany {
         fn begin(&mut self, _run: &str) -> Result<(), Failure> {
             Ok(())
         }
 
-        fn offer(&mut self, part: &Part) -> Result<(), Failure> {
-            self.waiting.push(part.clone());
+        fn offer(&mut self, job: &Job) -> Result<(), Failure> {
+            self.waiting.push(job.clone());
             Ok(())
         }
 
-        fn next(&mut self) -> Result<Option<Arrival>, Failure> {
-            let Some(part) = self.waiting.pop() else { return Ok(None) };
-            let prepared = prepare(part.plan.clone(), String::new(), &catalog(), Where::Elsewhere)?;
-            let file = self.dir.join(&part.name);
+        fn next(&mut self) -> Result<Option<JobResult>, Failure> {
+            let Some(job) = self.waiting.pop() else { return Ok(None) };
+            let prepared = prepare(job.plan.clone(), String::new(), &catalog(), Where::Elsewhere)?;
+            let file = self.dir.join(&job.name);
             let cells: Vec<_> = [new_cells(&prepared, "pitot"), new_cells(&prepared, "pitot")].concat();
             let new = NewRun {
                 command_line: "",
@@ -289,24 +286,24 @@ mod tests {
                 warnings: &[],
                 server_versions: &[],
                 plan_source: "",
-                plan: &part.plan,
+                plan: &job.plan,
                 host: &Fingerprint::default(),
                 skips: &[],
                 cells: &cells,
             };
             RunWriter::create(&file, &new)?.finish(RunState::Complete, "", &Fingerprint::default())?;
             rusqlite::Connection::open(&file).unwrap().execute_batch(self.tampered).unwrap();
-            Ok(Some(Arrival::Done { part: part.name, host: "x".into(), file }))
+            Ok(Some(JobResult::Done { job: job.name, host: "x".into(), file }))
         }
 
-        fn settle(&mut self, _part: &str) {}
+        fn settle(&mut self, _job: &str) {}
 
         fn end(&mut self, _state: RunState) {}
     }
 
     #[test]
     fn a_result_with_a_cell_too_many_fails_its_part_and_nothing_else() {
-        fails_its_part_and_nothing_else("", "were asked for");
+        fails_its_part_and_nothing_else("", "cells instead of");
     }
 
     #[test]
@@ -325,11 +322,11 @@ mod tests {
         let text = "measure = \"slices\"\ngenerations = 2\n[server]\nprotocol = \"busy\"\n[load]\nconnections = 2\n\
                     [factors]\nserver.model = [\"good\", \"hang\"]\n";
         let prepared = prepare(parse(text), text.to_owned(), &catalog(), Where::Elsewhere).unwrap();
-        let mut carrier = OneTooMany { dir: dir.path().to_owned(), waiting: Vec::new(), tampered };
+        let mut transport = OneTooMany { dir: dir.path().to_owned(), waiting: Vec::new(), tampered };
         let output = dir.path().join("run.pitot");
         let request = |work, place| Request { work, place, trial: false, caller: caller(&|| false) };
         let new = Work::New { prepared: Box::new(prepared), output: &output };
-        let outcome = run(request(new, Place::Parts(&mut carrier)), &mut |_| {}).unwrap();
+        let outcome = run(request(new, Place::Jobs(&mut transport)), &mut |_| {}).unwrap();
         assert_eq!(outcome.state, RunState::Complete);
         let file = Run::open(&output).unwrap();
         for repetition in file.cells.iter().flat_map(|cell| &cell.repetitions) {

@@ -1,8 +1,7 @@
-//! Each cell is tried for a moment before the repetitions begin.
+//! The smoke test: each cell is run for a moment before the repetitions begin.
 //!
-//! A server that cannot start, or that answers only errors, would else cost a repetition in every block and be told of
-//! at the end. A cell is given up only if a second and longer try fails as well: the first may fail for
-//! want of time, and one start of many may fail by chance.
+//! A server that cannot start or returns only errors would otherwise cost a repetition in every block and be reported at the end. A
+//! cell is given up only if a second, longer try fails too, since the first may be too short, and a start may fail once in a while.
 
 use pitot_results::{Failure, VerdictKind};
 
@@ -18,30 +17,29 @@ use pitot_record::Repetition;
 
 /// Length of the second try's load, at most.
 const SECOND_S: f64 = 1.0;
-/// A cell with more idle connections is tried with so many: whether it works shows in seconds, and opening a million takes
-/// a minute.
+/// Maximum number of idle connections in the smoke test; opening a million takes a minute.
 const IDLE_MAX: u64 = 10_000;
 
-/// What the trial has shown.
+/// The results of the smoke test.
 #[derive(Debug)]
 pub(super) struct Tried {
     /// For each cell.
     pub(super) given_up: Vec<Option<GivenUp>>,
-    /// By cell: how long its server took until it was ready, seconds.
+    /// By cell: time until its server was ready, seconds.
     pub(super) ready_s: Vec<f64>,
-    /// Cells whose servers have to be loaded for longer before they are measured, and what is said of it.
+    /// Cells whose servers need a longer warm-up, with sentences for the report.
     pub(super) rises: Rises,
 }
 
 impl Prepared {
-    /// The failure of a run of which every cell was given up.
+    /// The failure of a run if every cell was given up.
     pub(super) fn nothing_left(&self, given_up: &[Option<GivenUp>]) -> Option<Failure> {
         let all: Vec<&GivenUp> = given_up.iter().map(Option::as_ref).collect::<Option<_>>()?;
         let (cell, first) = (self.cells.first()?.label(), all.first()?);
         let others = all.iter().filter(|other| other.reason != first.reason).count();
         let others = if others == 0 { "" } else { " (others for other reasons)" };
         let printed = first.output_tail.trim_end();
-        let hint = "the commands of `--dry-run` can be tried by hand";
+        let hint = "run the commands of `--dry-run` by hand";
         Some(Failure::run(
             format!("no cell can be measured: {cell}: {}{others}", first.reason),
             if printed.is_empty() {
@@ -52,14 +50,14 @@ impl Prepared {
         ))
     }
 
-    /// Has servers loaded for longer before they are measured.
+    /// Sets longer warm-ups.
     pub(super) fn rise(&mut self, rises: Vec<(usize, Settling)>) {
         rises.into_iter().for_each(|(cell, settling)| self.cells[cell].rises = Some(settling));
     }
 
-    /// Tries the cells that are `wanted`, if a trial is wanted at all. A load that has no duration is not tried: it cannot be cut short.
+    /// Tests the `wanted` cells, if `is_wanted`. A load without a duration is not tested, since it cannot be shortened.
     ///
-    /// If the user stops it, what was not tried yet is not given up: the run itself sees the wish.
+    /// If the user stops it, untested cells are not given up; the run notices the stop itself.
     pub(super) fn try_cells(
         &self,
         machine: &dyn Machine,
@@ -68,7 +66,7 @@ impl Prepared {
         caller: Caller<'_>,
         watch: &mut dyn FnMut(&Event<'_>),
     ) -> Tried {
-        // Faults come when a server has shown that it works.
+        // Without faults, which come later.
         let unharmed = Plan { faults: Vec::new(), ..self.plan.clone() };
         let short =
             Plan { warmup_s: 0.0, duration_s: self.plan.duration_s.min(MOMENT_S), ..unharmed.clone() };
@@ -140,7 +138,7 @@ impl Prepared {
     }
 }
 
-/// The cell as it is tried.
+/// The cell with at most [`IDLE_MAX`] idle connections.
 fn with_few_idle(cell: &Cell) -> Cell {
     let mut cell = cell.clone();
     let idle = cell.load.get("idle").and_then(|idle| pitot_meter::units::count(&idle.to_string()).ok());
@@ -150,7 +148,7 @@ fn with_few_idle(cell: &Cell) -> Cell {
     cell
 }
 
-/// Whether two cells differ in nothing but levels that change nothing, as replicates do.
+/// Whether two cells run the same commands, as replicates do.
 fn is_same(a: &Cell, b: &Cell) -> bool {
     a.server == b.server && a.url == b.url && a.load == b.load && a.files == b.files && a.host == b.host
 }
@@ -161,8 +159,8 @@ fn usual_status(repetition: &Repetition) -> Option<u16> {
     statuses.iter().max_by_key(|(_, count)| **count).map(|(status, _)| *status)
 }
 
-/// The cells whose servers send elsewhere what another answers, with the reason: that is less work, and no answer. Where the load
-/// says which statuses it expects, it has what it wants.
+/// The cells whose servers redirect where another replies, with the reason: a redirect is less work. A load that names
+/// the statuses it expects is not checked.
 fn redirects(cells: &[Cell], statuses: &[Option<u16>]) -> Vec<(usize, String)> {
     let of_kind = |kind: u16| {
         let is_of = move |(_, status): &(usize, u16)| *status / 100 == kind;
@@ -179,8 +177,8 @@ fn redirects(cells: &[Cell], statuses: &[Option<u16>]) -> Vec<(usize, String)> {
         Some((
             index,
             format!(
-                "its replies have status {status}, and those of {} have {right}: it does not answer what it is asked for \
-                 (ask for another page, or expect that: expect-status = \"{right},{status}\" in [load], --expect-status)",
+                "its replies have status {status}, and those of {} have {right}: it redirects instead of serving the page \
+                 (request another page, or accept redirects: expect-status = \"{right},{status}\" in [load], --expect-status)",
                 cells[other].label()
             ),
         ))
@@ -311,7 +309,7 @@ mod tests {
         let file = file.unwrap();
         let said = &file.info.warnings;
         assert!(
-            said.iter().any(|w| w.contains("it is loaded for 3.8 s, and on until it has settled")),
+            said.iter().any(|w| w.contains("its warm-up lasts 3.8 s, and then until the rate has settled")),
             "{said:?}"
         );
         for repetition in &file.cells[0].repetitions {
