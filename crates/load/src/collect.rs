@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use pitot_meter::{Histogram, Nanos};
 use pitot_results::load::{ErrorRow, Second, Steps};
 
-use crate::tally::{Acknowledgements, Interval, MISSED_SECONDS_MAX, Tally, add_all_acknowledged, add_errors};
+use pitot_drive::tally::{
+    Acknowledgements, Interval, MISSED_SECONDS_MAX, Tally, add_all_acknowledged, add_errors,
+};
 
 /// Called for each second that all sources have reported, with its response times.
 pub(crate) type Finished<'a> = dyn FnMut(&Collector, &Second, &Histogram) + 'a;

@@ -2,9 +2,9 @@
 
 use pitot_results::Failure;
 
-use crate::condition::{Condition, Times};
 use crate::options::Options;
-use crate::pace::Pace;
+use pitot_drive::condition::{Condition, Times};
+use pitot_drive::pace::Pace;
 
 /// The conditions that end a run, and those that make it fail.
 #[derive(Clone, Debug, Default)]

@@ -10,10 +10,10 @@ use pitot_client::tls::TlsOptions;
 use pitot_meter::Nanos;
 use pitot_requests::SessionOptions;
 
-use crate::pace::PaceOptions;
-use crate::share::Share;
-use crate::think::ThinkTimes;
-use crate::workload::WorkloadOptions;
+use pitot_drive::pace::PaceOptions;
+use pitot_drive::share::Share;
+use pitot_drive::think::ThinkTimes;
+use pitot_drive::workload::WorkloadOptions;
 
 pub use content::ContentOptions;
 pub use reach::ReachOptions;

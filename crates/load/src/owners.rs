@@ -3,9 +3,9 @@
 use pitot_meter::units;
 use pitot_results::Failure;
 
-use crate::engine::Owners;
 use crate::plan::LoadPlan;
-use crate::share::Share;
+use pitot_drive::engine::Owners;
+use pitot_drive::share::Share;
 
 impl LoadPlan {
     /// Which users the slots of one thread belong to: active ones first, then idle ones.

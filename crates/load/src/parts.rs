@@ -3,8 +3,8 @@
 use pitot_results::Failure;
 
 use crate::options::Options;
-use crate::pace::Pace;
-use crate::share::Share;
+use pitot_drive::pace::Pace;
+use pitot_drive::share::Share;
 
 /// Refuses what the parts would have to agree on, and figures that cannot be put together again from those of the parts.
 pub(crate) fn check(options: &Options, pace: &Pace, has_sessions: bool) -> Result<(), Failure> {

@@ -9,12 +9,12 @@ use pitot_sys::connect::Peer;
 use pitot_sys::{affinity, limits};
 use serde_json::{Value, json};
 
-use crate::engine::{Route, Sources};
-use crate::pace::{Pace, STEPS_MAX};
 use crate::parts;
 use crate::plan::{LoadPlan, PROCESSES_MAX};
-use crate::share::Share;
-use crate::workload::Usage;
+use pitot_drive::engine::{Route, Sources};
+use pitot_drive::pace::{Pace, STEPS_MAX};
+use pitot_drive::share::Share;
+use pitot_drive::workload::Usage;
 use pitot_results::Failure;
 
 /// Descriptors that are not for connections: standard streams, the engine's own, pipes of several processes.

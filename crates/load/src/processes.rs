@@ -16,13 +16,13 @@ use pitot_meter::Nanos;
 use pitot_sys::{process, thread};
 use serde::{Deserialize, Serialize};
 
-use crate::gate::Gate;
-use crate::message::Message;
-use crate::pace::Pace;
-use crate::pace::constant_at;
 use crate::prepared::PreparedRun;
-use crate::tally::{Interval, Tally};
 use crate::threads::Threads;
+use pitot_drive::gate::Gate;
+use pitot_drive::message::Message;
+use pitot_drive::pace::Pace;
+use pitot_drive::pace::constant_at;
+use pitot_drive::tally::{Interval, Tally};
 
 /// How to start this program again.
 #[derive(Clone, Debug)]

@@ -8,14 +8,14 @@ use pitot_client::{
 };
 
 use crate::asked;
-use crate::connections::SessionPlan;
 use crate::headers;
 use crate::http_only;
 use crate::http_version;
 use crate::options::Options;
-use crate::pace::Recorded;
 use crate::requests::{self, Requests};
 use pitot_client::tls::{TlsOptions, TlsProtocol};
+use pitot_drive::connections::SessionPlan;
+use pitot_drive::pace::Recorded;
 use pitot_durability::{Acknowledged, BLANK_NAME, NAME_PLACE};
 use pitot_requests::{Positions, content, statuses};
 use pitot_results::Failure;

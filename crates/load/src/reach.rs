@@ -9,8 +9,8 @@ use pitot_meter::Nanos;
 use pitot_results::Failure;
 use pitot_sys::connect::Peer;
 
-use crate::names::Lookup;
 use crate::options::ReachOptions;
+use pitot_drive::names::Lookup;
 
 /// How long to wait for each of several addresses of a host.
 const ADDRESS_TIMEOUT: Duration = Duration::from_secs(1);

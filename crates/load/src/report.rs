@@ -7,8 +7,8 @@ use pitot_meter::{Histogram, Nanos};
 use pitot_results::load::{LoadResult, Smoothness};
 use pitot_results::{Latencies, Latency, VerdictKind};
 
-use crate::recorder::STALL;
-use crate::tally::Tally;
+use pitot_drive::recorder::STALL;
+use pitot_drive::tally::Tally;
 
 /// The result of a run and the histograms that it was drawn from.
 #[derive(Clone, Debug)]

@@ -12,21 +12,21 @@ use pitot_results::{Failure, Latencies, Printed, VerdictKind, rfc3339};
 use serde_json::Value;
 
 use crate::collect::{Collector, Finished};
-use crate::condition::{Condition, Figures};
-use crate::gate::Gate;
-use crate::message::Message;
-use crate::pace::{Pace, Search, constant_at};
 use crate::plan::LoadPlan;
 use crate::preload::preload;
 use crate::prepared::PreparedRun;
 use crate::processes::{Processes, Respawn};
 use crate::report::{self, INTERRUPTED, Report};
 use crate::silence;
-use crate::tally::Acknowledgements;
 use crate::threads::Threads;
 use crate::under_way::Looks;
 use crate::verdict;
 use crate::watch::{Preparing, Progress, Watch};
+use pitot_drive::condition::{Condition, Figures};
+use pitot_drive::gate::Gate;
+use pitot_drive::message::Message;
+use pitot_drive::pace::{Pace, Search, constant_at};
+use pitot_drive::tally::Acknowledgements;
 
 /// The load generator itself could not go on.
 fn stopped(why: impl Into<String>) -> Failure {

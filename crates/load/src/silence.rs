@@ -2,7 +2,7 @@
 
 use pitot_meter::Nanos;
 
-use crate::tally::Tally;
+use pitot_drive::tally::Tally;
 
 /// The least time without a reply that is one if there were errors in it.
 const WITH_ERRORS_MIN: Nanos = Nanos::from_millis(500);

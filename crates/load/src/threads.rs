@@ -6,14 +6,14 @@ use std::thread::{Builder, JoinHandle};
 
 use pitot_sys::{affinity, sched, thread};
 
-use crate::connections::Connections;
-use crate::gate::Gate;
-use crate::message::Message;
-use crate::pace::Pace;
 use crate::prepared::PreparedRun;
-use crate::recorder::{Intervals, Recorder};
-use crate::share::Share;
-use crate::tally::Interval;
+use pitot_drive::connections::Connections;
+use pitot_drive::gate::Gate;
+use pitot_drive::message::Message;
+use pitot_drive::pace::Pace;
+use pitot_drive::recorder::{Intervals, Recorder};
+use pitot_drive::share::Share;
+use pitot_drive::tally::Interval;
 
 /// Records of a second that circulate between a thread and the collector.
 const INTERVALS_MAX: usize = 2;

@@ -7,8 +7,8 @@ use pitot_results::under_way::UnderWay;
 use pitot_sys::connect::Peer;
 use pitot_sys::tcp_sockets::{CLOSE_WAIT, ESTABLISHED, of_port};
 
-use crate::pace::Pace;
 use crate::prepared::PreparedRun;
+use pitot_drive::pace::Pace;
 
 /// Time between looks.
 const INTERVAL: Nanos = Nanos::from_millis(50);

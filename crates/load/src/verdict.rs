@@ -6,7 +6,7 @@ use pitot_results::under_way::{self, UnderWay};
 use pitot_results::{MISSED_SHARE_MAX, RETRANSMIT_SHARE_MAX, VerdictKind, is_client_at_limit};
 
 use crate::silence::{self, Silence};
-use crate::tally::Tally;
+use pitot_drive::tally::Tally;
 
 /// Share of its time that a thread may be ready and not run.
 const RUN_QUEUE_MAX: f64 = 0.05;
@@ -351,8 +351,8 @@ fn in_words(row: &ErrorRow) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sessions::SessionTally;
     use pitot_client::SessionInfo;
+    use pitot_drive::sessions::SessionTally;
     use pitot_results::load::{RequestCounts, ThreadUse, Window};
 
     const LENGTH: Nanos = Nanos::from_secs(10);

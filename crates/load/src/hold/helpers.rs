@@ -10,7 +10,7 @@ use pitot_sys::{sched, thread};
 
 use super::lane::{Lane, LaneOpened, LanePlan, LaneSlice};
 use super::seat::Seat;
-use crate::tally::Interval;
+use pitot_drive::tally::Interval;
 
 /// Where the threads of a slice wait for each other, so that they begin at the same moment.
 pub(super) struct Start {

@@ -6,12 +6,12 @@ use std::sync::mpsc::channel;
 use pitot_meter::{Nanos, now};
 use pitot_results::load::ErrorRow;
 
-use crate::connections::{Connections, SliceTimes, ThreadPlan};
-use crate::engine::{Engine, EngineEntry, Route};
-use crate::gate::Gate;
 use crate::prepared::PreparedRun;
-use crate::recorder::{Intervals, Recorder, SliceRecord};
-use crate::tally::Interval;
+use pitot_drive::connections::{Connections, SliceTimes, ThreadPlan};
+use pitot_drive::engine::{Engine, EngineEntry, Route};
+use pitot_drive::gate::Gate;
+use pitot_drive::recorder::{Intervals, Recorder, SliceRecord};
+use pitot_drive::tally::Interval;
 
 /// What a lane needs to be opened, on the thread that will have it.
 pub(super) struct LanePlan {

@@ -15,8 +15,8 @@ use crate::options::Options;
 use crate::plan::LoadPlan;
 use crate::preload::preload;
 use crate::prepared::DESCRIPTORS_RESERVED;
-use crate::tally::Interval;
 use crate::watch::Watch;
+use pitot_drive::tally::Interval;
 
 /// A slice may not be longer than this: response times beyond it are not distinguished either.
 const LENGTH_MAX: Nanos = Nanos::from_secs(3600);

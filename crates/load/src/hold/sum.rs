@@ -8,7 +8,7 @@ use pitot_results::hold::{Slice, SliceLatency};
 use pitot_results::load::{ErrorRow, Window};
 
 use super::lane::LaneSlice;
-use crate::handshakes::Handshakes;
+use pitot_drive::handshakes::Handshakes;
 
 /// The slice of a group from those of its lanes, at least one.
 pub(super) fn slice(group: &str, read_at: Nanos, lanes: &[Box<LaneSlice>]) -> Slice {

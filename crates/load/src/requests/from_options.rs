@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::body::{self, Body};
 use crate::choice::{self, Choice};
 use crate::options::Options;
-use crate::pace::Recorded;
+use pitot_drive::pace::Recorded;
 
 /// The requests of a run.
 #[derive(Debug, Default)]
