@@ -43,7 +43,7 @@ pub const ALL_CPUS: &str = "all";
 /// A sentence if a named CPU is not there or not allowed.
 pub fn split_cpus(server: Option<&str>, load: Option<&str>) -> Result<CpuSplit, Failure> {
     let allowed = pitot_sys::affinity::allowed().map_err(|e| {
-        Failure::run(format!("the allowed CPUs cannot be read: {e}"), "see whether /proc is mounted")
+        Failure::run(format!("the allowed CPUs cannot be read: {e}"), "check that /proc is mounted")
     })?;
     let named = |key: &str, list: Option<&str>| -> Result<Option<Vec<usize>>, Failure> {
         if list == Some(ALL_CPUS) {
@@ -52,8 +52,8 @@ pub fn split_cpus(server: Option<&str>, load: Option<&str>) -> Result<CpuSplit, 
         let Some(cpus) = list.and_then(parse_cpu_list) else { return Ok(None) };
         match cpus.iter().find(|cpu| !allowed.contains(cpu)) {
             Some(cpu) => Err(Failure::misuse(
-                format!("`{key}` names CPU {cpu}, and only {} may be used here", show_cpu_list(&allowed)),
-                "name others, or leave the key out",
+                format!("`{key}` names CPU {cpu}, but only {} may be used", show_cpu_list(&allowed)),
+                "name others, or omit the key",
             )),
             None => Ok(Some(cpus)),
         }

@@ -10,7 +10,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "net.core.somaxconn",
         uses: &[Use::Http, Use::Cache, Use::Mail],
         wanted: "at least 4096",
-        why: "It bounds the queue of each listener. A connection that finds it full is dropped, and tried again after a second.",
+        why: "It limits the accept queue of each listener. A SYN that finds it full is dropped, and sent again after a second.",
         source: "listen(2); Documentation/admin-guide/sysctl/net.rst",
         evidence: Evidence::Documented,
         threshold: Threshold::Default,
@@ -22,7 +22,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "net.ipv4.tcp_max_syn_backlog",
         uses: &[Use::Http, Use::Cache, Use::Mail],
         wanted: "at least 1024",
-        why: "Connections that are half open, for each listener: beyond it SYNs are dropped, or answered with cookies.",
+        why: "Half-open connections of each listener: beyond it SYNs are dropped, or answered with cookies.",
         source: "tcp(7); Documentation/networking/ip-sysctl.rst",
         evidence: Evidence::Documented,
         threshold: Threshold::Experience,
@@ -34,7 +34,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "net.ipv4.tcp_syncookies",
         uses: &[Use::Http, Use::Cache, Use::Mail],
         wanted: "1",
-        why: "With 1, a flood of SYNs does not shut others out; 0 drops, and 2 costs every connection its options.",
+        why: "With 1, a SYN flood does not block other clients; 0 drops SYNs, and with 2 every connection loses its TCP options.",
         source: "Documentation/networking/ip-sysctl.rst",
         evidence: Evidence::Documented,
         threshold: Threshold::Default,
@@ -46,7 +46,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "net.ipv4.tcp_abort_on_overflow",
         uses: &[Use::Http, Use::Cache, Use::Mail],
         wanted: "0",
-        why: "With 1 a client that finds the queue full for a moment is reset, rather than trying again.",
+        why: "With 1 a client that finds the accept queue full is reset, and does not try again.",
         source: "Documentation/networking/ip-sysctl.rst",
         evidence: Evidence::Documented,
         threshold: Threshold::Default,
@@ -58,7 +58,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "net.ipv4.tcp_synack_retries",
         uses: &[Use::Http, Use::Cache, Use::Mail],
         wanted: "at most 5",
-        why: "A connection that is half open stays so for 63 s with the default of 5, and longer with more.",
+        why: "A half-open connection lasts for 63 s with the default of 5, and longer with more.",
         source: "Documentation/networking/ip-sysctl.rst",
         evidence: Evidence::Documented,
         threshold: Threshold::Default,
@@ -70,7 +70,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "connections dropped at listeners since the start (TcpExt ListenOverflows)",
         uses: &[Use::Http, Use::Cache, Use::Mail],
         wanted: "0",
-        why: "A server accepts more slowly than connections come, or its queue is too short for a burst.",
+        why: "A server accepts more slowly than connections arrive, or its queue is too short for a burst.",
         source: "nstat(8); Documentation/networking/snmp_counter.rst",
         evidence: Evidence::Documented,
         threshold: Threshold::Experience,
@@ -82,7 +82,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "packets dropped before a CPU took them (softnet_stat)",
         uses: &[],
         wanted: "at most one in 100,000",
-        why: "Packets that wait for a CPU, also those of the loopback, are dropped beyond net.core.netdev_max_backlog.",
+        why: "Packets that wait for a CPU, also on the loopback, are dropped beyond net.core.netdev_max_backlog.",
         source: "Documentation/admin-guide/sysctl/net.rst",
         evidence: Evidence::Documented,
         threshold: Threshold::Experience,
@@ -91,10 +91,10 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "netdev-budget",
-        looks_at: "polls that ended for want of time (softnet_stat)",
+        looks_at: "polls that ended early (softnet_stat, time_squeeze)",
         uses: &[],
         wanted: "at most one in a thousand",
-        why: "A CPU that takes packets leaves off after net.core.netdev_budget packets or netdev_budget_usecs, with more waiting.",
+        why: "A CPU stops receiving after net.core.netdev_budget packets or netdev_budget_usecs, with more packets waiting.",
         source: "Documentation/admin-guide/sysctl/net.rst; Documentation/networking/scaling.rst",
         evidence: Evidence::Documented,
         threshold: Threshold::Experience,
@@ -105,11 +105,11 @@ pub(super) const RULES: &[Rule] = &[
 
 fn overflows(facts: &Facts) -> Verdict {
     match facts.number("count.ListenOverflows") {
-        None => unknown("/proc/net/netstat does not tell it"),
+        None => unknown("/proc/net/netstat does not show it"),
         Some(0) => fine(0),
         Some(dropped) => wrong(
             dropped,
-            "0 (a longer queue, which the server must ask for too)",
+            "0 (a longer queue, which the server must request too)",
             &[(
                 "net.core.somaxconn",
                 &facts.number("net.core.somaxconn").unwrap_or(4096).max(65_535).to_string(),
@@ -122,7 +122,7 @@ fn overflows(facts: &Facts) -> Verdict {
 fn dropped(facts: &Facts) -> Verdict {
     let (Some(dropped), Some(now)) = (facts.number("softnet.dropped"), facts.word("softnet.processed"))
     else {
-        return unknown("/proc/net/softnet_stat does not tell it");
+        return unknown("/proc/net/softnet_stat does not show it");
     };
     // The first packets of a machine tell nothing.
     if dropped * 100_000 <= now.parse().unwrap_or(0) {
@@ -140,7 +140,7 @@ fn dropped(facts: &Facts) -> Verdict {
 fn squeezed(facts: &Facts) -> Verdict {
     let (Some(squeezed), Some(now)) = (facts.number("softnet.squeezed"), facts.number("softnet.processed"))
     else {
-        return unknown("/proc/net/softnet_stat does not tell it");
+        return unknown("/proc/net/softnet_stat does not show it");
     };
     if squeezed * 1000 <= now {
         return fine(format!("{squeezed} of {now}"));

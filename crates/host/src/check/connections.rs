@@ -1,4 +1,4 @@
-//! Ports of outgoing connections, and connections that are over.
+//! Ports of outgoing connections, and closed connections.
 
 use super::judge::{at_least, at_most, fine, one_of, unknown, wrong};
 use super::rule::{Evidence, Rule, Threshold, Use, Verdict};
@@ -10,7 +10,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "net.ipv4.ip_local_port_range",
         uses: &[Use::Http, Use::Mail, Use::Load],
         wanted: "60,000 ports or more",
-        why: "Each connection from one address to one port takes one of these; with none left connect fails (EADDRNOTAVAIL).",
+        why: "Each connection from an address to a port takes one of these; without a free one connect fails (EADDRNOTAVAIL).",
         source: "ip(7); Documentation/networking/ip-sysctl.rst; docs/million.md",
         evidence: Evidence::Measured,
         threshold: Threshold::Experience,
@@ -22,7 +22,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "net.ipv4.tcp_tw_reuse",
         uses: &[Use::Http, Use::Mail, Use::Load],
         wanted: "2 or 1",
-        why: "Without it a port in TIME-WAIT is of no use for a minute: 28,000 ports are 470 new connections a second. 2, the default, does it on the loopback alone. 1 does it everywhere, and the kernel's documentation warns: it should not be changed without advice or request of technical experts.",
+        why: "Without it a port in TIME-WAIT is blocked for a minute: 28,000 ports allow 470 new connections a second. 2, the default, allows reuse only on the loopback, 1 everywhere. The kernel's documentation warns: it should not be changed without advice or request of technical experts.",
         source: "Documentation/networking/ip-sysctl.rst",
         evidence: Evidence::Documented,
         threshold: Threshold::Default,
@@ -46,7 +46,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "net.ipv4.tcp_fin_timeout",
         uses: &[Use::Http, Use::Mail],
         wanted: "at most 60",
-        why: "Connections that the other side never ends stay for so many seconds; the default is 60.",
+        why: "Connections that the peer never closes remain for this many seconds; the default is 60.",
         source: "Documentation/networking/ip-sysctl.rst",
         evidence: Evidence::Documented,
         threshold: Threshold::Default,
@@ -58,7 +58,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "net.ipv4.tcp_max_orphans",
         uses: &[Use::Http, Use::Cache, Use::Mail],
         wanted: "at least 4096",
-        why: "Connections that no process has any more, but have data to send, are reset beyond it.",
+        why: "Beyond it, connections without a process that still have data to send are reset.",
         source: "Documentation/networking/ip-sysctl.rst",
         evidence: Evidence::Documented,
         threshold: Threshold::Experience,
@@ -70,7 +70,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "net.ipv4.tcp_keepalive_time",
         uses: &[Use::Http, Use::Cache, Use::Mail],
         wanted: "at most 600",
-        why: "With keep-alive on, a peer that is gone is noticed after so many seconds; load balancers forget idle connections sooner than after the default of two hours.",
+        why: "With keep-alive, a lost peer is noticed after this many seconds; load balancers forget idle connections sooner than after the default of two hours.",
         source: "tcp(7)",
         evidence: Evidence::Documented,
         threshold: Threshold::Advised,
@@ -82,7 +82,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "net.ipv4.tcp_no_metrics_save",
         uses: &[Use::Load],
         wanted: "1",
-        why: "With 0 a run starts with what an earlier one learnt of the path (round-trip time, threshold of slow start), so that runs depend on each other.",
+        why: "With 0 a run starts with the metrics of an earlier one (round-trip time, slow-start threshold), so that runs depend on each other.",
         source: "Documentation/networking/ip-sysctl.rst",
         evidence: Evidence::Documented,
         threshold: Threshold::Experience,

@@ -7,10 +7,10 @@ use crate::facts::Facts;
 pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "governor",
-        looks_at: "the governor of frequencies",
+        looks_at: "the frequency governor",
         uses: &[Use::Http, Use::Cache, Use::Load],
         wanted: "performance",
-        why: "A CPU that is slow until it is seen to be busy makes the first requests after a pause slow, and CPU time per request depend on the load.",
+        why: "A CPU that raises its frequency only when busy makes the first requests after a pause slow, and CPU time per request depends on the load.",
         source: "Documentation/admin-guide/pm/cpufreq.rst",
         evidence: Evidence::Documented,
         threshold: Threshold::Experience,
@@ -22,7 +22,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "the energy preference of the CPUs",
         uses: &[Use::Cache, Use::Load],
         wanted: "performance or 0",
-        why: "With performance the processor itself does not trade speed for power.",
+        why: "With performance the processor does not reduce its speed to save power.",
         source: "Documentation/admin-guide/pm/intel_pstate.rst",
         evidence: Evidence::Documented,
         threshold: Threshold::Experience,
@@ -34,7 +34,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "the longest wake-up time of an idle CPU",
         uses: &[Use::Cache, Use::Load],
         wanted: "at most 50 us",
-        why: "A CPU that sleeps deeply takes so long to wake for a packet.",
+        why: "A CPU in a deep idle state takes this long to wake for a packet.",
         source: "Documentation/admin-guide/pm/cpuidle.rst",
         evidence: Evidence::Documented,
         threshold: Threshold::Experience,
@@ -46,7 +46,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "turbo frequencies",
         uses: &[Use::Load],
         wanted: "off for a comparison",
-        why: "With turbo the speed depends on heat and on how many CPUs are busy; for comparisons it is quieter without, for service it is faster with.",
+        why: "With turbo the speed depends on temperature and on the number of busy CPUs: comparisons vary less without it, servers are faster with it.",
         source: "Documentation/admin-guide/pm/intel_pstate.rst",
         evidence: Evidence::Documented,
         threshold: Threshold::Experience,
@@ -58,7 +58,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "threads of cores (SMT)",
         uses: &[Use::Load],
         wanted: "off for a comparison",
-        why: "Two threads of a core share it: a load on one slows a server on the other. Pin them to different cores, or switch it off for a comparison.",
+        why: "Two threads share a core: a load on one slows a server on the other. Pin them to different cores, or turn SMT off for a comparison.",
         source: "Documentation/admin-guide/hw-vuln/core-scheduling.rst",
         evidence: Evidence::Documented,
         threshold: Threshold::Experience,
@@ -70,7 +70,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "CPUs that are isolated from the scheduler",
         uses: &[Use::Load],
         wanted: "those of the server and of the load",
-        why: "A CPU that nothing else uses gives the quietest figures; with none, the scheduler puts other work beside a measurement.",
+        why: "Figures vary least on CPUs that nothing else uses; otherwise the scheduler runs other programs on the same CPUs.",
         source: "Documentation/admin-guide/kernel-parameters.txt, isolcpus; cgroup-v2.rst, cpuset",
         evidence: Evidence::Documented,
         threshold: Threshold::Experience,
@@ -82,7 +82,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "CPUs that this process may use",
         uses: &[],
         wanted: "all",
-        why: "taskset, a control group or a unit of systemd may have bound it to a part of them.",
+        why: "taskset, a control group or a systemd unit may restrict it to some of them.",
         source: "sched_setaffinity(2)",
         evidence: Evidence::Documented,
         threshold: Threshold::Experience,
@@ -94,7 +94,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "CPU time that the hypervisor gave to others (steal)",
         uses: &[],
         wanted: "at most 1% of the busy time",
-        why: "Others on the same hardware slow this machine for moments at a time; only interleaved slices give figures that can be compared.",
+        why: "Other virtual machines slow this one for moments; only interleaved slices give comparable figures.",
         source: "proc_stat(5); docs/method-slices.md",
         evidence: Evidence::Measured,
         threshold: Threshold::Experience,
@@ -119,14 +119,14 @@ fn preference(facts: &Facts) -> Verdict {
     one_of(facts, "cpu.energy-preference", &["performance", "0"])
 }
 
-/// Deeper states are worth a thought.
+/// Deeper states are to be considered.
 const WAKE_UP_US: u64 = 50;
 
 fn idle(facts: &Facts) -> Verdict {
     let driver = facts.word("cpu.idle driver").filter(|driver| *driver != "none");
     match (driver, facts.number("idle.latency-us")) {
         (None, None) => absent("the kernel has no idle states here"),
-        (_, None) => unknown("the kernel does not tell"),
+        (_, None) => unknown("the kernel does not show it"),
         (_, Some(us)) if us <= WAKE_UP_US => fine(format!("{us} us")),
         (_, Some(us)) => wrong(
             format!("{us} us"),
@@ -174,21 +174,20 @@ fn allowed(facts: &Facts) -> Verdict {
     if allowed >= online {
         fine(found)
     } else {
-        wrong_by_hand(found, "all", "taskset -c or the cpuset of its group; fine if it is meant so")
-            .consider()
+        wrong_by_hand(found, "all", "taskset -c or the cpuset of its group; ignore if intended").consider()
     }
 }
 
 fn steal(facts: &Facts) -> Verdict {
     match facts.number("steal.permille") {
-        None => unknown("/proc/stat does not tell it"),
+        None => unknown("/proc/stat does not show it"),
         Some(permille) if permille <= 10 => {
             fine(format!("{}.{}% of the busy time", permille / 10, permille % 10))
         }
         Some(permille) => wrong_by_hand(
             format!("{}.{}% of the busy time", permille / 10, permille % 10),
             "at most 1% of the busy time",
-            "compare in slices (`pitot run` does), or move to a machine of your own",
+            "compare in slices (`pitot run` does), or use a dedicated machine",
         )
         .consider(),
     }

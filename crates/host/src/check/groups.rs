@@ -10,7 +10,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "the CPU quota of the control group (cpu.max)",
         uses: &[],
         wanted: "none",
-        why: "A process that has used its quota stands still until the next period of 100 ms: the worst latencies of containers.",
+        why: "A process that has used its quota stops until the next period of 100 ms: the worst latencies of containers.",
         source: "Documentation/admin-guide/cgroup-v2.rst; Documentation/scheduler/sched-bwc.rst",
         evidence: Evidence::Documented,
         threshold: Threshold::Experience,
@@ -34,7 +34,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "processes and threads that the control group still allows (pids.max)",
         uses: &[Use::Http, Use::Mail, Use::Load],
         wanted: "at least 4096",
-        why: "Servers with a process or a thread for each connection stop at it (EAGAIN from fork or clone), whatever the limits of the user are.",
+        why: "It limits servers with a process or a thread for each connection (EAGAIN from fork or clone), besides the limits of the user.",
         source: "Documentation/admin-guide/cgroup-v2.rst; systemd.resource-control(5), TasksMax",
         evidence: Evidence::Documented,
         threshold: Threshold::Experience,
@@ -43,9 +43,9 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "group-memory",
-        looks_at: "memory that the control group still allows (memory.max), the page cache not counted",
+        looks_at: "memory that the control group still allows (memory.max), without the page cache",
         uses: &[],
-        wanted: "at least a tenth",
+        wanted: "at least 10%",
         why: "At the limit the group swaps or its processes are killed, however much memory the machine has free. Buffers of sockets count.",
         source: "Documentation/admin-guide/cgroup-v2.rst",
         evidence: Evidence::Documented,
@@ -104,7 +104,7 @@ fn memory(facts: &Facts) -> Verdict {
         }
         (_, Some(&[free, most])) => wrong_by_hand(
             format!("{} of {} MiB free", mib(free), mib(most)),
-            "at least a tenth",
+            "at least 10%",
             "raise MemoryMax= of the unit of systemd, or `--memory` of the container",
         ),
         _ => fine("no limit"),

@@ -18,14 +18,14 @@ pub(super) fn fine(found: impl ToString) -> Verdict {
     Verdict::Fine { found: found.to_string() }
 }
 
-/// What is wrong, and which settings mend it.
+/// What is wrong, and which settings fix it.
 pub(super) fn wrong(found: impl ToString, wanted: impl ToString, settings: &[(&str, &str)]) -> Verdict {
     let by_hand = settings.iter().map(|(key, value)| command(key, value)).collect::<Vec<_>>().join("; ");
     let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     Verdict::Wrong { found: found.to_string(), wanted: wanted.to_string(), mend: Mend { settings, by_hand } }
 }
 
-/// One setting that mends something.
+/// One setting that fixes something.
 pub(super) fn mend_by(key: &str, value: &str) -> Mend {
     Mend { settings: vec![(key.to_owned(), value.to_owned())], by_hand: command(key, value) }
 }
@@ -98,7 +98,7 @@ pub(super) fn each<'a>(
     judge: impl Fn(&'a str) -> Verdict,
 ) -> Verdict {
     if facts.word(list).is_none() {
-        return unknown("/sys does not tell what there is");
+        return unknown("/sys does not list them");
     }
     let names = facts.list(list);
     if names.is_empty() {

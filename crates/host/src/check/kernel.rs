@@ -10,7 +10,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "the clock source",
         uses: &[],
         wanted: "tsc, or that of the hypervisor",
-        why: "Reading the time from a device takes a microsecond and a system call, from the processor some 20 ns. Servers read it for every request.",
+        why: "Reading the time from a device takes a microsecond and a system call, from the processor about 20 ns. Servers read it for every request.",
         source: "Documentation/timers/timekeeping.rst; vdso(7)",
         evidence: Evidence::Documented,
         threshold: Threshold::Experience,
@@ -19,10 +19,10 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "time-sync",
-        looks_at: "whether the time of day is kept right",
+        looks_at: "whether the time of day is synchronised",
         uses: &[Use::Http, Use::Mail],
-        wanted: "kept in step",
-        why: "Logs, certificates and mail carry the time; nothing keeps this one in step.",
+        wanted: "synchronised",
+        why: "Logs, certificates and mail depend on the time, and nothing synchronises this clock.",
         source: "adjtimex(2)",
         evidence: Evidence::Documented,
         threshold: Threshold::Experience,
@@ -33,8 +33,8 @@ pub(super) const RULES: &[Rule] = &[
         name: "io-uring",
         looks_at: "whether io_uring can be used (kernel.io_uring_disabled, filters of system calls)",
         uses: &[Use::Http, Use::Cache, Use::Files, Use::Load],
-        wanted: "it can be used",
-        why: "With 2 nobody can use io_uring, with 1 only those with CAP_SYS_ADMIN or of its group; distributions and containers switch it off.",
+        wanted: "usable",
+        why: "With 2 nobody can use io_uring, with 1 only processes with CAP_SYS_ADMIN or in its group; distributions and containers turn it off.",
         source: "Documentation/admin-guide/sysctl/kernel.rst",
         evidence: Evidence::Documented,
         threshold: Threshold::Experience,
@@ -43,10 +43,10 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "mitigations",
-        looks_at: "mitigations of flaws of the processor",
+        looks_at: "mitigations of processor vulnerabilities",
         uses: &[],
-        wanted: "a decision, which reports name",
-        why: "Some make each system call slower. To switch them off is a decision about security, and not one of tuning; name them when you compare machines.",
+        wanted: "a decision, stated in reports",
+        why: "Some slow each system call. Turning them off is a security decision, not tuning; state them when you compare machines.",
         source: "Documentation/admin-guide/hw-vuln/index.rst",
         evidence: Evidence::Documented,
         threshold: Threshold::Experience,
@@ -58,7 +58,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "preemption of the kernel",
         uses: &[],
         wanted: "none, voluntary or lazy, for throughput",
-        why: "Full preemption lowers the worst latencies and costs some throughput; none does the opposite.",
+        why: "Full preemption lowers the worst latencies and costs throughput; none does the opposite.",
         source: "kernel/Kconfig.preempt",
         evidence: Evidence::Documented,
         threshold: Threshold::Documented("kernel/Kconfig.preempt"),
@@ -70,7 +70,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "random numbers",
         uses: &[],
         wanted: "at least 128 bits",
-        why: "TLS waits at the start for a generator that is not ready; once it is, it never is not (since Linux 5.18).",
+        why: "TLS waits at the start until the generator is ready; since Linux 5.18 it remains ready.",
         source: "random(4)",
         evidence: Evidence::Documented,
         threshold: Threshold::Experience,
@@ -82,7 +82,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "kernel.nmi_watchdog",
         uses: &[Use::Load],
         wanted: "0",
-        why: "It takes one hardware counter of each CPU, and interrupts it now and then.",
+        why: "It occupies one hardware counter of each CPU, and interrupts it from time to time.",
         source: "Documentation/admin-guide/sysctl/kernel.rst",
         evidence: Evidence::Documented,
         threshold: Threshold::Experience,
@@ -94,7 +94,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "kernel.sched_autogroup_enabled",
         uses: &[Use::Load],
         wanted: "0",
-        why: "A load and a server from two terminals share the CPU by terminals, and not by threads.",
+        why: "A load and a server from two terminals share the CPU by terminals, not by threads.",
         source: "sched(7)",
         evidence: Evidence::Documented,
         threshold: Threshold::Experience,
@@ -116,7 +116,7 @@ pub(super) const RULES: &[Rule] = &[
 ];
 
 fn clock(facts: &Facts) -> Verdict {
-    let Some(found) = facts.word("system.clock source") else { return unknown("/sys does not tell it") };
+    let Some(found) = facts.word("system.clock source") else { return unknown("/sys does not show it") };
     if ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter"].contains(&found) {
         return fine(found);
     }
@@ -134,11 +134,11 @@ fn clock(facts: &Facts) -> Verdict {
 
 fn synchronised(facts: &Facts) -> Verdict {
     match facts.word("time.synchronised") {
-        None => unknown("the kernel does not tell"),
-        Some("true") => fine("kept in step"),
+        None => unknown("the kernel does not show it"),
+        Some("true") => fine("synchronised"),
         Some(_) => wrong_by_hand(
-            "nothing keeps it in step",
-            "kept in step",
+            "not synchronised",
+            "synchronised",
             "run chrony or systemd-timesyncd, or let the host of the virtual machine do it",
         )
         .consider(),
@@ -147,7 +147,7 @@ fn synchronised(facts: &Facts) -> Verdict {
 
 /// The switch is not all: filters of system calls forbid it in containers.
 fn uring(facts: &Facts) -> Verdict {
-    const WANTED: &str = "it can be used";
+    const WANTED: &str = "usable";
     let key = "kernel.io_uring_disabled";
     let refused = |why: &str| {
         let cure = facts.word("io-uring.cure").unwrap_or("use Linux 6.1 or later");
@@ -168,12 +168,12 @@ fn mitigations(facts: &Facts) -> Verdict {
     let active = all.iter().filter(|(_, state)| state.starts_with("Mitigation"));
     let active: Vec<&str> = active.map(|(bug, _)| *bug).collect();
     match (all.is_empty(), active.is_empty()) {
-        (true, _) => unknown("/sys does not tell them"),
+        (true, _) => unknown("/sys does not show them"),
         (_, true) => fine("none is active"),
         _ => wrong_by_hand(
             format!("active: {}", active.join(", ")),
-            "a decision, which reports name",
-            "mitigations=off on the kernel's command line, on a machine that runs nobody else's code",
+            "a decision, stated in reports",
+            "mitigations=off on the kernel's command line, on a machine that runs only trusted code",
         )
         .consider(),
     }
@@ -181,10 +181,10 @@ fn mitigations(facts: &Facts) -> Verdict {
 
 fn preemption(facts: &Facts) -> Verdict {
     match facts.word("kernel.preempt") {
-        None => unknown("the kernel does not tell"),
-        Some("preempt_dynamic") => unknown(
-            "it can be chosen at boot, and /sys/kernel/debug/sched/preempt, which tells, cannot be read",
-        ),
+        None => unknown("the kernel does not show it"),
+        Some("preempt_dynamic") => {
+            unknown("it is chosen at boot, and /sys/kernel/debug/sched/preempt cannot be read")
+        }
         Some(found @ ("none" | "voluntary" | "lazy" | "preempt_lazy")) => fine(found),
         Some(found) => wrong_by_hand(
             found,
@@ -197,7 +197,7 @@ fn preemption(facts: &Facts) -> Verdict {
 
 fn entropy(facts: &Facts) -> Verdict {
     match facts.number("kernel.random.entropy_avail") {
-        None => unknown("the kernel does not tell"),
+        None => unknown("the kernel does not show it"),
         Some(bits) if bits >= 128 => fine(format!("{bits} bits")),
         Some(bits) => {
             wrong_by_hand(format!("{bits} bits"), "at least 128 bits", "a virtio-rng device, or rngd")

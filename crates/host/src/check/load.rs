@@ -1,4 +1,4 @@
-//! What the side that makes the load needs.
+//! What the load generator needs.
 
 use super::judge::{fine, unknown, wrong, wrong_by_hand};
 use super::rule::{Evidence, Rule, Threshold, Use, Verdict};
@@ -7,10 +7,10 @@ use crate::facts::Facts;
 pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "load-cpus",
-        looks_at: "CPUs for the load beside those of the server",
+        looks_at: "CPUs for server and load",
         uses: &[Use::Load],
         wanted: "at least 2",
-        why: "On one CPU server and load take it from each other: throughput is that of both together.",
+        why: "On one CPU server and load compete: throughput is that of both together.",
         source: "sched(7)",
         evidence: Evidence::Documented,
         threshold: Threshold::Experience,
@@ -19,10 +19,10 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "load-quiet",
-        looks_at: "what else runs",
+        looks_at: "other programs (load average)",
         uses: &[Use::Load],
-        wanted: "a quarter of the CPUs at most",
-        why: "Other work takes CPU time from the measurement; noise comes in bursts.",
+        wanted: "at most a quarter of the CPUs",
+        why: "Other programs take CPU time from the measurement, in bursts.",
         source: "docs/method-slices.md",
         evidence: Evidence::Measured,
         threshold: Threshold::Experience,
@@ -34,7 +34,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "ports for connections from one address",
         uses: &[Use::Load],
         wanted: "at least 10000",
-        why: "Without more, spread the load over several source addresses (`--source 127.0.0.0/24`).",
+        why: "With fewer, use several source addresses (`--source 127.0.0.0/24`).",
         source: "ip(7); docs/million.md",
         evidence: Evidence::Measured,
         threshold: Threshold::Experience,
@@ -46,7 +46,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "descriptors of the load generator",
         uses: &[Use::Load],
         wanted: "at least 20000",
-        why: "Each connection of the load is one; with fewer it takes several processes (`--processes`).",
+        why: "Each connection takes one; with fewer the load needs several processes (`--processes`).",
         source: "getrlimit(2); docs/million.md",
         evidence: Evidence::Measured,
         threshold: Threshold::Experience,
@@ -66,13 +66,13 @@ fn cpus(facts: &Facts) -> Verdict {
 fn quiet(facts: &Facts) -> Verdict {
     let load = facts.word("load.average").and_then(|word| word.parse::<f64>().ok());
     let (Some(load), Some(cpus)) = (load, facts.count("cpu.online")) else {
-        return unknown("/proc/loadavg does not tell it");
+        return unknown("/proc/loadavg does not show it");
     };
     let found = format!("a load of {load:.2} on {cpus} CPUs");
     if load <= cpus as f64 / 4.0 {
         fine(found)
     } else {
-        wrong_by_hand(found, "a quarter of the CPUs at most", "end what else runs, or wait").consider()
+        wrong_by_hand(found, "at most a quarter of the CPUs", "stop other programs, or wait").consider()
     }
 }
 
@@ -95,7 +95,7 @@ fn ports(facts: &Facts) -> Verdict {
 
 fn descriptors(facts: &Facts) -> Verdict {
     match facts.number("limits.descriptors.hard") {
-        None => unknown("/proc/self/limits does not tell it"),
+        None => unknown("/proc/self/limits does not show it"),
         Some(hard) if hard >= 20_000 => fine(hard),
         Some(hard) => wrong_by_hand(hard, "at least 20000", "`ulimit -Hn 1048576` as root, or --processes"),
     }

@@ -10,7 +10,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "transparent huge pages (enabled)",
         uses: &[Use::Cache, Use::Mail],
         wanted: "madvise or never",
-        why: "With always, a cache that forks copies 2 MiB for a byte that changes, and memory grows; madvise gives them to those who ask.",
+        why: "With always, a cache that forks copies 2 MiB for each changed byte, and memory grows; with madvise only programs that ask get them.",
         source: "Documentation/admin-guide/mm/transhuge.rst; Redis, latency",
         evidence: Evidence::Documented,
         threshold: Threshold::Documented("Redis, latency"),
@@ -22,7 +22,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "transparent huge pages (defrag)",
         uses: &[Use::Cache],
         wanted: "madvise or defer+madvise or defer or never",
-        why: "With always a page fault waits until memory is compacted.",
+        why: "With always a page fault waits for memory compaction.",
         source: "Documentation/admin-guide/mm/transhuge.rst",
         evidence: Evidence::Documented,
         threshold: Threshold::Experience,
@@ -34,7 +34,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "kernel.numa_balancing",
         uses: &[Use::Cache, Use::Load],
         wanted: "0",
-        why: "Pages are unmapped to see who uses them; on machines with several nodes that adds page faults. Bind processes to a node instead.",
+        why: "The kernel unmaps pages to see who uses them, which adds page faults. Bind processes to a node instead.",
         source: "Documentation/admin-guide/sysctl/kernel.rst",
         evidence: Evidence::Documented,
         threshold: Threshold::Documented("Documentation/admin-guide/sysctl/kernel.rst"),
@@ -46,7 +46,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "vm.zone_reclaim_mode",
         uses: &[Use::Cache, Use::Files],
         wanted: "0",
-        why: "With 1 a node frees its own page cache rather than using free memory of another.",
+        why: "With 1 a node frees its own page cache before it uses free memory of another.",
         source: "Documentation/admin-guide/sysctl/vm.rst",
         evidence: Evidence::Documented,
         threshold: Threshold::Documented("Documentation/admin-guide/sysctl/vm.rst"),
@@ -58,7 +58,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "swap in use",
         uses: &[Use::Http, Use::Cache, Use::Mail],
         wanted: "at most 1%",
-        why: "What is swapped out takes a thousand times as long to read.",
+        why: "Reading swapped memory takes a thousand times as long.",
         source: "Documentation/admin-guide/sysctl/vm.rst",
         evidence: Evidence::Documented,
         threshold: Threshold::Experience,
@@ -70,7 +70,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "vm.swappiness",
         uses: &[Use::Cache, Use::Mail],
         wanted: "at most 10",
-        why: "A low figure keeps the memory of processes and gives up page cache first; where there is no swap it does not matter.",
+        why: "A low value evicts page cache before the memory of processes; without swap it has no effect.",
         source: "Documentation/admin-guide/sysctl/vm.rst",
         evidence: Evidence::Documented,
         threshold: Threshold::Advised,
@@ -82,7 +82,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "vm.overcommit_memory",
         uses: &[Use::Cache],
         wanted: "1",
-        why: "Redis forks to save itself, and with 0 or 2 a large one can be refused the fork. A cache that does not fork, such as memcached, needs nothing.",
+        why: "Redis forks to save its data, and with 0 or 2 that fork can fail for a large one. A cache that does not fork, such as memcached, is not affected.",
         source: "Redis, administration; Documentation/admin-guide/sysctl/vm.rst",
         evidence: Evidence::Documented,
         threshold: Threshold::Documented("Redis, administration"),
@@ -93,8 +93,8 @@ pub(super) const RULES: &[Rule] = &[
         name: "memory-available",
         looks_at: "available memory",
         uses: &[],
-        wanted: "at least a twentieth of all",
-        why: "A machine without it swaps or kills processes.",
+        wanted: "at least 5% of all",
+        why: "With less the machine swaps or kills processes.",
         source: "Documentation/filesystems/proc.rst, MemAvailable",
         evidence: Evidence::Documented,
         threshold: Threshold::Experience,
@@ -106,7 +106,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "vm.min_free_kbytes",
         uses: &[Use::Http, Use::Cache, Use::Load],
         wanted: "half of what the kernel chooses, or 65536",
-        why: "Packets are received into memory that must be free at once.",
+        why: "Packets are received into memory that must be free immediately.",
         source: "Documentation/admin-guide/sysctl/vm.rst",
         evidence: Evidence::Documented,
         threshold: Threshold::Experience,
@@ -118,7 +118,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "merging of equal pages (KSM)",
         uses: &[Use::Cache, Use::Load],
         wanted: "0",
-        why: "A kernel thread compares pages all the time, and writing to a merged one takes a page fault.",
+        why: "A kernel thread compares pages constantly, and writing to a merged page takes a page fault.",
         source: "Documentation/admin-guide/mm/ksm.rst",
         evidence: Evidence::Documented,
         threshold: Threshold::Default,
@@ -140,7 +140,7 @@ fn numa(facts: &Facts) -> Verdict {
 fn swap(facts: &Facts) -> Verdict {
     let (Some(total), Some(free)) = (facts.kilobytes("memory.SwapTotal"), facts.kilobytes("memory.SwapFree"))
     else {
-        return unknown("/proc/meminfo does not tell it");
+        return unknown("/proc/meminfo does not show it");
     };
     let used = total.saturating_sub(free);
     match total {
@@ -149,7 +149,7 @@ fn swap(facts: &Facts) -> Verdict {
         _ => wrong_by_hand(
             format!("{} of {} MiB", used >> 10, total >> 10),
             "at most 1%",
-            "find who needs the memory (`smem`), then `swapoff -a && swapon -a`",
+            "find what uses the memory (`smem`), then `swapoff -a && swapon -a`",
         )
         .consider(),
     }
@@ -157,7 +157,7 @@ fn swap(facts: &Facts) -> Verdict {
 
 fn swappiness(facts: &Facts) -> Verdict {
     match facts.kilobytes("memory.SwapTotal") {
-        None => unknown("/proc/meminfo does not tell whether there is swap"),
+        None => unknown("/proc/meminfo does not show it"),
         Some(0) => absent("there is no swap"),
         Some(_) => at_most(facts, "vm.swappiness", 10).consider(),
     }
@@ -167,19 +167,19 @@ fn available(facts: &Facts) -> Verdict {
     let (Some(total), Some(available)) =
         (facts.kilobytes("memory.MemTotal"), facts.kilobytes("memory.MemAvailable"))
     else {
-        return unknown("/proc/meminfo does not tell it");
+        return unknown("/proc/meminfo does not show it");
     };
     let found = format!("{} of {} MiB", available >> 10, total >> 10);
     if available * 20 >= total {
         fine(found)
     } else {
-        wrong_by_hand(found, "at least a twentieth of all", "end what is not needed")
+        wrong_by_hand(found, "at least 5% of all", "stop other programs")
     }
 }
 
 fn min_free(facts: &Facts) -> Verdict {
     match facts.kilobytes("memory.MemTotal") {
-        None => unknown("/proc/meminfo does not tell the memory"),
+        None => unknown("/proc/meminfo does not show it"),
         // The kernel chooses the square root of sixteen times the memory.
         Some(total) => at_least(facts, "vm.min_free_kbytes", ((total * 16).isqrt() / 2).min(65_536)),
     }

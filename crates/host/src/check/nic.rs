@@ -10,7 +10,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "queues of each NIC (ethtool -l)",
         uses: &[],
         wanted: "a queue for each CPU, or as many as the driver has",
-        why: "The packets of a queue are taken by one CPU at a time: with one queue for many CPUs that one is the limit. Linux was best with 2+2 queues in 2009, found by trying.",
+        why: "One CPU at a time receives the packets of a queue: with one queue for many CPUs it is the bottleneck. In 2009, 2+2 queues were the best on Linux, found by experiment.",
         source: "Documentation/networking/scaling.rst",
         evidence: Evidence::Documented,
         threshold: Threshold::Documented("Documentation/networking/scaling.rst"),
@@ -21,8 +21,8 @@ pub(super) const RULES: &[Rule] = &[
         name: "nic-rings",
         looks_at: "rings of each NIC (ethtool -g)",
         uses: &[],
-        wanted: "1024, or as many as the driver has; more if packets did not fit",
-        why: "A burst that does not fit into the ring is dropped by the device, unseen by the kernel.",
+        wanted: "1024, or as many as the driver has; more if packets were dropped",
+        why: "The device drops a burst that does not fit into the ring, unseen by the kernel.",
         source: "ethtool(8)",
         evidence: Evidence::Documented,
         threshold: Threshold::Experience,
@@ -46,7 +46,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "interrupt coalescing of each NIC (ethtool -c)",
         uses: &[],
         wanted: "adaptive, or at most 100 us",
-        why: "An interrupt for every packet costs CPU; one that waits long costs latency. Adaptive coalescing does both by need.",
+        why: "An interrupt for every packet costs CPU; a delayed one costs latency. Adaptive coalescing balances both.",
         source: "ethtool(8)",
         evidence: Evidence::Documented,
         threshold: Threshold::Experience,
@@ -58,7 +58,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "segmentation, GRO and checksums of each NIC (ethtool -k)",
         uses: &[],
         wanted: "on, where the device can",
-        why: "Without them each segment of 1448 bytes goes through the whole stack by itself.",
+        why: "Without them each segment of 1448 bytes passes through the whole stack.",
         source: "Documentation/networking/segmentation-offloads.rst",
         evidence: Evidence::Documented,
         threshold: Threshold::Experience,
@@ -70,7 +70,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "speed and duplex of each NIC",
         uses: &[],
         wanted: "full duplex, and 1000 Mbit/s or more",
-        why: "Half duplex, or a tenth of the speed, is a cable or a negotiation that failed.",
+        why: "Half duplex or low speed is due to a bad cable or a failed negotiation.",
         source: "ethtool(8)",
         evidence: Evidence::Documented,
         threshold: Threshold::Experience,
@@ -82,7 +82,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "length of the send queue of each NIC",
         uses: &[],
         wanted: "at least 500",
-        why: "Where fair queueing is not used a short queue drops bursts.",
+        why: "Without fair queueing a short queue drops bursts.",
         source: "ip-link(8)",
         evidence: Evidence::Documented,
         threshold: Threshold::Advised,
@@ -104,7 +104,7 @@ fn queues(facts: &Facts, nic: &str) -> Verdict {
         .filter_map(|name| Some((name, of(facts, nic, name)?, of(facts, nic, &format!("{name}.max"))?)))
         .filter(|(_, _, max)| *max > 0)
         .collect();
-    let Some((name, found, max)) = kinds.first() else { return unknown("its driver does not tell") };
+    let Some((name, found, max)) = kinds.first() else { return unknown("its driver does not show it") };
     let wanted = cpus.min(*max);
     if *found >= wanted {
         return fine(format!("{found} of {max}"));
@@ -118,7 +118,7 @@ fn queues(facts: &Facts, nic: &str) -> Verdict {
 
 fn rings(facts: &Facts, nic: &str) -> Verdict {
     let (Some(found), Some(max)) = (of(facts, nic, "rx-ring"), of(facts, nic, "rx-ring.max")) else {
-        return unknown("its driver does not tell");
+        return unknown("its driver does not show it");
     };
     let missed =
         of(facts, nic, "rx_missed_errors").unwrap_or(0) + of(facts, nic, "rx_fifo_errors").unwrap_or(0);
@@ -129,7 +129,7 @@ fn rings(facts: &Facts, nic: &str) -> Verdict {
         _ if found >= wanted => fine(format!("{found} of {max}")),
         0 if found >= max.min(1024) => fine(format!("{found} of {max}")),
         0 => larger(format!("{found} of {max}")).consider(),
-        _ => larger(format!("{found} of {max}, and {missed} packets did not fit")),
+        _ => larger(format!("{found} of {max}, and {missed} packets were dropped")),
     }
 }
 
@@ -155,7 +155,7 @@ fn coalescing(facts: &Facts, nic: &str) -> Verdict {
     let adaptive = of(facts, nic, "adaptive-rx");
     match (adaptive, of(facts, nic, "rx-usecs")) {
         (Some(1), _) => fine("adaptive"),
-        (_, None) => unknown("its driver does not tell"),
+        (_, None) => unknown("its driver does not show it"),
         (_, Some(usecs)) if usecs > 100 => wrong(
             format!("{usecs} us"),
             "adaptive, or at most 100 us",
@@ -180,7 +180,7 @@ fn offloads(facts: &Facts, nic: &str) -> Verdict {
         .filter_map(|(name, key)| Some((*name, *key, facts.word(&format!("nic.{nic}.{name}"))? == "on")))
         .collect();
     if all.is_empty() {
-        return unknown("its driver does not tell");
+        return unknown("its driver does not show it");
     }
     let off: Vec<_> = all.iter().filter(|(_, _, on)| !on).collect();
     if off.is_empty() {
@@ -206,9 +206,9 @@ const LINE: &str = "full duplex, and 1000 Mbit/s or more";
 
 fn duplex(facts: &Facts, nic: &str) -> Verdict {
     match (facts.word(&format!("nic.{nic}.duplex")), of(facts, nic, "speed")) {
-        (Some("half"), _) => wrong_by_hand("half duplex", LINE, "look at the cable and the switch"),
+        (Some("half"), _) => wrong_by_hand("half duplex", LINE, "check the cable and the switch"),
         (_, Some(speed)) if speed < 1000 => {
-            wrong_by_hand(format!("{speed} Mbit/s"), LINE, "look at the cable and the switch").consider()
+            wrong_by_hand(format!("{speed} Mbit/s"), LINE, "check the cable and the switch").consider()
         }
         (_, Some(speed)) => fine(format!("{speed} Mbit/s")),
         (Some("full"), None) => fine("full duplex"),
@@ -218,7 +218,7 @@ fn duplex(facts: &Facts, nic: &str) -> Verdict {
 
 fn tx_queue(facts: &Facts, nic: &str) -> Verdict {
     match of(facts, nic, "tx_queue_len") {
-        None => unknown("the kernel does not tell"),
+        None => unknown("the kernel does not show it"),
         Some(length) if length < 500 => {
             wrong(length, "at least 500", &[(&format!("nic.{nic}.tx-queue-len"), "1000")]).consider()
         }

@@ -21,7 +21,7 @@ pub struct Rule {
     pub evidence: Evidence,
     /// Where the figure or the word that is wanted is from, which the source of the parameter need not name.
     pub threshold: Threshold,
-    /// Whether `pitot host apply` can mend it, where there is something to set.
+    /// Whether `pitot host apply` can fix it, where there is something to set.
     pub can_apply: bool,
     /// What it says of a machine.
     pub(super) judge: fn(&Facts) -> Verdict,
@@ -90,7 +90,7 @@ pub enum Threshold {
     Default,
     /// No source names it: those who made Pitot chose it by experience.
     Experience,
-    /// It is often advised, and no source proves it.
+    /// It is often advised, without proof.
     Advised,
 }
 
@@ -111,7 +111,7 @@ impl Threshold {
             Threshold::Documented(source) => source,
             Threshold::Default => "the default of current kernels",
             Threshold::Experience => "our own experience",
-            Threshold::Advised => "folklore, often advised and proved by no source",
+            Threshold::Advised => "often advised, without proof",
         }
     }
 }
@@ -138,10 +138,10 @@ pub enum Verdict {
         found: String,
         /// What is wanted.
         wanted: String,
-        /// How to mend it.
+        /// How to fix it.
         mend: Mend,
     },
-    /// Worth a thought: it costs something and buys something.
+    /// To be considered: it has a cost and a benefit.
     Consider {
         /// What is set.
         found: String,
@@ -162,7 +162,7 @@ pub enum Verdict {
     },
 }
 
-/// How to mend something.
+/// How to fix something.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mend {
     /// Settings that `pitot host apply` makes; empty if it cannot.
@@ -199,7 +199,7 @@ impl Verdict {
         }
     }
 
-    /// What is wrong, as something worth a thought.
+    /// What is wrong, as something to consider.
     #[must_use]
     pub(super) fn consider(self) -> Verdict {
         match self {
@@ -215,7 +215,7 @@ impl Verdict {
         }
     }
 
-    /// How to mend it.
+    /// How to fix it.
     pub fn mend(&self) -> Option<&Mend> {
         match self {
             Verdict::Wrong { mend, .. } | Verdict::Consider { mend, .. } => Some(mend),

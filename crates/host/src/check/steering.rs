@@ -12,7 +12,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "CPUs of the interrupts of each NIC",
         uses: &[],
         wanted: "several CPUs, from three interrupts on",
-        why: "All queues on one CPU are one queue. irqbalance spreads them, or nic.NAME.irq-cpus does.",
+        why: "With all queues on one CPU, that CPU is the bottleneck. irqbalance or nic.NAME.irq-cpus spreads them.",
         source: "Documentation/core-api/irq/irq-affinity.rst",
         evidence: Evidence::Documented,
         threshold: Threshold::Experience,
@@ -24,7 +24,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "receive packet steering of each NIC (rps_cpus)",
         uses: &[],
         wanted: "several CPUs, where there are fewer queues than CPUs",
-        why: "Where a NIC has fewer queues than there are CPUs, RPS spreads the work after the interrupt; on one CPU, and with as many queues, it only costs.",
+        why: "If a NIC has fewer queues than the machine CPUs, RPS spreads the work after the interrupt; otherwise it only has a cost.",
         source: "Documentation/networking/scaling.rst",
         evidence: Evidence::Documented,
         threshold: Threshold::Documented("Documentation/networking/scaling.rst"),
@@ -36,7 +36,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "transmit packet steering of each NIC (xps_cpus)",
         uses: &[],
         wanted: "a CPU or more for each queue",
-        why: "Each CPU has send queues of its own, without locks between CPUs.",
+        why: "CPUs with their own send queues do not contend for locks.",
         source: "Documentation/networking/scaling.rst",
         evidence: Evidence::Documented,
         threshold: Threshold::Documented("Documentation/networking/scaling.rst"),
@@ -48,7 +48,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "net.core.rps_sock_flow_entries, and rps_flow_cnt of each queue",
         uses: &[],
         wanted: "a table, and a share of it for each queue",
-        why: "With RPS, packets go to the CPU whose thread reads the connection, where the table has room.",
+        why: "With RPS, packets go to the CPU whose thread reads the connection, as far as the table has room.",
         source: "Documentation/networking/scaling.rst",
         evidence: Evidence::Documented,
         threshold: Threshold::Documented("Documentation/networking/scaling.rst"),
@@ -83,7 +83,7 @@ fn rps(facts: &Facts, nic: &str) -> Verdict {
         return unknown("its queues cannot be counted");
     };
     let Some(found) = facts.word(&format!("nic.{nic}.rps-cpus")) else {
-        return unknown("the kernel does not tell");
+        return unknown("the kernel does not show it");
     };
     if cpus == 1 || queues >= cpus || found != "none" {
         return fine(found);
@@ -106,7 +106,7 @@ fn xps(facts: &Facts, nic: &str) -> Verdict {
     match facts.word(&format!("nic.{nic}.xps-cpus")) {
         _ if queues == 1 => absent("it has one send queue"),
         _ if cpus == 1 => absent("there is one CPU"),
-        None => unknown("the kernel does not tell"),
+        None => unknown("the kernel does not show it"),
         Some("none") => {
             let settings = dealt(cpus, queues)
                 .map(|(queue, cpus)| (format!("nic.{nic}.tx-{queue}.xps-cpus"), cpus))
@@ -136,7 +136,7 @@ const FLOWS: u64 = 32_768;
 
 fn rfs(facts: &Facts) -> Verdict {
     if facts.word("nics").is_none() {
-        return unknown("/sys does not tell what NICs there are");
+        return unknown("/sys shows no NICs");
     }
     let is_steered =
         |nic: &&str| facts.word(&format!("nic.{nic}.rps-cpus")).is_some_and(|cpus| cpus != "none");

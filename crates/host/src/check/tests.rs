@@ -263,7 +263,7 @@ const BAD: &[Fault] = &[
     ("swap", &[("memory.SwapFree", "1000 kB")], "swapoff"),
     ("swappiness", &[("vm.swappiness", "60")], "10"),
     ("overcommit", &[("vm.overcommit_memory", "2")], "overcommit_memory"),
-    ("memory-available", &[("memory.MemAvailable", "1000 kB")], "end what"),
+    ("memory-available", &[("memory.MemAvailable", "1000 kB")], "stop other"),
     ("min-free", &[("vm.min_free_kbytes", "100")], "8000"),
     ("same-page-merging", &[("memory.same-page merging", "1")], "ksm"),
     ("io-scheduler", &[("block.nvme0n1.scheduler", "bfq")], "block.nvme0n1.scheduler=none"),
@@ -290,7 +290,7 @@ const BAD: &[Fault] = &[
     ("autogroup", &[("kernel.sched_autogroup_enabled", "1")], "sched_autogroup_enabled"),
     ("bpf-jit", &[("net.core.bpf_jit_enable", "0")], "bpf_jit_enable"),
     ("load-cpus", &[("cpu.allowed", "0")], "another CPU"),
-    ("load-quiet", &[("load.average", "3.5")], "end what"),
+    ("load-quiet", &[("load.average", "3.5")], "stop other"),
     ("load-ports", &[("net.ipv4.ip_local_port_range", "40000 41000")], "1024 65535"),
     ("load-descriptors", &[("limits.descriptors.hard", "1024")], "--processes"),
 ];
@@ -492,7 +492,7 @@ fn advice_is_not_passed_off_as_documentation() {
     }
     let slow_start = rule("slow-start-after-idle");
     assert!(slow_start.threshold == Threshold::Advised && slow_start.why.contains("recommends 1"));
-    assert!(slow_start.sources().ends_with("threshold: folklore, often advised and proved by no source"));
+    assert!(slow_start.sources().ends_with("threshold: often advised, without proof"));
     assert!(rule("tw-reuse").why.contains("without advice or request of technical experts"));
     for (found, word) in [("0", "consider"), ("1", "fine"), ("2", "fine")] {
         let facts = with(&[("net.ipv4.tcp_tw_reuse", found)]);

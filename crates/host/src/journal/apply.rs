@@ -63,10 +63,7 @@ pub fn check(machine: &Machine, wanted: &[Wanted]) -> Result<(), Failure> {
         1 => " (nor can 1 other)".to_owned(),
         n => format!(" (nor can {n} others)"),
     };
-    Err(Failure::misuse(
-        format!("{key} cannot be changed by this user{others}: {why}"),
-        "run it as root; `pitot host check` needs no rights",
-    ))
+    Err(Failure::misuse(format!("{key} cannot be changed by this user{others}: {why}"), "run it as root"))
 }
 
 /// Looks whether all that is wanted can be set by a user with every right, and changes nothing.
@@ -87,7 +84,7 @@ fn look(machine: &Machine, wanted: &[Wanted]) -> Result<Vec<(String, String)>, F
             Err(e) if want.is_required => {
                 return Err(Failure::misuse(
                     format!("{key} cannot be set on this machine: {}", reason(key, &e)),
-                    "`pitot host check` shows what this machine has",
+                    "see `pitot host check`",
                 ));
             }
             Err(_) => continue,
@@ -97,10 +94,7 @@ fn look(machine: &Machine, wanted: &[Wanted]) -> Result<Vec<(String, String)>, F
                 if let Some(why) = refused.filter(|_| want.is_required) {
                     return Err(Failure::misuse(
                         format!("{key} cannot be set to {:?}: {why}", want.change.value),
-                        format!(
-                            "it is {:?} now; `pitot host check --all` tells what some settings are for",
-                            found.trim()
-                        ),
+                        format!("it is {:?} now; see `pitot host check --all`", found.trim()),
                     ));
                 }
             }
@@ -110,7 +104,7 @@ fn look(machine: &Machine, wanted: &[Wanted]) -> Result<Vec<(String, String)>, F
                 if want.is_required {
                     return Err(Failure::misuse(
                         format!("{key} cannot be set here: {}", lack(setting, key, &e)),
-                        "what namespaces and containers share is set on the machine itself",
+                        "set it outside the container or namespace",
                     ));
                 }
                 continue;
@@ -137,10 +131,10 @@ fn reason(key: &str, e: &std::io::Error) -> String {
         }
         Some(code) if code == rustix::io::Errno::NODEV.raw_os_error() => "there is no such device".to_owned(),
         Some(code) if code == rustix::io::Errno::IO.raw_os_error() && key.starts_with("irq.") => {
-            "the kernel places this interrupt itself".to_owned()
+            "the kernel manages this interrupt".to_owned()
         }
         _ if e.kind() == ErrorKind::NotFound && key.starts_with("net.") => {
-            "the kernel has no such setting, or has it in the first network namespace alone".to_owned()
+            "the kernel has no such setting, or only in the first network namespace".to_owned()
         }
         _ if e.kind() == ErrorKind::NotFound => "the kernel has no such setting".to_owned(),
         _ => e.to_string(),
@@ -148,7 +142,7 @@ fn reason(key: &str, e: &std::io::Error) -> String {
 }
 
 fn kind(key: &str) -> Result<&'static Setting, Failure> {
-    setting::of(key).ok_or_else(|| Failure::misuse(format!("no setting is called {key}"), "see docs/host.md"))
+    setting::of(key).ok_or_else(|| Failure::misuse(format!("there is no setting {key}"), "see docs/host.md"))
 }
 
 /// Makes the changes in their order, each in the journal before it is made. If one that is required fails, or the journal, those
@@ -179,7 +173,7 @@ fn all(
             Applied::Skipped { key, why } if want.is_required => {
                 return Err(Failure::misuse(
                     format!("{key} cannot be set to {:?}: {why}", want.change.value),
-                    "mend that, or run it as root if a right is missing",
+                    "fix that, or run it as root if a privilege is missing",
                 ));
             }
             outcome => outcomes.push(outcome),
@@ -254,17 +248,17 @@ fn one(journal: &mut Journal, machine: &Machine, batch: u64, want: &Wanted) -> R
     let now = setting.read(machine, key);
     let refused = refused.or_else(|| match &now {
         Ok(now) if setting.is_exact(key) && !same(now, value) => {
-            Some(format!("the kernel made {now:?} of it"))
+            Some(format!("the kernel changed it to {now:?}"))
         }
         Ok(_) => None,
-        Err(e) => Some(format!("it cannot be read any more: {e}")),
+        Err(e) => Some(format!("it can no longer be read: {e}")),
     });
     let now = now.unwrap_or_default();
     if let Some(why) = refused {
         entry.taken = Some(now);
         if !set_back(machine, &entry, Scope::Batch(batch)).is_as_before() {
             // It stays in the journal.
-            return Ok(skipped(format!("{why}, and what was there before cannot be set back")));
+            return Ok(skipped(format!("{why}, and the value before cannot be restored")));
         }
         journal.append(&Record::Undone { id })?;
         return Ok(skipped(why));

@@ -188,7 +188,7 @@ impl State {
         let written = written(text);
         if !written.starts_with(FIRST) && !FIRST.starts_with(written) {
             return Err(Failure::misuse(
-                "the file is no journal",
+                "the file is not a journal",
                 "name another with --journal FILE, or remove it",
             ));
         }
@@ -203,7 +203,7 @@ impl State {
                 Err(e) => {
                     return Err(Failure::run(
                         format!("line {} of the journal cannot be read: {e}", index + 1),
-                        "set back by hand what its other lines name, and remove the file",
+                        "undo the changes in its other lines by hand, and remove the file",
                     ));
                 }
             }
@@ -228,7 +228,7 @@ impl State {
             }
             Record::Journal { version, .. } => {
                 return Err(Failure::misuse(
-                    format!("the journal is of version {version}, and this pitot knows version {VERSION}"),
+                    format!("the journal has version {version}, but this pitot knows version {VERSION}"),
                     "undo with the pitot that wrote it",
                 ));
             }

@@ -282,7 +282,7 @@ fn lock(file: &File, path: &Path) -> Result<(), Failure> {
             Err(rustix::io::Errno::WOULDBLOCK) => {
                 return Err(Failure::run(
                     format!("another process has held {} for {} s", path.display(), LOCK_TIMEOUT.as_secs()),
-                    format!("wait for it; `fuser {}` tells which it is", path.display()),
+                    format!("wait for it; `fuser {}` shows which it is", path.display()),
                 ));
             }
             Err(rustix::io::Errno::INTR) => {}
@@ -306,11 +306,11 @@ pub(super) fn failure(path: &Path, what: &str, e: &io::Error) -> Failure {
         // It is not the kernel who says so.
         ErrorKind::PermissionDenied if e.raw_os_error().is_none() => Failure::misuse(
             what,
-            format!("name a place where nobody else can write (--journal FILE or {PLACE_VARIABLE})"),
+            format!("name a place where no other user can write (--journal FILE or {PLACE_VARIABLE})"),
         ),
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Failure::misuse(
             what,
-            format!("run it as root, or name a place of your own (--journal FILE or {PLACE_VARIABLE})"),
+            format!("run it as root, or name another place (--journal FILE or {PLACE_VARIABLE})"),
         ),
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
             Failure::run(what, "free some space, or name another place with --journal FILE")

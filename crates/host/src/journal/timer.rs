@@ -37,7 +37,7 @@ pub fn start_timer(
     command.current_dir("/");
     pitot_sys::spawn::detach(&mut command);
     let mut child = command.spawn().map_err(|e| {
-        Failure::run(format!("the process that undoes later cannot be started: {e}"), "leave out --for")
+        Failure::run(format!("the process for a later undo cannot be started: {e}"), "omit --for")
     })?;
     let until = SystemTime::now() + after;
     let timer = Timer {

@@ -160,7 +160,7 @@ pub struct Unrecorded {
 
 /// For whoever undoes what has no faults in it.
 pub(super) fn no_faults(_: &str, _: &str) -> Result<bool, String> {
-    Err("only `pitot host undo` takes faults back".into())
+    Err("only `pitot host undo` undoes faults".into())
 }
 
 /// Undoes changes and faults, from the last to the first, and ends the processes that would have done so later. A journal that cannot be
@@ -301,7 +301,7 @@ pub(super) fn set_back(machine: &Machine, entry: &Entry, scope: Scope) -> Undone
     if let Some(elsewhere) = elsewhere(machine, entry.namespace.as_ref(), &key, scope) {
         return elsewhere;
     }
-    let Some(setting) = setting::of(&key) else { return failed("this pitot knows no such setting".into()) };
+    let Some(setting) = setting::of(&key) else { return failed("unknown to this version of pitot".into()) };
     let now = match setting.read(machine, &key) {
         Ok(now) => now,
         Err(e) if is_gone(&e) => return Undone::Gone { key },

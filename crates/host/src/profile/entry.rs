@@ -10,7 +10,7 @@ pub struct Profile {
     pub summary: &'static str,
     /// Where it comes from.
     pub source: &'static str,
-    /// What it sets. What a machine does not have is left out, and named.
+    /// What it sets. What a machine lacks is skipped, and named.
     pub settings: &'static [ProfileSetting],
     /// What the source set that no longer exists.
     pub gone: &'static [Gone],
@@ -75,10 +75,10 @@ pub(super) const fn at_least(key: &'static str, value: &'static str, why: &'stat
 
 /// Of connections, beside a `net.core.somaxconn` of 65535.
 pub(super) const HALF_OPEN: ProfileSetting =
-    at_least("net.ipv4.tcp_max_syn_backlog", "65535", "As many may be half open.");
+    at_least("net.ipv4.tcp_max_syn_backlog", "65535", "Half-open connections.");
 /// Of packets, to a server.
 pub(super) const BURSTS: ProfileSetting =
-    at_least("net.core.netdev_max_backlog", "16384", "Bursts wait for a CPU rather than being dropped.");
+    at_least("net.core.netdev_max_backlog", "16384", "Bursts wait for a CPU, and are not dropped.");
 /// Before the range of ports is widened.
 pub(super) const PORTS_OF_SERVICES: ProfileSetting = set(
     "net.ipv4.ip_local_reserved_ports",

@@ -11,7 +11,7 @@ pub(super) const PROFILE: Profile = Profile {
             "A listener's queue holds a burst of connections while the proxy is busy.",
         ),
         HALF_OPEN,
-        set("net.ipv4.tcp_syncookies", "1", "A flood of SYNs does not shut others out."),
+        set("net.ipv4.tcp_syncookies", "1", "A SYN flood does not block other clients."),
         PORTS_OF_SERVICES,
         set(
             "net.ipv4.ip_local_port_range",
@@ -27,12 +27,12 @@ pub(super) const PROFILE: Profile = Profile {
         at_least(
             "net.netfilter.nf_conntrack_max",
             "1048576",
-            "Each request has two connections to be tracked, where they are.",
+            "With connection tracking, each request has two entries.",
         ),
         set(
             "net.ipv4.tcp_slow_start_after_idle",
             "0",
-            "A kept connection to a backend keeps its congestion window over a pause.",
+            "A persistent connection to a backend keeps its congestion window during a pause.",
         ),
         at_least(
             "net.ipv4.tcp_rmem",
@@ -40,7 +40,7 @@ pub(super) const PROFILE: Profile = Profile {
             "Receive windows can grow to what 1 Gbit/s over 100 ms takes.",
         ),
         at_least("net.ipv4.tcp_wmem", "4096 65536 16777216", "Send buffers can, too."),
-        set("net.ipv4.tcp_mtu_probing", "1", "A path that drops large segments without a word is found out."),
+        set("net.ipv4.tcp_mtu_probing", "1", "Paths that silently drop large segments are detected."),
         BURSTS,
         at_least("fs.nr_open", "1048576", "A process may have a descriptor for each of both connections."),
         set("vm.swappiness", "10", "Buffers of connections stay in memory."),

@@ -11,7 +11,7 @@ pub(super) const PROFILE: Profile = Profile {
             "A listener's queue holds a burst of connections while the server is busy.",
         ),
         HALF_OPEN,
-        set("net.ipv4.tcp_syncookies", "1", "A flood of SYNs does not shut others out."),
+        set("net.ipv4.tcp_syncookies", "1", "A SYN flood does not block other clients."),
         set(
             "net.ipv4.tcp_abort_on_overflow",
             "0",
@@ -20,7 +20,7 @@ pub(super) const PROFILE: Profile = Profile {
         set(
             "net.ipv4.tcp_slow_start_after_idle",
             "0",
-            "A kept connection keeps its congestion window over a pause.",
+            "A persistent connection keeps its congestion window during a pause.",
         ),
         at_least(
             "net.ipv4.tcp_rmem",
@@ -38,8 +38,8 @@ pub(super) const PROFILE: Profile = Profile {
         ),
         at_least("net.ipv4.tcp_max_tw_buckets", "2000000", "TIME-WAIT is not cut short."),
         BURSTS,
-        set("thp.enabled", "madvise", "Huge pages for those who ask for them."),
-        set("vm.swappiness", "10", "Memory of the server stays in memory."),
+        set("thp.enabled", "madvise", "Huge pages only for programs that ask for them."),
+        set("vm.swappiness", "10", "The server is not swapped out."),
     ],
     gone: &[],
 };

@@ -13,7 +13,7 @@ use crate::machine::Machine;
 pub(super) const SETTING: Setting = Setting {
     name: "at boot",
     keys: "(--persist)",
-    summary: "what `pitot host apply --persist` has set again at every boot: /etc/sysctl.d/90-pitot.conf and /etc/tmpfiles.d/90-pitot.conf",
+    summary: "what `pitot host apply --persist` applies at every boot: /etc/sysctl.d/90-pitot.conf and /etc/tmpfiles.d/90-pitot.conf",
     right: "root (CAP_DAC_OVERRIDE)",
     of_network: false,
     is_exact: |_| true,
@@ -31,7 +31,7 @@ pub(super) const SETTING: Setting = Setting {
 const FILES: [(&str, &str); 2] =
     [("boot.sysctl", "/etc/sysctl.d/90-pitot.conf"), ("boot.tmpfiles", "/etc/tmpfiles.d/90-pitot.conf")];
 /// The first line of each.
-const HEADER: &str = "# Made by `pitot host apply --persist`; `pitot host undo` takes it away.";
+const HEADER: &str = "# Made by `pitot host apply --persist`; `pitot host undo` removes it.";
 
 /// The file of a key that a boot does not take back.
 pub fn file_that_outlasts_boot(key: &str) -> Option<&'static str> {

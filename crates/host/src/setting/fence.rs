@@ -80,7 +80,7 @@ fn expand(machine: &Machine, key: &str, value: &str) -> Option<Expanded> {
     }
     let cpus = match value::cpus(value) {
         Ok(cpus) if cpus != "none" => cpus,
-        Ok(_) => return Some(Err("a fence is around CPUs; `pitot host undo` takes it away".into())),
+        Ok(_) => return Some(Err("a fence needs CPUs; `pitot host undo` removes one".into())),
         Err(why) => return Some(Err(why)),
     };
     if root(machine).is_none() {

@@ -150,7 +150,7 @@ fn make(kind: &Type, point: &Path) -> io::Result<()> {
     if !made.status.success() {
         let said = String::from_utf8_lossy(&made.stderr);
         let said =
-            said.lines().find(|line| !line.trim().is_empty()).unwrap_or("it does not say why").to_owned();
+            said.lines().find(|line| !line.trim().is_empty()).unwrap_or("it gives no reason").to_owned();
         return Err(io::Error::other(format!("{} fails: {}", words[0], said.trim())));
     }
     let device = LoopDevice::of(&file)?;

@@ -76,7 +76,7 @@ pub fn expand(machine: &Machine, key: &str, value: &str) -> Result<Vec<Change>, 
     let value = value.trim();
     if key.is_empty() || format!("{key}{value}").chars().any(char::is_control) || key.contains("..") {
         return Err(Failure::misuse(
-            format!("{:?} is no setting", format!("{key}={value}")),
+            format!("{:?} is not a setting", format!("{key}={value}")),
             "write KEY=VALUE, such as net.core.somaxconn=4096",
         ));
     }
@@ -84,12 +84,11 @@ pub fn expand(machine: &Machine, key: &str, value: &str) -> Result<Vec<Change>, 
         Some(Ok(changes)) => Ok(changes),
         Some(Err(why)) => Err(Failure::misuse(
             format!("{key}={value} cannot be set: {why}"),
-            "docs/host.md tells what each setting takes",
+            "docs/host.md lists the values",
         )),
-        None => Err(Failure::misuse(
-            format!("no setting is called {key}"),
-            format!("settings have the forms {}", forms()),
-        )),
+        None => {
+            Err(Failure::misuse(format!("there is no setting {key}"), format!("settings are {}", forms())))
+        }
     }
 }
 

@@ -63,7 +63,7 @@ fn expand(machine: &Machine, key: &str, value: &str) -> Option<Expanded> {
     for interface in &interfaces {
         let features = match ethtool::features(interface) {
             Ok(features) => features,
-            Err(e) => return Some(Err(format!("{interface} tells no features: {e}"))),
+            Err(e) => return Some(Err(format!("{interface} shows no features: {e}"))),
         };
         let wanted: Vec<&str> = short.map_or_else(|| vec![word.as_str()], |(_, names)| names.to_vec());
         let known: Vec<_> = features.iter().filter(|f| wanted.contains(&f.name.as_str())).collect();
@@ -72,7 +72,7 @@ fn expand(machine: &Machine, key: &str, value: &str) -> Option<Expanded> {
         }
         let can_change: Vec<_> = known.into_iter().filter(|f| f.can_change).collect();
         if can_change.is_empty() {
-            return Some(Err(format!("the driver of {interface} does not let {word} be switched")));
+            return Some(Err(format!("the driver of {interface} cannot change {word}")));
         }
         changes.extend(can_change.iter().map(|f| Change::new(format!("nic.{interface}.{}", f.name), value)));
     }

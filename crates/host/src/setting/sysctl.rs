@@ -30,24 +30,24 @@ const TOPS: &[&str] = &["abi", "debug", "dev", "fs", "kernel", "net", "user", "v
 
 /// What cannot be undone, and why. A star stands for anything.
 const REFUSED: &[(&str, &str)] = &[
-    ("fs.binfmt_misc.*", "it registers programs and is no value"),
-    ("kernel.kexec_load_disabled", "it cannot be taken back before the next boot"),
-    ("kernel.modules_disabled", "it cannot be taken back before the next boot"),
+    ("fs.binfmt_misc.*", "it registers programs and has no value"),
+    ("kernel.kexec_load_disabled", "it cannot be undone before a reboot"),
+    ("kernel.modules_disabled", "it cannot be undone before a reboot"),
     ("kernel.ns_last_pid", "it changes by itself"),
-    ("kernel.random.*", "it is a state and no setting"),
-    ("kernel.tainted", "what is set in it cannot be taken back before the next boot"),
-    ("kernel.unprivileged_bpf_disabled", "it cannot be taken back before the next boot"),
+    ("kernel.random.*", "it is a state, not a setting"),
+    ("kernel.tainted", "what is set in it cannot be undone before a reboot"),
+    ("kernel.unprivileged_bpf_disabled", "it cannot be undone before a reboot"),
     (
         "kernel.watchdog",
-        "it switches kernel.nmi_watchdog and kernel.soft_watchdog, each of which can be set by itself",
+        "it switches kernel.nmi_watchdog and kernel.soft_watchdog, each of which can be set alone",
     ),
     ("net.ipv4.conf.all.forwarding", "it changes that of every interface, which could not be undone"),
     ("net.ipv4.ip_forward", "it changes settings of every interface, which could not be undone"),
-    ("net.ipv4.route.flush", "it does something and has no value"),
+    ("net.ipv4.route.flush", "it is an action without a value"),
     ("net.ipv4.tcp_fastopen_key", "it is a secret, which no journal should hold"),
-    ("net.ipv6.conf.*.addr_gen_mode", "it makes addresses anew, which could not be undone"),
+    ("net.ipv6.conf.*.addr_gen_mode", "it regenerates addresses, which could not be undone"),
     ("net.ipv6.conf.*.disable_ipv6", "it removes addresses, which could not be undone"),
-    ("net.ipv6.conf.*.forwarding", "it removes routes that routers have told, which could not be undone"),
+    ("net.ipv6.conf.*.forwarding", "it removes routes from router advertisements, which could not be undone"),
     (
         "net.ipv6.conf.*.stable_secret",
         "it is a secret, which no journal should hold and which cannot be unset",
@@ -56,15 +56,15 @@ const REFUSED: &[(&str, &str)] = &[
         "net.ipv6.conf.all.ignore_routes_with_linkdown",
         "it changes that of every interface, which could not be undone",
     ),
-    ("net.ipv6.route.flush", "it does something and has no value"),
-    ("vm.compact_memory", "it does something and has no value"),
-    ("vm.drop_caches", "it does something and has no value"),
-    ("vm.stat_refresh", "it does something and has no value"),
+    ("net.ipv6.route.flush", "it is an action without a value"),
+    ("vm.compact_memory", "it is an action without a value"),
+    ("vm.drop_caches", "it is an action without a value"),
+    ("vm.stat_refresh", "it is an action without a value"),
 ];
 
 /// Values from which there is no way back.
 const LAST: &[(&str, &str, &str)] =
-    &[("kernel.yama.ptrace_scope", "3", "it cannot be taken back from 3 before the next boot")];
+    &[("kernel.yama.ptrace_scope", "3", "3 cannot be undone before a reboot")];
 
 /// Of these the kernel gives what it has, or what a table or a buffer can have.
 const ROUNDED: &[&str] = &[

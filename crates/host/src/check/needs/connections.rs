@@ -32,7 +32,7 @@ pub(super) const RULES: &[Rule] = &[
         looks_at: "the hard limit on descriptors",
         uses: &[],
         wanted: "one for each connection of a process, and 128",
-        why: "A connection is a descriptor of the process that has it: one that has no more accepts no more (EMFILE). A \
+        why: "A connection is a descriptor of its process, which cannot accept without a free one (EMFILE). A \
               server with SO_REUSEPORT gives each process its share by a hash, so that some get a little more.",
         source: "getrlimit(2), RLIMIT_NOFILE; socket(7), SO_REUSEPORT",
         evidence: Evidence::Documented,
@@ -467,7 +467,7 @@ mod tests {
     fn what_cannot_be_seen_stands_in_nobodys_way() {
         let all = judged(&Facts::default(), million());
         assert!(all.len() > 5 && refusal(&all).is_none());
-        assert!(all.iter().all(|f| f.sentence().contains("is not known, and ")), "{all:?}");
+        assert!(all.iter().all(|f| f.sentence().contains("unknown; wanted: ")), "{all:?}");
     }
 
     #[test]

@@ -12,7 +12,7 @@ pub(super) struct Figure {
     pub(super) wanted: fn(&Facts, &Demand) -> u64,
     /// What it is; `None` where it cannot be seen.
     pub(super) found: fn(&Facts, &Demand) -> Option<u64>,
-    /// How to mend it, from the figure that is wanted.
+    /// How to fix it, from the wanted figure.
     pub(super) mend: fn(&Facts, u64) -> String,
 }
 
@@ -27,11 +27,11 @@ impl Figure {
         let spare =
             |(wanted, found): &(u64, Option<u64>)| i128::from(found.unwrap_or(*wanted)) - i128::from(*wanted);
         let Some((wanted, found)) = facts.asked.iter().filter_map(of_demand).min_by_key(spare) else {
-            return absent("nothing asks for it");
+            return absent("not needed");
         };
         let shown = self.unit.show(wanted);
         match found {
-            None => Verdict::Unknown { why: format!("not known, and {shown} wanted") },
+            None => Verdict::Unknown { why: format!("unknown; wanted: {shown}") },
             Some(found) if found >= wanted => {
                 Verdict::Fine { found: format!("{}, and {shown} wanted", self.unit.show(found)) }
             }

@@ -40,7 +40,7 @@ impl Judgement {
     }
 }
 
-/// The failure of a run of which some needs are not met: all of what to mend, in one line.
+/// The failure of a run with unmet needs: all fixes in one line.
 pub fn refusal(needs: &[Judgement]) -> Option<Failure> {
     let unmet: Vec<&Judgement> = needs.iter().filter(|judgement| judgement.is_wrong()).collect();
     if unmet.is_empty() {
@@ -51,7 +51,7 @@ pub fn refusal(needs: &[Judgement]) -> Option<Failure> {
         unmet.iter().filter_map(|judgement| Some(&*judgement.verdict.mend()?.by_hand)).collect();
     Some(Failure::misuse(
         format!("this machine is not set up for the plan: {}", sentences.join("; ")),
-        format!("{} (--dry-run shows every rule, and why)", mends.join("; ")),
+        format!("{} (--dry-run shows every rule with its reason)", mends.join("; ")),
     ))
 }
 
