@@ -27,12 +27,12 @@ use files::FileStore;
 use measure::Bench;
 pub(crate) use options::Advise;
 
-/// On a slow machine a run may take so many times as long as it is given, if it has not enough for a decision before.
+/// On a slow machine a run may take this many times its time before it ends without a decision.
 const OVERRUN: f64 = 2.0;
 
 impl Advise {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
-        // Limits as they were given to this process, which raises its own.
+        // The limits before this process raises its own.
         let facts = Facts::collect(&Machine::here());
         // Before anything starts a thread: guardians are forks of this process.
         let mut bench = if self.dry_run { Bench::dry()? } else { Bench::new(self.files.is_some())? };
@@ -47,7 +47,7 @@ impl Advise {
         let within_s = self.within.as_secs_f64();
         let share = if planned.len() > 1 { 0.5 } else { 0.65 };
         let wanted = bench.wanted(&case, chosen, store.as_ref());
-        // Other loads come after the one that was described.
+        // The rest of the time is for other loads.
         let enough_s = within_s * share;
         let prepared = bench.prepare(&wanted, enough_s).or_else(|_| bench.prepare(&wanted, within_s))?;
         let (host, host_others) = host_rules(&case, &facts);
@@ -77,7 +77,7 @@ impl Advise {
         let answer = LevelAnswer::of(&measured.run, &case, None).ok_or_else(|| {
             Failure::run(
                 "no candidate could be measured",
-                format!("see why: pitot report {}", output.display()),
+                format!("see the reasons: pitot report {}", output.display()),
             )
         })?;
         let count = planned.len();
@@ -101,21 +101,21 @@ impl Advise {
     }
 }
 
-/// Whoever keeps faults apart may have another reason to be left out, and then there is nothing to advise.
+/// With --isolation, all candidates that isolate faults may be excluded for another reason.
 fn refuse_if_none_is_left(case: &Case, choices: &[(&'static Contender, Choice)]) -> Result<(), Failure> {
     let mut eligible = choices.iter().filter(|(contender, _)| may_be_advised(case, contender));
     if eligible.clone().any(|(_, choice)| choice.is_in()) {
         return Ok(());
     }
-    let why = eligible.next().map_or("no candidate keeps faults apart", |(_, choice)| choice.why());
+    let why = eligible.next().map_or("no candidate isolates faults", |(_, choice)| choice.why());
     let protocol = case.service.name;
     Err(Failure::misuse(
         format!("--protocol {protocol} and --isolation leave nothing to advise: {why}"),
-        "leave --isolation out, or describe a part of the load whose connections have no data in common",
+        "omit --isolation, or describe a part of the load whose connections share no data",
     ))
 }
 
-/// Runs a probe in the first of some times in which it can be.
+/// Runs a probe, in the first of two times that suffices.
 fn try_probe(
     bench: &mut Bench,
     case: &Case,
@@ -129,7 +129,7 @@ fn try_probe(
     let ranked: Vec<&'static Contender> = eligible.map(|standing| standing.contender).collect();
     let impossible = |name: &str| bench.why_impossible(name);
     let mut entrants = entrants(&ranked, probe, case, &impossible);
-    // What is advised may be level with the best of its family, and not the first.
+    // The advised candidate may tie with the best of its family without being first.
     if !entrants.iter().any(|c| c.name == answer.build.name) {
         entrants.insert(0, answer.build);
     }
@@ -139,7 +139,7 @@ fn try_probe(
         ..bench.wanted(case, entrants, store)
     };
     let first = bench.prepare(&wanted, times_s[0]);
-    // A probe that has all the time that is left says more than several that say nothing.
+    // One probe with all the remaining time is better than several without a decision.
     match first.or_else(|failure| bench.prepare(&wanted, times_s[1]).map_err(|_| failure)) {
         Ok(prepared) => {
             let enough_s = times_s[0];
@@ -148,13 +148,12 @@ fn try_probe(
             let turns = turns(&measured.run, case, probe, answer);
             Ok(Tried::Measured(Box::new(measured), turns))
         }
-        Err(_) if times_s[1] < 1.0 => Ok(Tried::Not("no time was left".into())),
+        Err(_) if times_s[1] < 1.0 => Ok(Tried::Not("no time left".into())),
         Err(failure) => Ok(Tried::Not(format!("{}: {}", failure.what, failure.cure))),
     }
 }
 
-/// The rules that stand in the way on topics that matter for a case, then those on them that are worth a thought; and how many
-/// stand in the way on other topics.
+/// The violated rules on topics that matter for a case, then those to consider; and how many rules on other topics are violated.
 fn host_rules(case: &Case, facts: &Facts) -> (Vec<Judgement>, usize) {
     let wanted = match case.files {
         Some(_) => None,

@@ -15,22 +15,22 @@ use pitot_sys::user::User;
 use crate::runs::own_path;
 pub(crate) use on_bus::OnBus;
 
-/// Carry out what a lab on another host asks for: start servers and loads, watch them, end them.
+/// Start, watch and stop servers and loads for a lab on another host.
 ///
-/// `pitot run` starts it by the command that a plan gives under hosts, such as ssh HOST pitot agent, and speaks with it
-/// over its standard input and output. It runs any program that it is told to, so whoever can write to its input can do
-/// what its user can (docs/agent.md). When the input ends, everything ends that it has started. With --bus it takes parts of
-/// runs from a bus instead, those alone that a trusted key has signed (docs/bus.md).
+/// `pitot run` starts it with the command in the plan's [hosts], such as ssh HOST pitot agent, and talks to it over standard input
+/// and output. An agent runs any program that it is asked to run: anyone who can write to its input has the rights of its user
+/// (docs/agent.md). When the input ends, the agent stops everything that it started. With --bus it takes signed jobs from a bus
+/// instead, only from keys that you trust (docs/bus.md).
 #[derive(Debug, Args)]
 pub(crate) struct Agent {
     #[command(flatten)]
     on_bus: OnBus,
-    /// Become this user before anything else, without other groups and without a way back: NAME, NAME:GROUP or UID:GID. For root
+    /// Become this user first, permanently and without supplementary groups: NAME, NAME:GROUP or UID:GID. Needs root
     /// (docs/security.md).
     #[arg(long, value_name = "USER", value_parser = crate::user::parse)]
     user: Option<User>,
-    /// Go on in this root directory, with the libraries and programs that are there: that of another distribution, or of another
-    /// version. /proc, /sys and /dev are those of this machine, and /run is empty. For root (docs/agent.md).
+    /// Run in this root directory, with its libraries and programs, for example those of another distribution. /proc, /sys and /dev
+    /// are those of this machine, and /run is empty. Needs root (docs/agent.md).
     #[arg(long, value_name = "DIR", conflicts_with = "bus")]
     root: Option<PathBuf>,
 }

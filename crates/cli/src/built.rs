@@ -1,10 +1,10 @@
-//! What is in this build: with the feature `full` everything, without it what a first build is quick with.
+//! What this build includes: with the feature `full` everything.
 
 use std::ffi::OsString;
 
 use pitot_results::Failure;
 
-/// Commands that only a full build carries out; of those with a second word, where it comes next.
+/// Commands of a full build only, with the word after them if only that is.
 const ONLY_FULL: [(&str, Option<&str>); 8] = [
     ("mail", None),
     ("serve", Some("dns")),
@@ -16,8 +16,7 @@ const ONLY_FULL: [(&str, Option<&str>); 8] = [
     ("bus-connect", None),
 ];
 
-/// Refuses a command that this build does not carry out, whatever its options are: `words` are those of the command line, with the
-/// program's name. Its help is there in every build.
+/// Refuses a command that this build does not include. `words`: the command line with the program's name. Help is always available.
 ///
 /// # Errors
 /// What is missing, and how to build it.
@@ -39,9 +38,7 @@ pub(crate) fn check(words: &[OsString]) -> Result<(), Failure> {
 /// The failure of what this build does not have.
 pub(crate) fn missing(what: &str) -> Failure {
     Failure::misuse(
-        format!(
-            "{what} is not in this build of Pitot, which leaves out mail, DNS, the brokerage, the bus and guests"
-        ),
-        "build all of it: cargo build --release --features full",
+        format!("{what} is not in this build of Pitot, which has no mail, DNS, brokerage, bus and guests"),
+        "build everything: cargo build --release --features full",
     )
 }

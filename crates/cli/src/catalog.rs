@@ -1,4 +1,4 @@
-//! The words that plans may use, taken from the registries and from the options of this command line.
+//! The words that plans may use, from the registries and the options of the command line.
 
 use clap::{Command, CommandFactory};
 use pitot_plan::{
@@ -28,36 +28,31 @@ const PROGRAMS: &[Program] = &[
     Program { name: "floor", needs_server: false, writes_files: true },
     Program { name: "mail", needs_server: true, writes_files: false },
 ];
-/// Protocols of `pitot serve` that are not in the registry, because no model or mechanism applies to them, with their
-/// load URLs.
+/// Protocols of `pitot serve` without model and mechanism, with their load URLs.
 const OTHER_PROTOCOLS: &[(&str, &str)] = &[("dns", "dns://{address}")];
 
-/// Whose option has a meaning to the lab.
+/// The command of an option.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Of {
-    /// `pitot serve`.
     Serve,
-    /// `pitot load`.
     Load,
-    /// `pitot load`, and what may run in its place.
+    /// `pitot load`, and programs in its place.
     AnyLoad,
 }
 
-/// What it is.
+/// What an option means to the lab.
 enum Means {
-    /// Only the lab sets it; this is what to write in its place.
+    /// Only the lab sets it; the text says what to write instead.
     Reserved(&'static str),
-    /// It opens as many connections as it says.
+    /// Its value is a number of connections.
     OpensConnections,
-    /// With it the load ends by itself, not after the plan's duration.
+    /// The load ends before the plan's duration.
     EndsByItself,
-    /// With it requests wait for something else than the reply before them, or there are none.
+    /// Requests do not wait for the reply before them.
     OpenLoop,
-    /// It matters to URLs of TLS only.
     OfTls,
 }
 
-/// The options that mean something to the lab.
 const MEANINGS: &[(Of, &str, Means)] = &[
     (Of::Serve, "listen", Means::Reserved("the lab chooses a free port for every repetition")),
     (Of::Serve, "stats", Means::Reserved("the lab always asks for the counters")),
@@ -92,12 +87,11 @@ const MEANINGS: &[(Of, &str, Means)] = &[
     (Of::Load, "tls-version", Means::OfTls),
 ];
 
-/// What an option of one of these means to the lab.
 fn meaning(of: &[Of], option: &str) -> OptionMeaning {
     let mut meaning = OptionMeaning::default();
     for (_, _, means) in MEANINGS.iter().filter(|(whose, name, _)| of.contains(whose) && *name == option) {
         match means {
-            Means::Reserved(cure) => meaning.reserved = Some((*cure).to_owned()),
+            Means::Reserved(fix) => meaning.reserved = Some((*fix).to_owned()),
             Means::OpensConnections => meaning.opens_connections = true,
             Means::EndsByItself => meaning.limits_work = true,
             Means::OpenLoop => meaning.open_loop = true,

@@ -17,23 +17,23 @@ use crate::failure::UNDECIDED;
 use crate::report::{open, show};
 use crate::screen::Color;
 
-/// Compare the servers of one run with its baseline, two runs cell by cell, or two results of `pitot load --json`, and judge what changed.
+/// Compare the servers of a run with its baseline, two runs, or two results of `pitot load --json`.
 ///
-/// One run that has measured two versions side by side tells them apart best. Of two runs each cell that both have is compared by
-/// its ratio to a reference: the plan's baseline, a server that is the same in both. Its 95% interval holds how far the reference
-/// lay apart between them; without a reference no interval and no difference is claimed. Differences in the environment come first.
+/// To compare two versions, measure both in one run: that shows the smallest differences. Two runs are compared cell by cell, by the
+/// ratio to a reference: the plan's baseline, if it is the same server in both. The 95% interval includes how much the reference
+/// changed between the runs. Without a reference no interval and no difference is reported. Differences in the environment come first.
 ///
-/// Two results of `pitot load --json` are shown side by side, with their ratios. They are single loads, so that no interval and no
-/// difference is claimed, and a change is undecided.
+/// Two results of `pitot load --json` are shown side by side with their ratios. They are single loads, so no interval and no
+/// difference is reported, and a change is undecided.
 ///
-/// Exit codes: 0 if every gate of --fail-if was passed, or there is none; 1 if one was met, or the comparison could not be
-/// written; 2 for wrong use; 3 if no gate was met and one is undecided.
+/// Exit codes: 0 if every gate of --fail-if passed, or there is none; 1 if a gate was met, or the comparison could not be written; 2
+/// for wrong usage; 3 if no gate was met and one is undecided.
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
-    /// The first run, or result of a load; or the only run, whose cells are compared with its baseline.
+    /// The first run, or the first result of a load; a single run is compared with its baseline.
     #[arg(value_name = "A.pitot")]
     a: PathBuf,
-    /// The second run, or result of a load.
+    /// The second run, or the second result of a load.
     #[arg(value_name = "B.pitot")]
     b: Option<PathBuf>,
     /// Output format.
@@ -42,9 +42,9 @@ pub(crate) struct Compare {
     /// Output file; - is standard output. [default: standard output; for html, A-vs-B.html next to B.pitot, or A-vs-baseline.html]
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
-    /// Exit with 1 if a cell meets this condition, and with 3 if that cannot be decided; may be repeated.
+    /// Exit with 1 if a cell meets this condition, or with 3 if that is undecided; may be repeated.
     ///
-    /// 'throughput < -5%' or 'p99 > +10%': the metric changed by more than this from A to B.
+    /// 'throughput < -5%' or 'p99 > +10%': the metric changed by more from A to B.
     ///
     /// 'p99 > 2ms', 'throughput < 50k', 'memory > 64MiB', 'error-rate > 1%': its value in B is beyond this limit.
     ///
@@ -52,12 +52,11 @@ pub(crate) struct Compare {
     ///
     /// 'noisy', 'failed' or another verdict: a cell of B has it.
     ///
-    /// `pitot list metrics` has the metrics. A cell meets a condition only if the whole 95% interval lies beyond it; for a
-    /// change, the difference must also be significant (after correction for the number of cells, and beyond the plan's
-    /// tolerance). A cell that failed in B only meets every condition. A condition is passed if the interval of every cell
-    /// lies on the other side. It is undecided if an interval holds the limit, if a cell is missing from B, was
-    /// network-bound or missed its rate, or for lack of repetitions or of common cells. Of several conditions, one that is
-    /// met decides the exit code, else one that is undecided.
+    /// `pitot list metrics` lists the metrics. A cell meets a condition only if its whole 95% interval is beyond the limit; a change
+    /// must also be shown to exceed the plan's tolerance, after correction for the number of cells. A cell that failed only in B meets
+    /// every condition. A condition passes if the interval of every cell is on the other side. It is undecided if an interval includes
+    /// the limit, if a cell is missing from B, was network-bound or missed its rate, or if there are too few repetitions or no common
+    /// cells. With several conditions, one that is met decides the exit code, else one that is undecided.
     #[arg(long, value_name = "EXPR")]
     fail_if: Vec<String>,
     #[command(flatten)]
@@ -66,7 +65,7 @@ pub(crate) struct Compare {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum CompareFormat {
-    /// Text as wide as the terminal; of 80 columns where there is none and COLUMNS is not set.
+    /// Text as wide as the terminal, or COLUMNS, or 80 columns.
     Terminal,
     /// Markdown, for an issue or a wiki.
     #[value(alias = "markdown")]
@@ -87,7 +86,7 @@ impl Compare {
         let Some(b) = &self.b else {
             return match is_json(&self.a) {
                 true => Err(Failure::misuse(
-                    format!("{} is the result of one load, and has no baseline", self.a.display()),
+                    format!("{} is a single load and has no baseline", self.a.display()),
                     "name the result of a second load",
                 )),
                 false => Ok(None),
@@ -99,7 +98,7 @@ impl Compare {
             (is_a, _) => {
                 let (load, run) = if is_a { (&self.a, b) } else { (b, &self.a) };
                 Err(Failure::misuse(
-                    format!("{} is the result of a load, and {} is not", load.display(), run.display()),
+                    format!("{} is the result of a load, but {} is not", load.display(), run.display()),
                     "compare two results of pitot load --json, or two run files",
                 ))
             }
@@ -116,11 +115,8 @@ impl Compare {
         let (a, b) = (open(&self.a)?, self.b.as_deref().map(open).transpose()?);
         if b.is_none() && a.plan.baseline.is_none() {
             return Err(Failure::misuse(
-                format!(
-                    "the plan of {} has no baseline that its cells could be compared with",
-                    self.a.display()
-                ),
-                "name a second run; or write baseline = { server = \"old\" } into the plan and run it again",
+                format!("the plan of {} has no baseline to compare with", self.a.display()),
+                "name a second run, or add baseline = { server = \"old\" } to the plan and run it again",
             ));
         }
         let comparison = match &b {
@@ -130,7 +126,7 @@ impl Compare {
         self.conclude(&Gated::new(&comparison, gates, Gate::judge))
     }
 
-    /// Shows a comparison, and says which gates were not passed.
+    /// Shows a comparison, and reports gates that did not pass.
     fn conclude<C>(&self, of: &Gated<'_, C>) -> Result<ExitCode, Failure>
     where
         for<'c> Gated<'c, C>: Reported,
@@ -159,30 +155,28 @@ impl Compare {
     }
 }
 
-/// What an object of JSON begins with; a run file begins otherwise.
+/// Whether a file begins as a JSON object.
 fn is_json(path: &Path) -> bool {
     let mut beginning = [0; 64];
     let read = File::open(path).and_then(|mut file| file.read(&mut beginning));
-    // What cannot be read is reported where it is opened.
     read.is_ok_and(|n| beginning[..n].trim_ascii_start().starts_with(b"{"))
 }
 
 fn load_result(path: &Path) -> Result<(String, LoadResult), Failure> {
     let wrong = |why: String| {
         Failure::misuse(
-            format!("{} is no result of a load: {why}", path.display()),
-            "name what pitot load --json FILE has written",
+            format!("{} is not the result of a load: {why}", path.display()),
+            "name a file written by pitot load --json FILE",
         )
     };
     let text = std::fs::read_to_string(path).map_err(|e| wrong(e.to_string()))?;
     let result = LoadResult::parse(&text).map_err(|e| wrong(e.to_string()))?;
     match result.printed {
         Printed::Load => Ok((path.display().to_string(), result)),
-        _ => Err(wrong("another command has written it".into())),
+        _ => Err(wrong("another command wrote it".into())),
     }
 }
 
-/// A gate that is met is a finding, and one that is undecided is none: a caller can tell the two apart.
 fn exit_code<'a>(outcomes: impl Iterator<Item = &'a GateOutcome>) -> ExitCode {
     let code = outcomes.map(|outcome| match outcome {
         GateOutcome::Met(_) => 1,

@@ -1,7 +1,6 @@
-//! A comparison that is described by options instead of a plan: `pitot run --server ... --url ...`.
+//! A comparison described by options: `pitot run --server ... --url ...`.
 //!
-//! The options become the text of a plan, and from there on everything is as with any plan: the run file holds the text,
-//! and `pitot init` writes it to a file.
+//! The options become the text of a plan, which the run file holds, and which `pitot init` writes to a file.
 
 mod options;
 mod server;
@@ -18,13 +17,11 @@ use server::named;
 pub(crate) const NAME: &str = "comparison";
 
 impl Comparison {
-    /// Whether the options describe one at all.
     pub(crate) fn is_given(&self) -> bool {
         !self.servers.is_empty()
     }
 
-    /// Refuses options that describe a comparison where no server is named. (That clap should demand `--server` does not
-    /// help: it drops the demand where a plan is named, which `--server` excludes.)
+    /// Refuses options of a comparison without `--server`. (clap cannot: it drops the requirement if a plan is named.)
     ///
     /// # Errors
     /// If there are such options.
@@ -65,8 +62,8 @@ impl Comparison {
         match given.iter().find(|(_, given)| *given && servers.is_empty()) {
             None => Ok(()),
             Some((option, _)) => Err(Failure::misuse(
-                format!("{option} belongs to a comparison without a plan, and no server is named"),
-                "name the servers with --server, or write the setting into the plan",
+                format!("{option} needs --server"),
+                "name the servers with --server, or set it in the plan",
             )),
         }
     }
@@ -74,7 +71,7 @@ impl Comparison {
     /// The plan, as text with comments.
     ///
     /// # Errors
-    /// If an option makes no sense. What is wrong is told in words of the command line.
+    /// If an option is wrong, in terms of the command line.
     pub(crate) fn plan_text(
         &self,
         repetitions: Option<u32>,
@@ -83,14 +80,13 @@ impl Comparison {
     ) -> Result<String, Failure> {
         let servers = named(&self.servers, catalog)?;
         let text = text::plan(self, &servers, repetitions, catalog, folder)?;
-        // No file has the lines that an error would name.
+        // There is no file for a line number.
         match Plan::parse(NAME, &text, catalog) {
             Ok(_) => Ok(text),
             Err(error) => Err(Failure::misuse(error.what, error.fix)),
         }
     }
 
-    /// These servers, asked for that URL over so many connections.
     pub(crate) fn of(
         servers: &[String],
         url: Option<&str>,
@@ -106,7 +102,7 @@ impl Comparison {
         }
     }
 
-    /// The plan of one who has not said what to compare: something that runs, to be changed.
+    /// A working example to edit.
     pub(crate) fn example() -> Comparison {
         let servers = ["loop+epoll-et", "thread"].map(str::to_owned).to_vec();
         Comparison { servers, ..Comparison::default() }
@@ -262,9 +258,13 @@ mod tests {
     fn mistakes_are_told_in_words_of_the_command_line() {
         let with_url = |url: &str| Comparison { url: Some(url.into()), ..comparison(&["loop"]) };
         for (of, what, cure) in [
-            (comparison(&["./go"]), "`./go` does not say where it is to listen", "{address}"),
-            (comparison(&["ngnix"]), "`ngnix` is no server that Pitot can start", "did you mean `nginx`?"),
-            (comparison(&["loop+epol-et"]), "`loop+epol-et` is no server", "did you mean `loop+epoll-et`?"),
+            (comparison(&["./go"]), "`./go` has no address to listen on", "{address}"),
+            (comparison(&["ngnix"]), "`ngnix` is not a server that Pitot can start", "did you mean `nginx`?"),
+            (
+                comparison(&["loop+epol-et"]),
+                "`loop+epol-et` is not a server",
+                "did you mean `loop+epoll-et`?",
+            ),
             (comparison(&["./go {address} | tee log"]), "shell", "sh -c"),
             (comparison(&["./go '{address}"]), "quote", "close"),
             (comparison(&["./go {address} \\"]), "backslash", "omit"),
@@ -273,28 +273,28 @@ mod tests {
                 "`{adress}` in `./go {adress}`",
                 "write {address}: './go {address}'",
             ),
-            (comparison(&["./go -p{Prot}"]), "stands for nothing", "write {port}: './go -p{port}'"),
+            (comparison(&["./go -p{Prot}"]), "is unknown", "write {port}: './go -p{port}'"),
             (comparison(&["loop", "loop"]), "two servers are called `loop`", "NAME=loop"),
             (comparison(&["a=loop", "a=./go {port}"]), "two servers are called `a`", "'NAME=./go {port}'"),
             (comparison(&["FOO=1 ./go {address}"]), "`FOO=1`", "env FOO=1"),
             (comparison(&["loops --workers 2"]), "`loops`", "pitot init"),
-            (with_url("http://127.0.0.1:8080/"), "always asks the same server", "http://{address}/"),
+            (with_url("http://127.0.0.1:8080/"), "has a fixed address", "http://{address}/"),
             (with_url("{address}/"), "is not a URL", "http://{address}/"),
             (with_url("gopher://{address}/"), "gopher://", "http"),
             (with_url("smtps://{address}/"), "`loop` is a server of Pitot", "another protocol"),
             (
                 Comparison { url: Some("memcaches://{address}/".into()), ..comparison(&["memcached"]) },
-                "`memcached` has no configuration for TLS",
-                "a command of your own",
+                "`memcached` has no TLS configuration",
+                "your own command",
             ),
             (
                 Comparison { load_options: vec!["tls-ca=a.pem".into()], ..with_url("https://{address}/") },
-                "`loop` has a certificate that Pitot brings along",
-                "leave tls-ca out",
+                "`loop` uses a certificate of Pitot",
+                "omit tls-ca",
             ),
             (
                 Comparison { baseline: Some("nginx".into()), ..comparison(&["loop", "thread"]) },
-                "`nginx` is none of the servers",
+                "`nginx` is not one of the servers",
                 "loop, thread",
             ),
             (
@@ -309,7 +309,7 @@ mod tests {
             ),
             (
                 Comparison { connections: Some("12,".into()), ..comparison(&["loop"]) },
-                "`12,` is no list of numbers",
+                "`12,` is not a list of numbers",
                 "16,256",
             ),
         ] {

@@ -1,4 +1,4 @@
-//! Rights that commands give up before they parse what strangers wrote (docs/security.md).
+//! Rights that commands give up before they parse untrusted files (docs/security.md).
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -10,16 +10,15 @@ use rustix::fs::{Mode, OFlags, open};
 
 use crate::output::{is_stdout, job_summary};
 
-/// The files of a command that reads what others have measured. Where the kernel has Landlock they are all that it can open, and it
-/// can connect to nothing.
+/// The files of a command that reads untrusted files. With Landlock it can open nothing else, and make no connection.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     opened: Vec<(OwnedFd, Allowed)>,
 }
 
 impl Reader {
-    /// Of a command that reads databases and writes to `output`, or else to `page`, and to the summary of its job. SQLite has files
-    /// beside a database while it reads, in the directory where that really lies.
+    /// For a command that reads databases and writes to `output`, or else `page`, and to the job summary. SQLite creates files next to
+    /// a database, in its real directory.
     pub(crate) fn of<'p>(
         databases: impl IntoIterator<Item = &'p Path>,
         output: Option<&Path>,
@@ -28,23 +27,21 @@ impl Reader {
         let output = output.filter(|path| !is_stdout(path)).unwrap_or(page);
         let summary = job_summary();
         let mut reader = Reader::default();
-        // The command says of a database that it is not there.
         for path in databases.into_iter().filter_map(|path| path.canonicalize().ok()) {
             reader = reader.with(directory_of(&path), Allowed::Write);
         }
         for path in std::iter::once(output).chain(summary.as_deref()) {
-            // One that is there, or else the directory in which it is made.
+            // The file, or the directory in which it will be created.
             reader = reader.with(if path.exists() { path } else { directory_of(path) }, Allowed::Write);
         }
         reader
     }
 
-    /// With a file, or a directory, that is read besides.
     pub(crate) fn reads(self, path: &Path) -> Reader {
         self.with(path, Allowed::Read)
     }
 
-    /// What cannot be opened needs no right: the command itself says why it cannot be used.
+    /// A path that cannot be opened needs no right: the command reports it.
     fn with(mut self, path: &Path, allowed: Allowed) -> Reader {
         let opened = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
         self.opened.extend(opened.ok().map(|place| (place, allowed)));
@@ -55,10 +52,10 @@ impl Reader {
         self.opened.iter().map(|(place, allowed)| (place.as_fd(), *allowed)).collect()
     }
 
-    /// Gives up all other rights, for good, if the kernel can take them. Must be called while the process has one thread.
+    /// Gives up all other rights, if the kernel has Landlock. The process must have one thread.
     pub(crate) fn confine(self) {
         if let Some(proof) = SingleThreaded::check() {
-            // Without Landlock it reads with the rights of its user, as docs/security.md says.
+            // Without Landlock the command keeps its rights (docs/security.md).
             let _ = landlock::confine(proof, &self.rules(), Tcp::None);
         }
     }
@@ -68,10 +65,10 @@ fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Confines a load once everything is open: it reads its own counters in /proc, connects, and no more.
+/// Confines a load once everything is open: it can only read /proc and connect.
 ///
 /// # Errors
-/// What this kernel lacks, with a cure.
+/// What this kernel lacks, with a fix.
 pub(crate) fn load() -> Result<(), Failure> {
     pitot_serve::confine_to(&Reader::default().reads(Path::new("/proc")).rules(), Tcp::All)
 }

@@ -1,4 +1,4 @@
-//! `pitot disk`: many small files, and reads by every engine.
+//! `pitot disk`.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `--events`: what happens in a run or a soak, a JSON object a line (docs/events.md).
+//! `--events`: events of a run or a soak, one JSON object per line (docs/events.md).
 
 use std::io::Write;
 use std::path::Path;
@@ -21,7 +21,6 @@ const SCHEMA: &str = "pitot-events/1";
 /// Where events are written.
 pub(crate) struct Events {
     out: Box<dyn Write>,
-    /// What they must not show.
     secrets: Secrets,
     /// The first failure; nothing is written after it.
     failed: Option<std::io::Error>,
@@ -58,8 +57,6 @@ impl Events {
         self.failed = written.err().filter(|e| e.kind() != std::io::ErrorKind::BrokenPipe);
     }
 
-    /// What became of them.
-    ///
     /// # Errors
     /// If an event could not be written.
     pub(crate) fn finish(self) -> Result<(), Failure> {
@@ -67,7 +64,7 @@ impl Events {
     }
 }
 
-/// An event as an object, if it has any news.
+/// An event as an object, if it is written.
 fn shown(event: &Event<'_>, at: &str) -> Option<Value> {
     let mut object = Map::new();
     let mut put = |name: &str, value: Value| {
@@ -118,7 +115,7 @@ fn shown(event: &Event<'_>, at: &str) -> Option<Value> {
     Some(Value::Object(object))
 }
 
-/// What has come about in a soak, if anything has.
+/// A moment of a soak, if anything happened in it.
 fn of_moment(moment: &Moment) -> Option<Value> {
     let mut object = Map::new();
     let mut put = |name: &str, list: Vec<Value>| {

@@ -1,4 +1,4 @@
-//! How a failed command is reported, and the name that a misspelt word most likely meant.
+//! Failures on standard error, and hints for misspelt words.
 
 use std::process::ExitCode;
 
@@ -22,13 +22,13 @@ pub(crate) const EXIT_CODES: [(u8, &str); 4] = [
     (UNDECIDED, "pitot compare: no gate was met, and the runs cannot decide at least one. Measure longer."),
 ];
 
-/// Prints a failure to standard error, what is wrong and how to mend it on a line each, and gives the exit code.
+/// Prints a failure and its fix to standard error, one line each, and returns the exit code.
 pub(crate) fn print(failure: &Failure) -> ExitCode {
     stderr::line(format_args!("pitot: {}\n  {}", failure.what, failure.cure));
     ExitCode::from(failure.exit_code())
 }
 
-/// The name that was most likely meant, as a hint: ` (did you mean `epoll-et`?)`, or nothing.
+/// The most likely name: ` (did you mean `epoll-et`?)`, or nothing.
 pub(crate) fn hint<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> String {
     nearest(word, names).map(|name| format!(" (did you mean `{name}`?)")).unwrap_or_default()
 }

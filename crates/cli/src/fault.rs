@@ -1,4 +1,4 @@
-//! `pitot fault`: makes a fault, and takes it back.
+//! `pitot fault`.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -13,19 +13,20 @@ use pitot_results::{Failure, stderr};
 
 use crate::value::{self, Cpus};
 
-/// Do something to a server under load, for a time, and take it back: stop or kill its processes, and more.
+/// Inject a fault into a server under load for some time, and undo it: stop or kill its processes, and more.
 ///
-/// The fault is taken back after its time, on Ctrl-C, on SIGTERM, and also if this program is killed (SIGKILL): a guardian
-/// process sees to that. If both are killed, `pitot host status` shows what is left, and `pitot host undo` takes it back. `pitot list faults` says what each does and what can be made on this machine; a plan asks for
-/// faults with the tables `faults`. Two lines on standard output say when it began and when it ended (CLOCK_MONOTONIC, nanoseconds).
+/// The fault is undone after its time, on Ctrl-C, on SIGTERM, and by a guardian process if this program is killed (SIGKILL). If both are
+/// killed, `pitot host status` shows what is left, and `pitot host undo` undoes it. `pitot list faults` lists the faults and those
+/// that work on this machine; a plan has faults in [[faults]]. Two lines on standard output give its start and end (CLOCK_MONOTONIC,
+/// nanoseconds).
 #[derive(Debug, Args)]
 pub(crate) struct FaultCommand {
     #[arg(help = kinds_help(), value_name = "FAULT")]
     kind: String,
-    /// The first process of the server; those that it has started belong to it.
+    /// The first process of the server; its children belong to the server.
     #[arg(long, value_name = "PID")]
     pid: Option<u32>,
-    /// The server's address. Of `resolver`: where questions are passed on to. [default: names below test are answered]
+    /// The server's address. For `resolver`: the resolver to forward to. [default: answers names below test]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) to: Option<SocketAddr>,
     /// The CPUs of the server: 0,2-3. [default: all]
@@ -34,10 +35,10 @@ pub(crate) struct FaultCommand {
     /// The server's private directory.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// Of `proxy` and `resolver`: where clients connect. [default: 127.0.0.1:0]
+    /// For `proxy` and `resolver`: where clients connect. [default: 127.0.0.1:0]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<SocketAddr>,
-    /// How long the fault lasts. [default: the fault's own length]
+    /// How long the fault lasts. [default: depends on the fault]
     #[arg(long = "for", value_name = "TIME", value_parser = units::duration)]
     length: Option<Nanos>,
     #[command(flatten)]
@@ -47,8 +48,7 @@ pub(crate) struct FaultCommand {
 fn kinds_help() -> String {
     let names: Vec<&str> = FAULTS.iter().filter(|f| is_program(f.means)).map(|fault| fault.name).collect();
     format!(
-        "Which fault: {}; or proxy, in which faults on the way between load and server are made, or resolver, in which those of \
-         names are",
+        "The fault: {}; or proxy, for faults between load and server, or resolver, for faults of DNS",
         names.join(", ")
     )
 }
@@ -90,35 +90,35 @@ fn is_program(means: Means) -> bool {
     matches!(means, Means::Program { .. })
 }
 
-/// Warns of faults that nobody takes back, because the program that made them and its guardian were killed.
+/// Warns of faults whose program and guardian were killed.
 pub(crate) fn tell_of_left_faults() {
     for fault in journal::left_faults(&Machine::here(), &journal::place()) {
-        stderr::line(format_args!("warning: left behind: {fault}\n  take it back with: pitot host undo"));
+        stderr::line(format_args!("warning: left behind: {fault}\n  undo it with: pitot host undo"));
     }
 }
 
 /// Where a proxy and a resolver listen if nothing is said.
 pub(crate) const ANY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-/// In place of a fault: the proxy in which some are made.
+/// Instead of a fault: the proxy for faults on the way.
 const PROXY: &str = "proxy";
 /// The same for the resolver.
 const RESOLVER: &str = "resolver";
 
 impl FaultCommand {
     fn serve_proxy(self) -> Result<ExitCode, Failure> {
-        let to = self.to.ok_or_else(|| {
-            Failure::misuse("the proxy does not know where to lead", "give --to, the server's address")
-        })?;
+        let to = self
+            .to
+            .ok_or_else(|| Failure::misuse("the proxy has no server", "add --to, the server's address"))?;
         self.check_given()?;
         pitot_fault::proxy::serve(self.listen.unwrap_or(ANY), to).map(|()| ExitCode::SUCCESS)
     }
 
-    /// An error if options of faults are given where no fault is named.
+    /// Refuses options of faults if no fault is named.
     pub(crate) fn check_given(&self) -> Result<(), Failure> {
         match self.given.0.first() {
             Some((name, _)) => Err(Failure::misuse(
-                format!("--{name} has no meaning for the {}", self.kind),
-                "it takes --to and --listen; faults are begun by lines on its standard input",
+                format!("--{name} does not apply to the {}", self.kind),
+                "use --to and --listen; lines on standard input start faults",
             )),
             None => Ok(()),
         }
@@ -149,11 +149,10 @@ impl FaultCommand {
         carry_out(fault, &options, self.length.unwrap_or(own)).map(|()| ExitCode::SUCCESS)
     }
 
-    /// What the fault is aimed at, of which nothing else must be given.
+    /// The aim of the fault; options of other aims are refused.
     fn aim(&mut self, fault: &Fault, options: &mut Options) -> Result<(), Failure> {
-        let missing = |option: &str, what: &str| {
-            Failure::misuse(format!("{what} is not said"), format!("give {option}"))
-        };
+        let missing =
+            |option: &str, what: &str| Failure::misuse(format!("{what} is missing"), format!("add {option}"));
         let others = [
             ("--pid", self.pid.is_some(), Aim::Process),
             ("--to", self.to.is_some(), Aim::Address),
@@ -161,8 +160,8 @@ impl FaultCommand {
             ("--dir", self.dir.is_some(), Aim::Directory),
         ];
         if let Some((option, ..)) = others.iter().find(|(_, is_given, aim)| *is_given && *aim != fault.aim) {
-            let what = format!("{option} has no meaning for the fault `{}`", fault.name);
-            return Err(Failure::misuse(what, format!("leave {option} out")));
+            let what = format!("{option} does not apply to the fault `{}`", fault.name);
+            return Err(Failure::misuse(what, format!("omit {option}")));
         }
         match fault.aim {
             Aim::Process => {

@@ -1,4 +1,4 @@
-//! `pitot floor`: what the machine itself costs.
+//! `pitot floor`.
 
 use std::io;
 use std::path::PathBuf;
@@ -29,23 +29,22 @@ mod beside;
 mod request;
 mod table;
 
-/// Measure what the machine itself costs: calls, switches, sockets, waits, memory, files, and the floor of a request.
+/// Measure the cost of system calls, context switches, sockets, waits, memory and files, and the floor of a request.
 ///
-/// Every primitive is measured in each round, anew and in an order drawn for the round, on one CPU. The figure is the
-/// median over rounds, with its 95% interval. CPU time is that of all threads and children. The floor of a request is
-/// the sum of the primitives that no server can avoid.
+/// Each round measures every primitive on one CPU, in random order. The figure is the median over rounds with its 95% interval. CPU
+/// time includes all threads and children. The floor of a request is the sum of the primitives that no server can avoid.
 #[derive(Debug, Args)]
 pub(crate) struct Floor {
-    /// Measure these alone; `pitot list primitives` describes all.
+    /// Measure only these primitives (`pitot list primitives`).
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     primitive: Vec<String>,
-    /// Rounds; six at least for an interval.
+    /// Rounds; at least six for an interval.
     #[arg(long, default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rounds: u32,
-    /// Time of a primitive in a round, its preparation not counted.
+    /// Time of a primitive in a round, without its preparation.
     #[arg(long, default_value = "20ms", value_parser = units::duration)]
     slice: Nanos,
-    /// Also create and end so many threads, with at most 50 alive; 100k is the published test.
+    /// Also create and end N threads, with at most 50 alive; 100k is the published test.
     #[arg(long, value_parser = units::count, value_name = "N")]
     threads: Option<u64>,
     /// CPU of the measuring thread. [default: the first allowed one]
@@ -57,16 +56,16 @@ pub(crate) struct Floor {
     /// The seed of the orders of rounds.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Set the servers of this run file, which must be of this machine and kernel, beside the floor of their requests.
+    /// Compare the servers of this run file, from this machine and kernel, with the floor of their requests.
     #[arg(long, value_name = "RUN.pitot")]
     beside: Option<PathBuf>,
-    /// What those servers were asked for.
+    /// The kind of request of those servers.
     #[arg(long, value_enum, default_value = "keep-alive", requires = "beside")]
     request: RequestArg,
     /// The output format.
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
-    /// Write the results as JSON to this file; - is standard output, which then gets nothing else.
+    /// Write the results as JSON to this file; - is standard output, without the table.
     #[arg(long, value_name = "PATH")]
     json: Option<PathBuf>,
 }
@@ -113,8 +112,8 @@ impl Floor {
             Failure::misuse(format!("CPU {cpu} cannot be used: {e}"), "name CPUs of `nproc --all`: --cpus 0")
         })?;
         if !self.dir.is_dir() {
-            let what = format!("{} is no directory", self.dir.display());
-            return Err(Failure::misuse(what, "name one that can be written: --dir /tmp"));
+            let what = format!("{} is not a directory", self.dir.display());
+            return Err(Failure::misuse(what, "name a writable directory: --dir /tmp"));
         }
         let _ = limits::raise_descriptors();
         let others = wanted.iter().chain(&allowed);
@@ -146,7 +145,10 @@ impl Floor {
 
 fn threads(count: u64) -> Result<Crowd, Failure> {
     let count = u32::try_from(count).map_err(|_| {
-        Failure::misuse(format!("{count} threads are too many"), "ask for 100k, as the published test does")
+        Failure::misuse(
+            format!("{count} threads are too many"),
+            "use at most 100k, as the published test does",
+        )
     })?;
     crowd(count, ALIVE).map_err(|e| {
         Failure::run(format!("a thread could not be created: {e}"), "raise the limit on threads: ulimit -u")

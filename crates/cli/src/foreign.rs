@@ -1,4 +1,4 @@
-//! Options of other load generators and servers, which people type from habit: what takes their place here.
+//! Options of other load generators and servers, which people type from habit: their equivalents here.
 
 use std::ffi::OsString;
 
@@ -29,13 +29,13 @@ const ADVICE: &[Advice] = &[
     (
         "load",
         &["-p"],
-        "the port is part of the URL; a file with the body is --body-file (ab), and requests at once on a connection are --streams with --http 2, or --pipeline (oha)",
+        "the port is part of the URL; a file with the body is --body-file (ab), and concurrent requests on a connection are --streams with --http 2, or --pipeline (oha)",
     ),
     ("load", &["--vus"], "the number of connections, or of users with --browser, is -c"),
     (
         "load",
         &["--connect-to"],
-        "where a name leads is --resolve HOST:PORT:ADDRESS, and another name for an address --host",
+        "to connect a name to another address: --resolve HOST:PORT:ADDRESS; to send another host name: --host",
     ),
     ("load", &["--unix-socket", "--base-uri"], "a socket of the file system is --unix SOCKET"),
     (
@@ -53,11 +53,11 @@ const ADVICE: &[Advice] = &[
     (
         "load",
         &["--num-conns"],
-        "connections one after the other are -n N --requests-per-connection 1, and those at once -c",
+        "successive connections are -n N --requests-per-connection 1, and concurrent ones -c",
     ),
     ("load", &["--h2", "--http2"], "HTTP/2 is --http 2"),
     ("load", &["--http-version"], "the version of HTTP is --http 1.1 or --http 2"),
-    ("load", &["--server-name"], "the host that is asked for, of an address, is --host"),
+    ("load", &["--server-name"], "the host name sent to an address is --host"),
     ("load", &["--h1", "--http1.1"], "HTTP/1.1 is spoken unless --http 2 is given"),
     ("load", &["--ssl"], "TLS is part of the URL: https://127.0.0.1:8443/"),
     ("load", &["--ssl-protocol"], "the version of TLS is --tls-version"),
@@ -67,10 +67,10 @@ const ADVICE: &[Advice] = &[
         "the version of TLS is --tls-version (ab), and a script of SQL is --requests FILE (pgbench)",
     ),
     ("load", &["--ssl-no-reuse"], "full handshakes only are --tls-resume off"),
-    ("load", &["--insecure-skip-tls-verify"], "any certificate is taken with --insecure"),
+    ("load", &["--insecure-skip-tls-verify"], "any certificate is accepted with --insecure"),
     ("load", &["--add-header"], "a header is -H 'Name: value'"),
     ("load", &["--session-cookies"], "cookies of replies are kept with --cookies"),
-    ("load", &["--failure-status"], "statuses that are right are --expect-status"),
+    ("load", &["--failure-status"], "statuses that count as success are --expect-status"),
     (
         "load",
         &["--rand-regex-url", "--wset"],
@@ -98,7 +98,7 @@ const ADVICE: &[Advice] = &[
     (
         "load",
         &["-o", "-e", "-g", "--out", "--output", "--output-format", "--log-file", "--summary-export"],
-        "results are written with --json FILE, by the second with --csv FILE, and as a histogram with --hlog FILE",
+        "results are written with --json FILE, per second with --csv FILE, and as a histogram with --hlog FILE",
     ),
     ("load", &["--summary-trend-stats"], "all percentiles are in --json FILE, and -L shows the distribution"),
     ("load", &["--data", "--data-raw", "--data-binary"], "the body of the requests is --body"),
@@ -111,12 +111,12 @@ const ADVICE: &[Advice] = &[
     (
         "load",
         &["-A"],
-        "name and password are --basic-auth USER:PASSWORD (ab), and how the client calls itself is --user-agent (curl)",
+        "name and password are --basic-auth USER:PASSWORD (ab), and the name of the client is --user-agent (curl)",
     ),
     (
         "load",
         &["-U"],
-        "how the client calls itself is --user-agent (hey); times from the sending on are the row `service` of every result (wrk2); a user of a database is part of the URL (pgbench)",
+        "the name of the client is --user-agent (hey); times since sending are the row `service` of every result (wrk2); a user of a database is part of the URL (pgbench)",
     ),
     (
         "load",
@@ -142,7 +142,7 @@ const ADVICE: &[Advice] = &[
     ),
     ("load", &["--cacert"], "the authorities to trust are --tls-ca"),
     ("load", &["-E", "--cert", "--key"], "the client's certificate is --tls-cert, and its key --tls-key"),
-    ("load", &["--u_latency"], "times from the sending on are the row `service` of every result"),
+    ("load", &["--u_latency"], "times since sending are the row `service` of every result"),
     (
         "load",
         &["--concurrency", "--clients", "--client", "--workers", "--max-workers", "--max-connections"],
@@ -152,7 +152,7 @@ const ADVICE: &[Advice] = &[
     (
         "load",
         &["-P"],
-        "requests at once on a connection are --pipeline; the protocol is the scheme of the URL",
+        "concurrent requests on a connection are --pipeline; the protocol is the scheme of the URL",
     ),
     ("load", &["--ratio"], "the share of reads is part of the URL: redis://127.0.0.1:6379/?get=0.9"),
     ("load", &["--data-size"], "the length of values is part of the URL: redis://127.0.0.1:6379/?value=1KiB"),
@@ -173,21 +173,17 @@ const ADVICE: &[Advice] = &[
     (
         "load",
         &["-M"],
-        "how queries are sent is part of the URL: ?protocol=simple (as it is without), extended or prepared",
+        "how queries are sent is part of the URL: ?protocol=simple (the default), extended or prepared",
     ),
-    (
-        "load",
-        &["--websocket", "--ws"],
-        "there is no WebSocket; `pitot list schemes` names the protocols that there are",
-    ),
+    ("load", &["--websocket", "--ws"], "there is no WebSocket; `pitot list schemes` names the protocols"),
     ("load", &["--http3", "--h3"], "there is no HTTP/3; --http 2 is the newest version that there is"),
     ("load", &["-V", "--version"], "the version is that of `pitot --version`"),
     (
         "load",
         &["--latency-correction"],
-        "times from the moment at which a request was due are the row `response` of every result",
+        "times since a request was due are the row `response` of every result",
     ),
-    ("load", &["--grpc"], "there is no gRPC; `pitot list schemes` names the protocols that there are"),
+    ("load", &["--grpc"], "there is no gRPC; `pitot list schemes` names the protocols"),
     (
         "load",
         &["--compressed"],
@@ -196,17 +192,17 @@ const ADVICE: &[Advice] = &[
     (
         "load",
         &["--proxy", "-x"],
-        "there is no way through a proxy, whose load would be measured; a reverse proxy is the URL, with --host for the name",
+        "a load does not go through a proxy, which would be measured too; a reverse proxy is the URL, with --host for the name",
     ),
     (
         "load",
         &["-v", "--verbose"],
-        "there is no such option; -L shows more of the result, and --timeline the run by the second",
+        "there is no such option; -L shows more of the result, and --timeline the run second by second",
     ),
     (
         "load",
         &["--quiet", "--silent", "--no-tui"],
-        "there is no such option; --progress 0s leaves out the lines about the run",
+        "there is no such option; --progress 0s turns progress lines off",
     ),
     ("load", &["-s", "--script"], "different requests are --path or --requests"),
     ("serve", &["--port", "-p", "--host", "--bind", "--address", "-l"], LISTEN),
@@ -218,7 +214,7 @@ const ADVICE: &[Advice] = &[
 
 /// Options of several letters behind one dash, as hey and vegeta write them, which would be read as several of one letter.
 const ONE_DASH: &[(&[&str], &str)] = &[
-    (&["-host"], "the host that is asked for, of an address, is --host"),
+    (&["-host"], "the host name sent to an address is --host"),
     (&["-h2", "-http2"], "HTTP/2 is --http 2"),
     (&["-cpus"], "the number of threads is -t"),
     (&["-connections", "-workers", "-max-workers", "-max-connections"], "the number of connections is -c"),
@@ -234,10 +230,10 @@ const ONE_DASH: &[(&[&str], &str)] = &[
     ),
     (&["-disable-compression"], "no compression is asked for unless -H 'Accept-Encoding: gzip' does"),
     (&["-redirects", "-disable-redirects"], "redirects are followed only with --follow N"),
-    (&["-insecure"], "any certificate is taken with --insecure"),
+    (&["-insecure"], "any certificate is accepted with --insecure"),
     (&["-laddr"], "the local addresses are --source, as in --source 127.0.0.0/28"),
     (&["-unix-socket"], "a socket of the file system is --unix SOCKET"),
-    (&["-output"], "results are written with --json FILE, by the second with --csv FILE"),
+    (&["-output"], "results are written with --json FILE, per second with --csv FILE"),
 ];
 
 /// The failure for an option of several letters behind one dash, if there is one among the words of `pitot load`.
@@ -281,10 +277,10 @@ pub(crate) fn advise(mut error: clap::Error) -> clap::Error {
     let tip = match error.kind() {
         // As wrk and its like are called.
         ErrorKind::InvalidSubcommand if command.contains("://") => {
-            Some(format!("a URL is put under load with pitot load {command}"))
+            Some(format!("to load a URL: pitot load {command}"))
         }
         ErrorKind::MissingRequiredArgument if command == "load" => {
-            Some("name what is to be put under load: pitot load http://127.0.0.1:8080/".into())
+            Some("name the target: pitot load http://127.0.0.1:8080/".into())
         }
         _ => None,
     };

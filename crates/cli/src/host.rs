@@ -21,7 +21,7 @@ use crate::output::print;
 
 /// Show the hardware, kernel and settings of this machine, as every run file records them; check, change and undo them.
 ///
-/// Everything is read from /proc, /sys and /etc/os-release; keys and seeds of the kernel are left out.
+/// Everything is read from /proc, /sys and /etc/os-release; without the kernel's keys and seeds.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Host {
@@ -34,13 +34,13 @@ pub(crate) struct Host {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Show what differs between two machines, or between two states of one.
+    /// Show the differences between two machines, or between two states of one.
     ///
-    /// Exits as diff(1) does: with 0 if nothing differs, with 1 if something does, and with 2 if a file cannot be read.
+    /// Exit codes, as of diff(1): 0 without differences, 1 with some, 2 if a file cannot be read.
     Diff {
         /// A run file, or the output of `pitot host --format json`.
         before: PathBuf,
-        /// Another; this machine as it is now if none is named.
+        /// Another one. [default: this machine now]
         after: Option<PathBuf>,
         /// The output format.
         #[arg(long, default_value = "text")]
@@ -117,7 +117,7 @@ fn changes_text(changes: &[HostChange]) -> String {
 fn fingerprint(path: &Path) -> Result<Fingerprint, Failure> {
     let unreadable = |why: &dyn std::fmt::Display| {
         Failure::misuse(
-            format!("{} holds no fingerprint: {why}", path.display()),
+            format!("{} has no facts of a host: {why}", path.display()),
             "name a run file, or the output of `pitot host --format json`",
         )
     };

@@ -15,12 +15,12 @@ use crate::failure::hint;
 use crate::output::{print, print_line};
 use crate::plan_text::PlanText;
 
-/// Write a plan to go on from, with comments.
+/// Write a plan with comments, to edit.
 ///
 /// With the options of `pitot run --server ...` it is the plan of that comparison, with --from that of a suite, else one of
-/// two servers of Pitot with hints how to add your own. A file that exists is not overwritten.
+/// two servers of Pitot, with comments on how to add your own. Existing files are not overwritten.
 ///
-/// Its first line tells editors where the schema of plans is, by which they complete and check keys (docs/plans.md):
+/// Its first line names the schema of plans, by which editors complete and check keys (docs/plans.md):
 /// pitot list plan-schema >plan-schema.json
 #[derive(Debug, Args)]
 pub(crate) struct Init {
@@ -33,7 +33,7 @@ pub(crate) struct Init {
     /// The plan of this suite (`pitot list suites`).
     #[arg(long, value_name = "SUITE", conflicts_with_all = ["server", "repetitions"])]
     from: Option<String>,
-    /// With --from: another value for a key of the plan; may be given several times. For a factor its levels: --set
+    /// With --from: another value for a key of the plan; may be repeated. For a factor, its levels: --set
     /// load.connections=64,256.
     #[arg(long = "set", id = "set", value_name = "KEY=VALUE", requires = "from")]
     changes: Vec<String>,
@@ -70,7 +70,7 @@ impl Init {
                 Ok(ExitCode::SUCCESS)
             }
             Err(e) if e.kind() == ErrorKind::AlreadyExists => Err(Failure::misuse(
-                format!("{shown} exists, and is not overwritten"),
+                format!("{shown} already exists"),
                 format!("name another file, or print the plan with: pitot init {}-", options_of_hint(&self)),
             )),
             Err(e) => Err(Failure::run(

@@ -9,8 +9,8 @@ use crate::list::Format;
 
 /// Kernels that servers can be measured on, in guests or in gVisor's sandbox: list, install and remove them.
 ///
-/// Kernels are kept in the user's cache directory (pitot/kernels below XDG_CACHE_HOME, else ~/.cache); nothing is installed on
-/// the machine itself. A plan names them by `kernel = ["6.1", "6.12"]` among its factors.
+/// Kernels are kept in the user's cache directory (pitot/kernels below XDG_CACHE_HOME, else ~/.cache); the machine itself
+/// is not changed. A plan names them by `kernel = ["6.1", "6.12"]` among its factors.
 #[derive(Debug, Args)]
 pub(crate) struct KernelCommand {
     #[command(subcommand)]
@@ -19,7 +19,7 @@ pub(crate) struct KernelCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Action {
-    /// The kernels that are there.
+    /// List installed kernels.
     List {
         /// Output format.
         #[arg(long, value_enum, default_value = "text")]
@@ -37,11 +37,11 @@ pub(crate) enum Action {
 
 /// Install kernels of Debian: their packages are fetched by apt-get, checked and unpacked. Or gVisor.
 ///
-/// Without --yes it is only said what would be done.
+/// Without --yes it only prints what it would do.
 #[derive(Debug, Args)]
 pub(crate) struct Install {
     /// The kernels: debian:6.12-cloud is the newest package of that release of Debian's kernels for clouds, which start
-    /// quickest; debian:6.12 that of the ordinary ones; gvisor is gVisor, which is built by go from its module.
+    /// quickest; debian:6.12 that of the ordinary ones; gvisor is gVisor, built with go from its module.
     #[arg(required = true, value_name = "ORIGIN")]
     pub(crate) origins: Vec<String>,
     /// Do it.
@@ -69,10 +69,10 @@ pub(crate) struct Add {
     pub(crate) replace: bool,
 }
 
-/// Start a kernel in a guest, run a command in it, and end with the exit code of that.
+/// Run a command on a kernel in a guest, and exit with its exit code.
 ///
-/// The guest has Pitot as its first process, the command's program with its libraries and the files of its package, and
-/// nothing else: /proc, /sys, /dev and /tmp, a loopback interface, one CPU. The kernel `gvisor` is a sandbox in place of a guest.
+/// The guest has only Pitot as its first process, the command's program with its libraries and the files of its package,
+/// /proc, /sys, /dev and /tmp, a loopback interface and one CPU. The kernel `gvisor` is a sandbox instead of a guest.
 #[derive(Debug, Args)]
 pub(crate) struct Run {
     /// The kernel.
@@ -81,8 +81,8 @@ pub(crate) struct Run {
     /// Parameters for the kernel.
     #[arg(long, value_name = "WORDS", default_value = "", allow_hyphen_values = true)]
     pub(crate) append: String,
-    /// Where there is no KVM: let the guest's clock count instructions, one to a nanosecond, so that what the command measures
-    /// in nanoseconds is instructions. It is slower.
+    /// Without KVM: let the guest's clock count instructions, one per nanosecond, so that the nanoseconds that the command
+    /// measures are instructions. Slower.
     #[arg(long)]
     pub(crate) instructions: bool,
     /// End the guest after this time.

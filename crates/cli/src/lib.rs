@@ -60,7 +60,7 @@ mod value;
 mod watched;
 mod words;
 
-/// Tells which server architecture, event mechanism, disk path, kernel and tuning serve a load best, and proves it.
+/// Finds the server architecture, event mechanism, disk path, kernel and tuning that serve a load best, and proves it.
 #[derive(Debug, Parser)]
 #[command(name = "pitot", version, max_term_width = 100)]
 struct Pitot {

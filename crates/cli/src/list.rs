@@ -30,7 +30,7 @@ use row::{Row, unavailable_text};
 /// List models, mechanisms, protocols, engines, metrics and more, and what of them works on this machine.
 #[derive(Debug, Args)]
 pub(crate) struct List {
-    /// What to list; all that can be listed, if it is left out.
+    /// What to list. [default: the names of the lists]
     what: Option<What>,
     /// Output format.
     #[arg(long, default_value = "text")]
@@ -45,11 +45,11 @@ enum What {
     Mechanisms,
     /// Protocols of the servers.
     Protocols,
-    /// Disk engines: how files are read, what each needs, its limits, and whether this kernel offers it.
+    /// Disk engines: how files are read, their needs and limits, and whether this kernel offers them.
     Engines,
     /// What `pitot floor` measures of the machine.
     Primitives,
-    /// Paces: when the requests of a load start.
+    /// Paces: when requests of a load start.
     Paces,
     /// Workloads: when the connections of a load open and close.
     Workloads,
@@ -57,9 +57,9 @@ enum What {
     Schemes,
     /// Built-in plans.
     Suites,
-    /// Servers of others that Pitot knows: what each is, its settings, whether it is installed and how it is.
+    /// Servers of others that Pitot knows, their settings, and whether they are installed.
     Targets,
-    /// Faults of plans and of `pitot fault`, and which of them can be made on this machine.
+    /// Faults of plans and of `pitot fault`, and whether they can be made on this machine.
     Faults,
     /// Metrics of plans, reports and gates.
     Metrics,
@@ -81,7 +81,7 @@ enum What {
     ExitCodes,
     /// The JSON Schema of a plan, as one JSON object.
     PlanSchema,
-    /// Every pair of a model and a mechanism: usable, impossible with the reason, or not offered by this kernel.
+    /// Every pair of a model and a mechanism: usable, impossible and why, or not offered by this kernel.
     Pairs,
 }
 
@@ -325,7 +325,7 @@ fn metrics() -> Vec<Row> {
         };
         Row {
             name: m.name.into(),
-            text: if m.is_of_runs() { m.summary.into() } else { format!("{} (soaks alone)", m.summary) },
+            text: if m.is_of_runs() { m.summary.into() } else { format!("{} (only in soaks)", m.summary) },
             json: json!({
                 "name": m.name, "summary": m.summary, "doc": format!("Needs {}.", m.needs), "title": m.title,
                 "unit": m.unit.symbol(), "better": better, "runs": m.is_of_runs(), "soaks": m.in_soak.is_some(),

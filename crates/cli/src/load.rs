@@ -39,8 +39,8 @@ impl Load {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         if self.confine && self.processes.0.is_some_and(|processes| processes > 1) {
             return Err(Failure::misuse(
-                "--confine forbids to execute programs, and each further process is one",
-                "leave --processes out, and use --threads",
+                "--confine forbids executing programs, which --processes needs",
+                "omit --processes, and use --threads",
             ));
         }
         if self.hold {
@@ -53,7 +53,7 @@ impl Load {
             self.check()?;
             pitot_load::check_cpus(&self.cpus.clone().unwrap_or_default().0)?;
             Files::check(&self)?;
-            print("the options are right; nothing was sent\n")?;
+            print("the options are valid; nothing was sent\n")?;
             return Ok(ExitCode::SUCCESS);
         }
         let run = LoadPlan::new(&self.options())?.prepare()?;

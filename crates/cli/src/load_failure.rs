@@ -17,16 +17,14 @@ pub(crate) fn of(report: &Report) -> Option<Failure> {
         return Some(Failure::run(
             format!("the run ended early: {why}"),
             match result.gates.is_empty() {
-                true => "the figures are those up to its end",
-                false => {
-                    "--fail-if is about a whole run, and the figures are those up to its end: run it again"
-                }
+                true => "the figures cover the time until then",
+                false => "--fail-if needs a whole run: run it again",
             },
         ));
     }
     if let Some(search) = result.search.as_ref().filter(|search| search.found_rps.is_none()) {
         return Some(Failure::run(
-            format!("no rate that was tried keeps {}", search.conditions),
+            format!("no rate that was tried meets {}", search.conditions),
             "start at a lower rate with -R, or loosen the conditions",
         ));
     }
@@ -43,12 +41,13 @@ pub(crate) fn of(report: &Report) -> Option<Failure> {
     ))
 }
 
-/// What to look at after a run in which nothing, or nothing more, was answered rightly.
+/// What to look at after a run in which no more replies were correct.
 fn cure(result: &LoadResult) -> String {
     let url = &result.target;
     let scheme = url.split("://").next().unwrap_or_default();
     if result.unanswered_since_s.is_some() && result.requests.completed > 0 {
-        return "see the log of the server, which answered before; the rate is that of the whole run".into();
+        return "see the log of the server, which answered at first; the rate is that of the whole run"
+            .into();
     }
     if let Some(said) =
         result.server_said.as_ref().filter(|_| result.requests.ok > 0 && result.connections.unanswered > 0)
@@ -68,7 +67,7 @@ fn cure(result: &LoadResult) -> String {
         _ => None,
     }) {
         return format!(
-            "has the server as many {option} as the load? write their number behind the URL, ?{option}=N ({usual} if it names none), \
+            "does the server have as many {option} as the load? write their number behind the URL, ?{option}=N ({usual} if it names none), \
              or give the server more: pitot serve trade --{option}"
         );
     }
@@ -83,7 +82,7 @@ fn cure(result: &LoadResult) -> String {
     }
     match most.map_or("", |e| e.phase.as_str()) {
         "content" if most.is_some_and(|e| e.kind.starts_with("status-5")) => {
-            "the server says that it failed: see its log, or accept the status with --expect-status".into()
+            "the server reports an error: see its log, or accept the status with --expect-status".into()
         }
         // What a server says that takes TLS at this port.
         "content" if scheme == "http" && result.statuses.keys().eq(&[400]) => {
@@ -91,13 +90,13 @@ fn cure(result: &LoadResult) -> String {
                 .into()
         }
         "content" if most.is_some_and(|e| e.kind == "redirect-limit") => {
-            "the redirects go on: follow more of them with --follow N, or load where they lead".into()
+            "there are more redirects: follow them with --follow N, or load their target".into()
         }
         "content" => {
             "check the path and the method, and what --expect-status and --expect-body ask for".into()
         }
         "protocol" if most.is_some_and(|e| e.kind == "http-1-server") => {
-            "it speaks HTTP/1.1 at this port: leave --http 2 out (or say --http 1.1), or name a port that takes HTTP/2 \
+            "it speaks HTTP/1.1 at this port: omit --http 2, or name a port that takes HTTP/2 \
              without TLS"
                 .into()
         }
@@ -105,45 +104,45 @@ fn cure(result: &LoadResult) -> String {
             "it speaks HTTP/2 without TLS at this port: add --http 2".into()
         }
         "protocol" if most.is_some_and(|e| e.kind == "switched-protocol") => {
-            "it answered 101 and goes on in another protocol: leave out the header Upgrade, there is no WebSocket here".into()
+            "it answered 101 and switched to another protocol: omit the header Upgrade, since there is no WebSocket here".into()
         }
         "protocol" if most.is_some_and(|e| e.kind == "no-password") => {
-            format!("it wants a password: write {scheme}://USER:PASSWORD@host/")
+            format!("it requires a password: write {scheme}://USER:PASSWORD@host/")
         }
         "protocol" if most.is_some_and(|e| e.kind == "login-method") => {
-            "it wants a way to log in that is not spoken here: let the user log in by scram-sha-256, md5 or a password \
+            "it requires an authentication method that is not supported: let the user log in by scram-sha-256, md5 or a password \
              (pg_hba.conf)"
                 .into()
         }
         "protocol" if most.is_some_and(|e| e.kind == "scram") => {
-            "it did not show that it knows the password itself: is it the server that you mean?".into()
+            "it did not prove that it knows the password: is it the right server?".into()
         }
         "protocol" if most.is_some_and(|e| e.kind == "unasked-bytes") => {
-            "it sends more than was asked for: is a reply longer than its Content-Length says, or has it a body where it must have none?"
+            "it sends more than was asked for: is a reply longer than its Content-Length, or does it have a body where none is allowed?"
                 .into()
         }
         "protocol" if scheme.starts_with("http") && most.is_some_and(|e| e.kind == "too-large") => {
-            "the head of a reply, or a line of one in chunks, is longer than is taken (64 KiB): see it with curl -v".into()
+            "the head of a reply, or a line of one in chunks, exceeds 64 KiB: see it with curl -v".into()
         }
-        "protocol" => format!("it was reached and sent something else: does it speak {scheme} at this port?"),
+        "protocol" => format!("it answered with something else: does it speak {scheme} at this port?"),
         "handshake" => most
             .and_then(|e| pitot_load::explain(&e.kind))
             .map_or("see the log of the server".into(), |explained| explained.cure.into()),
         "timeout" if most.is_some_and(|e| e.kind == "handshake") => {
             let plain = scheme.strip_suffix('s').unwrap_or(scheme);
-            format!("it was reached: does it take TLS at this port, or is {plain}:// meant? else give it more time with --timeout")
+            format!("it accepts connections: does it speak TLS at this port, or is {plain}:// meant? else give it more time with --timeout")
         }
-        "timeout" => "it was reached: give it more time to answer with --timeout, or see its log".into(),
+        "timeout" => "it accepts connections: give it more time with --timeout, or see its log".into(),
         "receive" if most.is_some_and(|e| e.kind == "truncated") => {
-            "it began its replies and closed the connection before their end: see its log".into()
+            "it closed connections in the middle of replies: see its log".into()
         }
         "send" | "receive" => {
             format!(
-                "it was reached and ended the connection: does it speak {scheme} at this port? see its log"
+                "it closed the connection: does it speak {scheme} at this port? see its log"
             )
         }
-        "connect" => "it was reached at first: see its log".into(),
-        _ => "it was reached: give it more time to answer with -d".into(),
+        "connect" => "it accepted connections at first: see its log".into(),
+        _ => "it accepts connections: give it more time with -d".into(),
     }
 }
 

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use clap::Args;
 use pitot_meter::{Nanos, units};
 
-/// Send one message to many recipients, or test how fast that would go.
+/// Send one message to many recipients, or test how fast that is.
 ///
 /// Recipients are grouped by domain, the domains' mail hosts found by DNS, and each host gets as many recipients per
 /// transaction and transactions per connection as allowed. A refusal with 5xx is final, 4xx is retried. With a journal a
-/// run that was stopped or killed continues where it was: a recipient whose outcome is there is never sent to again, and
-/// at most as many recipients as there are connections (-c) may get the message twice.
+/// stopped or killed run continues where it was: recipients with an outcome are skipped, and at most as many as there are
+/// connections (-c) may get the message twice.
 ///
 /// Exit code 0: every recipient was accepted. 1: some were not, or the run ended early. 2: misuse; with --dry-run also a list
 /// with lines that are not addresses.
@@ -25,13 +25,13 @@ pub(crate) struct Mail {
     /// The sender, who gets bounces; '<>' for none.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) from: String,
-    /// Take every step of a delivery but the last: RSET in place of DATA.
+    /// Take every step of a delivery except the last: RSET instead of DATA.
     #[arg(long)]
     pub(crate) test_mode: bool,
     /// Send the message.
     #[arg(long)]
     pub(crate) really_send: bool,
-    /// Check the list, the message and the options, and tell what would be done. No connection is opened.
+    /// Check the list, the message and the options without opening a connection.
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Allow UTF-8 in the message's header; hosts that do not offer SMTPUTF8 cannot take it.
@@ -41,7 +41,7 @@ pub(crate) struct Mail {
     #[arg(long, value_name = "FILE")]
     pub(crate) journal: Option<PathBuf>,
 
-    /// Connections in all, and the most recipients that may be unacknowledged at any moment.
+    /// Connections in total, and the limit on unacknowledged recipients.
     #[arg(short, long, value_name = "N", value_parser = units::count, default_value = "100", help_heading = "Hosts")]
     pub(crate) connections: u64,
     /// Connections to one host. [default: 20; with a relay, --connections]
@@ -85,7 +85,7 @@ pub(crate) struct Mail {
     /// Attempts after the first one, for failures that may be temporary.
     #[arg(long, value_name = "N", default_value_t = 4, help_heading = "Retries and limits")]
     pub(crate) retries: u8,
-    /// The pause before the second attempt; it doubles with each.
+    /// The pause before the second attempt, doubled before each further one.
     #[arg(long, value_name = "TIME", value_parser = units::duration, default_value = "5m", help_heading = "Retries and limits")]
     pub(crate) retry_delay: Nanos,
     /// A factor for the time limits of RFC 5321 (5 minutes for most replies).
@@ -95,7 +95,7 @@ pub(crate) struct Mail {
     #[arg(long, value_name = "N", value_parser = units::count, default_value = "250k", help_heading = "Retries and limits")]
     pub(crate) window: u64,
 
-    /// Write the result as one JSON object; - is standard output, which then gets nothing else.
+    /// Write the result as one JSON object; with - to standard output and nothing else there.
     #[arg(long, value_name = "PATH|-", help_heading = "Result")]
     pub(crate) json: Option<PathBuf>,
 }

@@ -80,7 +80,7 @@ pub(crate) fn each(attempts: impl IntoIterator<Item = Result<(), Failure>>) -> R
     last.map_or(Ok(()), Err)
 }
 
-/// Prints text for people, whoever worded it: what a terminal would obey is made visible.
+/// Prints text for people: control characters are made visible.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     draw(&Drawn::default().text(text))
 }
@@ -88,10 +88,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 /// Prints what has codes of Pitot's own in it. A reader that closed the pipe early, as `head` does, is no failure.
 pub(crate) fn draw(drawn: &Drawn) -> Result<(), Failure> {
     whole(&mut io::stdout().lock(), &drawn.to_string()).map_err(|e| {
-        Failure::run(
-            format!("cannot write to the standard output: {e}"),
-            "check the space on its file system",
-        )
+        Failure::run(format!("cannot write to standard output: {e}"), "check the space on its file system")
     })
 }
 

@@ -97,7 +97,7 @@ impl Display {
     }
 }
 
-/// A failure is said below what stays, and not behind what is drawn over.
+/// A failure is printed below what stays.
 impl Drop for Display {
     fn drop(&mut self) {
         self.clear();
@@ -122,7 +122,7 @@ fn outcome(repetitions: &[(usize, Repetition)]) -> (String, bool) {
     let mut failures = verdicts.filter(|v| v.kind == VerdictKind::Failed);
     match failures.next() {
         None => (String::new(), false),
-        // Each generation would say again why a cell was given up.
+        // Each generation would repeat why a cell was given up.
         Some(first) if first.is_given_up() => (format!(": {} not tried again", 1 + failures.count()), true),
         Some(first) => (format!(": {} failed: {}", 1 + failures.count(), first.reason), true),
     }

@@ -23,14 +23,14 @@ use crate::screen::Color;
 /// Without --format, prints a summary and writes the full report as a self-contained HTML page next to the run file. All
 /// formats are made from the run file alone.
 ///
-/// Exit codes: 0 if the report was written, also of a run with failed cells; 1 if it could not be written; 2 for wrong use,
-/// or a file that is no run.
+/// Exit codes: 0 if the report was written, also of a run with failed cells; 1 if it could not be written; 2 for misuse, or a
+/// file that is not a run.
 #[derive(Debug, Args)]
 pub(crate) struct Report {
     /// The run file.
     #[arg(value_name = "FILE.pitot")]
     file: PathBuf,
-    /// Later runs of the same plan: the report is then the history of its cells, with the ratios to the baseline of each run.
+    /// Later runs of the same plan, for a history of its cells with the ratios to the baseline of each run.
     #[arg(value_name = "LATER.pitot", conflicts_with = "floor")]
     later: Vec<PathBuf>,
     /// Output format. [default: a summary on standard output, and the HTML page]
@@ -39,11 +39,10 @@ pub(crate) struct Report {
     /// Output file; - is standard output. [default: standard output; for html, FILE.html next to the run file]
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
-    /// Show the host name and the kernel command line too, which a report leaves out so that it can be passed on.
+    /// Show the host name and the kernel command line too, which reports omit so that they can be shared.
     #[arg(long)]
     full: bool,
-    /// Set the servers beside the floor of their requests: a file of `pitot floor --format json` of the same machine and
-    /// kernel.
+    /// Compare the servers with the floor of their requests: a file of `pitot floor --format json` of the same machine and kernel.
     #[arg(long, value_name = "FLOOR.json")]
     floor: Option<PathBuf>,
     /// What the servers were asked for.
@@ -55,7 +54,7 @@ pub(crate) struct Report {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ReportFormat {
-    /// Text as wide as the terminal; of 80 columns where there is none and COLUMNS is not set.
+    /// Text as wide as the terminal, or COLUMNS, or 80 columns.
     Terminal,
     /// One self-contained page with charts.
     Html,
@@ -197,7 +196,7 @@ pub(crate) fn show(
     }
     let Some(text) = of.report(format) else {
         return Err(Failure::misuse(
-            "there is no report of that format for what these files hold",
+            "this format is not available for these files",
             "use terminal, html, md, github or json",
         ));
     };

@@ -79,10 +79,10 @@ impl Run {
     /// Refuses what agents on a bus would not be asked for.
     fn check_bus(&self) -> Result<(), Failure> {
         let (what, cure) = match (&self.bus.bus, self.self_check, self.comparison.is_given()) {
-            (Some(_), true, _) => ("--self-check checks the lab on this machine", "leave --bus out"),
+            (Some(_), true, _) => ("--self-check checks the lab on this machine", "omit --bus"),
             (Some(_), _, true) => (
                 "--server describes servers of this machine",
-                "leave --bus out, or have `pitot init` write a plan of the same options",
+                "omit --bus, or have `pitot init` write a plan of the same options",
             ),
             _ => return Ok(()),
         };
@@ -99,7 +99,7 @@ impl Run {
         if is_in_guests && self.user.is_some() {
             return Err(Failure::misuse(
                 "--user is for programs on this machine, and this plan runs in guests and sandboxes",
-                "leave it out: a guest has no rights outside",
+                "omit it: a guest has no rights outside",
             ));
         }
         let events = self.events.as_deref().map(|path| Events::create(path, plan.secrets())).transpose()?;
@@ -147,7 +147,7 @@ impl Run {
         Ok(PlanText::described(comparison::NAME, text, here))
     }
 
-    /// Runs it on this machine, or goes on with it.
+    /// Runs it on this machine, or continues it.
     fn here(
         &self,
         asked: Asked,
@@ -186,7 +186,7 @@ impl Run {
         let asked = self.asked(self_check::SAME, None, &catalog)?;
         let catalog = if asked.plan().is_in_guests() { catalog.on_other_kernels() } else { catalog };
         let Ready::New(prepared) = self.ready(asked, &catalog, Where::Here)? else {
-            return Err(Failure::misuse("--dry-run shows a plan", "name one in place of --resume"));
+            return Err(Failure::misuse("--dry-run shows a plan", "name one instead of --resume"));
         };
         if self.bus.bus.is_some() {
             prepared.plan.needs_no_guests("an agent on a bus")?;
@@ -212,7 +212,7 @@ impl Run {
             let _ = writeln!(text, "# needs, {state}: {}", need.sentence());
             let _ = writeln!(text, "#   {} ({})", need.rule.why, need.rule.source);
             if let Some(mend) = need.verdict.mend() {
-                let _ = writeln!(text, "#   to mend it: {}", mend.by_hand);
+                let _ = writeln!(text, "#   to fix it: {}", mend.by_hand);
             }
         }
         text.push_str(&faults::shown(&prepared.plan));
@@ -238,7 +238,7 @@ impl Run {
         }
         if outcome.state != RunState::Complete {
             return Err(Failure::run(
-                "the run was stopped before its end; finished repetitions are kept",
+                "the run was stopped early; finished repetitions are kept",
                 format!("continue with: pitot run{} --resume {}", self.bus_words(), outcome.path.display()),
             ));
         }
@@ -247,7 +247,7 @@ impl Run {
         if all.all(|r| r.verdict.kind == VerdictKind::Failed) {
             return Err(Failure::run(
                 "every repetition failed",
-                "the report shows the reasons and what the programs printed last",
+                "see the reasons and the last output of the programs in the report",
             ));
         }
         failed_cells(&run).map_or(Ok(run), Err)
@@ -262,7 +262,7 @@ fn failed_cells(run: &pitot_record::Run) -> Option<Failure> {
     (count > 0).then(|| {
         Failure::run(
             format!("{count} of {} failed: {}", counted(total as u64, "cell", "cells"), shortened(&failed)),
-            "the report shows the reasons and what the programs printed last",
+            "see the reasons and the last output of the programs in the report",
         )
     })
 }

@@ -71,7 +71,7 @@ impl Runs {
     pub(crate) fn guardian(&mut self) -> Result<Guardian, Failure> {
         self.guardians
             .pop()
-            .ok_or_else(|| Failure::run("there are more runs than were foreseen", "run the plan by itself"))
+            .ok_or_else(|| Failure::run("there are more runs than expected", "run the plan alone"))
     }
 
     /// Whether the user wants everything to end.
@@ -92,7 +92,7 @@ impl Runs {
                 stderr::line(format_args!("{WAITING} another run of Pitot to end ({other})"));
             };
             let lock = RunLock::wait(plan, &|| self.is_stopped(), &mut say).ok_or_else(|| {
-                Failure::run("stopped while waiting for another run to end", "start it again when you like")
+                Failure::run("stopped while waiting for another run to end", "start it again")
             })?;
             if waited {
                 stderr::line("the other run has ended");
@@ -102,7 +102,7 @@ impl Runs {
         let lock = RunLock::take(plan);
         if let Some(other) = lock.other() {
             stderr::line(format_args!(
-                "warning: another run of Pitot is under way on this machine ({other})\n  both disturb each other: end one of \
+                "warning: another run of Pitot is in progress on this machine ({other})\n  each disturbs the other: end one of \
                  them; `pitot run --wait` begins when others have ended"
             ));
         }
@@ -194,7 +194,7 @@ impl Runs {
         let is_whole = outcome.state == RunState::Complete;
         if !is_whole && (limits.is_none() || self.stopped.get()) {
             return Err(Failure::run(
-                "it was stopped before its end; what was measured is kept",
+                "it was stopped early; what was measured is kept",
                 format!("read it with: pitot report {}", outcome.path.display()),
             ));
         }

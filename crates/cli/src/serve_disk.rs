@@ -19,7 +19,7 @@ pub(crate) struct DiskArgs {
     /// worker sends files with sendfile(2), or reads them with io_uring under --mechanism uring]
     #[arg(long, value_name = "ENGINE")]
     disk: Option<String>,
-    /// Limit on requests in flight per engine, of which each worker has one; its buffers hold twice as many blocks.
+    /// Limit on requests in flight per worker's engine; its buffers hold twice as many blocks.
     #[arg(long, value_name = "N", default_value_t = 64, requires = "disk", value_parser = clap::value_parser!(u32).range(1..))]
     disk_depth: u32,
     /// Limit on helper threads per engine; pools start them on demand.
@@ -36,7 +36,7 @@ pub(crate) struct DiskArgs {
     /// Read around the page cache (O_DIRECT).
     #[arg(long, requires = "disk")]
     disk_direct: bool,
-    /// Check with mincore(2) whether a mapped page is resident before it is accessed.
+    /// Check with mincore(2) whether a mapped page is resident before access.
     #[arg(long, requires = "disk")]
     disk_mincore: bool,
     /// Open each file once per slot of the queue, for glibc's POSIX AIO, which serves one request per descriptor.

@@ -11,7 +11,7 @@ pub(crate) const NAME: &str = "dns";
 /// The responder of `dns`.
 #[derive(Clone, Debug, Args)]
 #[command(
-    next_help_heading = "Options of dns (a responder with an architecture of its own; --workers is its number of threads)"
+    next_help_heading = "Options of dns (a responder without --model; --workers is its number of threads)"
 )]
 pub(crate) struct DnsArgs {
     /// Number of mail domains to generate.
@@ -20,8 +20,7 @@ pub(crate) struct DnsArgs {
     /// Their names; {} is replaced by the number, from 0.
     #[arg(long, value_name = "NAME", default_value = "d{}.test")]
     pub(crate) pattern: String,
-    /// A mail host with its addresses; several hosts share the domains. MX records have no port: the mail client chooses
-    /// one. [default: mx0.sink.test:127.0.0.1]
+    /// A mail host with its addresses; several share the domains. [default: mx0.sink.test:127.0.0.1]
     #[arg(long, value_name = "HOST:ADDRESS[,ADDRESS]", value_parser = mail_host, conflicts_with = "mx_addresses")]
     pub(crate) mx: Vec<(String, Vec<IpAddr>)>,
     /// Number of generated mail hosts: mx0.sink.test ..., with the addresses 127.0.0.1, 127.0.0.2 ...

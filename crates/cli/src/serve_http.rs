@@ -9,8 +9,7 @@ use pitot_serve::{Address, LogTarget};
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Options of http")]
 pub(crate) struct HttpArgs {
-    /// List directories that have no index.html, as plain HTML: at most 10,000 names. The worker reads the directory
-    /// itself.
+    /// List directories without index.html, as plain HTML: at most 10,000 names. The worker reads the directory itself.
     #[arg(long, requires = "root")]
     index: bool,
     /// Serve FILE.br, FILE.zst or FILE.gz in place of FILE to clients that accept the coding. Replies then say `Vary:
@@ -21,12 +20,11 @@ pub(crate) struct HttpArgs {
     /// or all.
     #[arg(long, value_name = "WHICH", requires = "root", default_value = "well-known")]
     dot_files: DotFilesArg,
-    /// How long a worker uses an open file, a listing, or the absence of a precompressed file without looking again; 0s to
-    /// look for each request.
+    /// How long a worker uses an open file, a listing, or the absence of a precompressed file before it checks again; 0s to check
+    /// on each request.
     #[arg(long, value_name = "TIME", value_parser = units::duration, requires = "root", default_value = "1s")]
     file_cache_time: Nanos,
-    /// Let each file leave the page cache before it is sent, as if there were far more files than memory
-    /// (POSIX_FADV_DONTNEED).
+    /// Drop each file from the page cache before it is sent, as with far more files than memory (POSIX_FADV_DONTNEED).
     #[arg(long, requires = "root")]
     cold_files: bool,
     /// The largest body of a POST, which is counted and dropped; /echo returns up to 64 KiB. (For PUT see --upload-max.)
@@ -34,7 +32,7 @@ pub(crate) struct HttpArgs {
     body_max: u64,
     /// Append a line about each request to FILE, in the combined format of Apache and nginx, with times in UTC; `-` is
     /// standard output. Lines are written in batches, at the latest after a second; what cannot be written is dropped
-    /// and counted. A file that is moved away is opened anew, without a signal.
+    /// and counted. A moved file is reopened, without a signal.
     #[arg(long, value_name = "FILE")]
     access_log: Option<std::path::PathBuf>,
 }

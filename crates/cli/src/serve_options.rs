@@ -63,7 +63,7 @@ impl Given {
                 }
                 None if common.is_some_and(|common| !common.contains(&id)) => {
                     return Err(Failure::misuse(
-                        format!("--{name} has no effect on {protocol}, which has an architecture of its own"),
+                        format!("--{name} has no effect on {protocol}"),
                         format!("omit it; see `pitot serve --help`, options of {protocol}"),
                     ));
                 }
@@ -87,16 +87,14 @@ impl Given {
         for (id, name) in self.options() {
             if OF_FILES.contains(&id) && !serves_files {
                 return Err(Failure::misuse(
-                    format!("--{name} is for files, and none are served"),
+                    format!("--{name} needs files, and none are served"),
                     "give the directory to serve with --root, or omit it",
                 ));
             }
             if id == "accepts_per_wakeup" && !(model.loops_accept && is_readiness) {
                 let pair = format!("{}+{}", model.name, mechanism.name);
                 return Err(Failure::misuse(
-                    format!(
-                        "--{name} is for event loops that accept, and {pair} has none that it could limit"
-                    ),
+                    format!("--{name} needs event loops that accept, and {pair} has none"),
                     "omit it, or use such a loop, for example --model loops --mechanism epoll-et",
                 ));
             }

@@ -21,7 +21,7 @@ pub(crate) struct SmtpArgs {
     /// The largest message.
     #[arg(long, value_name = "SIZE", value_parser = units::size, default_value = "10MiB")]
     smtp_message_max: u64,
-    /// Limit on recipients per message; further ones are refused for now (452).
+    /// Limit on recipients per message; further ones are refused temporarily (452).
     #[arg(long, value_name = "N", default_value_t = pitot_proto::smtp::RECIPIENTS_MAX)]
     smtp_recipients_max: u32,
     /// Limit on refused commands per session, after which it is closed.
@@ -50,7 +50,7 @@ impl SmtpArgs {
                 Err(Failure::misuse("--deliver maildir needs a directory", "use --deliver maildir DIR"))
             }
             _ => Err(Failure::misuse(
-                format!("unknown way of delivery `{}`", self.deliver.join(" ")),
+                format!("unknown delivery `{}`", self.deliver.join(" ")),
                 "use --deliver discard or --deliver maildir DIR",
             )),
         }

@@ -17,16 +17,15 @@ pub(crate) const KTLS: &str = "ktls";
 /// TLS.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct TlsArgs {
-    /// Serve over TLS 1.2 and 1.3 with the certificate in this PEM file, which those of its issuers follow, or with one made
-    /// for this run and signed by itself (`self-signed`, for localhost and the listen address). With smtp: when the client
-    /// asks for it (STARTTLS).
+    /// Serve over TLS 1.2 and 1.3 with the certificate chain in this PEM file, or with one made for this run (`self-signed`, for
+    /// localhost and the listen address). With smtp: when the client asks for it (STARTTLS).
     #[arg(long, value_name = "CERT|self-signed")]
     tls: Option<PathBuf>,
-    /// The private key of the certificate, in PEM. [default: the file of --tls, which may have both]
+    /// The private key of the certificate, in PEM. [default: in the file of --tls]
     #[arg(long, value_name = "FILE", requires = "tls")]
     key: Option<PathBuf>,
-    /// Let the kernel encrypt and decrypt behind the handshake, so that files go by sendfile(2) as they do without TLS. Only
-    /// with ciphers that the kernel has (CONFIG_TLS); not with the mechanism uring.
+    /// Let the kernel encrypt and decrypt after the handshake, so that files are sent with sendfile(2) as without TLS. Needs
+    /// ciphers of the kernel (CONFIG_TLS); not with the mechanism uring.
     #[arg(long, requires = "tls")]
     ktls: bool,
 }
@@ -43,7 +42,7 @@ impl TlsArgs {
         let identity = if certificate.as_os_str() == SELF_SIGNED {
             if self.key.is_some() {
                 return Err(Failure::misuse(
-                    "--tls self-signed makes a key of its own",
+                    "--tls self-signed makes its own key",
                     "omit --key, or give the file of a certificate with --tls",
                 ));
             }
@@ -54,10 +53,7 @@ impl TlsArgs {
             Identity { certificates: read(certificate, "--tls")?, key: read(key, "--key")? }
         };
         let secret = Secret::random().ok_or_else(|| {
-            Failure::run(
-                "the system has no random numbers",
-                "see getrandom(2); is the machine just starting?",
-            )
+            Failure::run("the system has no random numbers", "see getrandom(2); has the machine just booted?")
         })?;
         let in_kernel = if self.ktls { InKernel::Yes } else { InKernel::No };
         Ok(Some(TlsPlan { identity, secret, in_kernel }))

@@ -18,7 +18,7 @@ pub(crate) struct TradeArgs {
     /// SQLite in a temporary file]
     #[arg(long, value_name = "URL", value_parser = database, conflicts_with = "with_postgres")]
     pub(crate) database: Option<Database>,
-    /// Start a PostgreSQL server of its own, in a temporary directory that is removed at the end.
+    /// Start a PostgreSQL server in a temporary directory that is removed at the end.
     #[arg(long)]
     pub(crate) with_postgres: bool,
     /// Multiply --users and --quotes.
@@ -33,17 +33,17 @@ pub(crate) struct TradeArgs {
     /// Empty the database first, and fill it again.
     #[arg(long)]
     pub(crate) reset: bool,
-    /// Connections to the database that are open at most; with SQLite those that read, beside one that writes.
+    /// Limit on connections to the database; with SQLite on those that read, besides one that writes.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), default_value = "10")]
     pub(crate) pool: u16,
-    /// Isolation of transactions: read-committed, repeatable-read or serializable. What fails for that is tried again and
+    /// Isolation of transactions: read-committed, repeatable-read or serializable. Conflicts are retried and
     /// counted. [default: read-committed, serializable with SQLite]
     #[arg(long, value_name = "LEVEL", value_parser = isolation)]
     pub(crate) isolation: Option<String>,
     /// When an order is completed: direct (in the transaction that places it) or queued (soon after, in one of its own).
     #[arg(long, value_name = "WHEN", value_parser = orders, default_value = "direct")]
     pub(crate) orders: String,
-    /// Check the data for lost or doubled orders and money, print what is found as JSON, and exit: 0 if all is right, 1 if
+    /// Check the data for lost or doubled orders and money, print the result as JSON, and exit: 0 if all is right, 1 if
     /// not. Nothing is served.
     #[arg(long)]
     pub(crate) audit: bool,
@@ -90,7 +90,7 @@ fn orders(text: &str) -> Result<String, String> {
 /// A number that is not 0.
 fn some(text: &str) -> Result<u64, String> {
     match units::count(text) {
-        Ok(0) => Err("there has to be one".into()),
+        Ok(0) => Err("not 0".into()),
         Ok(count) => Ok(count),
         Err(e) => Err(e.to_string()),
     }

@@ -86,8 +86,8 @@ impl Soak {
         match given.iter().find(|(_, is_given)| *is_given) {
             None => Ok(()),
             Some((what, _)) => Err(Failure::misuse(
-                format!("{what} cannot be given with --resume: a soak goes on as it was begun"),
-                "leave it out (--pid, --restart, --on-hang, --fail-if and --on-event may be given anew), or begin another soak",
+                format!("{what} cannot be given with --resume: a soak continues as it was started"),
+                "omit it (--pid, --restart, --on-hang, --fail-if and --on-event may be given again), or start another soak",
             )),
         }
     }
@@ -139,8 +139,8 @@ impl Soak {
                 Ok(ExitCode::SUCCESS)
             }
             RunState::Running | RunState::Interrupted => Err(Failure::run(
-                "the soak was stopped before its end; all intervals that were over are kept",
-                format!("go on with: pitot soak --resume {}", output.display()),
+                "the soak was stopped early; all finished intervals are kept",
+                format!("continue with: pitot soak --resume {}", output.display()),
             )),
         }
     }
@@ -167,7 +167,7 @@ impl Soak {
         self.length
             .map(Nanos::as_secs_f64)
             .or_else(planned)
-            .ok_or_else(|| Failure::misuse("how long the soak is to take is not said", "add --for 24h"))
+            .ok_or_else(|| Failure::misuse("the soak has no length", "add --for 24h"))
     }
 
     fn cpus(&self, target: &SoakTarget) -> Result<CpuSplit, Failure> {
@@ -185,7 +185,7 @@ struct Asked<'a> {
     info: &'a Info,
     cpus: &'a CpuSplit,
     output: &'a Path,
-    /// Where it goes on, if it was begun before.
+    /// Where it continues, if it is resumed.
     resumed: Option<&'a resume::Resumed>,
 }
 

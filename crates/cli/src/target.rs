@@ -22,10 +22,10 @@ enum Action {
     Install(Install),
 }
 
-/// Install targets, each by the ways of the ecosystem that it is from.
+/// Install targets, each by the tools of its ecosystem.
 ///
 /// Packages of Debian are installed by apt-get; everything else goes into a folder for each target below pitot/targets in
-/// the user's cache directory (XDG_CACHE_HOME, else ~/.cache). Without --yes it is only said what would be done.
+/// the user's cache directory (XDG_CACHE_HOME, else ~/.cache). Without --yes it only prints what it would do.
 #[derive(Debug, Args)]
 struct Install {
     /// The targets.
@@ -34,7 +34,7 @@ struct Install {
     /// Do it.
     #[arg(long)]
     yes: bool,
-    /// Also those that are installed already.
+    /// Reinstall those that are installed already.
     #[arg(long)]
     again: bool,
 }
@@ -56,8 +56,8 @@ impl Install {
             let Some(target) = registry.find(name) else {
                 let names = registry.targets.iter().map(|known| known.target.name.as_str());
                 let near = hint(name, names);
-                let what = format!("`{name}` is not a target{near}");
-                return Err(Failure::misuse(what, "`pitot list targets` names them all"));
+                let what = format!("unknown target `{name}`{near}");
+                return Err(Failure::misuse(what, "see `pitot list targets`"));
             };
             if !self.again && places.has_all_of(target) {
                 print_line(format_args!("{name} is installed"));
@@ -90,7 +90,7 @@ impl Install {
             }
             if !self.yes {
                 for (program, cure) in &installation.missing {
-                    print_line(format_args!("  it needs `{program}`, which is not here; {cure}"));
+                    print_line(format_args!("  it needs `{program}`, which is not installed; {cure}"));
                 }
             }
         }
@@ -102,14 +102,14 @@ impl Install {
                 installations.len(),
                 names.join(", ")
             );
-            return Err(Failure::run(what, "the lines above say why"));
+            return Err(Failure::run(what, "see the lines above"));
         }
         if let Some((_, failure)) = failed.pop() {
             return Err(failure);
         }
         if !self.yes && !installations.is_empty() {
             print_line(format_args!(
-                "nothing was done; to do it: pitot target install {} --yes",
+                "nothing was installed; to install: pitot target install {} --yes",
                 self.names.join(" ")
             ));
         }

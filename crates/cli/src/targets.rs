@@ -20,7 +20,7 @@ pub(crate) struct Seen {
     pub(crate) install: Vec<String>,
 }
 
-/// All targets. Files of the user that are unsound are left out, with a warning for each.
+/// All targets. Invalid files of the user are skipped, with a warning for each.
 ///
 /// # Errors
 /// If one of the binary's own is unsound.
@@ -29,7 +29,7 @@ pub(crate) fn registry() -> Result<Registry, Failure> {
     let registry = Registry::load()?;
     WARNED.call_once(|| {
         for Failure { what, cure, .. } in &registry.unsound {
-            stderr::line(format_args!("pitot: warning: a target is left out: {what}; {cure}"));
+            stderr::line(format_args!("pitot: warning: a target is skipped: {what}; {cure}"));
         }
     });
     Ok(registry)

@@ -13,9 +13,9 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use pitot_results::Failure;
 
-/// Prove what settings of the host do to a server: with and without them, in turn, with an interval.
+/// Measure the effect of settings of the host on a server, with and without them in turn, with an interval.
 ///
-/// What is changed is in the journal of `pitot host` before it is changed, and set back whatever ends the run.
+/// Changes are written to the journal of `pitot host` first, and undone however the run ends.
 #[derive(Debug, Args)]
 pub(crate) struct Tune {
     #[command(subcommand)]

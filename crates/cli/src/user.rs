@@ -15,15 +15,12 @@ pub(crate) fn parse(text: &str) -> Result<User, String> {
 /// This process is not root's.
 pub(crate) fn check(user: Option<User>) -> Result<(), Failure> {
     if user.is_some() && !is_root() {
-        return Err(Failure::misuse(
-            "--user changes the user of a process, and only root may do that",
-            "omit it: everything runs as you, or start this program as root",
-        ));
+        return Err(Failure::misuse("only root may use --user", "omit it, or start this program as root"));
     }
     Ok(())
 }
 
-/// Becomes that user for good, if there is one. Must be called while the process has one thread.
+/// Becomes that user permanently, if there is one. Must be called while the process has one thread.
 ///
 /// # Errors
 /// As [`check`], or why the user cannot be changed.

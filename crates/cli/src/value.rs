@@ -7,7 +7,7 @@ use pitot_serve::Address;
 
 /// `0,2-3`: CPU numbers.
 pub(crate) fn cpus(text: &str) -> Result<Cpus, String> {
-    let number = |n: &str| n.trim().parse::<usize>().map_err(|_| format!("`{n}` is not the number of a CPU"));
+    let number = |n: &str| n.trim().parse::<usize>().map_err(|_| format!("`{n}` is not a CPU number"));
     let mut cpus = Vec::new();
     for part in text.split(',') {
         match part.split_once('-') {
@@ -29,9 +29,7 @@ pub(crate) fn listen(text: &str) -> Result<SocketAddr, String> {
     let port = text.strip_prefix(':').or_else(|| text.strip_prefix("localhost:")).unwrap_or(text);
     text.parse().map_err(|_| match port.parse::<u16>() {
         Ok(port) => {
-            format!(
-                "name an address, too: 127.0.0.1:{port} for this machine, 0.0.0.0:{port} for other machines"
-            )
+            format!("add an address: 127.0.0.1:{port} for this machine, 0.0.0.0:{port} for other machines")
         }
         Err(_) => "not an IP address and a port, such as 127.0.0.1:9100 or [::1]:9100".into(),
     })
@@ -54,7 +52,7 @@ pub(crate) fn mode(text: &str) -> Result<u32, String> {
     }
 }
 
-/// A list of CPUs. (A plain vector would be taken for an option that may be given several times.)
+/// A list of CPUs. (clap would take a plain vector for an option that may be repeated.)
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cpus(pub(crate) Vec<usize>);
 

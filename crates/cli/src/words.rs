@@ -18,7 +18,7 @@ impl fmt::Display for Flaw {
         match self {
             Flaw::Quote(quote) => write!(f, "a quote ({quote}) is not closed"),
             Flaw::Backslash => f.write_str("the line ends in a backslash"),
-            Flaw::Refused(c) => write!(f, "{c} has no meaning here without quotes"),
+            Flaw::Refused(c) => write!(f, "{c} must be quoted here"),
         }
     }
 }

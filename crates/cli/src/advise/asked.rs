@@ -26,61 +26,57 @@ impl Advise {
         let active = self.active.of(self.connections);
         let name = service.name;
         let refused = [
-            (self.connections == 0, "no connections need no server".into(), "give --connections 1 or more"),
-            (
-                active == 0,
-                "no connection is active, and so nothing is served".into(),
-                "give --active 1 or more",
-            ),
+            (self.connections == 0, "there is no connection".into(), "set --connections to 1 or more"),
+            (active == 0, "no connection is active".into(), "set --active to 1 or more"),
             (
                 active > self.connections,
                 format!("{active} of {} connections cannot be active", self.connections),
-                "give --active at most as many as --connections, or a share such as 5%",
+                "set --active to at most --connections, or to a share such as 5%",
             ),
             (
                 self.requests_per_connection == Some(0),
-                "a connection without a request serves nothing".into(),
-                "give --requests-per-connection 1 or more, or leave it out",
+                "a connection needs a request".into(),
+                "set --requests-per-connection to 1 or more, or omit it",
             ),
             (
                 self.requests_per_connection.is_some_and(|n| n > u64::from(u32::MAX)),
-                "no connection lives to carry so many requests".into(),
-                "leave --requests-per-connection out",
+                "that is too many requests for a connection".into(),
+                "omit --requests-per-connection",
             ),
             (
                 !service.keeps_connections && active < self.connections,
-                format!("connections of {name} end with their reply: none is idle"),
-                "leave --active out",
+                format!("connections of {name} close after their reply: none is idle"),
+                "omit --active",
             ),
             (
                 !service.keeps_connections && self.requests_per_connection.is_some_and(|n| n != 1),
                 format!("connections of {name} carry one request"),
-                "leave --requests-per-connection out",
+                "omit --requests-per-connection",
             ),
             (
                 self.files.is_some() && !service.has_files,
                 format!("{name} serves no files"),
-                "leave --files out, or describe a load of http",
+                "omit --files, or use --protocol http",
             ),
             (
                 self.size == 0 && service.has_size,
-                "replies of no bytes are no load".into(),
-                "give --size 1 or more",
+                "replies must have at least one byte".into(),
+                "set --size to 1 or more",
             ),
             (
                 self.size > SIZE_MAX,
-                "replies of more than 1 GiB are not tried".into(),
-                "give a smaller --size: from some MiB on each costs what its bytes cost",
+                "replies of more than 1 GiB are not supported".into(),
+                "use a smaller --size: above a few MiB the cost is proportional to the size",
             ),
             (
                 self.files.is_some_and(|bytes| bytes < self.size),
-                "the files together are smaller than one of them".into(),
-                "give --files the size of all files, and --size that of one",
+                "all files together are smaller than one file".into(),
+                "set --files to the size of all files, and --size to that of one",
             ),
             (
                 self.connections.saturating_add(SPARE) > bench.descriptors,
                 format!(
-                    "{} connections need more descriptors than a process may have here ({})",
+                    "{} connections need more descriptors than the limit of a process ({})",
                     self.connections, bench.descriptors
                 ),
                 "raise the hard limit (`ulimit -Hn`, `pitot host check`), or describe a part of the load",

@@ -8,11 +8,10 @@ use pitot_meter::units::counted;
 use pitot_results::Failure;
 use pitot_study::advise::Case;
 
-/// All files together are about so large, however many the description has: cold ones leave memory by themselves.
+/// Size of all files together, at most: cold files are dropped from memory anyway.
 const BYTES_MAX: u64 = 512 << 20;
-/// As many files as a worker keeps open.
+/// The files that a worker keeps open.
 const COUNT_MAX: u64 = 1000;
-/// Even of large files there are so many.
 const COUNT_MIN: u64 = 4;
 /// Written at a time.
 const CHUNK: usize = 1 << 20;
@@ -26,7 +25,7 @@ pub(super) struct FileStore {
 }
 
 impl FileStore {
-    /// Those of a case, below a directory; none if it has no files.
+    /// The files of a case, below a directory; none if it has none.
     pub(super) fn of(case: &Case, directory: &Path) -> Option<FileStore> {
         let files = case.files?;
         let all = files.bytes.min(BYTES_MAX);
@@ -39,19 +38,18 @@ impl FileStore {
         })
     }
 
-    /// What a reader has to know of them.
     pub(super) fn note(&self) -> String {
         let files = counted(self.count, "file", "files");
         match self.is_cold {
-            true => format!("{files} stand for all; each leaves the page cache before it is sent"),
-            false => format!("{files} stand for all; they are in the page cache"),
+            true => format!("{files} represent all; each is dropped from the page cache before it is sent"),
+            false => format!("{files} represent all; they are in the page cache"),
         }
     }
 
     /// Writes them to the disk.
     ///
     /// # Errors
-    /// If they do not fit, or the directory is in memory and they are to be cold.
+    /// If they do not fit, or should be cold and the directory is in memory.
     pub(super) fn write(&self) -> Result<(), Failure> {
         let whole = || -> io::Result<()> {
             std::fs::create_dir_all(&self.directory)?;
@@ -64,7 +62,7 @@ impl FileStore {
                     file.write_all(&content[..part as usize])?;
                     left -= part;
                 }
-                // What is not written yet cannot leave the page cache.
+                // Unwritten pages cannot be dropped from the page cache.
                 file.sync_data()?;
             }
             Ok(())

@@ -20,7 +20,7 @@ use pitot_meter::units::span;
 
 /// Runs of one answer at most: the description, and the probes.
 const RUNS_MAX: usize = 3;
-/// Repetitions where nothing can be measured in slices: as many as the time allows of these.
+/// Repetitions of fresh runs: the most that the time allows.
 const REPETITIONS: [u32; 3] = [10, 8, 6];
 /// A fresh run is at least so long, and at most, seconds.
 const DURATION_S: (f64, f64) = (0.3, 3.0);
@@ -89,7 +89,7 @@ impl Bench {
         self.begin.elapsed().as_secs_f64()
     }
 
-    /// Why what a contender needs cannot be run here, if it cannot: a model, or a model and a mechanism.
+    /// Why a model, or a model with a mechanism, cannot run here.
     pub(super) fn why_impossible(&self, needs: &str) -> Option<String> {
         let (model, mechanism) = match needs.split_once('+') {
             Some(pair) => pair,
@@ -136,18 +136,17 @@ impl Bench {
         let needed = (1..=40).map(|step| within_s * 1.2f64.powi(step)).find(enough);
         let what = format!("{all_s:.0} s are too short for {count} candidates");
         Err(match needed.map(|needed| span(needed * wanted.overrun())) {
-            Some(needed) => Failure::misuse(
-                format!("{what}, which take about {needed} at least"),
-                "allow more time with --within",
-            ),
-            None => Failure::misuse(what, "describe a load that takes less time for each request"),
+            Some(needed) => {
+                Failure::misuse(format!("{what}, which need at least {needed}"), "increase --within")
+            }
+            None => Failure::misuse(what, "describe a load with shorter requests"),
         })
     }
 
     /// Runs a plan into a new file.
     ///
-    /// On a machine that is slower than foreseen it ends after `enough_s` seconds, once there is enough for a decision, and
-    /// after `all_s` in any case; what is whole by then counts.
+    /// On a slow machine it ends after `enough_s` seconds if that suffices for a decision, and after `all_s` in any case; completed
+    /// repetitions count.
     pub(super) fn run(
         &mut self,
         prepared: Prepared,
@@ -155,20 +154,20 @@ impl Bench {
         output: &Path,
     ) -> Result<Measured, Failure> {
         let Some(runs) = &mut self.runs else {
-            return Err(Failure::run("nothing is to be run", "leave --dry-run out"));
+            return Err(Failure::run("nothing is run", "omit --dry-run"));
         };
         let begin = Instant::now();
         let mut times = prepared.times();
         let limits = Limits { enough_s, all_s, least_share: least_share(&prepared) };
         let Ran { path, run, is_whole } = runs.run_within(prepared, output, limits)?;
         if !is_whole {
-            times = format!("a part of {times}, as this machine is slower than foreseen");
+            times = format!("a part of {times}, since this machine is slower than expected");
         }
         Ok(Measured { path, run, seconds: begin.elapsed().as_secs_f64(), times })
     }
 }
 
-/// The share of a run that suffices for a decision; none if parts of it are measured in two ways, one after the other.
+/// The share of a run that suffices for a decision; none if parts of it are measured in different ways.
 fn least_share(prepared: &Prepared) -> Option<f64> {
     let cells = prepared.cells.len();
     match prepared.ways.sliced() {
@@ -187,11 +186,11 @@ fn fit(prepared: &mut Prepared, within_s: f64) -> bool {
         return prepared.fit(within_s).is_ok();
     }
     let is_mixed = prepared.ways.sliced() > 0;
-    // Half of the time for each way, where there are two.
+    // Half of the time for each way of measuring.
     let fresh_s = if is_mixed { within_s / 2.0 } else { within_s };
     let cells = (prepared.cells.len() - prepared.ways.sliced()) as f64;
     for repetitions in REPETITIONS {
-        // What the estimate has besides the measured parts, and besides the slices.
+        // The estimate without the measured parts and the slices.
         let mut with = |repetitions: u32, duration_s: f64| {
             (prepared.plan.repetitions, prepared.plan.duration_s) = (repetitions, duration_s);
             prepared.estimate_s()

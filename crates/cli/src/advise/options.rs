@@ -7,21 +7,20 @@ use pitot_meter::{Nanos, units};
 
 use crate::list::Format;
 
-/// Say which server to build or choose for a load: what is known, what a run of the likely candidates shows, and what would
-/// change the answer.
+/// Recommend a server architecture for a load, and measure the likely candidates.
 ///
-/// The candidates that could be best for the description are run, and only these, on a load made of it: idle connections are
-/// open, work is done, files lie on the disk. The best of them are then run at other loads, to see where the order turns. Every
-/// run is a file for `pitot report` and `pitot compare`. Exits with 1 if a candidate could not be measured.
+/// Only the candidates that could be best for the description are run, on a load made from it: with its idle connections, its CPU work
+/// and its files on the disk. The best of them are then run at other loads, to see where the order changes. Every run is a file for
+/// `pitot report` and `pitot compare`. Exits with 1 if a candidate could not be measured.
 #[derive(Debug, Args)]
 pub(crate) struct Advise {
     /// The protocol: http, blob, busy or memcache.
     #[arg(long, value_name = "PROTOCOL", default_value = "http")]
     pub(super) protocol: String,
-    /// Connections that are open at once, idle ones included.
+    /// Connections open at once, including idle ones.
     #[arg(short, long, value_name = "N", value_parser = units::count)]
     pub(super) connections: u64,
-    /// How many of them have requests under way, as a number or a share: 500, 5%. The others are open and idle.
+    /// How many of them have requests in flight, as a number or a share: 500, 5%. The others are idle.
     #[arg(long, value_name = "N|SHARE", value_parser = active, default_value = "100%")]
     pub(super) active: Active,
     /// Size of a reply.
@@ -30,16 +29,16 @@ pub(crate) struct Advise {
     /// CPU time of the application for each request.
     #[arg(long, value_name = "TIME", value_parser = units::duration, default_value = "0s")]
     pub(super) cpu_work: Nanos,
-    /// Requests after which a connection is closed; without it connections stay open.
+    /// Close each connection after N requests. [default: connections stay open]
     #[arg(long, value_name = "N", value_parser = units::count)]
     pub(super) requests_per_connection: Option<u64>,
-    /// The replies are files: the size of all of them. Those that are more than memory holds are read from the disk.
+    /// The replies are files of this total size. If they do not fit into memory, they are read from the disk.
     #[arg(long, value_name = "SIZE", value_parser = units::size)]
     pub(super) files: Option<u64>,
-    /// Memory of the machine that is to serve the files. [default: what this one has]
+    /// Memory of the machine that will serve the files. [default: that of this machine]
     #[arg(long, value_name = "SIZE", value_parser = units::size, requires = "files")]
     pub(super) memory: Option<u64>,
-    /// A fault in one connection must leave the others alone: processes are advised.
+    /// A fault in one connection must not affect the others: recommend processes.
     #[arg(long)]
     pub(super) isolation: bool,
     /// Time for all runs.
@@ -48,7 +47,7 @@ pub(crate) struct Advise {
     /// Show the candidates and the plan, and run nothing.
     #[arg(long)]
     pub(super) dry_run: bool,
-    /// The run file to create; those of other loads are named after it. [default: advice and the time, in this directory]
+    /// The run file to create; files of other loads are named after it. [default: advice-TIME.pitot in this directory]
     #[arg(short, long, value_name = "FILE.pitot")]
     pub(super) output: Option<PathBuf>,
     /// The output format.
@@ -59,9 +58,7 @@ pub(crate) struct Advise {
 /// How many connections are active.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Active {
-    /// So many.
     Number(u64),
-    /// A share of them.
     Share(f64),
 }
 

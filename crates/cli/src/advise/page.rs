@@ -38,7 +38,7 @@ pub(super) fn page(advice: &Advice<'_>) -> Document {
             blocks.push(Block::section("probes", "What would change it", vec![Block::list(probed)]));
         }
     }
-    blocks.push(Block::section("host", "Host rules that matter for it", host(advice)));
+    blocks.push(Block::section("host", "Host rules that matter for this load", host(advice)));
     Document { blocks, ..Document::default() }
 }
 
@@ -54,20 +54,19 @@ fn planned(advice: &Advice<'_>) -> Vec<Block> {
         format!("{}: {}{note}", probe.axis.noun(), levels.join(", "))
     });
     let plan = vec![Block::Output(advice.plan.clone())];
-    let then = "Then, to see what would change the answer, the best of them with";
+    let then = "Then the best candidates run at other loads";
     vec![
         Block::section("candidates", "Candidates", vec![Block::list(candidates)]),
         left_out(advice),
-        Block::section("plan", format!("Would be run, in about {}", span(advice.estimate_s)), plan),
+        Block::section("plan", format!("Plan, about {}", span(advice.estimate_s)), plan),
         Block::section("probes", then, vec![Block::list(probes)]),
     ]
 }
 
-/// What is not run, the names of one reason together.
+/// Excluded candidates by reason.
 fn left_out(advice: &Advice<'_>) -> Block {
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     for (contender, choice) in advice.choices {
-        // That there are no files is no news to anyone.
         let Choice::Out(why) = choice else { continue };
         if contender.reads_files && advice.case.files.is_none() {
             continue;
@@ -78,7 +77,7 @@ fn left_out(advice: &Advice<'_>) -> Block {
         }
     }
     let items = groups.into_iter().map(|(why, names)| format!("{}: {why}", names.join(", ")));
-    Block::section("left-out", "Left out", vec![Block::list(items)])
+    Block::section("left-out", "Excluded", vec![Block::list(items)])
 }
 
 /// The figures of the run.
@@ -103,7 +102,7 @@ fn table(answer: &LevelAnswer) -> Table {
         ..Row::of(standing.contender.name)
     };
     let mut rows: Vec<Row> = answer.standings.iter().map(row).collect();
-    // A column without a figure says nothing.
+    // Empty columns are dropped.
     let kept: Vec<usize> = (0..titles.len())
         .filter(|&column| rows.iter().any(|row| row.entries[column].text != Entry::dash().text))
         .collect();
@@ -111,14 +110,14 @@ fn table(answer: &LevelAnswer) -> Table {
         row.entries = kept.iter().map(|&column| row.entries[column].clone()).collect();
     }
     let is_measure = answer.standings.iter().any(|standing| !standing.is_eligible);
-    let measure = if is_measure { "; ( the measure of what it costs to keep faults apart" } else { "" };
+    let measure = if is_measure { "; ( only measured to show the cost of isolation" } else { "" };
     Table {
         caption: "Candidates".into(),
         corner: "candidate".into(),
         columns: kept.iter().map(|&column| Column::of(titles[column])).collect(),
         groups: vec![Group { rows, ..Group::default() }],
         legend: format!(
-            "★ advised; ≈ level with the best; behind by a factor in {}, with its 95% interval{measure}",
+            "★ recommended; ≈ not shown to be worse than the best; behind by a factor in {}, with its 95% interval{measure}",
             answer.metric.words.noun
         ),
         ..Table::default()
@@ -142,7 +141,6 @@ fn times(against: Against) -> String {
     factor(against).replacen(' ', " times ", 1)
 }
 
-/// What is better about it, after a number of times.
 fn more(answer: &LevelAnswer) -> &'static str {
     match answer.metric.name {
         "throughput" => "as many requests per second as",
@@ -156,19 +154,18 @@ fn answered(answer: &LevelAnswer, case: &Case) -> Vec<Item> {
     let mut say = |sentence: String| items.push(sentence.into());
     if let Some(most) = answer.hardly_loaded() {
         say(format!(
-            "Read with care: the servers were hardly loaded, and none used more than {most:.2} of a CPU. Their requests per \
-             second say how soon replies came, or how fast a disk or the load is, and not what a server can do: ask again with \
-             more connections for that."
+            "Read with care: no server used more than {most:.2} of a CPU. The requests per second show how fast replies came, or the \
+             speed of the disk or the load, not what a server can do. Use more connections for that."
         ));
     }
     match build.workers.map(|of| of(case)) {
-        None => say("It has a worker for each connection.".into()),
+        None => say("It uses a worker for each connection.".into()),
         Some(1) => {}
         Some(workers) => say(format!("It was run with {workers} workers.")),
     }
     if case.isolation && build.isolates == Isolation::Share {
-        let fault = "A fault ends one of its processes with its share of the connections, and leaves those of the others alone: \
-                     to leave all others alone takes a process for each connection.";
+        let fault = "A fault ends one of its processes with that process's share of the connections. To protect all other \
+                     connections, use a process for each connection.";
         say(fault.into());
     }
     let advised = answer.standing(build.name);
@@ -178,8 +175,8 @@ fn answered(answer: &LevelAnswer, case: &Case) -> Vec<Item> {
         let edge = |s: &Standing| s.behind.and_then(|b| b.interval).map_or(1.0, |(_, high)| high);
         let widest = level.iter().copied().chain(advised).map(edge).fold(1.0, f64::max);
         say(format!(
-            "Level with it: {}. No difference between them and the best is proved, and none above {:.0}% is likely; of \
-             those that are level the cheapest in CPU time is advised, then the simplest.",
+            "Tied with it: {}. No difference between them and the best is shown, and none above {:.0}% is likely. Of tied \
+             candidates the cheapest in CPU time is recommended, then the simplest.",
             names.join(", "),
             (widest - 1.0) * 100.0
         ));
@@ -190,7 +187,7 @@ fn answered(answer: &LevelAnswer, case: &Case) -> Vec<Item> {
             continue;
         };
         let best = answer.best().contender.name;
-        // What was compared is the best, which need not be what is advised.
+        // The best was compared, which may not be the recommended one.
         let who = if of_advised == 1.0 { "It does".to_owned() } else { format!("{best} does") };
         let sentence = match answer.metric.name {
             "throughput" => format!("{who} {} {} {}.", times(behind), more(answer), standing.contender.name),
@@ -199,23 +196,22 @@ fn answered(answer: &LevelAnswer, case: &Case) -> Vec<Item> {
         say(sentence);
     }
     if let Some(cost) = answer.isolation_cost() {
-        let declared = if cost.is_declared { "" } else { " (not proved)" };
+        let declared = if cost.is_declared { "" } else { " (not shown)" };
         say(format!(
-            "To keep faults apart costs: one event loop in one process does {} {} it{declared}.",
+            "Isolation has a cost: one event loop in one process does {} {} it{declared}.",
             times(cost),
             more(answer).replace("less CPU time for each request than", "the work for the CPU time of"),
         ));
     }
     let samples = answer.standings.iter().map(|standing| standing.samples).min().unwrap_or(0);
     let control = match answer.control {
-        Some(control) => format!("; two equal servers differ by {} here", factor(control)),
+        Some(control) => format!("; two equal servers differ by {} on this machine", factor(control)),
         None => String::new(),
     };
     say(format!(
-        "How sure: {samples} samples of each; a difference counts if it is significant at 5%, corrected for the number of \
+        "Confidence: {samples} samples of each; a difference counts if it is significant at 5%, corrected for the number of \
          candidates, and above 5%{control}."
     ));
-    // On a quiet machine that is nearly all of them, or one, for a single loop.
     if let Some(used) = answer.best().cpus_used() {
         say(format!(
             "The best one used {used:.2} of the {cpus} CPU{} of the servers.",
@@ -225,17 +221,17 @@ fn answered(answer: &LevelAnswer, case: &Case) -> Vec<Item> {
     if let Some((first, kind, reason)) = answer.doubts.first() {
         let names: Vec<&str> = answer.doubts.iter().map(|(contender, _, _)| contender.name).collect();
         say(format!(
-            "Read with care: there is a doubt of the measurement of {}. {} is {}: {reason}.",
+            "Read with care: the measurement of {} is doubtful. {} is {}: {reason}.",
             names.join(", "),
             first.name,
             kind.name()
         ));
     }
     if let Some(needed) = answer.needed {
-        say(format!("That is too few for a decision: {needed} are needed. Allow more time with --within."));
+        say(format!("That is too few for a decision: {needed} are needed. Increase --within."));
     }
     if answer.metric.name != "throughput" {
-        say("The load generator was at its limit, so that CPU time decides and not the rate.".into());
+        say("The load generator was at its limit, so CPU time decides, not the rate.".into());
     }
     items
 }
@@ -245,7 +241,7 @@ fn probed(probe: &Probe, tried: &Tried, advice: &Advice<'_>, main: &LevelAnswer)
     let head = format!("{} (now {})", axis.noun(), axis.shown(axis.level(advice.case)));
     let (measured, turns): (_, &Turns) = match tried {
         Tried::Measured(measured, turns) => (measured, turns),
-        Tried::Not(why) => return Some(format!("{head}: not tried, {why}.")),
+        Tried::Not(why) => return Some(format!("{head}: not measured, {why}.")),
         Tried::Planned => return None,
     };
     let mut parts: Vec<String> = turns.levels.iter().map(|turn| shown(turn, turns, main)).collect();
@@ -256,7 +252,7 @@ fn probed(probe: &Probe, tried: &Tried, advice: &Advice<'_>, main: &LevelAnswer)
     let missing: Vec<String> =
         probe.levels.iter().filter(is_missing).map(|&level| axis.shown(level)).collect();
     if !missing.is_empty() && !turns.levels.is_empty() {
-        parts.push(format!("{} could not be measured in the time", missing.join(" and ")));
+        parts.push(format!("{} could not be measured in this time", missing.join(" and ")));
     }
     parts.extend(probe.note.clone());
     Some(format!("{head}: {}. ({})", parts.join("; "), measured.path.display()))
@@ -269,11 +265,14 @@ fn shown(turn: &Turn, turns: &Turns, main: &LevelAnswer) -> String {
     let best = turn.best.name;
     match (turn.holds, turn.ahead) {
         (None, _) => format!("at {level} {best} is best, and {advised} could not be measured"),
-        (Some(true), None) => format!("at {level} it holds"),
-        (Some(true), Some(ahead)) => format!("at {level} it holds, level with {best} ({})", factor(ahead)),
+        (Some(true), None) => format!("at {level} the answer is the same"),
+        (Some(true), Some(ahead)) => {
+            format!("at {level} the answer is the same, tied with {best} ({})", factor(ahead))
+        }
         (Some(false), ahead) => {
             let by = ahead.map(|ahead| format!(", {} better", times(ahead))).unwrap_or_default();
-            let near = turn.near.map(|near| format!(", and the order turns near {}", turns.axis.shown(near)));
+            let near =
+                turn.near.map(|near| format!(", and the order changes near {}", turns.axis.shown(near)));
             format!("at {level} {best} is best{by}{}", near.unwrap_or_default())
         }
     }
@@ -282,15 +281,13 @@ fn shown(turn: &Turn, turns: &Turns, main: &LevelAnswer) -> String {
 fn host(advice: &Advice<'_>) -> Vec<Block> {
     let mut blocks = Vec::new();
     if !advice.host.iter().any(Judgement::is_wrong) {
-        blocks.push(Block::paragraph(
-            "None of those that matter for this load stands in the way on this machine.",
-        ));
+        blocks.push(Block::paragraph("This machine violates no rule that matters for this load."));
     }
     let shown = advice.host.iter().take(RULES_MAX).filter_map(|judgement| {
         let rule = judgement.rule;
         let state = match &judgement.verdict {
             Verdict::Wrong { found, wanted, .. } => format!("{found}, wanted {wanted}"),
-            Verdict::Consider { found, wanted, .. } => format!("worth a thought: {found}, could be {wanted}"),
+            Verdict::Consider { found, wanted, .. } => format!("consider: {found}, could be {wanted}"),
             _ => return None,
         };
         let mend = match judgement.verdict.mend() {
@@ -304,11 +301,11 @@ fn host(advice: &Advice<'_>) -> Vec<Block> {
     let not_shown: Vec<&str> =
         advice.host.iter().skip(RULES_MAX).map(|judgement| judgement.rule.name).collect();
     if !not_shown.is_empty() {
-        blocks.push(Block::Paragraph(format!("{} more of them: {}", not_shown.len(), not_shown.join(", "))));
+        blocks.push(Block::Paragraph(format!("{} more: {}", not_shown.len(), not_shown.join(", "))));
     }
     if advice.host_others > 0 {
-        let others = counted(advice.host_others as u64, "other stands", "others stand");
-        let others = format!("{others} in the way, but matter less for it: pitot host check");
+        let others = counted(advice.host_others as u64, "other rule is", "other rules are");
+        let others = format!("{others} violated, but less important for this load: see pitot host check");
         blocks.push(Block::Paragraph(others));
     }
     blocks

@@ -1,4 +1,4 @@
-//! `pitot agent --root DIR`: the agent goes on in another root directory, with the libraries and programs that are there.
+//! `pitot agent --root DIR`: the agent runs in another root directory, with its libraries and programs.
 
 use std::convert::Infallible;
 use std::ffi::OsString;
@@ -16,12 +16,12 @@ const OF_KERNEL: [&str; 3] = ["proc", "sys", "dev"];
 /// Below `run`, which is empty there: the program itself.
 const PROGRAM: &str = "pitot";
 
-/// Becomes an agent in `root`. What is mounted there is seen by this process and its children alone, and is gone with them.
+/// Becomes an agent in `root`. Only this process and its children see the mounts, which end with them.
 pub(super) fn enter(root: &Path) -> Result<Infallible, Failure> {
     let unready = |what: String| {
         Failure::misuse(
             format!("{} cannot be entered: {what}", root.display()),
-            "name the root directory of a system, such as one that debootstrap(8) has made",
+            "name the root directory of a system, such as one made by debootstrap(8)",
         )
     };
     let root = fs::canonicalize(root).map_err(|e| unready(e.to_string()))?;
@@ -30,11 +30,11 @@ pub(super) fn enter(root: &Path) -> Result<Infallible, Failure> {
     }
     let not_changed = |e: std::io::Error| {
         Failure::run(
-            format!("nothing can be mounted for {}: {e}", root.display()),
+            format!("cannot mount for {}: {e}", root.display()),
             "start the agent as root, and in a container with CAP_SYS_ADMIN",
         )
     };
-    // Before: afterwards its path would be that below another root, if this one is not the machine's.
+    // Afterwards the path would be relative to the new root.
     let program = std::env::current_exe().map_err(not_changed)?;
     enter_own_mounts().map_err(not_changed)?;
     prepare(&root, &program).map_err(not_changed)?;
@@ -46,7 +46,7 @@ pub(super) fn enter(root: &Path) -> Result<Infallible, Failure> {
         .exec();
     Err(Failure::run(
         format!("Pitot cannot be started in {}: {again}", root.display()),
-        "it needs the GNU C library there, of the same architecture and no older than here",
+        "it needs the GNU C library there, for the same architecture and at least as new as here",
     ))
 }
 

@@ -25,10 +25,10 @@ pub(super) enum ServerKind {
     Command(Vec<String>),
 }
 
-/// The servers of a comparison, each with a name of its own.
+/// The servers of a comparison, with unique names.
 ///
 /// # Errors
-/// If one of them is nothing that could be started, or is given twice.
+/// If one of them cannot be started, or is given twice.
 pub(super) fn named(texts: &[String], catalog: &Catalog) -> Result<Vec<Server>, Failure> {
     let mut servers: Vec<Server> = Vec::new();
     for text in texts {
@@ -39,10 +39,10 @@ pub(super) fn named(texts: &[String], catalog: &Catalog) -> Result<Vec<Server>, 
                 let command = split_name(text.trim()).map_or(text.trim(), |(_, rest)| rest);
                 return Err(Failure::misuse(
                     format!("two servers are called `{}`", server.name),
-                    format!("leave one out, or give it another name: --server 'NAME={command}'"),
+                    format!("omit one, or give it another name: --server 'NAME={command}'"),
                 ));
             }
-            // Two scripts of the same name are told apart by what runs them, else by a number.
+            // Two scripts of the same name differ by their interpreter, else by a number.
             let runner = match &server.kind {
                 ServerKind::Command(words) => runner_of(words),
                 ServerKind::Architecture { .. } | ServerKind::Target(_) => None,
@@ -85,16 +85,14 @@ fn parse(text: &str, catalog: &Catalog) -> Result<Server, Failure> {
     if first.len() < text.len() && !name.chars().any(|c| c.is_ascii_lowercase()) {
         return Err(Failure::misuse(
             format!("`{first}` would be the name of the server, not a variable"),
-            format!("to set a variable write env {text}"),
+            format!("to set a variable use env {text}"),
         ));
     }
     Ok(Server { name: name.to_owned(), kind: kind(rest.trim(), catalog)? })
 }
 
-/// What only a shell understands.
 const OF_SHELLS: &[char] = &['|', '&', ';', '<', '>', '$', '`', '*', '?'];
 
-/// Why a command has no words.
 fn unreadable(command: &str, flaw: Flaw) -> Failure {
     match flaw {
         Flaw::Quote(quote) => {
@@ -104,8 +102,8 @@ fn unreadable(command: &str, flaw: Flaw) -> Failure {
             Failure::misuse(format!("`{command}` ends in a backslash"), "omit it, or double it")
         }
         Flaw::Refused(c) => Failure::misuse(
-            format!("`{command}` needs a shell for its {c}, and commands are started without one"),
-            "write sh -c '...' around it, with `exec` before the server so that signals reach it",
+            format!("`{command}` needs a shell for {c}, but commands run without one"),
+            "use sh -c 'exec ...', with exec so that signals reach the server",
         ),
     }
 }
@@ -124,24 +122,23 @@ fn kind(text: &str, catalog: &Catalog) -> Result<ServerKind, Failure> {
     }
     if let Some((wrong, right)) = words.iter().find_map(|word| misspelt(word)) {
         return Err(Failure::misuse(
-            format!("`{wrong}` in `{text}` stands for nothing"),
+            format!("`{wrong}` in `{text}` is unknown"),
             format!("write {right}: '{}'", text.replace(&wrong, right)),
         ));
     }
     let first = words.first().map_or("", String::as_str);
     if words.len() > 1 && architecture(first, catalog).is_some() {
         return Err(Failure::misuse(
-            format!("`{first}` is an architecture of Pitot, and takes no options here"),
-            "write a plan with `pitot init`, and the options under [servers.NAME]",
+            format!("`{first}` is an architecture of Pitot and takes no options here"),
+            "write a plan with `pitot init`, with the options under [servers.NAME]",
         ));
     }
     let is_path = first.contains('/') || words.len() > 1 || std::path::Path::new(first).exists();
     if is_path || is_program(first) {
         return Err(Failure::misuse(
-            format!("the command `{text}` does not say where it is to listen"),
+            format!("the command `{text}` has no address to listen on"),
             format!(
-                "write {{address}} (127.0.0.1:PORT) or {{port}} where it takes it: '{text} {{address}}', or \
-                 'env PORT={{port}} {text}'"
+                "add {{address}} (127.0.0.1:PORT) or {{port}}: '{text} {{address}}', or 'env PORT={{port}} {text}'"
             ),
         ));
     }
@@ -151,12 +148,15 @@ fn kind(text: &str, catalog: &Catalog) -> Result<ServerKind, Failure> {
         names.extend(catalog.mechanisms.iter().map(|mechanism| format!("{model}+{mechanism}")));
     }
     Err(Failure::misuse(
-        format!("`{text}` is no server that Pitot can start{}", hint(text, names.iter().map(String::as_str))),
-        "name a command with {address} in it, a target (`pitot list targets`), or an architecture (`pitot list pairs`)",
+        format!(
+            "`{text}` is not a server that Pitot can start{}",
+            hint(text, names.iter().map(String::as_str))
+        ),
+        "name a command with {address}, a target (`pitot list targets`), or an architecture (`pitot list pairs`)",
     ))
 }
 
-/// A name in braces that was most likely meant to be where the server listens, and that place.
+/// A misspelt {address} or {port}, and the right word.
 fn misspelt(word: &str) -> Option<(String, &'static str)> {
     let (_, rest) = word.split_once('{')?;
     let (name, _) = rest.split_once('}')?;
@@ -181,7 +181,7 @@ fn is_program(name: &str) -> bool {
     !name.is_empty() && std::env::split_paths(&folders).any(|folder| folder.join(name).is_file())
 }
 
-/// Programs that say less of a server than what they are given to run.
+/// Programs whose argument names the server better.
 const RUNNERS: &[&str] = &[
     "bash", "bun", "deno", "env", "java", "node", "perl", "php", "python", "python3", "ruby", "sh", "taskset",
 ];
@@ -192,7 +192,7 @@ fn runner_of(words: &[String]) -> Option<&'static str> {
     RUNNERS.iter().copied().find(|runner| name == *runner && *runner != "env")
 }
 
-/// What a command is called: its program, or the script that an interpreter runs.
+/// The name of a command: its program, or the script of an interpreter.
 fn name_of(words: &[String]) -> String {
     let stem = |word: &str| {
         let name = std::path::Path::new(word).file_stem().unwrap_or_default().to_string_lossy();

@@ -12,22 +12,21 @@ use super::options::{Comparison, Folder};
 use super::server::{Server, ServerKind};
 use super::tls;
 
-/// Enough for an interval of the median that holds when one repetition goes wrong.
+/// Enough for an interval even if two repetitions fail.
 const REPETITIONS: u32 = 8;
-/// At least so many generations, which compare 14 servers, and at most so many, which find small differences.
+/// Enough generations for 14 servers.
 const GENERATIONS: u32 = 10;
 const GENERATIONS_MAX: u32 = 30;
-/// What all generations of a comparison should take at most.
+/// Time of all generations, seconds.
 const ALL_S: f64 = 44.0;
-/// What a server takes in a generation besides its slices: its start, the warm-up, its end.
+/// Start, warm-up and end of a server in a generation, seconds.
 const SERVER_S: f64 = 0.3;
-/// What a slice takes.
 const SLICE_S: f64 = 0.05;
 const SLICES: u32 = 8;
 const SLICES_MIN: u32 = 4;
 const WARMUP: &str = "150ms";
 const CONNECTIONS: &str = "64";
-/// The content of the file that the servers find, if the command line names no folder.
+/// Size of the file that is served without --root.
 const FILE_SIZE: &str = "1KiB";
 
 /// The text of the plan.
@@ -57,8 +56,8 @@ pub(super) fn plan(
     );
     let _ = write!(
         text,
-        "\n# What decides: `pitot list metrics` names them all.\nmetric = {}\n{}\
-         # Smaller differences do not count, however certain they are.\ntolerance = {}\n",
+        "\n# The metric that decides: see `pitot list metrics`.\nmetric = {}\n{}\
+         # Smaller differences do not count.\ntolerance = {}\n",
         toml_string(metric),
         amount(of, repetitions, servers.len() * levels.len()),
         toml_string(of.tolerance.as_deref().unwrap_or("5%")),
@@ -70,7 +69,7 @@ pub(super) fn plan(
         let _ = writeln!(text, "baseline = {{ server = {} }}", toml_string(&baseline(of, servers)?));
     }
     let files = Files::of(of, servers, &url)?;
-    text.push_str("\n# What the servers of Pitot have in common: options of `pitot serve`.\n[server]\n");
+    text.push_str("\n# Options of `pitot serve` for all servers of Pitot.\n[server]\n");
     let _ = writeln!(text, "protocol = {}", toml_string(&protocol));
     if let Some(root) = files.pitot_root() {
         let _ = writeln!(text, "root = {}", toml_string(root));
@@ -79,16 +78,14 @@ pub(super) fn plan(
         text.push_str(tls::OPTIONS);
     }
     text.push_str(&load(of, &url, &levels, with_certificate)?);
-    text.push_str("\n# What is varied; every combination is measured.\n[factors]\nserver = [");
+    text.push_str("\n# The factors: every combination of their levels is a cell.\n[factors]\nserver = [");
     text.push_str(&servers.iter().map(|s| toml_string(&s.name)).collect::<Vec<_>>().join(", "));
     text.push_str("]\n");
     if levels.len() > 1 {
         let _ = writeln!(text, "load.connections = [{}]", levels.join(", "));
     }
     if files.path.is_some() || with_certificate {
-        text.push_str(
-            "\n# What targets and the servers of Pitot find in their private directory.\n[files]\n",
-        );
+        text.push_str("\n# Files in the private directory of targets and servers of Pitot.\n[files]\n");
     }
     if let Some(path) = &files.path {
         let _ = writeln!(
@@ -99,11 +96,7 @@ pub(super) fn plan(
         );
     }
     if with_certificate {
-        let _ = writeln!(
-            text,
-            "# The certificate of a made-up host; its key protects nothing.\n{}",
-            tls::files().trim_end()
-        );
+        let _ = writeln!(text, "# A test certificate; its key is public.\n{}", tls::files().trim_end());
     }
     for server in servers {
         text.push_str(&section(server, folder));
@@ -114,9 +107,8 @@ pub(super) fn plan(
     Ok(text)
 }
 
-/// How to define a server, for those who begin with none of their own.
 const EXAMPLE: &str = r#"
-# A server of your own: define it, and add NAME to `server` under [factors].
+# To add your own server, define it here and add NAME to `server` under [factors].
 # [servers.NAME]
 # command = ["./app", "--listen", "{address}"]
 # cwd = "{plan}"
@@ -128,7 +120,7 @@ fn question(names: &str, count: usize, url: &str, metric: &str) -> String {
     let measure = METRICS.iter().find(|m| m.name == metric).map_or(metric, |m| m.summary);
     let begin =
         if count == 1 { format!("What does {names} reach") } else { format!("How do {names} compare") };
-    format!("{begin} at {url}? What counts is {measure}.")
+    format!("{begin} at {url}, by {measure}?")
 }
 
 /// The URL that is given or meant, with a place for the server's address.
@@ -152,8 +144,8 @@ fn url(of: &Comparison, servers: &[Server]) -> Result<String, Failure> {
         let path = rest.split_once('/').map_or("", |(_, path)| path);
         let scheme = &url[..url.len() - rest.len()];
         return Err(Failure::misuse(
-            format!("`{url}` always asks the same server, but each is started on an address of its own"),
-            format!("write {{address}} in its place: --url '{scheme}{{address}}/{path}'"),
+            format!("`{url}` has a fixed address, but each server is started on its own"),
+            format!("use {{address}} instead: --url '{scheme}{{address}}/{path}'"),
         ));
     }
     Ok(url)
@@ -164,7 +156,7 @@ fn is_tls(url: &str) -> bool {
     url.split_once("://").is_some_and(|(scheme, _)| pitot_client::find_tls(scheme).is_some())
 }
 
-/// What the servers of Pitot must speak to be asked for `url`.
+/// The protocol of Pitot's servers for `url`.
 fn protocol(url: &str, servers: &[Server], catalog: &Catalog) -> Result<String, Failure> {
     let scheme = url.split("://").next().unwrap_or_default();
     let of_scheme = |p: &&pitot_plan::ProtocolWord| p.load_url.split("://").next() == Some(scheme);
@@ -178,8 +170,8 @@ fn protocol(url: &str, servers: &[Server], catalog: &Catalog) -> Result<String, 
     let is_loadable = pitot_client::find(scheme).or_else(|| pitot_client::find_tls(scheme)).is_some();
     match own {
         Some(server) if is_loadable => Err(Failure::misuse(
-            format!("`{}` is a server of Pitot, and none of them speaks {scheme}://", server.name),
-            "leave it out, or ask for another protocol (`pitot list protocols`)",
+            format!("`{}` is a server of Pitot, and none of these speaks {scheme}://", server.name),
+            "omit it, or use another protocol (`pitot list protocols`)",
         )),
         None if is_loadable => Ok("http".to_owned()),
         _ => Err(Failure::misuse(
@@ -195,15 +187,14 @@ fn connections(of: &Comparison) -> Result<Vec<String>, Failure> {
     let levels: Vec<&str> = text.split(',').map(str::trim).collect();
     if levels.iter().any(|level| pitot_meter::units::count(level).is_err()) {
         return Err(Failure::misuse(
-            format!("`{text}` is no list of numbers of connections"),
+            format!("`{text}` is not a list of numbers of connections"),
             "write -c 64, or -c 16,256 to measure both",
         ));
     }
     Ok(levels.into_iter().map(toml_value).collect())
 }
 
-/// The keys that say how much is measured: slices that all together take less than a minute, or, if a duration is given,
-/// fresh runs.
+/// The keys for the amount: slices that take less than a minute in total, or with a duration fresh runs.
 fn amount(of: &Comparison, repetitions: Option<u32>, cells: usize) -> String {
     let ready = of.ready_timeout.as_ref().map(|time| format!("ready-timeout = {}\n", toml_string(time)));
     let ready = ready.unwrap_or_default();
@@ -211,19 +202,19 @@ fn amount(of: &Comparison, repetitions: Option<u32>, cells: usize) -> String {
     if let Some(duration) = &of.duration {
         let repetitions = repetitions.unwrap_or(REPETITIONS);
         return format!(
-            "# Each repetition starts a fresh server. Fewer than 6 give no 95% interval.\nrepetitions = {repetitions}\n\
+            "# Each repetition starts a fresh server. Fewer than 6 have no 95% interval.\nrepetitions = {repetitions}\n\
              warmup = {}\nduration = {}\n{ready}",
             warmup("200ms"),
             toml_string(duration)
         );
     }
-    // The baseline has a twin, which is measured like any cell.
+    // The control is measured like a cell.
     let generation_s = |slices: u32| (cells + 1) as f64 * (SERVER_S + f64::from(slices) * SLICE_S);
     let fitting = |slices: u32| (ALL_S / generation_s(slices)) as u32;
     let slices = if fitting(SLICES) < GENERATIONS { SLICES_MIN } else { SLICES };
     let generations = repetitions.unwrap_or(fitting(slices).clamp(GENERATIONS, GENERATIONS_MAX));
     format!(
-        "# Each generation starts fresh servers and loads them in turn, for a slice of time each. Fewer than 6 generations\n\
+        "# Each generation starts fresh servers and loads them in turn, in slices of time. Fewer than 6 generations\n\
          # decide nothing.\ngenerations = {generations}\nslices = {slices}\nwarmup = {}\n{ready}",
         warmup(WARMUP)
     )
@@ -235,13 +226,13 @@ fn baseline(of: &Comparison, servers: &[Server]) -> Result<String, Failure> {
         None => Ok(names[0].to_owned()),
         Some(wanted) if names.contains(&wanted) => Ok(wanted.to_owned()),
         Some(wanted) => Err(Failure::misuse(
-            format!("the baseline `{wanted}` is none of the servers"),
+            format!("the baseline `{wanted}` is not one of the servers"),
             format!("name one of {}", names.join(", ")),
         )),
     }
 }
 
-/// The options of the load. Where a server has a certificate that Pitot brought along, no authority has issued it.
+/// The options of the load. No authority issued the certificate of Pitot.
 fn load(of: &Comparison, url: &str, levels: &[String], own_certificate: bool) -> Result<String, Failure> {
     let mut options: Vec<(String, Vec<String>)> = vec![("url".into(), vec![toml_string(url)])];
     if let [one] = levels {
@@ -258,7 +249,7 @@ fn load(of: &Comparison, url: &str, levels: &[String], own_certificate: bool) ->
         let name = name.trim_start_matches('-');
         if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
             return Err(Failure::misuse(
-                format!("`{option}` is no option of `pitot load`"),
+                format!("`{option}` is not an option of `pitot load`"),
                 "write --load-option NAME=VALUE, such as --load-option timeout=2s",
             ));
         }
@@ -269,7 +260,7 @@ fn load(of: &Comparison, url: &str, levels: &[String], own_certificate: bool) ->
             }
             Some(_) => {
                 let what = format!("the option `{name}` of the load is given twice");
-                return Err(Failure::misuse(what, "leave one out"));
+                return Err(Failure::misuse(what, "omit one"));
             }
             None => options.push((name.to_owned(), vec![value])),
         }
@@ -287,7 +278,7 @@ fn load(of: &Comparison, url: &str, levels: &[String], own_certificate: bool) ->
 
 /// The files that targets and the servers of Pitot serve.
 struct Files {
-    /// Below `html` in the private directory; none if nobody needs it, or a folder is named.
+    /// Below `html` in the private directory; none if not needed, or with --root.
     path: Option<String>,
     size: String,
     /// The folder on the command line.
@@ -301,8 +292,8 @@ impl Files {
         let root = match &of.root {
             Some(root) => {
                 let folder = std::fs::canonicalize(root).map_err(|e| {
-                    let what = format!("the folder {} of --root cannot be used: {e}", root.display());
-                    Failure::misuse(what, "name a folder with the files to serve")
+                    let what = format!("the directory {} of --root cannot be used: {e}", root.display());
+                    Failure::misuse(what, "name a directory with the files to serve")
                 })?;
                 Some(folder.to_string_lossy().into_owned())
             }
@@ -367,7 +358,7 @@ fn section(server: &Server, folder: Folder<'_>) -> String {
             };
             let command: Vec<String> = words.iter().map(|word| toml_string(word)).collect();
             format!(
-                "{head}command = [{}]\ncwd = {}\n# Or {{ line = \"...\" }}: ready when it prints a line with that text.\n\
+                "{head}command = [{}]\ncwd = {}\n# Or {{ line = \"...\" }}: ready when it prints a line with this text.\n\
                  ready = \"port\"\n",
                 command.join(", "),
                 toml_string(cwd)

@@ -18,7 +18,7 @@ pub(super) fn protocol<'a>(scheme: &str, catalog: &'a Catalog) -> Option<&'a str
 /// Whether one of the servers shows the certificate of [`files`].
 ///
 /// # Errors
-/// If Pitot has no configuration over TLS of one of them, or if the load is to trust other authorities only.
+/// If a target has no TLS configuration, or the load trusts only other authorities.
 pub(super) fn is_configured(servers: &[Server], load_options: &[String]) -> Result<bool, Failure> {
     let mut configured = None;
     for server in servers {
@@ -26,8 +26,8 @@ pub(super) fn is_configured(servers: &[Server], load_options: &[String]) -> Resu
             ServerKind::Command(_) => continue,
             ServerKind::Target(target) if target.settings.iter().all(|setting| setting.name != "tls") => {
                 return Err(Failure::misuse(
-                    format!("`{}` has no configuration for TLS here", server.name),
-                    "start it by a command of your own with {address} in it",
+                    format!("`{}` has no TLS configuration", server.name),
+                    "start it with your own command that contains {address}",
                 ));
             }
             ServerKind::Target(_) | ServerKind::Architecture { .. } => configured = Some(&server.name),
@@ -35,10 +35,8 @@ pub(super) fn is_configured(servers: &[Server], load_options: &[String]) -> Resu
     }
     match (configured, load_options.iter().any(|option| is_named(option, "tls-ca"))) {
         (Some(name), true) => Err(Failure::misuse(
-            format!(
-                "`{name}` has a certificate that Pitot brings along, and no authority of tls-ca has issued it"
-            ),
-            "leave tls-ca out; the load then takes any certificate",
+            format!("`{name}` uses a certificate of Pitot, which no authority of tls-ca issued"),
+            "omit tls-ca: the load then accepts any certificate",
         )),
         (configured, _) => Ok(configured.is_some()),
     }

@@ -18,11 +18,11 @@ use crate::output::{Sink, table};
 
 /// Create, write and read back many small files of each size in one directory.
 ///
-/// The 2001 comparison of file systems: 10,000 files, one at a time, from 4 KiB to 128 KiB. Each phase is timed
+/// The defaults repeat the 2001 comparison of file systems: 10,000 files, one at a time, from 4 KiB to 128 KiB. Each phase is timed
 /// separately, the contents are checked, and all files are removed at the end.
 #[derive(Debug, Args)]
 pub(crate) struct Files {
-    /// The directory of the files: missing or empty. [default: a new one in the current directory]
+    /// The directory of the files, which must be empty or not exist. [default: a new one in the current directory]
     #[arg(long)]
     dir: Option<PathBuf>,
     /// Files of each size.
@@ -49,7 +49,7 @@ pub(crate) struct Files {
     /// The seed of the contents.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Write the results as JSON to this file; - is standard output, which then gets nothing else.
+    /// Write the results as JSON to this file; - is standard output, without the table.
     #[arg(long, value_name = "PATH")]
     json: Option<PathBuf>,
 }
@@ -92,15 +92,16 @@ fn run(plan: &FilesPlan, stop: &AtomicBool, quiet: bool) -> Result<Vec<SizeRepor
         let what = error.to_string();
         match error {
             FilesError::Plan => Failure::misuse(what, "set --count, --sizes and --parallel to at least 1"),
-            FilesError::NotEmpty(_) => Failure::misuse(what, "choose an empty directory, or one to be made"),
-            FilesError::Io { .. } => Failure::run(what, "look at permissions, free space and inodes: df -i"),
-            FilesError::Content(_) => {
-                Failure::run(what, "do not trust this disk; look at the kernel log: dmesg")
+            FilesError::NotEmpty(_) => {
+                Failure::misuse(what, "choose an empty directory, or one that does not exist")
             }
-            FilesError::StayedHot(_) => Failure::run(
-                what,
-                "use a file system on a disk (this one may be in memory), or leave --cold out",
-            ),
+            FilesError::Io { .. } => Failure::run(what, "check permissions, free space and inodes: df -i"),
+            FilesError::Content(_) => {
+                Failure::run(what, "do not trust this disk; check the kernel log: dmesg")
+            }
+            FilesError::StayedHot(_) => {
+                Failure::run(what, "use a file system on a disk (this one may be in memory), or omit --cold")
+            }
             FilesError::Interrupted => Failure::run(what, "run it again for a result"),
         }
     })

@@ -24,9 +24,9 @@ use crate::renamed::refusal;
 
 /// Read a set of files by one engine or several: throughput, latency, CPU per read.
 ///
-/// The files have known contents and every read is checked. The page cache is brought into the state asked
-/// for, and cachestat(2) or mincore(2) verifies it. Several engines are measured one after another; one that
-/// does not support an option is skipped, and the reason is printed.
+/// The files have known contents and every read is checked. The page cache is brought into the requested state, which cachestat(2) or
+/// mincore(2) verifies. Several engines are measured one after another; an engine that does not support an option is skipped with the
+/// reason.
 #[derive(Debug, Args)]
 pub(crate) struct Read {
     /// Engines, or `all`; `pitot list engines` describes each.
@@ -53,7 +53,7 @@ pub(crate) struct Read {
     /// Bytes in each file.
     #[arg(long, default_value = "256MiB", value_parser = units::size)]
     file_size: u64,
-    /// The directory of the files: a missing or empty one, or one in which an earlier --keep left the same set.
+    /// The directory of the files: empty, new, or with the same set from an earlier --keep.
     /// [default: a new one in the current directory]
     #[arg(long)]
     dir: Option<PathBuf>,
@@ -69,13 +69,13 @@ pub(crate) struct Read {
     /// Read this long before anything is counted.
     #[arg(long, default_value = "0s", value_parser = units::duration)]
     warmup: Nanos,
-    /// Where the bytes go. [default: what the engine does best]
+    /// Where the bytes go. [default: the best of the engine]
     #[arg(long, value_enum)]
     target: Option<TargetArg>,
-    /// How much of what was read into memory is checked.
+    /// How much of the data read into memory is checked.
     #[arg(long, value_enum, default_value = "ends")]
     check: CheckArg,
-    /// Helper threads at most.
+    /// Limit on helper threads.
     #[arg(long, default_value_t = 4)]
     threads: u32,
     /// How helper threads notify of completions.
@@ -98,13 +98,13 @@ pub(crate) struct Read {
     /// Register the files with the kernel.
     #[arg(long)]
     fixed_files: bool,
-    /// Notify of completions through a descriptor, as an event loop needs it, even where that costs extra.
+    /// Notify of completions through a descriptor, as an event loop needs it, even if that costs extra.
     #[arg(long)]
     event_loop: bool,
     /// The seed of the contents and of the order.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Write the results as JSON to this file; - is standard output, which then gets nothing else.
+    /// Write the results as JSON to this file; - is standard output, without the table.
     #[arg(long, value_name = "PATH")]
     json: Option<PathBuf>,
 }
@@ -121,7 +121,7 @@ enum PatternArg {
 enum StateArg {
     /// As found.
     AsIs,
-    /// All of it is read before.
+    /// All of it is read first.
     Hot,
     /// Dropped (POSIX_FADV_DONTNEED) before each pass.
     Cold,
@@ -158,7 +158,6 @@ fn refuse_told(_: &str) -> Result<String, String> {
     Err(refusal("told"))
 }
 
-/// What became of one engine.
 enum Outcome {
     Measured(Box<(ReadPlan, ReadReport)>),
     Skipped(&'static EngineEntry, String),
@@ -201,7 +200,7 @@ impl Read {
                 let near = hint(name, ENGINES.iter().map(|e| e.name));
                 Failure::misuse(
                     format!("unknown engine `{name}`{near}"),
-                    "see `pitot list engines`, or take all of them: --engine all",
+                    "see `pitot list engines`, or use all: --engine all",
                 )
             })
         };
@@ -357,20 +356,21 @@ fn fail(error: BenchError) -> Failure {
             Failure::misuse(what, "see `pitot disk read --help` and `pitot list engines`")
         }
         BenchError::Unavailable(unavailable) => Failure::run(what, unavailable.cure),
-        BenchError::Set(SetError::Empty | SetError::Foreign { .. }) => {
-            Failure::misuse(what, "choose an empty directory or one to be made, and --files and --file-size")
-        }
-        BenchError::Set(SetError::Io { .. }) => Failure::run(what, "look at permissions and free space: df"),
+        BenchError::Set(SetError::Empty | SetError::Foreign { .. }) => Failure::misuse(
+            what,
+            "choose an empty or new directory, or the --files and --file-size of the set",
+        ),
+        BenchError::Set(SetError::Io { .. }) => Failure::run(what, "check permissions and free space: df"),
         BenchError::Set(SetError::Interrupted) | BenchError::Interrupted => {
             Failure::run(what, "run it again for a result")
         }
         BenchError::CacheState { .. } => Failure::run(
             what,
-            "for hot use a set that fits the memory; for cold use a file system on a disk, and see that no other \
-             process has the files mapped",
+            "for hot, use a set that fits into memory; for cold, use a file system on a disk, with no other process mapping \
+             the files",
         ),
-        BenchError::Io { .. } => Failure::run(what, "look at permissions, ulimit -n and ulimit -l"),
-        BenchError::Errors { .. } => Failure::run(what, "look at the kernel log: dmesg"),
+        BenchError::Io { .. } => Failure::run(what, "check permissions, ulimit -n and ulimit -l"),
+        BenchError::Errors { .. } => Failure::run(what, "check the kernel log: dmesg"),
     }
 }
 

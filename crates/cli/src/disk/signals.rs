@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pitot_results::Failure;
 use pitot_sys::signal::{Signal, SignalFd};
 
-/// A flag that Ctrl-C, SIGTERM and SIGHUP set, so that the run can clean up and end. A second signal ends the process at once.
+/// A flag that Ctrl-C, SIGTERM and SIGHUP set, so that the run can clean up. A second signal ends the process at once.
 pub(super) fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
     let signals = SignalFd::new(&Signal::that_end())
         .map_err(|e| Failure::run(format!("signals cannot be waited for: {e}"), "raise ulimit -n"))?;

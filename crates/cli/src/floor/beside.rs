@@ -1,4 +1,4 @@
-//! The servers of a run beside the floor of their requests.
+//! The servers of a run compared with the floor of their requests.
 
 use std::path::Path;
 
@@ -28,7 +28,7 @@ impl Cells {
         let run = Run::open(path).map_err(|e| {
             Failure::misuse(
                 format!("{} cannot be read: {e}", path.display()),
-                "name the file of a finished run, such as the one that `pitot run quick` makes",
+                "name the file of a finished run, such as one of `pitot run quick`",
             )
         })?;
         let analysis = Analysis::of(&run);
@@ -43,7 +43,7 @@ impl Cells {
             .collect();
         if cells.is_empty() {
             let what = format!("{} has no CPU time per request", path.display());
-            return Err(Failure::misuse(what, "name a run of servers, such as that of `pitot run quick`"));
+            return Err(Failure::misuse(what, "name a run of servers, such as one of `pitot run quick`"));
         }
         check_host(host, &run)?;
         Ok(Cells { run: path.display().to_string(), cells })

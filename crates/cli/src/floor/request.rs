@@ -10,11 +10,11 @@ use pitot_results::floor::{FloorHost, FloorRequest, FloorResult, SCHEMA};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RequestArg {
-    /// On an open connection, 64 of which are ready in one wait.
+    /// On an open connection; 64 are ready in one wait.
     KeepAlive,
-    /// On an open connection, for which the server had to be woken.
+    /// On an open connection, for which the server had to wake up.
     KeepAliveAlone,
-    /// On a connection of its own.
+    /// On a new connection.
     NewConnection,
 }
 
@@ -28,7 +28,7 @@ impl RequestArg {
     }
 }
 
-/// What of a machine a floor depends on.
+/// The facts on which a floor depends.
 pub(super) fn host_of(print: &Fingerprint) -> FloorHost {
     let fact = |group, name| print.get(group, name).unwrap_or_default().to_owned();
     FloorHost {
@@ -38,13 +38,13 @@ pub(super) fn host_of(print: &Fingerprint) -> FloorHost {
     }
 }
 
-/// Refuses to set a run beside a floor of another machine or kernel.
+/// Refuses a run of another machine or kernel.
 pub(super) fn check_host(floor: &FloorHost, run: &Run) -> Result<(), Failure> {
     let refused = |what: String| {
-        Err(Failure::misuse(what, "measure the floor where the run was made: pitot floor --format json"))
+        Err(Failure::misuse(what, "measure the floor on the machine of the run: pitot floor --format json"))
     };
     if *floor == FloorHost::default() {
-        return refused("the floor does not say on which machine it was measured".into());
+        return refused("the floor has no facts of its machine".into());
     }
     if !run.hosts.is_empty() || run.plan.is_in_guests() {
         return refused("the servers of this run were on other hosts or kernels than the lab".into());
@@ -70,7 +70,7 @@ pub(super) fn check_host(floor: &FloorHost, run: &Run) -> Result<(), Failure> {
 pub(crate) fn floor_of_run(path: &Path, request: RequestArg, run: &Run) -> Result<FloorRequest, Failure> {
     let no_floor = |why: &dyn std::fmt::Display| {
         Failure::misuse(
-            format!("{} holds no floor: {why}", path.display()),
+            format!("{} has no floor: {why}", path.display()),
             "name the output of `pitot floor --format json`",
         )
     };

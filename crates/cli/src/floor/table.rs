@@ -60,7 +60,6 @@ pub(super) fn page(result: &FloorResult) -> Document {
     Document { blocks, ..Document::default() }
 }
 
-/// The servers of a run beside the floor of their requests.
 fn beside(beside: &FloorBeside) -> Block {
     let title = format!("Servers of {}", beside.run);
     if beside.cells.is_empty() {
@@ -73,8 +72,8 @@ fn beside(beside: &FloorBeside) -> Block {
         let interval = interval.map_or_else(String::new, |(low, high)| format!("{low:.2} to {high:.2}"));
         (cell.cell.clone(), vec![time(cell.cpu_ns), format!("{:.2}", cell.times.ratio), interval])
     });
-    let columns = ["CPU/request", "x the floor", "95% interval"].map(Column::of).to_vec();
-    let table = Table::plain("Servers beside the floor", "server", columns, rows);
+    let columns = ["CPU/request", "x floor", "95% interval"].map(Column::of).to_vec();
+    let table = Table::plain("Servers compared with the floor", "server", columns, rows);
     Block::section("beside", title, vec![Block::Table(table)])
 }
 
@@ -97,7 +96,6 @@ fn row(figure: &FloorPrimitive) -> (String, Vec<String>) {
     let figures = vec![
         time(figure.wall_ns.median),
         interval(&figure.wall_ns),
-        // A lateness costs nothing.
         if figure.operation == "lateness" { String::new() } else { time(figure.cpu_ns.median) },
         figure.operation.clone(),
     ];

@@ -22,8 +22,8 @@ impl OnBus {
         let trusted = self.trust.iter().map(|key| TrustedKey::parse(key)).collect::<Result<Vec<_>, _>>()?;
         if trusted.is_empty() {
             return Err(Failure::misuse(
-                "an agent on a bus runs the programs of others, and nobody is trusted",
-                "name the key whose jobs it takes: --trust KEY (pitot bus-key FILE makes one)",
+                "an agent on a bus runs commands of others, and no key is trusted",
+                "name the key whose jobs it accepts: --trust KEY (pitot bus-key FILE makes one)",
             ));
         }
         let host = Fingerprint::collect();
@@ -34,8 +34,8 @@ impl OnBus {
         });
         if !is_name(&name) {
             return Err(Failure::misuse(
-                format!("`{name}` cannot be the name of an agent"),
-                "give one of letters, digits, - and _: --name NAME",
+                format!("`{name}` is not a valid name for an agent"),
+                "use letters, digits, - and _: --name NAME",
             ));
         }
         let signals = SignalFd::new(&[Signal::Interrupt, Signal::Terminate]).map_err(|e| {

@@ -25,8 +25,8 @@ impl BusOptions {
     pub(crate) fn check_apart(&self, key: &SigningKey) -> Result<(), Failure> {
         match self.credentials()?.and_then(|c| c.nkey) {
             Some(seed) if key.is_of(&seed) => Err(Failure::misuse(
-                "the key that signs jobs is the nkey of --bus-creds, which signs whatever the server chooses",
-                "make one of its own: pitot bus-key FILE",
+                "the key that signs jobs is the nkey of --bus-creds, which signs any text the server chooses",
+                "make a separate key: pitot bus-key FILE",
             )),
             _ => Ok(()),
         }
@@ -49,8 +49,8 @@ impl BusConnect {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         if !is_name(&self.name) {
             return Err(Failure::misuse(
-                format!("`{}` cannot be the name of an agent", self.name),
-                "give the one that it was started with: letters, digits, - and _",
+                format!("`{}` is not a valid name for an agent", self.name),
+                "give the name that it was started with: letters, digits, - and _",
             ));
         }
         let key = SigningKey::read(&self.sign)?;

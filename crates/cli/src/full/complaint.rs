@@ -1,6 +1,6 @@
 //! What another process of this program said was wrong.
 
-/// What a `pitot` said was wrong, of all that it printed to standard error: without how to mend it, which is a line further in.
+/// What a `pitot` said was wrong, of all that it printed to standard error: without the remedy, which is indented.
 pub(super) fn complaint(stderr: &[u8]) -> Option<String> {
     let said = String::from_utf8_lossy(stderr);
     let line = |is_it: fn(&&str) -> bool| said.lines().rev().find(is_it);

@@ -62,7 +62,7 @@ fn list() -> Result<ExitCode, Failure> {
     }
     if kernels.is_empty() && sandbox.is_none() {
         print_line(format_args!(
-            "no kernel is there; to install one: pitot kernel install debian:6.12-cloud --yes"
+            "no kernel is installed; to install one: pitot kernel install debian:6.12-cloud --yes"
         ));
     }
     Ok(ExitCode::SUCCESS)
@@ -94,7 +94,7 @@ impl Install {
             let name = self.name.iter().map(|name| format!(" --name {name}"));
             let options: String = name.chain(self.replace.then(|| " --replace".to_owned())).collect();
             print_line(format_args!(
-                "nothing was done; to do it: pitot kernel install {}{options} --yes",
+                "nothing was installed; to install: pitot kernel install {}{options} --yes",
                 self.origins.join(" ")
             ));
         }
@@ -104,15 +104,12 @@ impl Install {
     /// What is asked for, found to be possible before any of it is done: kernels of Debian, and whether gVisor is among it.
     fn plans(&self, store: &Store) -> Result<(Vec<InstallPlan>, bool), Failure> {
         if self.name.is_some() && self.origins.len() > 1 {
-            return Err(Failure::misuse(
-                "one name cannot be that of several kernels",
-                "install them one by one",
-            ));
+            return Err(Failure::misuse("several kernels cannot have one name", "install them one by one"));
         }
         let (gvisor, others): (Vec<&String>, Vec<&String>) =
             self.origins.iter().partition(|text| *text == GVISOR);
         if self.name.is_some() && !gvisor.is_empty() {
-            return Err(Failure::misuse(format!("`{GVISOR}` has that name alone"), "take --name out"));
+            return Err(Failure::misuse(format!("`{GVISOR}` cannot have another name"), "omit --name"));
         }
         let origins = others.into_iter().map(|text| Origin::parse(text)).collect::<Result<Vec<_>, _>>()?;
         let plans = origins
@@ -122,8 +119,8 @@ impl Install {
         for (number, plan) in plans.iter().enumerate() {
             if plans[..number].iter().any(|other| other.name == plan.name) {
                 return Err(Failure::misuse(
-                    format!("two of these kernels would be called `{}`", plan.name),
-                    "install them one by one, one of them with another name: --name NAME",
+                    format!("two of these kernels would have the name `{}`", plan.name),
+                    "install them one by one, and name one of them: --name NAME",
                 ));
             }
             if !self.replace {
@@ -166,7 +163,7 @@ fn remove_gvisor() -> Result<(), Failure> {
     let store = store();
     if !Sandbox::is_installed(&store) {
         return Err(Failure::misuse(
-            format!("Pitot has not installed `{GVISOR}`"),
+            format!("`{GVISOR}` was not installed by Pitot"),
             "`pitot kernel list` says where it is",
         ));
     }

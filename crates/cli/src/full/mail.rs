@@ -31,7 +31,7 @@ impl Mail {
         if allowed < self.connections.saturating_add(16) {
             return Err(Failure::misuse(
                 format!("{} connections need more descriptors than the limit of {allowed}", self.connections),
-                "ask for fewer with -c, or raise the limit with ulimit -Hn",
+                "use fewer with -c, or raise the limit with ulimit -Hn",
             ));
         }
         // Opened before the run, so that a file that cannot be written is reported first.
@@ -52,7 +52,7 @@ impl Mail {
                 if self.journal.is_some() {
                     "run it again with the same journal to continue"
                 } else {
-                    "with --journal FILE the next run could continue from here"
+                    "use --journal FILE, and the next run continues there"
                 },
             )
         });
@@ -96,7 +96,7 @@ impl Mail {
                     "line of the list is not an address",
                     "lines of the list are not addresses",
                 ),
-                "correct them, or let a run leave them out and exit with 1",
+                "correct them; a run skips them and exits with 1",
             )),
         }
     }

@@ -17,7 +17,7 @@ use crate::runs::{How, Runs};
 use crate::watched::Watched;
 
 impl Run {
-    /// Has the agents of a bus carry it out, or go on with it.
+    /// Has the agents of a bus carry it out, or continue it.
     pub(crate) fn on_bus(
         &self,
         asked: Asked,
@@ -27,8 +27,8 @@ impl Run {
     ) -> Result<Outcome, Failure> {
         let Some(sign) = &self.sign else {
             return Err(Failure::misuse(
-                "agents take signed jobs alone, and there is no key to sign with",
-                "pitot bus-key FILE makes one; then add --sign FILE",
+                "agents accept only signed jobs, and no key is given",
+                "make one with pitot bus-key FILE, and add --sign FILE",
             ));
         };
         let key = SigningKey::read(sign)?;
@@ -54,7 +54,8 @@ impl Run {
 }
 
 /// What is said of agents whose hosts are not equal.
-const UNLIKE: &str = "their hosts are not set alike (the report lists what differs): only what is paired is measured on one host";
+const UNLIKE: &str =
+    "their hosts differ (the report lists how): only paired measurements are made on one host";
 
 /// An agent with what its host has.
 fn shown(agent: &Present) -> String {

@@ -42,8 +42,8 @@ impl TradeArgs {
         };
         if self.audit && matches!(database, Database::Temporary | Database::PrivatePostgres) {
             return Err(Failure::misuse(
-                "--audit is about data that is there, and no --database is named",
-                "name it: --database sqlite:PATH or postgres://...; a server that runs has /audit",
+                "--audit checks existing data, and no --database is named",
+                "add --database sqlite:PATH or postgres://...; a running server has /audit",
             ));
         }
         let scaled = |n: u64| ((n as f64 * self.scale).round() as u64).max(1);
@@ -78,13 +78,13 @@ impl TradeArgs {
             Ok(audit) => {
                 let (what, count) = audit.wrong[0];
                 Err(Failure::run(
-                    format!("the audit at the end found something wrong: {count} {what}"),
-                    "look into the database: pitot serve trade --audit --database ...",
+                    format!("the audit at the end found errors: {count} {what}"),
+                    "see which: pitot serve trade --audit --database ...",
                 ))
             }
             Err(why) => Err(Failure::run(
-                format!("the audit at the end could not be made: {why}"),
-                "nothing is known of the orders; once the database is there: pitot serve trade --audit --database ...",
+                format!("the audit at the end failed: {why}"),
+                "the orders are unchecked; once the database is up: pitot serve trade --audit --database ...",
             )),
         }
     }

@@ -18,25 +18,24 @@ use crate::list::Format;
 use crate::output::print;
 use pitot_meter::units::span;
 
-/// Change settings of this machine so that they can be undone.
+/// Change settings of this machine; `pitot host undo` restores them.
 ///
-/// Each change is written to the journal, with the value that was found, before it is made. `pitot host undo` sets all of
-/// them back, also after a kill at any moment. What has its value already is left alone. Needs root; docs/host.md lists the
-/// settings.
+/// Each change and the value before it are written to a journal first, so that it can be undone even if this program is
+/// killed. Settings that have their value already are left alone. Needs root; docs/host.md lists the settings.
 #[derive(Debug, Args)]
 pub(super) struct Apply {
-    /// Rules of `pitot host check` by name, whose settings mend what they find wrong, or settings as KEY=VALUE, such as net.core.somaxconn=4096.
+    /// Rules of `pitot host check`, whose settings fix what they find wrong, or settings, such as net.core.somaxconn=4096.
     #[arg(value_name = "RULE|KEY=VALUE", required_unless_present = "profile")]
     changes: Vec<String>,
     #[arg(long, value_name = "NAME", help = profile_help())]
     profile: Vec<String>,
-    /// Undo after this time, even if this terminal is gone.
+    /// Undo after this time, even if this terminal is closed.
     #[arg(long = "for", value_name = "TIME", value_parser = units::duration)]
     undo_after: Option<Nanos>,
-    /// Set the same again at every boot, by files of sysctl.d(5) and tmpfiles.d(5), until `pitot host undo`.
+    /// Apply at every boot too, by files of sysctl.d(5) and tmpfiles.d(5), until `pitot host undo`.
     #[arg(long, conflicts_with = "undo_after")]
     persist: bool,
-    /// Show what would be changed, and change nothing.
+    /// Show the changes without making them.
     #[arg(long)]
     dry_run: bool,
     /// The journal: /var/lib/pitot/host-journal unless given here or in PITOT_HOST_JOURNAL.
@@ -50,7 +49,7 @@ pub(super) struct Apply {
 fn profile_help() -> String {
     let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
     format!(
-        "All settings of a profile: {}. Those that this machine does not have are left out and named",
+        "All settings of a profile: {}. Those that this machine lacks are skipped and named",
         names.join(", ")
     )
 }
@@ -86,7 +85,9 @@ impl Apply {
             let (of_boot, impossible) = at_every_boot(&machine, &wanted)?;
             wanted.extend(of_boot);
             notes.extend(
-                impossible.into_iter().map(|key| format!("{key}: not set again at boot, no file does that")),
+                impossible
+                    .into_iter()
+                    .map(|key| format!("{key}: not applied at boot, since no file can do that")),
             );
         }
         journal::check(&machine, &wanted)?;
@@ -107,14 +108,14 @@ impl Apply {
         let mut journal = Journal::create(machine, &path)?;
         if journal.changes_of_earlier_boot() > 0 {
             stderr::line(format_args!(
-                "pitot: the journal held {} of an earlier boot, gone with it",
+                "pitot: the journal had {} of an earlier boot, which are gone",
                 units::counted(journal.changes_of_earlier_boot() as u64, "change", "changes")
             ));
         }
         let batch = journal::new_batch();
         if let Some(after) = self.undo_after {
             let program = std::env::current_exe()
-                .map_err(|e| Failure::run(format!("this program cannot be found: {e}"), "leave out --for"))?;
+                .map_err(|e| Failure::run(format!("this program cannot be found: {e}"), "omit --for"))?;
             journal::start_timer(&mut journal, machine, &program, batch, Duration::from_nanos(after.0))?;
         }
         journal::apply(&mut journal, machine, batch, wanted)
@@ -132,7 +133,7 @@ impl Apply {
                 Applied::Already { key, value } => format!("{}: is {} already\n", named(key), shown(value)),
                 Applied::Skipped { key, why } => {
                     left_out += 1;
-                    format!("{key}: left out, {why}\n")
+                    format!("{key}: skipped, {why}\n")
                 }
             };
         }
@@ -143,13 +144,13 @@ impl Apply {
         text += &match (self.dry_run, self.undo_after) {
             (_, _) if changed == 0 && left_out > 0 => {
                 let left_out = units::counted(left_out, "setting is", "settings are");
-                format!("nothing can be changed here: {left_out} left out\n")
+                format!("nothing can be changed here: {left_out} skipped\n")
             }
             (false, _) if changed == 0 => "nothing to change\n".into(),
             (true, _) => format!("{settings} would be changed\n"),
-            (false, None) => format!("{settings} changed; `pitot host undo` sets back what was found\n"),
+            (false, None) => format!("{settings} changed; `pitot host undo` restores the values before\n"),
             (false, Some(after)) => format!(
-                "{settings} changed; undone by itself in {}, or by `pitot host undo`\n",
+                "{settings} changed; undone in {}, or by `pitot host undo`\n",
                 span(after.0.div_ceil(1_000_000_000) as f64)
             ),
         };
@@ -157,7 +158,7 @@ impl Apply {
     }
 }
 
-/// The changes that make what can be set here be set again at every boot, and the keys of profiles for which there is no file.
+/// The changes that apply at every boot what can be set here, and the keys of profiles for which there is no file.
 fn at_every_boot(machine: &Machine, wanted: &[Wanted]) -> Result<(Vec<Wanted>, Vec<String>), Failure> {
     let here: Vec<&Wanted> =
         wanted.iter().filter(|want| setting::is_here(machine, &want.change.key)).collect();
@@ -165,8 +166,8 @@ fn at_every_boot(machine: &Machine, wanted: &[Wanted]) -> Result<(Vec<Wanted>, V
     let asked = |key: &&&str| here.iter().any(|want| want.change.key == **key && want.is_required);
     if let Some(key) = impossible.iter().find(asked) {
         return Err(Failure::misuse(
-            format!("{key} cannot be set again at boot: neither sysctl.d(5) nor tmpfiles.d(5) can set it"),
-            "apply it without --persist, and by a service of your own at boot",
+            format!("{key} cannot be applied at boot: neither sysctl.d(5) nor tmpfiles.d(5) can set it"),
+            "apply it without --persist, and at boot by a service of your own",
         ));
     }
     let files = files.into_iter().map(|change| Wanted { change, by: "--persist".into(), is_required: true });

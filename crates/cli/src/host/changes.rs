@@ -13,8 +13,8 @@ pub(super) fn profile(name: &str) -> Result<&'static Profile, Failure> {
     pitot_host::profile::profile(name).ok_or_else(|| {
         let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
         Failure::misuse(
-            format!("no profile is called {name}{}", hint(name, names.iter().copied())),
-            format!("there are {}", names.join(", ")),
+            format!("there is no profile {name}{}", hint(name, names.iter().copied())),
+            format!("profiles are {}", names.join(", ")),
         )
     })
 }
@@ -40,7 +40,7 @@ pub(super) fn of_profile(machine: &Machine, profile: &Profile) -> (Vec<Wanted>, 
     (wanted, skipped)
 }
 
-/// The changes that mend what a rule finds wrong here. If it is fine there are none, and a note says so.
+/// The changes that fix what a rule finds wrong here; none, and a note, if it is fine.
 pub(super) fn of_rule(
     machine: &Machine,
     facts: &Facts,
@@ -49,7 +49,7 @@ pub(super) fn of_rule(
     let rule = check::rule(name).ok_or_else(|| {
         if let Some(profile) = pitot_host::profile::profile(name) {
             return Failure::misuse(
-                format!("{name} is a profile, and neither a rule nor KEY=VALUE"),
+                format!("{name} is a profile, not a rule or KEY=VALUE"),
                 format!("pitot host apply --profile {}", profile.name),
             );
         }
@@ -64,16 +64,13 @@ pub(super) fn of_rule(
         Verdict::Wrong { mend, .. } | Verdict::Consider { mend, .. } => mend,
         Verdict::Unknown { why } | Verdict::Absent { why } => {
             return Err(Failure::misuse(
-                format!("the rule {name} has nothing to apply: {why}"),
-                "`pitot host check` shows what this machine has",
+                format!("the rule {name} does not apply here: {why}"),
+                "see `pitot host check`",
             ));
         }
     };
     if mend.settings.is_empty() {
-        return Err(Failure::misuse(
-            format!("what the rule {name} wants cannot be set by Pitot"),
-            mend.by_hand,
-        ));
+        return Err(Failure::misuse(format!("Pitot cannot set what the rule {name} wants"), mend.by_hand));
     }
     let refused = |failure: Failure| Failure {
         what: format!("the rule {name} cannot be applied: {}", failure.what),
@@ -87,8 +84,10 @@ pub(super) fn of_setting(machine: &Machine, key: &str, value: &str) -> Result<Ve
     let changes = setting::expand(machine, key, value).map_err(|failure| match check::rule(key) {
         // What is typed by habit.
         Some(rule) if !setting::is_setting(machine, key, value) => Failure::misuse(
-            format!("{key} is a rule, and takes no value: it is about {}", rule.looks_at),
-            format!("pitot host apply {key} sets what the rule wants; a setting is written as net.core.somaxconn=4096"),
+            format!("{key} is a rule, which takes no value: it is about {}", rule.looks_at),
+            format!(
+                "pitot host apply {key} applies the rule; a setting is written as net.core.somaxconn=4096"
+            ),
         ),
         _ => failure,
     })?;

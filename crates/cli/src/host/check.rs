@@ -15,13 +15,13 @@ use crate::list::Format;
 use crate::output::draw;
 use crate::screen::Color;
 
-/// Look whether this machine is set up for servers and load: what is set, what is wanted and why, and how to mend it.
+/// Check whether this machine is set up for servers and load: what is set, what is wanted and why, and how to fix it.
 ///
-/// Needs no rights. Nothing is changed: `pitot host apply RULE` does that. Exits with 1 if something is wrong for what was
-/// asked for. What is worth a thought, and what cannot be seen, is shown and does not count.
+/// Needs no privileges and changes nothing: `pitot host apply RULE` does. Exits with 1 if something is wrong for the chosen
+/// uses; what is only to consider or cannot be seen does not count.
 #[derive(Debug, Args)]
 pub(super) struct Check {
-    /// What the machine is for; everything, if it is left out.
+    /// What the machine is for. [default: everything]
     #[arg(long = "for", value_name = "USE")]
     wanted: Option<For>,
     /// Show every rule with its reason and its source, also those that are fine.
@@ -129,8 +129,8 @@ impl Page {
         if self.all || !matches!(judgement.verdict, Verdict::Unknown { .. }) {
             item.more.push(format!("{}. {} ({})", rule.looks_at, rule.why, rule.sources()));
             item.more.push(match judgement.verdict.mend() {
-                Some(mend) if mend.settings.is_empty() => format!("mend by hand: {}", mend.by_hand),
-                Some(_) => format!("mend: pitot host apply {}", rule.name),
+                Some(mend) if mend.settings.is_empty() => format!("fix by hand: {}", mend.by_hand),
+                Some(_) => format!("fix: pitot host apply {}", rule.name),
                 None if rule.can_apply => "Pitot can set it".into(),
                 None => "Pitot cannot set it".into(),
             });
@@ -153,7 +153,7 @@ impl Page {
             .filter(|j| matches!(&j.verdict, Verdict::Wrong { mend, .. } if !mend.settings.is_empty()))
             .map(|j| j.rule.name)
             .collect();
-        let apply = format!("what is wrong and Pitot can mend: pitot host apply {}", mendable.join(" "));
+        let apply = format!("to fix what Pitot can set: pitot host apply {}", mendable.join(" "));
         let apply = (!mendable.is_empty()).then_some(Block::Paragraph(apply));
         let blocks = std::iter::once(Block::Paragraph(counts)).chain(apply).collect();
         let rules = units::counted(judgements.len() as u64, "rule", "rules");

@@ -14,10 +14,9 @@ use crate::list::Format;
 use crate::output::print;
 use pitot_meter::units::span;
 
-/// Show what `pitot host apply` has changed, and whether it still is so; and the faults that are made.
+/// Show what `pitot host apply` has changed, whether it is still in force, and the active faults.
 ///
-/// Exits with 1 if something is odd: somebody else has changed a setting since, or the process that was to undo a change or a fault is
-/// gone.
+/// Exits with 1 if another program has changed a setting since, or the process that was to undo a change or a fault is gone.
 #[derive(Debug, Args)]
 pub(super) struct Show {
     /// The journal: /var/lib/pitot/host-journal unless given here or in PITOT_HOST_JOURNAL.
@@ -56,21 +55,21 @@ fn text(status: &Status) -> String {
     let mut text = String::new();
     for fault in &status.faults {
         text += &match fault.pid {
-            Some(pid) => format!("fault {}, {}: process {pid} takes it back", fault.fault, fault.on),
+            Some(pid) => format!("fault {}, {}: process {pid} will undo it", fault.fault, fault.on),
             None => format!("fault {}, {}: LEFT BEHIND, run `pitot host undo`", fault.fault, fault.on),
         };
         text += &format!(" ({})\n", fault.at);
     }
     if status.is_of_earlier_boot {
         let nothing = if text.is_empty() { "nothing" } else { "nothing else" };
-        return text + nothing + " is changed: the machine has been started anew since\n";
+        return text + nothing + " is changed: the machine has been rebooted since\n";
     }
     for change in &status.changes {
         let state = match change.state {
             ChangeState::InForce => "",
-            ChangeState::AsBefore => ", and is as before now",
-            ChangeState::ChangedSince => ", and SOMEBODY HAS CHANGED IT SINCE",
-            ChangeState::NotHere => ", and cannot be seen from here",
+            ChangeState::AsBefore => ", now as before",
+            ChangeState::ChangedSince => ", CHANGED BY ANOTHER PROGRAM SINCE",
+            ChangeState::NotHere => ", not visible from here",
         };
         let now = match (&change.now, change.state) {
             (Some(now), ChangeState::ChangedSince) => format!(" to {}", shown(now)),

@@ -22,14 +22,14 @@ use crate::output::print;
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 const ATTEMPTS_MAX: u32 = 20;
 
-/// Set back what `pitot host apply` has changed, and take back the faults that killed programs have left, from the last to the first.
+/// Undo what `pitot host apply` has changed and the faults that killed programs have left, the last first.
 ///
-/// What somebody else has changed since is left alone and named, and so is what belongs to a run under way. Of runs that were killed together with their guardian, the
-/// processes are ended, and control groups and private directories removed. Exits with 0 if everything is as it was before, and with 1
-/// if something was left alone or could not be set back, or the journal could not record it.
+/// What another program has changed since is left alone and named, as is what belongs to a run in progress. What runs left that were
+/// killed together with their guardian is removed: processes, control groups and private directories. Exits with 0 if everything is as
+/// before, and with 1 if something was left alone, could not be restored or not be recorded in the journal.
 #[derive(Debug, Args)]
 pub(super) struct Undo {
-    /// Drop from the journal what belongs to another network namespace: one that is gone took its settings with it.
+    /// Drop what belongs to other network namespaces from the journal, where they no longer exist.
     #[arg(long)]
     forget: bool,
     /// The journal: /var/lib/pitot/host-journal unless given here or in PITOT_HOST_JOURNAL.
@@ -108,7 +108,7 @@ fn text(undoing: &Undoing, cleared: usize, leftovers: &[PathBuf]) -> String {
         );
     }
     for path in leftovers {
-        let _ = writeln!(text, "removed what a killed run had left: {}", path.display());
+        let _ = writeln!(text, "removed what a killed run left: {}", path.display());
     }
     text
 }
@@ -121,9 +121,8 @@ fn changes_text(outcomes: &[Undone], cleared: usize) -> String {
     if cleared > 0 {
         let changes = units::counted(cleared as u64, "change", "changes");
         let between = if outcomes.is_empty() { ": " } else { "" };
-        text += &format!(
-            "{between}the machine has been started since, and {changes} went with that; the journal is cleared"
-        );
+        text +=
+            &format!("{between}the machine has been rebooted, which undid {changes}; the journal is cleared");
     }
     if !text.is_empty() {
         text.push('\n');
@@ -134,7 +133,7 @@ fn changes_text(outcomes: &[Undone], cleared: usize) -> String {
         }
         Undone::AsBefore { key, value } => format!("{}: is {} as before\n", named(key), shown(value)),
         Undone::Kept { key, now, ours, found } => format!(
-            "{}: LEFT ALONE at {}: somebody has changed it since (from {}; before it was {}){}\n",
+            "{}: LEFT ALONE at {}: another program has changed it since (from {}; before it was {}){}\n",
             named(key),
             shown(now),
             shown(ours),
@@ -148,14 +147,14 @@ fn changes_text(outcomes: &[Undone], cleared: usize) -> String {
         Undone::PassedOn { key, found } => {
             format!("{}: a later change is in force, and will be set back to {}\n", named(key), shown(found))
         }
-        Undone::TakenBack { key } => format!("{key}: taken back\n"),
+        Undone::TakenBack { key } => format!("{key}: undone\n"),
         Undone::Gone { key } => format!("{key}: is gone\n"),
         Undone::Elsewhere { key, namespace } => format!(
             "{key}: NOT UNDONE: it belongs to another network namespace, {namespace}; undo it there (nsenter(1)), or \
              with --forget if that is gone\n"
         ),
         Undone::OfRun { key, pid } => format!(
-            "{key}: LEFT ALONE: it belongs to a run under way (process {pid}), which sets it back itself when it ends\n"
+            "{key}: LEFT ALONE: it belongs to a run in progress (process {pid}), which restores it when it ends\n"
         ),
         Undone::Failed { key, why } => format!("{key}: NOT UNDONE: {why}\n"),
     };

@@ -31,10 +31,7 @@ impl Command {
         let words = match words::split(line, &[]) {
             Ok(words) => words,
             Err(flaw) => {
-                return wrong(
-                    flaw.to_string(),
-                    "close the quotes, or write \\ before a character that is meant as it is",
-                );
+                return wrong(flaw.to_string(), "close the quotes, or write \\ before a literal character");
             }
         };
         let Some((command, words)) = words.split_first().filter(|(first, _)| !first.starts_with('#')) else {
@@ -47,7 +44,10 @@ impl Command {
             ("open", _) => return wrong("`open` takes a name and a URL".into(), "open NAME URL [OPTIONS]"),
             ("run", [words @ .., word, at]) if word == "at" && !words.is_empty() => {
                 let Ok(at) = at.parse() else {
-                    return wrong(format!("`{at}` is no moment"), "run [NAME] 50ms at NANOSECONDS");
+                    return wrong(
+                        format!("`{at}` is not a number of nanoseconds"),
+                        "run [NAME] 50ms at NANOSECONDS",
+                    );
                 };
                 slice(words, Some(Nanos(at)))?
             }
@@ -57,7 +57,7 @@ impl Command {
             ("quit", []) => Command::Quit,
             ("quit", _) => return wrong("`quit` takes nothing".into(), "quit"),
             (other, _) => {
-                return wrong(format!("there is no command `{other}`"), "write open, run, close or quit");
+                return wrong(format!("unknown command `{other}`"), "write open, run, close or quit");
             }
         };
         Ok(Some(command))

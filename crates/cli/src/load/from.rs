@@ -31,11 +31,8 @@ pub(super) fn load(file: &Path, given: &[String]) -> Result<Load, Failure> {
     let asked = &result["options"]["asked"];
     let Some(list) = asked["arguments"].as_array() else {
         return Err(Failure::misuse(
-            format!(
-                "{} holds no options: an older pitot, or another program, has written it",
-                file.display()
-            ),
-            "name the URL and the options of the run once more, and write its result with --json",
+            format!("{} has no options: an older pitot or another program wrote it", file.display()),
+            "run it with its URL and options, and write the result with --json",
         ));
     };
     let mut kept: Vec<String> = list.iter().filter_map(Value::as_str).map(str::to_owned).collect();
@@ -47,7 +44,7 @@ pub(super) fn load(file: &Path, given: &[String]) -> Result<Load, Failure> {
     }) {
         return Err(Failure::misuse(
             format!(
-                "{} does not hold the requests, which {} - read from standard input",
+                "{} does not have the requests, which {} - read from standard input",
                 file.display(),
                 lost.0
             ),
@@ -70,7 +67,7 @@ pub(super) fn load(file: &Path, given: &[String]) -> Result<Load, Failure> {
             let what = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
             Failure::misuse(
                 format!("the options in {} cannot be repeated: {what}", file.display()),
-                "give those that have changed after --from",
+                "give the changed ones after --from",
             )
         })?
         .load;
@@ -87,14 +84,14 @@ fn read(file: &Path) -> Result<Value, Failure> {
     let wrong = |why: String| {
         Failure::misuse(
             format!("{} cannot be repeated: {why}", file.display()),
-            "name a file that pitot load --json has written",
+            "name a result of pitot load --json",
         )
     };
     let text = std::fs::read(file).map_err(|e| wrong(e.to_string()))?;
     serde_json::from_slice(&text).map_err(|e| wrong(format!("it is not JSON: {e}")))
 }
 
-/// Leaves out what is masked and given anew; the rest cannot be repeated.
+/// Omits what is masked and given again; the rest cannot be repeated.
 fn without_masks(file: &Path, before: &mut Words, given: &Words) -> Result<(), Failure> {
     let gives = |name: &str, part: Option<&str>| {
         let mut options = given.options.iter().filter(|(n, _)| n == name);
@@ -108,7 +105,7 @@ fn without_masks(file: &Path, before: &mut Words, given: &Words) -> Result<(), F
     };
     let lost = |what: &str, cure: String| {
         Err(Failure::misuse(
-            format!("{} does not hold {what}, which is masked", file.display()),
+            format!("in {}, {what} is masked", file.display()),
             format!("{cure}, or write results with --keep-secrets"),
         ))
     };
@@ -149,7 +146,7 @@ fn without_masks(file: &Path, before: &mut Words, given: &Words) -> Result<(), F
     }
     before.options = kept;
     if given.url.is_none() && before.url.as_deref().is_some_and(has_masked_parameter) {
-        return lost("a parameter of the URL", "give the URL once more".into());
+        return lost("a parameter of the URL", "give the URL again".into());
     }
     let masked_url = before.url.as_ref().is_some_and(|url| url.contains(&format!("://{MASK}@")));
     if masked_url && given.url.is_none() {
@@ -256,7 +253,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         assert!(load(file.path(), &[]).unwrap_err().what.contains("not JSON"));
         std::fs::write(file.path(), "{}").unwrap();
-        assert!(load(file.path(), &[]).unwrap_err().what.contains("holds no options"));
+        assert!(load(file.path(), &[]).unwrap_err().what.contains("has no options"));
         assert!(load(Path::new("/nonexistent/result"), &[]).is_err());
     }
 }

@@ -60,7 +60,7 @@ pub(super) fn run(load: &Load) -> Result<ExitCode, Failure> {
             }
             Err(e) => {
                 let what = format!("standard input cannot be read: {e}");
-                return Err(Failure::run(what, "write commands to it, or leave --hold out"));
+                return Err(Failure::run(what, "write commands to it, or omit --hold"));
             }
         }
         let Some(answer) = obey(&mut session, &line, read_at) else { continue };
@@ -103,7 +103,7 @@ fn target(words: &[String]) -> Result<Load, Failure> {
     let meaningless =
         [("--help", target.help), ("--hold", target.load.hold), ("--dry-run", target.load.dry_run)];
     match meaningless.iter().find(|(_, given)| *given) {
-        Some((option, _)) => Err(Failure::misuse(format!("{option} has no meaning in a command"), cure)),
+        Some((option, _)) => Err(Failure::misuse(format!("{option} does not apply to a command"), cure)),
         None => Ok(target.load),
     }
 }
@@ -123,8 +123,8 @@ fn open(session: &mut Session, group: &str, load: &Load, read_at: Nanos) -> Resu
     ];
     if let Some((option, _)) = output.iter().find(|(_, given)| *given) {
         return Err(Failure::misuse(
-            format!("{option} has no meaning for a load that is held"),
-            "leave it out: each slice is answered by a line of JSON on standard output",
+            format!("{option} does not apply with --hold"),
+            "omit it: each slice is answered by a line of JSON on standard output",
         ));
     }
     session.open(group, &load.options(), read_at).map(Answer::Opened)

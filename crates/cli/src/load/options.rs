@@ -17,18 +17,18 @@ use super::visit::Visit;
 use crate::load_urls;
 use crate::value::{self, Cpus};
 
-/// Put load on a server and measure its response times.
+/// Load a server and measure its response times.
 ///
-/// Connections, requests and rates are totals, whatever the number of threads and processes. Response time is measured
-/// from the moment at which a request was due, service time from the moment at which it was sent. With a pace that does
-/// not wait for the server (-R) the two differ, and both are reported.
+/// Connections, requests and rates are totals of all threads and processes. Response time is measured from the moment at which
+/// a request was due, service time from the moment at which it was sent. They differ under a pace that does not wait for the
+/// server (-R); both are reported.
 #[derive(Debug, Args)]
 #[command(after_long_help = load_urls::help())]
 pub(crate) struct Load {
     #[arg(help = target_help(), required_unless_present_any = ["hold", "from"])]
     pub(super) url: Option<String>,
 
-    /// Hold connections open, and send requests only when a command on standard input says so: open NAME URL OPTIONS,
+    /// Hold connections open, and send requests on commands from standard input: open NAME URL OPTIONS,
     /// run NAME TIME, close NAME, quit. Each command is answered by one line of JSON. See docs/held-load.md.
     #[arg(long, help_heading = "Result")]
     pub(super) hold: bool,
@@ -40,7 +40,7 @@ pub(crate) struct Load {
     #[arg(short, long, value_name = "TIME", value_parser = units::duration, help_heading = "Load")]
     pub(super) duration: Option<Nanos>,
     /// Total number of requests after the warm-up; the run ends with the last of them. Without -d it also ends when requests fail and
-    /// nothing is answered for 10s, or for twice --timeout if that is longer.
+    /// nothing is answered for 10s, or twice --timeout if that is longer.
     #[arg(short = 'n', long, value_name = "N", value_parser = units::count, help_heading = "Load")]
     pub(super) requests_total: Option<u64>,
     /// Total rate in requests per second; without one each connection sends its next request after the last reply.
@@ -56,7 +56,7 @@ pub(crate) struct Load {
     /// those that are open.
     #[arg(long, value_name = "TIME", value_parser = units::duration, default_value = "5s", help_heading = "Load")]
     pub(super) timeout: Nanos,
-    /// The longest pause before a connection that failed is opened again; pauses begin at 10ms and double.
+    /// The longest pause before a failed connection is reopened; pauses begin at 10ms and double.
     #[arg(long, value_name = "TIME", value_parser = units::duration, default_value = "1s", help_heading = "Load")]
     pub(super) back_off: Nanos,
     /// Pause between a reply and the next request on the same connection.
@@ -72,17 +72,17 @@ pub(crate) struct Load {
     /// Find the highest rate that meets conditions: 'p99 < 5ms, errors < 0.1%'
     #[arg(long, value_name = "CONDITIONS", help_heading = "Load")]
     pub(super) search: Option<String>,
-    /// Seed of all random choices; the same seed produces the same arrivals.
+    /// Seed of all random choices; the same seed gives the same arrivals.
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Load")]
     pub(super) seed: u64,
 
-    /// Requests in flight at once on each connection.
+    /// Requests in flight on each connection.
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Connections")]
     pub(super) pipeline: u16,
     /// Version of HTTP: 1.1 or 2. With http:// a connection speaks version 2 from its first byte (prior knowledge), with https:// it asks by ALPN. [default: 1.1]
     #[arg(long, value_name = "VERSION", help_heading = "Connections")]
     pub(super) http: Option<String>,
-    /// Streams of HTTP/2 in use at once on each connection; fewer if the server allows fewer. With --cookies each is a user with
+    /// Concurrent HTTP/2 streams on each connection, at most as many as the server allows. With --cookies each is a user with
     /// cookies of its own. [default: 1; 100 with --browser]
     #[arg(long, value_name = "N", help_heading = "Connections")]
     pub(super) streams: Option<u16>,
@@ -101,23 +101,22 @@ pub(crate) struct Load {
     /// Send a request every TIME on each idle connection, counted separately.
     #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = "Connections")]
     pub(super) idle_trickle: Option<Nanos>,
-    /// Run users (-c) as browsers do: each gets a page, finds what is embedded in it, gets that from the same host over at
-    /// most CONNECTIONS connections of its own, 6 by default, or with --http 2 on the --streams of one, and gets the next page.
-    /// -n and -R count pages. See docs/browser.md.
+    /// Run users (-c) as browsers do: each gets a page and what is embedded in it from the same host, over at most CONNECTIONS
+    /// connections of its own, 6 by default, or with --http 2 on the --streams of one; then the next page. -n and -R count
+    /// pages. See docs/browser.md.
     #[arg(long, value_name = "CONNECTIONS", value_parser = units::count, num_args = 0..=1, require_equals = true,
           default_missing_value = "6", help_heading = "Connections")]
     pub(super) browser: Option<u64>,
-    /// A user of --browser does not get again what was embedded in an earlier page.
+    /// With --browser: users keep what was embedded in earlier pages.
     #[arg(long, requires = "browser", help_heading = "Connections")]
     pub(super) browser_cache: bool,
-    /// Users of --browser who come and go in linear ramps, instead of -c of them: 1:100:30s,100:100:1m
+    /// With --browser: a number of users that changes in linear ramps, instead of -c: 1:100:30s,100:100:1m
     #[arg(long, value_name = "FROM:TO:TIME,...", requires = "browser", help_heading = "Connections")]
     pub(super) user_stages: Option<String>,
     /// Local addresses to connect from, in turn: 127.0.0.0/28
     #[arg(long, value_name = "CIDR", help_heading = "Connections")]
     pub(super) source: Option<String>,
-    /// Give each connection, and each user of --browser, one of these addresses that no other has, and that it keeps when it
-    /// connects again.
+    /// Give each connection, and each user of --browser, one of these addresses to itself, also when it reconnects.
     #[arg(long, requires = "source", help_heading = "Connections")]
     pub(super) source_per_user: bool,
     #[command(flatten)]
@@ -129,7 +128,7 @@ pub(crate) struct Load {
     /// Method of the requests. [default: GET, or POST if there is a body]
     #[arg(short = 'X', visible_short_alias = 'm', long, value_name = "METHOD", help_heading = "Requests")]
     pub(super) method: Option<String>,
-    /// Header to add, as 'Name: value'; may be given several times.
+    /// Header to add, as 'Name: value'; may be repeated.
     #[arg(short = 'H', long = "header", value_name = "HEADER", help_heading = "Requests")]
     pub(super) headers: Vec<String>,
     /// Body of the requests, or @FILE to read it from a file.
@@ -137,7 +136,7 @@ pub(crate) struct Load {
     pub(super) body: Option<String>,
     #[command(flatten)]
     pub(super) content: Content,
-    /// Path to request instead of the URL's, optionally with a weight: /a=3; may be given several times. A range stands
+    /// Path to request instead of the URL's, optionally with a weight: /a=3; may be repeated. A range stands
     /// for a set of paths, as it does in the URL: /files/{0..9999}; {rand:1..100} and {seq:1} are numbers of each request
     #[arg(long = "path", value_name = "PATH[=WEIGHT]", help_heading = "Requests")]
     pub(super) paths: Vec<String>,
@@ -145,7 +144,7 @@ pub(crate) struct Load {
     pub(super) requests: Option<PathBuf>,
     #[arg(long, value_name = "FORMAT", help = requests_format_help(), help_heading = "Requests")]
     pub(super) requests_format: Option<String>,
-    /// N1 sessions of N2 requests with X seconds between bursts, as httperf has them: 100,10,0.5
+    /// N1 sessions of N2 requests with X seconds between bursts, as in httperf: 100,10,0.5
     #[arg(long, value_name = "N1,N2,X", help_heading = "Requests")]
     pub(super) wsess: Option<String>,
     /// Requests of a burst of --wsess; its first goes alone, the others together after the reply to that. [default: 1]
@@ -154,7 +153,7 @@ pub(crate) struct Load {
     /// N of the sessions in FILE, in turn, with X seconds between bursts, in the format of httperf.
     #[arg(long, value_name = "N,X,FILE", help_heading = "Requests")]
     pub(super) wsesslog: Option<String>,
-    /// Requests for the URIs in FILE, which are separated by NUL: each once (n) or over and over (y), as httperf has it.
+    /// Requests for the URIs in FILE, separated by NUL: each once (n) or repeatedly (y), as in httperf.
     #[arg(long, value_name = "y|n,FILE", help_heading = "Requests")]
     pub(super) wlog: Option<String>,
     /// Connection of a session: a new one, or that of the session before it. [default: new; keep for a script of SQL]
@@ -163,7 +162,7 @@ pub(crate) struct Load {
     /// Access log of nginx or Apache whose requests are sent at its own times, from the first line on.
     #[arg(long, value_name = "FILE|-", help_heading = "Requests")]
     pub(super) replay: Option<PathBuf>,
-    /// How many times as fast as the log to replay it: 2x, 0.5x [default: 1x]
+    /// Speed of the replay of a log: 2x, 0.5x [default: 1x]
     #[arg(long, value_name = "FACTOR", value_parser = speed, help_heading = "Requests")]
     pub(super) speed: Option<f64>,
     /// How to choose among several requests: turn, uniform (by weight), or zipf:S (the nth of the set n^S times less
@@ -178,17 +177,17 @@ pub(crate) struct Load {
     /// File with the content that every reply must have.
     #[arg(long, value_name = "FILE", help_heading = "Requests")]
     pub(super) expect_body: Option<PathBuf>,
-    /// Compare generated content byte by byte, where the protocol has some; `pitot list schemes` says which does.
+    /// Compare generated content byte by byte; `pitot list schemes` shows which protocols have some.
     #[arg(long, help_heading = "Requests")]
     pub(super) verify: bool,
-    /// Give each request a name of its own, in place of {receipt} in the path of an upload or as the Message-ID of a mail, and say
-    /// in the JSON result which of them the server has acknowledged, so that it can be seen whether it still has them. With
-    /// --intervals each line says it of its own interval, and the result of none.
+    /// Give each request a unique name, for {receipt} in the path of an upload or as the Message-ID of a mail, and list in the JSON
+    /// result those that the server has acknowledged, so that it can be checked whether it still has them. With --intervals each
+    /// line lists those of its interval, and the result none.
     #[arg(long, help_heading = "Requests")]
     pub(super) receipts: bool,
 
-    /// Threads of each process, each with its own event loop and connections; those of all together where --processes auto starts
-    /// several, which have one at least. [default: 1]
+    /// Threads of each process, each with its own event loop and connections; with --processes auto those of all processes, at
+    /// least one of each. [default: 1]
     #[arg(short, long, value_name = "N", value_parser = units::count, help_heading = "Machine")]
     pub(super) threads: Option<u64>,
     /// Number of processes, or auto for as many as the limit on descriptors requires.
@@ -199,20 +198,20 @@ pub(crate) struct Load {
     pub(super) cpus: Option<Cpus>,
     #[arg(long, value_name = "ENGINE", help = engine_help(), help_heading = "Machine")]
     pub(super) engine: Option<String>,
-    /// Give up, by Landlock, the right to open files and to execute programs, once everything is open and before the first reply is
-    /// read (docs/security.md). One process: others would be executed.
+    /// Give up, by Landlock, opening files and executing programs before the first reply is read (docs/security.md). For one
+    /// process.
     #[arg(long, help_heading = "Machine")]
     pub(super) confine: bool,
 
-    /// Stop the run with exit code 1 as soon as one of the conditions holds; checked every second: 'errors > 1%'. May be
-    /// given several times, and holds a list as --fail-if does.
+    /// Stop the run with exit code 1 as soon as one of the conditions holds; checked every second: 'errors > 1%'.
+    /// Takes a list, as --fail-if does; may be repeated.
     #[arg(long, value_name = "CONDITIONS", help_heading = "Result")]
     pub(super) abort_on: Vec<String>,
     /// Exit with code 1 if one of the conditions holds at the end of the run: 'p95 > 5ms, errors > 0.1%'. Figures are min,
     /// any percentile, max, mean, errors, missed, rate and 'status 5xx' (or 503, or 500-503); those of times may be of 'first-byte'
     /// (from sending a request to the first byte of its reply), 'gap' (between the pieces of a reply), 'connect', 'handshake' (full TLS
     /// handshakes), 'resumption' (resumed ones) or 'page' (--browser): 'handshake p99 > 50ms'. Percentages of errors are of the requests
-    /// that were due or begun, those of a status of the replies. May be given several times.
+    /// that were due or begun, those of a status of the replies. May be repeated.
     #[arg(long, value_name = "CONDITIONS", help_heading = "Result")]
     pub(super) fail_if: Vec<String>,
     /// Also print the number of samples behind each percentile, the distribution of response times, and connection counts.
@@ -221,31 +220,32 @@ pub(crate) struct Load {
     /// Also print the run second by second: replies, errors, missed arrivals, open connections and response times.
     #[arg(long, help_heading = "Result")]
     pub(super) timeline: bool,
-    /// Count right replies and errors in steps of this length as well, in the JSON or the lines of --intervals (steps): 1ms to 1s, of
-    /// which so many are a second. The line `measured from NS` (CLOCK_MONOTONIC, nanoseconds) says on standard error when the first step begins.
+    /// Also count correct replies and errors in steps of this length, 1ms to 1s and a whole number of them a second, in the JSON or
+    /// the lines of --intervals (steps). The first begins at the NS of the line `measured from NS` on standard error
+    /// (CLOCK_MONOTONIC, nanoseconds).
     #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = "Result")]
     pub(super) steps: Option<Nanos>,
-    /// Write the result as one JSON object; with - to standard output, and nothing else is written there.
+    /// Write the result as one JSON object; with - to standard output and nothing else there.
     #[arg(long, value_name = "PATH|-", help_heading = "Result")]
     pub(super) json: Option<PathBuf>,
-    /// Write one line per second of the run as CSV; with - to standard output, and nothing else is written there.
+    /// Write one line per second of the run as CSV; with - to standard output and nothing else there.
     #[arg(long, value_name = "PATH|-", help_heading = "Result")]
     pub(super) csv: Option<PathBuf>,
-    /// Print one line of JSON to standard output for every TIME of the run as it goes on, and nothing else there: counts,
-    /// errors by kind, and the histogram of response times. No second is kept, so that a run of days needs no more memory
-    /// than one of minutes, and the result has no series. The run begins also where no connection can be opened yet.
+    /// Print a line of JSON to standard output for every TIME of the run, and nothing else there: counts, errors by kind, and the
+    /// histogram of response times. Seconds are not kept, so that a run of days needs no more memory than one of minutes, and the
+    /// result has no series. The run also begins if no connection can be opened yet.
     #[arg(long, value_name = "TIME", value_parser = value::whole_seconds, conflicts_with_all = ["csv", "timeline"], help_heading = "Result")]
     pub(super) intervals: Option<u64>,
-    /// Where standard error is no terminal, print a line about the run there every TIME, whole seconds; 0s for none.
-    /// [default: 10s, and none where standard output holds data]
+    /// If standard error is no terminal, print a line about the run there every TIME, whole seconds; 0s for none.
+    /// [default: 10s, and 0s if standard output holds data]
     #[arg(long, value_name = "TIME", value_parser = whole_seconds_or_none, help_heading = "Result")]
     pub(super) progress: Option<u64>,
-    /// Keep secrets in the JSON. Without this the passwords of URLs and --basic-auth, and the values of headers, fields of
+    /// Keep secrets in the JSON. Otherwise the passwords of URLs and --basic-auth, and the values of headers, fields of
     /// forms and parameters of queries about authorization, cookies, sessions, tokens, keys and passwords are written as ***.
     #[arg(long, help_heading = "Result")]
     pub(super) keep_secrets: bool,
-    /// Repeat the run of a result that --json has written. A URL and options that are given too take the place of its own,
-    /// or are added to them where there may be several; what is masked there has to be given anew.
+    /// Repeat the run of a result of --json. A URL and options on this command line replace its own, or are added to them if they
+    /// may be repeated; what is masked must be given again.
     #[arg(long, value_name = "RESULT", help_heading = "Result")]
     pub(super) from: Option<PathBuf>,
     #[arg(skip)]
@@ -254,13 +254,13 @@ pub(crate) struct Load {
     #[arg(long, value_name = "PATH", help_heading = "Result")]
     pub(super) hlog: Option<PathBuf>,
 
-    /// Do one part of this load of so many, such as 2/3, the second of three: connections, requests and rates are divided so
-    /// that the parts are the whole. It prints `ready` when its connections are open, and starts at the moment that
-    /// the line `start NS` on standard input says (CLOCK_MONOTONIC, nanoseconds). See docs/agent.md.
+    /// Do one part of this load, such as 2/3, the second of three: connections, requests and rates are divided among the parts. It
+    /// prints `ready` when its connections are open, and starts at the NS of the line `start NS` on standard input
+    /// (CLOCK_MONOTONIC, nanoseconds). See docs/agent.md.
     #[arg(long, value_name = "PART/OF", value_parser = Share::parse, help_heading = "Machine")]
     pub(super) share: Option<Share>,
 
-    /// Check the options and the files that they name, and send nothing.
+    /// Check the options and their files, and send nothing.
     #[arg(long, help_heading = "Result")]
     pub(super) dry_run: bool,
 
@@ -294,7 +294,7 @@ fn target_help() -> String {
     let examples: Vec<&str> = CLIENTS.iter().map(|c| c.example).collect();
     format!(
         "Target URL, such as {}. A path with a range, /files/{{0..9999}}, stands for a set of paths (see --choice); \
-         {{rand:1..100}} in a path, header or body is a number that is drawn for each request, {{seq:1}} one that counts; \
+         {{rand:1..100}} in a path, header or body is a random number of each request, {{seq:1}} a counter; \
          options of \
          caches and mail follow a `?`, and --help lists them",
         examples.join(", ")
@@ -309,7 +309,7 @@ fn pace_help() -> String {
 fn requests_help() -> String {
     let formats: Vec<&str> = FORMATS.iter().map(|format| format.summary).collect();
     format!(
-        "File of requests to send in turn, or - for standard input, in one of these formats, told by its content: {}. See \
+        "File of requests to send in turn, or - for standard input, in one of these formats, recognised by its content: {}. See \
          docs/requests.md",
         formats.join("; ")
     )
@@ -317,7 +317,7 @@ fn requests_help() -> String {
 
 fn requests_format_help() -> String {
     let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
-    format!("Format of the file of --requests: {} [default: told by its content]", names.join(", "))
+    format!("Format of the file of --requests: {} [default: recognised by its content]", names.join(", "))
 }
 
 fn engine_help() -> String {

@@ -1,4 +1,4 @@
-//! A proxy that the environment names is not used: a load through it would measure it.
+//! A proxy of the environment is not used: a load through it would measure it.
 
 use pitot_client::Url;
 
@@ -14,7 +14,7 @@ pub(super) fn notice(target: &str, variable: impl Fn(&str) -> Option<String>) ->
     if excluded.split(',').any(|word| excludes(word.trim(), &url.host)) {
         return None;
     }
-    Some(format!("{name} is set and not used: the load goes to {} itself", url.authority()))
+    Some(format!("{name} is ignored: the load goes to {} directly", url.authority()))
 }
 
 /// Whether a word of `no_proxy` is for that host: its name, a domain that it is in, or all.
@@ -40,7 +40,7 @@ mod tests {
         let proxy = ("http_proxy", "http://proxy:3128");
         assert_eq!(
             said("http://h:81/x", &[proxy]).unwrap(),
-            "http_proxy is set and not used: the load goes to h:81 itself"
+            "http_proxy is ignored: the load goes to h:81 directly"
         );
         assert!(said("https://h/", &[("HTTPS_PROXY", "x")]).unwrap().starts_with("HTTPS_PROXY"));
         assert!(said("http://h/", &[("ALL_PROXY", "x")]).unwrap().starts_with("ALL_PROXY"));

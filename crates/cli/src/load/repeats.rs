@@ -21,13 +21,13 @@ impl Repeats {
         };
         if let Some(before) = changed(&self.requests, requests_from) {
             return Some(format!(
-                "the file of requests is another one than that of {} (SHA-256 {before}): name the same to repeat it",
+                "the file of requests differs from that of {} (SHA-256 {before}): use the same to repeat it",
                 self.file
             ));
         }
         changed(&self.body, body).map(|before| {
             format!(
-                "the body is another one than that of {} (SHA-256 {before}): give the same with --body-file to repeat it",
+                "the body differs from that of {} (SHA-256 {before}): give the same with --body-file to repeat it",
                 self.file
             )
         })

@@ -14,20 +14,19 @@ pub(super) struct Tls {
     /// certificate may be among them.
     #[arg(long, value_name = "FILE", help_heading = "TLS")]
     tls_ca: Option<PathBuf>,
-    /// Refuse certificates that are revoked by the lists (CRL) in FILE (PEM). Authorities that have no list there have
-    /// revoked nothing.
+    /// Refuse certificates that are revoked by the lists (CRL) in FILE (PEM).
     #[arg(long, value_name = "FILE", help_heading = "TLS")]
     tls_crl: Option<PathBuf>,
-    /// Take any certificate of the server.
+    /// Accept any certificate of the server.
     #[arg(short = 'k', long, help_heading = "TLS")]
     insecure: bool,
-    /// Certificate to show to a server that asks for one, and its chain (PEM).
+    /// Client certificate with its chain (PEM), for servers that ask for one.
     #[arg(long, value_name = "FILE", help_heading = "TLS")]
     tls_cert: Option<PathBuf>,
     /// Private key of --tls-cert (PEM).
     #[arg(long, value_name = "FILE", help_heading = "TLS")]
     tls_key: Option<PathBuf>,
-    /// Speak this version of TLS only: 1.2 or 1.3. [default: the highest of both that the server has]
+    /// Use only this version of TLS: 1.2 or 1.3. [default: the higher that the server has]
     #[arg(long, value_name = "VERSION", value_parser = versions(), hide_possible_values = true, help_heading = "TLS")]
     tls_version: Option<TlsVersion>,
     /// Whether a connection that replaces another resumes its session, as a browser's does: on or off. [default: on]

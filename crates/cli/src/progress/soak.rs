@@ -87,7 +87,7 @@ pub(super) fn screen(status: &SoakStatus, drifts: &[String]) -> Vec<String> {
 /// Those of a terminal of this size, none of which is as long as it is wide.
 fn rows(status: &SoakStatus, drifts: &[String], (width, height): (u16, u16)) -> Vec<String> {
     let mut lines = vec![format!(
-        "{} of load left, {} since it began",
+        "{} of load left, {} since the start",
         units::span(status.left_s),
         units::span(status.now_s)
     )];
@@ -117,7 +117,7 @@ fn of_server(server: &ServerStatus) -> String {
     if endings.deaths > 0 {
         let deaths = counted(endings.deaths, "time", "times");
         line.push_str(&format!(
-            ", ended {deaths}, started again {}",
+            ", exited {deaths}, restarted {}",
             counted(endings.restarts, "time", "times")
         ));
     }
@@ -190,8 +190,8 @@ mod tests {
         let drifts = ["leak? memory (RSS) grew 1 MiB an hour".to_owned()];
         let lines = rows(&status(), &drifts, (100, 40));
         let expected = [
-            "1 h of load left, 2 h since it began",
-            "nginx: DOWN, ended 2 times, started again 1 time",
+            "1 h of load left, 2 h since the start",
+            "nginx: DOWN, exited 2 times, restarted 1 time",
             "     1,200 a second  p50 0.080 ms  p99 1.500 ms  the plan's load",
             "    1,234,567 replies, 3 missed, 12 errors (receive ECONNRESET 12)",
             "         0 a second  p50 0.000 ms  p99 0.000 ms  -c 2",

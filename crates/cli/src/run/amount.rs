@@ -15,15 +15,14 @@ pub(super) struct Amount {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..),
           conflicts_with_all = ["within", "until_decided"])]
     pub(super) repetitions: Option<u32>,
-    /// Fit the generations and slices of the plan to this time, or the repetitions of fresh runs. The run ends with the last
-    /// that fits.
+    /// Fit the generations and slices of the plan to this time, or the repetitions of fresh runs.
     #[arg(long, value_name = "TIME", value_parser = pitot_meter::units::duration, conflicts_with = "until_decided")]
     within: Option<Nanos>,
-    /// Go on, generation by generation, until every comparison of the plan's metric is decided: different, or alike to
-    /// within the tolerance. The test holds under repeated looks.
+    /// Add generations until every comparison of the plan's metric is decided: different, or equal within the tolerance. The test
+    /// is valid under repeated looks.
     #[arg(long)]
     until_decided: bool,
-    /// With --until-decided: stop after this time all the same.
+    /// With --until-decided: stop after this time in any case.
     #[arg(long, value_name = "TIME", value_parser = pitot_meter::units::duration, default_value = "10m", requires = "until_decided")]
     at_most: Nanos,
 }
@@ -46,7 +45,7 @@ impl Amount {
             if plan.measure == Measure::Fresh || plan.is_in_guests() {
                 return Err(Failure::misuse(
                     format!("the plan `{}` is measured in fresh runs, whose number is fixed", plan.name),
-                    "leave --until-decided out; plans that do not vary the kernel can have measure = \"slices\"",
+                    "omit --until-decided; plans that do not vary the kernel can have measure = \"slices\"",
                 ));
             }
             plan.until_decided_s = Some(Duration::from_nanos(self.at_most.0).as_secs_f64());

@@ -32,7 +32,7 @@ impl Run {
         Ok(Ready::New(Box::new(prepared)))
     }
 
-    /// Carries out a plan that is ready, or goes on with a run, in some place.
+    /// Carries out a plan that is ready, or continues a run, in some place.
     pub(crate) fn carry_out(
         &self,
         ready: Ready,

@@ -1,4 +1,4 @@
-//! Whether the options of a plan mean something to `pitot serve` and `pitot load`, found out before anything runs.
+//! Whether `pitot serve` and `pitot load` accept the options of a plan, checked before anything runs.
 
 use std::ffi::OsString;
 

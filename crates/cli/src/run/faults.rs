@@ -14,7 +14,7 @@ pub(super) fn shown(plan: &Plan) -> String {
     for fault in &plan.faults {
         let Some(Err(missing)) = find(&fault.kind).map(|fault| (fault.probe)()) else { continue };
         let _ = writeln!(text, "# fault `{}` will not be made: {}", fault.kind, missing.cause);
-        let _ = writeln!(text, "#   to mend it: {}", missing.cure);
+        let _ = writeln!(text, "#   to fix it: {}", missing.cure);
     }
     let is_random = plan.faults.iter().any(|fault| fault.at == pitot_fault::At::Random);
     let blocks = if is_random { plan.repetitions.min(BLOCKS_MAX) } else { 1 };
@@ -22,7 +22,7 @@ pub(super) fn shown(plan: &Plan) -> String {
         return text;
     }
     if is_random && plan.seed.is_none() {
-        text.push_str("# faults at random moments: give a seed (--seed N) to see when they will be made\n");
+        text.push_str("# faults at random moments: add --seed N to see when they will be made\n");
         return text;
     }
     for block in 0..blocks {

@@ -9,11 +9,11 @@ use super::amount::Amount;
 use crate::bus::BusOptions;
 use crate::comparison::Comparison;
 
-/// Run a plan: start each server afresh, load it, monitor it, and record everything in one file.
+/// Run a plan: start each server, load it, monitor it, and record everything in one file.
 ///
 /// The plan is a suite (`pitot list suites`), a TOML file (docs/plans.md, `pitot init`), or what --server and the options
 /// after it describe: pitot run --server './app {address}' --server nginx --url 'http://{address}/'. Every finished
-/// repetition is saved at once, so Ctrl-C, a crash or a power cut loses only the one in flight. At the end a summary is
+/// repetition is saved at once, so that Ctrl-C, a crash or a power cut loses only the current one. At the end a summary is
 /// printed, and the full report is written next to the file as HTML.
 ///
 /// The exit code is 0 if every cell was measured, 1 if a cell failed or the run was stopped before its end, and 2 for a
@@ -27,20 +27,20 @@ pub(crate) struct Run {
     /// The run file to create. [default: the plan's name and the time, in this directory]
     #[arg(short, long, value_name = "FILE.pitot", conflicts_with = "resume")]
     pub(crate) output: Option<PathBuf>,
-    /// Print the commands of every cell, ready to be pasted, and run nothing.
+    /// Print the commands of every cell, and run nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// With --dry-run: print how many cells each level has, what is skipped and why, and no commands.
     #[arg(long, requires = "dry_run")]
     pub(crate) summary: bool,
-    /// Continue a run that was stopped or killed. THIS RUNS THE COMMANDS IN THE FILE: resume only files that you or people you trust
-    /// have made.
+    /// Continue a run that was stopped or killed. THIS RUNS THE COMMANDS IN THE FILE: resume only files of your own or of
+    /// people you trust.
     #[arg(long, value_name = "FILE.pitot", conflicts_with_all = ["plan", "repetitions", "within", "until_decided", "seed", "dry_run", "server"])]
     pub(crate) resume: Option<PathBuf>,
     /// With --resume: run the commands of a file that another user owns or everybody can write.
     #[arg(long, requires = "resume")]
     pub(crate) trust_owner: bool,
-    /// Another value for a key of the plan; may be given several times. For a factor its levels: --set
+    /// Another value for a key of the plan; may be repeated. For a factor, its levels: --set
     /// load.connections=64,256.
     #[arg(long = "set", id = "set", value_name = "KEY=VALUE", conflicts_with_all = ["resume", "self_check", "server", "part"])]
     pub(crate) changes: Vec<String>,
@@ -54,15 +54,15 @@ pub(crate) struct Run {
     /// it sees a difference where there is none, or misses one. Takes less than 5 minutes.
     #[arg(long, conflicts_with_all = ["plan", "server"])]
     pub(crate) self_check: bool,
-    /// Wait until no other run of this user is under way on this machine; without it there is a warning, also in the report.
+    /// Wait until no other run of this user is in progress on this machine, which else gives a warning, also in the report.
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) wait: bool,
-    /// Copy this program to the hosts of the plan before it is run there, to the path that each host's `agent` names (docs/agent.md).
+    /// Copy this program to the hosts of the plan first, to the path of each host's `agent` (docs/agent.md).
     #[arg(long, conflicts_with_all = ["bus", "dry_run"])]
     pub(crate) push: bool,
     #[command(flatten)]
     pub(crate) bus: BusOptions,
-    /// With --bus: sign jobs with the key of this file, which agents trust. `pitot bus-key` makes one.
+    /// With --bus: sign jobs with the key in this file, which agents must trust; `pitot bus-key` makes one.
     #[arg(long, value_name = "FILE", requires = "bus")]
     pub(crate) sign: Option<PathBuf>,
     /// For agents: carry out the part of a run that a file describes.
@@ -71,12 +71,12 @@ pub(crate) struct Run {
     /// With --part: write which of its cells cannot be run here, in place of carrying it out.
     #[arg(long, hide = true, requires = "part")]
     pub(crate) check_part: bool,
-    /// Start servers, loads and helpers as this user, without other groups and without a way back, while the lab stays root's: NAME,
-    /// NAME:GROUP or UID:GID. Faults are made as root. For root (docs/security.md).
+    /// Start servers, loads and helpers as this user, without supplementary groups, while the lab and faults remain root's: NAME,
+    /// NAME:GROUP or UID:GID. For root (docs/security.md).
     #[arg(long, value_name = "USER", value_parser = crate::user::parse, conflicts_with_all = ["bus", "part", "dry_run"])]
     pub(crate) user: Option<User>,
-    /// Write what happens in the run to this file as it happens, a JSON object a line (docs/events.md). `-` is standard output, which
-    /// then has nothing else.
+    /// Write events of the run to this file as they happen, a JSON object per line (docs/events.md); with - to standard output and
+    /// nothing else there.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["dry_run", "part"])]
     pub(crate) events: Option<PathBuf>,
     #[command(flatten)]

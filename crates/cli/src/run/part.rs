@@ -22,7 +22,8 @@ pub(super) fn check(part: &Path, output: &Path) -> Result<ExitCode, Failure> {
 
 fn read(part: &Path) -> Result<Job, Failure> {
     let cure = "use the same version of Pitot on all hosts";
-    let wrong = |why: String| Failure::misuse(format!("{} is no part of a run: {why}", part.display()), cure);
+    let wrong =
+        |why: String| Failure::misuse(format!("{} is not a part of a run: {why}", part.display()), cure);
     let text = std::fs::read_to_string(part).map_err(|e| wrong(e.to_string()))?;
     let part: Job = serde_json::from_str(&text).map_err(|e| wrong(e.to_string()))?;
     let own = env!("CARGO_PKG_VERSION");

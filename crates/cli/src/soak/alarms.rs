@@ -35,7 +35,7 @@ fn one(text: &str) -> Result<Alarm, String> {
         .map_err(|e| format!("{e}; write leak, drift, hang, or a condition like 'errors > 1%'"))?;
     match condition.is_of_replies() {
         true => Ok(Alarm::Condition(condition)),
-        false => Err("a soak knows response times, errors, missed and rate".to_owned()),
+        false => Err("conditions of a soak are on response times, errors, missed and rate".to_owned()),
     }
 }
 
@@ -164,8 +164,8 @@ mod tests {
         for (text, said) in [
             ("leaks", "has no `<`"),
             ("errors > 200%", "is not a percentage"),
-            ("handshake p99 > 5ms", "knows response times"),
-            ("status 5xx > 1%", "knows response times"),
+            ("handshake p99 > 5ms", "are on response times"),
+            ("status 5xx > 1%", "are on response times"),
             ("latency > 5ms", "is not a figure"),
         ] {
             let refused = parse(text).unwrap_err();

@@ -44,10 +44,7 @@ pub(super) fn asked(
     for line in lines {
         let wrong = |what: String, cure: String| Failure::misuse(format!("--fault '{line}': {what}"), cure);
         let mut words = words::split(line, &[]).map_err(|flaw| {
-            wrong(
-                flaw.to_string(),
-                "close the quotes, or write \\ before a character that is meant as it is".into(),
-            )
+            wrong(flaw.to_string(), "close the quotes, or write \\ before a literal character".into())
         })?;
         let dir = if of_running { take_dir(&mut words) } else { None };
         // Read as a plan is, so that both say the same of a mistake.
@@ -55,7 +52,7 @@ pub(super) fn asked(
             "{PLAN}{}",
             table(&words).map_err(|word| {
                 wrong(
-                    format!("`{word}` is no option with a value"),
+                    format!("`{word}` is not an option with a value"),
                     "write a fault and options such as --for 1s".into(),
                 )
             })?
@@ -95,11 +92,11 @@ pub(super) fn of_running(
     for line in lines {
         let (what, cure) = match kind(line).map(|fault| fault.aim) {
             Some(Aim::Server) => (
-                "only who has started a server can start it again, and this one is running",
-                "let its supervisor restart it (with --unit it is found again), or let the soak start it: --server",
+                "a server can only be restarted by what started it, and this one is running",
+                "let its supervisor restart it (and give --unit), or let the soak start it: --server",
             ),
             Some(Aim::Names) => (
-                "it is felt by who asks the resolver of a plan, and this server was started without it",
+                "it affects users of the resolver of a plan, and this server was started without that",
                 "write a plan in which the server or its load asks {resolver} (docs/faults.md)",
             ),
             _ => continue,
@@ -125,11 +122,11 @@ pub(super) fn check_times(faults: &[FaultPlan], lines: &[String], asked_s: f64) 
         None => Ok(()),
         Some(number) => Err(Failure::misuse(
             format!(
-                "--fault '{}' would never be made: the soak is over after {}",
+                "--fault '{}' would never be made: the soak ends after {}",
                 lines[number - own],
                 units::span(asked_s)
             ),
-            "give an earlier --at, or a longer --for of the soak",
+            "use an earlier --at, or a longer --for of the soak",
         )),
     }
 }
@@ -166,7 +163,7 @@ impl Running<'_> {
         (fault.probe)().map_err(|missing| (missing.cause, missing.cure))?;
         let dir = plan.options.iter().find(|(name, _)| name == DIR).map(|(_, dir)| dir);
         if dir.is_some() && fault.aim != Aim::Directory {
-            return refused("--dir has no meaning for this fault", "leave --dir out");
+            return refused("--dir does not apply to this fault", "omit --dir");
         }
         match fault.aim {
             Aim::Process | Aim::Cpus => self.check_processes(fault),
@@ -174,7 +171,7 @@ impl Running<'_> {
             Aim::Directory => match dir {
                 None => refused(
                     "where the server keeps its files is not known",
-                    "say it: --fault 'disk-full --dir /mnt/data'",
+                    "name it: --fault 'disk-full --dir /mnt/data'",
                 ),
                 Some(dir) => can_be_filled(Path::new(dir)).map_err(|why| {
                     (why, "name a directory on a small file system of the server's own".to_owned())
@@ -195,8 +192,8 @@ impl Running<'_> {
         // Nothing takes back what is over as soon as it is made.
         if fault.is_moment && fault.may_end_server && !self.is_unit {
             return refused(
-                format!("nobody is known to start process {first} again"),
-                "give the unit that starts it again with --unit; or choose stop, which is taken back",
+                format!("nothing is known to restart process {first}"),
+                "give its unit with --unit; or choose stop, which can be undone",
             );
         }
         let table = ProcessTable::read();
@@ -204,7 +201,7 @@ impl Running<'_> {
         if processes.iter().any(|process| process.pid == std::process::id()) {
             return refused(
                 format!("the soak itself is among the processes of {first}"),
-                "give the first process of the server alone with --pid",
+                "give only the first process of the server with --pid",
             );
         }
         let is_refused = |pid: u32| {
@@ -224,18 +221,18 @@ impl Running<'_> {
         let refused = |what: String, cure: &str| Err((what, cure.to_owned()));
         if fault.speaks_http && !self.url.starts_with("http://") {
             return refused(
-                format!("its clients speak HTTP without TLS, and {} is something else", self.url),
-                "take it out",
+                format!("its clients speak HTTP without TLS, and {} does not", self.url),
+                "omit the fault",
             );
         }
         // Only an address of this machine can be bound.
         if fault.takes.contains(&"share") && UdpSocket::bind((self.address.ip(), 0)).is_err() {
             return refused(
                 format!(
-                    "{} is on another machine, and only packets that arrive here can be lost",
+                    "{} is on another machine, and only packets that arrive here can be dropped",
                     self.address.ip()
                 ),
-                "run the soak where the server is; or choose latency or black-hole, which are made on the way",
+                "run the soak on the server's machine; or choose latency or black-hole",
             );
         }
         Ok(())

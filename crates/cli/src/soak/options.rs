@@ -10,14 +10,14 @@ use super::alarms::{self, Alarm};
 use super::status::Status;
 use crate::value;
 
-/// Run servers under load for hours or days, and say what drifts, leaks, hangs and dies.
+/// Run servers under load for hours or days, and report what drifts, leaks, hangs and dies.
 ///
-/// What runs is a suite, a plan (each of its cells, all at the same time), the servers that --server names, or a server that is
-/// running already: pitot soak http://127.0.0.1:8080/ --pid 4711 --for 96h -R 500. Every interval is saved at once: after Ctrl-C, a
-/// crash or a power cut `--resume FILE` goes on, and the time between is a gap. `pitot report FILE` works at any time. See
+/// It runs a suite, a plan (all of its cells at the same time), the servers of --server, or loads a server that is running
+/// already: pitot soak http://127.0.0.1:8080/ --pid 4711 --for 96h -R 500. Every interval is saved at once: after Ctrl-C, a
+/// crash or a power cut `--resume FILE` continues, with a gap. `pitot report FILE` works at any time. See
 /// docs/soak.md.
 ///
-/// The exit code is 0 if the whole time was run, 1 if the soak ended before, a server has answered nothing or has lost what it had
+/// The exit code is 0 if the whole time was run, 1 if the soak ended early, a server answered nothing or lost what it had
 /// acknowledged, or --fail-if holds, and 2 for a mistake on the command line.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -27,11 +27,11 @@ pub(crate) struct Soak {
     /// A suite, the path of a plan, or the URL of a server that is running.
     #[arg(value_name = "SUITE|PLAN.toml|URL", required_unless_present_any = ["resume", "server"], conflicts_with = "server")]
     pub(super) target: Option<String>,
-    /// How long, in time under load: 20m, 24h, 14d. [default: what the plan says]
+    /// How long, in time under load: 20m, 24h, 14d. [default: that of the plan]
     #[arg(long = "for", value_name = "TIME", value_parser = units::duration)]
     pub(super) length: Option<Nanos>,
-    /// Go on with a soak that was stopped or killed, until its time is over. Its own command line is repeated; --pid, --restart,
-    /// --on-hang, --fail-if and --on-event may be given anew. THIS RUNS THE COMMANDS IN THE FILE: resume only files that you or people you trust have made.
+    /// Continue a soak that was stopped or killed, with its own command line; --pid, --restart, --on-hang, --fail-if and --on-event
+    /// may be given again. THIS RUNS THE COMMANDS IN THE FILE: resume only files of your own or of people you trust.
     #[arg(long, value_name = "FILE.pitot")]
     pub(super) resume: Option<PathBuf>,
     /// With --resume: run the commands of a file that another user owns or everybody can write.
@@ -40,19 +40,18 @@ pub(crate) struct Soak {
     /// The file to create. [default: soak and the time, in this directory]
     #[arg(short, long, value_name = "FILE.pitot")]
     pub(super) output: Option<PathBuf>,
-    /// With a URL: the server's first process, whose memory, descriptors, threads and CPU time are watched with those of its
-    /// children.
+    /// With a URL: the server's first process; its memory, descriptors, threads and CPU time are monitored, with its children's.
     #[arg(long, value_name = "N")]
     pub(super) pid: Option<u32>,
-    /// With a URL: the unit of systemd, or the directory of the control group, whose processes are watched likewise. When somebody
-    /// starts it again, they are found again, and that is counted.
+    /// With a URL: the unit of systemd, or the directory of the control group, whose processes are monitored likewise. Restarts are
+    /// counted.
     #[arg(long, value_name = "UNIT|DIR", conflicts_with = "pid")]
     pub(super) unit: Option<String>,
-    /// A server to start; give the option once for each. They all run at the same time. As with `pitot run`: a command with
-    /// {address}, a target, or a server of Pitot.
+    /// A server to start, as for `pitot run`: a command with {address}, a target, or a server of Pitot; may be repeated. All run at
+    /// the same time.
     #[arg(long = "server", id = "server", value_name = "SERVER")]
     pub(super) servers: Vec<String>,
-    /// What each server is asked for, {address} being its own. [default: http://{address}/]
+    /// The URL of the load of each server, which has the server's {address}. [default: http://{address}/]
     #[arg(long, value_name = "URL")]
     pub(super) url: Option<String>,
     /// Connections of the load. [default: 8]
@@ -61,46 +60,45 @@ pub(crate) struct Soak {
     /// Total rate in requests per second; without one each connection sends its next request after the last reply.
     #[arg(short = 'R', long, value_name = "RATE")]
     pub(super) rate: Option<String>,
-    /// Another load at the same time, as options of `pitot load`; may be given several times:
-    /// --load '-c 30 --think 1s' --load '--path /upload -X PUT --body @big -c 2'. With a URL in it that one is asked, and else
-    /// the one above.
+    /// Another load at the same time, as options of `pitot load`; may be repeated:
+    /// --load '-c 30 --think 1s' --load '--path /upload -X PUT --body @big -c 2'. Without a URL in it, --url
+    /// applies.
     #[arg(long = "load", value_name = "OPTIONS", allow_hyphen_values = true)]
     pub(super) loads: Vec<String>,
-    /// Do something to each server while it is under load, once or again and again; may be given several times:
-    /// --fault 'stop --for 1s --every 10m' --fault 'kill --at 30m'. A fault with its options, as for `pitot fault`; --at counts time
-    /// under load. Without it the fault is made at a random moment, with --every at one of each such stretch. Of a server that is
-    /// running, most faults need --pid or --unit, and disk-full a directory: 'disk-full --dir /mnt/data'. See `pitot list faults` and
-    /// docs/soak.md.
+    /// Make a fault to each server under load, once or repeatedly; may be repeated: --fault 'stop --for 1s --every 10m' --fault
+    /// 'kill --at 30m'. A fault with its options, as for `pitot fault`; --at counts time under load. Without it the moment is
+    /// random, one in each --every. With a URL, most faults need --pid or --unit, and disk-full a directory: 'disk-full --dir
+    /// /mnt/data'. See `pitot list faults` and docs/soak.md.
     #[arg(long = "fault", value_name = "FAULT OPTIONS", allow_hyphen_values = true)]
     pub(super) faults: Vec<String>,
-    /// Start a server again that dies, and count it. Without this the soak ends with it.
+    /// Restart servers that die, and count it. Otherwise the soak ends with them.
     #[arg(long)]
     pub(super) restart: bool,
-    /// What becomes of the soak when a server hangs: replies come to an end although it is up. Either way it is recorded, with
-    /// what its threads do and what waits in its sockets. [default: what the plan says, or continue]
+    /// What to do when a server hangs: replies stop although it is up. Either way the hang is recorded, with the state of its threads
+    /// and sockets. [default: that of the plan, or continue]
     #[arg(long, value_name = "WHAT", value_enum)]
     pub(super) on_hang: Option<HangChoice>,
     /// Exit with code 1 if one of these holds at the end: leak, drift (leaks too), hang, or a condition on a load's figures over the whole
-    /// soak, as `pitot load` has it: 'leak, errors > 1%, p99 > 50ms'. May be given several times.
+    /// soak, as of `pitot load`: 'leak, errors > 1%, p99 > 50ms'. May be repeated.
     #[arg(long, value_name = "ALARMS", value_parser = alarms::parse)]
     pub(super) fail_if: Vec<Vec<Alarm>>,
     /// Run this command by sh(1) on each event, such as a hang, its end, or a death: curl -d "$PITOT_EVENT_SENTENCE" https://... The
-    /// variables PITOT_EVENT (the kind), _SERVER, _SENTENCE, _EVIDENCE, _AT_S, _UNTIL_S and _FILE tell of it. One runs at a time, for a
+    /// variables PITOT_EVENT (the kind), _SERVER, _SENTENCE, _EVIDENCE, _AT_S, _UNTIL_S and _FILE describe it. One runs at a time, for a
     /// minute at most.
     #[arg(long, value_name = "COMMAND")]
     pub(super) on_event: Option<String>,
-    /// Write what happens in the soak to this file as it happens, a JSON object a line (docs/events.md). `-` is standard output, which
-    /// then has nothing else.
+    /// Write events of the soak to this file as they happen, a JSON object per line (docs/events.md); with - to standard output and
+    /// nothing else there.
     #[arg(long, value_name = "FILE|-")]
     pub(super) events: Option<PathBuf>,
-    /// The seed from which the random moments of faults follow, instead of the plan's.
+    /// The seed of the random moments of faults, instead of the plan's.
     #[arg(long, value_name = "N")]
     pub(super) seed: Option<u64>,
     /// Length of the shortest intervals that are kept, in whole seconds. [default: 10s]
     #[arg(long, value_name = "TIME", value_parser = whole_seconds)]
     pub(super) interval: Option<u64>,
-    /// Start servers, loads and helpers as this user, without other groups and without a way back, while this program stays root's:
-    /// NAME, NAME:GROUP or UID:GID. Give it again with --resume. For root (docs/security.md).
+    /// Start servers, loads and helpers as this user, without supplementary groups, while this program remains root's: NAME,
+    /// NAME:GROUP or UID:GID. Repeat it with --resume. For root (docs/security.md).
     #[arg(long, value_name = "USER", value_parser = crate::user::parse)]
     pub(super) user: Option<User>,
 }
@@ -110,15 +108,14 @@ pub(super) const INTERVAL_S: u64 = 10;
 
 /// A time of at least one second, and of whole ones.
 fn whole_seconds(word: &str) -> Result<u64, String> {
-    let not_whole =
-        || "loads tell what they did once a second, so that it must be whole seconds: 1s, 10s".into();
+    let not_whole = || "loads report once a second: use whole seconds, such as 1s or 10s".into();
     value::seconds(word)?.ok_or_else(not_whole)
 }
 
 /// Values of `--on-hang`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum HangChoice {
-    /// It goes on.
+    /// It continues.
     Continue,
     /// It ends.
     End,

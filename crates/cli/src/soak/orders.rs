@@ -89,13 +89,13 @@ impl Soak {
         let url = self.target.as_ref().filter(|target| target.contains("://"));
         if let Some(url) = url {
             if self.url.is_some() {
-                return Err(Failure::misuse("there are two URLs", "leave --url out"));
+                return Err(Failure::misuse("there are two URLs", "omit --url"));
             }
             let faulted = match self.faults[..] {
                 [] if self.seed.is_some() => {
                     return Err(Failure::misuse(
-                        "--seed is for faults at random, and none are made",
-                        "leave --seed out, or add --fault",
+                        "--seed is for random faults, and there are none",
+                        "omit --seed, or add --fault",
                     ));
                 }
                 [] => None,
@@ -110,14 +110,14 @@ impl Soak {
         let foreign = |cell: &&Cell| cell.program.is_some();
         if let Some(cell) = prepared.cells.iter().find(foreign) {
             return Err(Failure::misuse(
-                format!("a soak loads with `pitot load`, and {} with something else", cell.label()),
+                format!("a soak loads with `pitot load`, and {} uses another load", cell.label()),
                 "use another plan, or the URL of the server",
             ));
         }
         if prepared.cells.len() > CELLS_MAX {
             return Err(Failure::misuse(
                 format!(
-                    "a soak runs all cells of a plan at the same time, and this one has {}",
+                    "a soak runs all cells of a plan at the same time, and this plan has {}",
                     prepared.cells.len()
                 ),
                 format!("name at most {CELLS_MAX} servers with --server, or write a plan of that many cells"),
@@ -130,14 +130,14 @@ impl Soak {
                     prepared.cells[0].label(),
                     cell.label()
                 ),
-                "give the settings one level each, or make a soak of each",
+                "give each setting one level, or run a soak for each",
             ));
         }
         let of_running = [("--pid", self.pid.is_some()), ("--unit", self.unit.is_some())];
         if let Some((option, _)) = of_running.iter().find(|(_, is_given)| *is_given) {
             return Err(Failure::misuse(
-                format!("{option} is for a server that is running, and here servers are started"),
-                format!("leave {option} out, or give the URL of the server instead of a plan"),
+                format!("{option} needs a running server, and here servers are started"),
+                format!("omit {option}, or give the URL of the server instead of a plan"),
             ));
         }
         Ok(SoakTarget::Plan(Box::new(prepared)))
@@ -154,7 +154,7 @@ impl Soak {
                 ] {
                     if given {
                         return Err(Failure::misuse(
-                            format!("{option} goes with --server or a URL, and `{target}` is a plan"),
+                            format!("{option} needs --server or a URL, and `{target}` is a plan"),
                             "write it into the plan, or add a load with --load",
                         ));
                     }
@@ -176,7 +176,7 @@ impl Soak {
         if !plan.hosts.is_empty() {
             return Err(Failure::misuse(
                 "a soak runs on this machine, and the plan has hosts",
-                "take [hosts] out of the plan, or start the server there and give its URL",
+                "remove [hosts] from the plan, or start the server there and give its URL",
             ));
         }
         if self.seed.is_some() {
@@ -191,8 +191,8 @@ impl Soak {
         // A suite says which it takes of several that may be missing; whoever names a server wants it.
         if let Some(skip) = prepared.skips.first().filter(|_| self.target.is_none()) {
             return Err(Failure::misuse(
-                format!("a server cannot be run: {}", skip.reason),
-                "install what is missing, or leave the server out",
+                format!("a server cannot run: {}", skip.reason),
+                "install what is missing, or omit the server",
             ));
         }
         let is_file = self.target.as_deref().is_some_and(|target| suite(target).is_none());
@@ -224,9 +224,9 @@ impl Soak {
             if let Some((load, word)) = elsewhere {
                 return Err(Failure::misuse(
                     format!(
-                        "--fault '{line}' is made on the way to {name}, and the load '{load}' goes elsewhere: {word}"
+                        "--fault '{line}' is on the path to {name}, and the load '{load}' goes elsewhere: {word}"
                     ),
-                    "take that out of the load, or the fault",
+                    "remove that from the load, or omit the fault",
                 ));
             }
         }
@@ -309,7 +309,7 @@ fn elsewhere(watch: &Watch, port: u16) -> Option<String> {
     }
     let shown: Vec<String> = addresses.iter().take(SHOWN_MAX).map(ToString::to_string).collect();
     Some(format!(
-        "process {} listens at {}, and not at the port {port} of the URL: if it is another server, give the --pid or --unit of this one",
+        "process {} listens at {}, and not at the port {port} of the URL: if that is another server, give the --pid or --unit of this one",
         pids.first()?,
         shown.join(", ")
     ))
@@ -318,10 +318,7 @@ fn elsewhere(watch: &Watch, port: u16) -> Option<String> {
 /// Where a server listens: of several addresses of its name the first that takes a connection, as a load does.
 fn address(host: &str, port: u16) -> Result<SocketAddr, Failure> {
     let unknown = |why: String| {
-        Failure::misuse(
-            format!("where {host} is cannot be found out: {why}"),
-            "check the name, or write the address",
-        )
+        Failure::misuse(format!("{host} cannot be resolved: {why}"), "check the name, or use the address")
     };
     let addresses: Vec<SocketAddr> =
         (host, port).to_socket_addrs().map_err(|e| unknown(e.to_string()))?.collect();
@@ -351,8 +348,8 @@ fn join(host: &str, port: u16) -> String {
 fn watched(pid: u32) -> Result<Watched, Failure> {
     Watched::of(pid).ok_or_else(|| {
         Failure::misuse(
-            format!("--pid {pid}: there is no such process"),
-            "give the number of the server's first process (ss -tlnp shows it), or leave --pid out",
+            format!("--pid {pid}: no such process"),
+            "give the number of the server's first process (ss -tlnp shows it), or omit --pid",
         )
     })
 }
@@ -371,15 +368,12 @@ fn unit(name: &str) -> Result<Watch, Failure> {
     let wrong = |what: &str, cure: &str| Failure::misuse(format!("--unit {name}: {what}"), cure);
     if groups.peek().is_none() {
         return Err(wrong(
-            "there is no such control group",
+            "no such control group",
             "give a unit that runs (systemctl status UNIT), or the directory of a control group below /sys/fs/cgroup",
         ));
     }
     groups.find_map(Watch::group).ok_or_else(|| {
-        wrong(
-            "it has no process",
-            "start it first, or leave --unit out: then only what the loads see is known",
-        )
+        wrong("it has no process", "start it first, or omit --unit and know only what loads measure")
     })
 }
 
@@ -395,7 +389,7 @@ fn further(
     let words = words::split(line, &[]).map_err(|flaw| {
         Failure::misuse(
             format!("{place}: {flaw}"),
-            "close the quotes, or write \\ before a character that is meant as it is",
+            "close the quotes, or write \\ before a literal character",
         )
     })?;
     let words: Vec<String> = words
@@ -406,7 +400,7 @@ fn further(
     let shown: Vec<String> = argv.iter().map(|word| shown(word)).collect();
     if let Some(word) = shown.iter().filter(|word| word.contains("://")).find_map(|url| unknown_in(url)) {
         return Err(Failure::misuse(
-            format!("{place}: `{{{word}}}` stands for nothing here"),
+            format!("{place}: `{{{word}}}` is not known here"),
             "known are {address}, {port}, {dir}, {plan}, {cpus}, {resolver} and the plan's helpers, of servers that the soak starts",
         ));
     }

@@ -1,4 +1,4 @@
-//! `pitot soak --resume`: the command line of the file is read again, and the axis goes on.
+//! `pitot soak --resume`: the command line of the file is read again, and the axis continues.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -16,7 +16,7 @@ use pitot_results::secrets::mask;
 
 use super::options::Soak;
 
-/// Where a soak goes on.
+/// Where a soak continues.
 pub(super) struct Resumed {
     /// Seconds of load that are left.
     pub(super) left_s: f64,
@@ -48,22 +48,22 @@ pub(super) fn read(path: &Path) -> Result<(Soak, Resumed), Failure> {
     let left_s = soak.info.asked_s - done_s;
     if soak.state == State::Complete || left_s <= 0.0 {
         return Err(Failure::misuse(
-            "this soak is over: all of its time was run",
+            "this soak is complete",
             format!("read it with: pitot report {}", path.display()),
         ));
     }
     std::env::set_current_dir(&soak.info.directory).map_err(|e| {
         Failure::run(
             format!("its directory {} cannot be entered: {e}", soak.info.directory),
-            "the soak was begun there, and its plan may stand there; make it again",
+            "the soak was started there, and its plan may be there; make it again",
         )
     })?;
     let command = Soak::augment_args(clap::Command::new("soak").no_binary_name(true));
     let words = command.try_get_matches_from(&soak.info.arguments);
     let asked = words.and_then(|matches| Soak::from_arg_matches(&matches)).map_err(|_| {
         Failure::misuse(
-            format!("its command line is not known any more: {}", mask(&soak.info.arguments.join(" "))),
-            "go on with the version that began it",
+            format!("its command line is no longer valid: {}", mask(&soak.info.arguments.join(" "))),
+            "continue with the version that started it",
         )
     })?;
     // A wall clock that was set back must not turn the axis.
@@ -75,7 +75,7 @@ pub(super) fn read(path: &Path) -> Result<(Soak, Resumed), Failure> {
 fn locked(path: &Path) -> Failure {
     Failure::misuse(
         format!("the soak of {} is running", path.display()),
-        format!("see how far it is: pitot soak status {}; Ctrl-C in its terminal stops it", path.display()),
+        format!("see its progress: pitot soak status {}; Ctrl-C in its terminal stops it", path.display()),
     )
 }
 

@@ -11,7 +11,7 @@ use super::alarms::{self, Alarm};
 use crate::output;
 use crate::screen::Color;
 
-/// Show how far a soak has come, on one screen: rates, failures by kind, what drifts, and the time that is left.
+/// Show the progress of a soak on one screen: rates, failures by kind, what drifts, and the time that is left.
 #[derive(Debug, Args)]
 pub(super) struct Status {
     /// The file of the soak, which may be running.
@@ -20,7 +20,7 @@ pub(super) struct Status {
     /// Only the figures that drift, in a line each.
     #[arg(long)]
     drifts: bool,
-    /// Exit with code 1 if one of these holds so far: leak, drift, hang, or a condition on a load's figures, as with `pitot soak`.
+    /// Exit with code 1 if one of these holds so far: leak, drift, hang, or a condition on a load's figures, as of `pitot soak`.
     #[arg(long, value_name = "ALARMS", value_parser = alarms::parse)]
     fail_if: Vec<Vec<Alarm>>,
     #[command(flatten)]

@@ -25,7 +25,7 @@ pub(super) struct SearchAnswer<'a> {
     pub(super) plan: &'a Plan,
     pub(super) folder: &'a Path,
     pub(super) took_s: f64,
-    /// Settings that somebody else has changed meanwhile, in sentences.
+    /// Settings that another program has changed meanwhile, in sentences.
     pub(super) not_as_found: Vec<String>,
 }
 
@@ -91,7 +91,7 @@ impl SearchAnswer<'_> {
             let lost: usize = self.search.extents().map(|extent| extent.lost).sum();
             let lost = counted(lost as u64, "pair", "pairs");
             let which = if untold == self.candidates.len() { String::new() } else { format!("{untold} of ") };
-            return format!("cannot tell what {which}{all} do: {lost} of runs were lost.");
+            return format!("the effect of {which}{all} is unknown: {lost} of runs were lost.");
         }
         if kept.is_empty() {
             return match &self.search.confirmed {
@@ -107,7 +107,7 @@ impl SearchAnswer<'_> {
         });
         let untold = match untold {
             0 => String::new(),
-            n => format!("; of {n} nothing can be told, since runs were lost"),
+            n => format!("; the effect of {n} is unknown, since runs were lost"),
         };
         format!(
             "{} of {all} {}{by}: {}{untold}.",
@@ -142,13 +142,13 @@ fn in_brackets(change: &Change) -> String {
 fn fate(fate: Fate) -> &'static str {
     match fate {
         Fate::Kept => "kept",
-        Fate::Harms => "given up: it does harm",
-        Fate::NoEffect => "given up: no effect seen",
-        Fate::CannotTell => "cannot tell: too many runs were lost",
-        Fate::NotBorneOut => "given up: what the screen suggested was not borne out",
-        Fate::NotInTheBest => "given up: the best combination is without it",
-        Fate::NotConfirmed => "given up: not confirmed on fresh runs",
-        Fate::LeftForLater => "helps, but only four are crossed at once: search again with the result set",
+        Fate::Harms => "dropped: it harms",
+        Fate::NoEffect => "dropped: no effect seen",
+        Fate::CannotTell => "unknown: too many runs were lost",
+        Fate::NotBorneOut => "dropped: the effect in the screen was not confirmed",
+        Fate::NotInTheBest => "dropped: the best combination is without it",
+        Fate::NotConfirmed => "dropped: not confirmed in new runs",
+        Fate::LeftForLater => "helps, but only four are crossed at once: apply the result and search again",
     }
 }
 
@@ -205,7 +205,7 @@ fn stages(answer: &SearchAnswer<'_>) -> Vec<Item> {
             0 => String::new(),
             n => {
                 let why = extent.why_lost.as_ref().map_or_else(String::new, |why| format!(": {why}"));
-                format!("; {} of runs failed and were left out{why}", counted(n as u64, "pair", "pairs"))
+                format!("; {} of runs failed and were omitted{why}", counted(n as u64, "pair", "pairs"))
             }
         };
         let times = counted(extent.blocks as u64, "time", "times");
@@ -224,7 +224,7 @@ fn stages(answer: &SearchAnswer<'_>) -> Vec<Item> {
         items.push(stage(format!("Crossed {}", crossed.effects.len()), &crossed.extent, "cross.pitot"));
     }
     if let Some(confirmed) = &answer.search.confirmed {
-        let what = "Confirmed the winner against the start";
+        let what = "Compared the winner with the start again";
         let mut item = stage(what.into(), &confirmed.extent, "confirm.pitot");
         let change = confirmed.comparison.as_ref().map(|c| answer.of_comparison(c));
         item.more.extend(change.map(|change| {
@@ -250,7 +250,7 @@ fn stages(answer: &SearchAnswer<'_>) -> Vec<Item> {
         others => Item {
             tone: Some(Tone::Bad),
             ..Item::from(format!(
-                "Took {took}. SOMEBODY ELSE has changed settings meanwhile, which were left alone: {}. What was measured after \
+                "Took {took}. ANOTHER PROGRAM has changed settings meanwhile, which were left alone: {}. What was measured after \
                  that was measured under them.",
                 others.join("; ")
             ))

@@ -23,24 +23,23 @@ use crate::runs::{Ran, Runs};
 /// The level at which the settings are made.
 const TRIED: &str = "tried";
 
-/// Try settings of the host: does a server do better with them?
+/// Test whether settings of the host help a server.
 ///
-/// The server is started afresh for each generation, once with the settings and once without them, in random order, and
-/// once more without them as a control. A difference is measured again in a run of its own, and counts if that sees it too. The
-/// answer is a sentence with an interval: it helps by so much, it does harm by so much, or there is no difference above so much.
+/// In each generation the server is started with the settings, without them, and once more without them as a control, in random
+/// order. A difference counts if a second run confirms it. The answer is a sentence with an interval: the settings help, they
+/// harm, or any difference is below a bound.
 ///
-/// The exit code is 0 if there is an answer for each cell, 1 if a cell failed or nothing could be told of one, and 2 for
-/// wrong use.
+/// The exit code is 0 if there is an answer for each cell, 1 if a cell failed or has no answer, and 2 for misuse.
 #[derive(Debug, Args)]
 pub(crate) struct Attempt {
-    /// Settings, as in `pitot host apply`: net.core.somaxconn=4096. All of them are made together.
+    /// Settings, as of `pitot host apply`: net.core.somaxconn=4096. All are applied together.
     #[arg(value_name = "SETTING=VALUE", required = true)]
     settings: Vec<String>,
-    /// A suite, or the path of a plan: each of its cells is measured with the settings and without. [default: one event
+    /// A suite, or the path of a plan, whose cells are measured. [default: one event
     /// loop, small replies, 64 connections that stay open]
     #[arg(long, value_name = "SUITE|PLAN.toml")]
     plan: Option<String>,
-    /// The time for all of it; a difference is measured again in the second half. [default: 20 generations, and again]
+    /// The total time; a difference is measured again in the second half. [default: 20 generations, and again]
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     within: Option<Nanos>,
     /// The metric that decides, instead of the plan's.
@@ -92,7 +91,7 @@ impl Attempt {
                 if within_s < least_s {
                     return Err(Failure::misuse(
                         format!(
-                            "{within_s:.0} s are too short: this takes {least_s:.0} s at least, to measure twice"
+                            "{within_s:.0} s is too short: to measure twice takes at least {least_s:.0} s"
                         ),
                         format!("--within {:.0}s, or a plan of fewer cells", (least_s * 1.1).ceil()),
                     ));
@@ -128,7 +127,7 @@ impl Attempt {
                 .filter(|metric| metric.is_of_runs())
                 .map(|metric| metric.name.to_owned())
                 .ok_or_else(|| {
-                    let what = format!("no metric is called `{name}`{}", hint(name, all()));
+                    let what = format!("unknown metric `{name}`{}", hint(name, all()));
                     Failure::misuse(what, "see `pitot list metrics`")
                 })?;
         }

@@ -70,7 +70,7 @@ pub(super) fn candidates(
         let other = |(want, value): &&(&Wanted, String)| !same(value, &want.change.value);
         let found: Vec<&str> = values.iter().filter(other).map(|(_, value)| value.as_str()).collect();
         match found.as_slice() {
-            [] => leave_out("it is so already".into()),
+            [] => leave_out("it has this value already".into()),
             all => candidates.push(Candidate {
                 key: key.clone(),
                 wanted: value.clone(),
@@ -85,7 +85,7 @@ pub(super) fn candidates(
     Ok((candidates, left_out))
 }
 
-/// What is no more as it was found, in sentences: somebody else has changed it since, and it was left alone.
+/// What is no more as it was found, in sentences: another program has changed it since, and it was left alone.
 pub(super) fn not_as_found(machine: &Machine, values: &[(String, String)]) -> Vec<String> {
     let sentence = |(key, found): &(String, String)| {
         let now = match setting::of(key)?.read(machine, key) {
@@ -93,7 +93,7 @@ pub(super) fn not_as_found(machine: &Machine, values: &[(String, String)]) -> Ve
             Ok(now) => now,
             Err(e) => format!("not to be read ({e})"),
         };
-        Some(format!("{key} is {now}, and was found as {found}"))
+        Some(format!("{key} is {now}, and was {found}"))
     };
     values.iter().filter_map(sentence).collect()
 }

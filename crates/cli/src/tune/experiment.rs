@@ -47,8 +47,8 @@ impl OnThisMachine<'_> {
         if log_figure(&run, self.metric, &label(&none), 0).is_none() {
             let why = why_lost(&run, &label(&none)).unwrap_or("the metric has no figure there");
             return Err(Failure::run(
-                format!("the plan cannot be measured on this machine as it is: {why}"),
-                "try the plan by itself with `pitot run`",
+                format!("the plan cannot be measured with the present settings: {why}"),
+                "try the plan alone with `pitot run`",
             ));
         }
         if log_figure(&run, self.metric, &label(&all), 0).is_some() {
@@ -104,7 +104,7 @@ impl OnThisMachine<'_> {
         let settings = (1..).zip(&self.candidates);
         let named = settings.map(|(number, c)| format!("{number} {} {} -> {}", c.key, c.found, c.wanted));
         format!(
-            "Levels of `settings` name the settings that are as wanted: {}.",
+            "Levels of `settings` are the numbers of the changed settings: {}.",
             named.collect::<Vec<_>>().join("; ")
         )
     }

@@ -27,22 +27,22 @@ use crate::runs::Runs;
 use crate::screen::Color;
 use pitot_meter::units::span;
 
-/// Search among many settings for those that help, and leave out those that do nothing.
+/// Find those of many settings that help.
 ///
 /// A screening design finds the settings that may have an effect, all combinations of these are crossed, and the best is
-/// confirmed against the machine as it was found; each stage has runs of its own. The answer names what each setting does
-/// with its 95% interval, what became of it, and how the result is made permanent. All settings are as found when it ends,
-/// but for what somebody else has changed meanwhile. docs/tune.md has the method. The exit code is 0 whatever is found, 1 if
-/// the search failed or was stopped, lost so many runs that it cannot tell what a setting does, or somebody else has changed
-/// a setting, and 2 for a mistake on the command line.
+/// compared with the original settings again; each stage has runs of its own. The answer has the effect of each setting with
+/// its 95% interval, and how to make the result permanent. At the end all settings are restored, except those that another
+/// program has changed meanwhile. docs/tune.md has the method. The exit code is 0 whatever is found, 1 if the search failed or
+/// was stopped, lost too many runs to know the effect of a setting, or another program has changed a setting, and 2 for a
+/// mistake on the command line.
 #[derive(Debug, Args)]
 pub(super) struct Search {
-    /// A TOML file of settings as they are wanted, a line KEY = VALUE for each: "net.core.somaxconn" = 4096.
+    /// A TOML file of the settings to try, a line KEY = VALUE for each: "net.core.somaxconn" = 4096.
     #[arg(long, value_name = "FILE", required_unless_present = "profile", conflicts_with = "profile")]
     settings: Option<PathBuf>,
     #[arg(long = "for", value_name = "PROFILE", help = profile_help())]
     profile: Option<String>,
-    /// What is measured: a suite, or the path of a plan whose load is timed. With several cells an effect is their
+    /// The suite to measure, or the path of a plan whose load is timed. With several cells an effect is their
     /// geometric mean. [default: a built-in cache for the profiles cache and memcached-2009, else a built-in web server]
     #[arg(long, value_name = "SUITE|PLAN.toml")]
     plan: Option<String>,
@@ -79,13 +79,13 @@ impl Search {
         let machine = Machine::here();
         let (plan, source) = self.plan(&catalog)?;
         let metric = metric::find(&plan.metric).ok_or_else(|| {
-            Failure::misuse(format!("no metric is called {}", plan.metric), "`pitot list metrics` shows them")
+            Failure::misuse(format!("unknown metric {}", plan.metric), "see `pitot list metrics`")
         })?;
         let (tried, mut left_out) = candidates(&machine, &self.wanted(&machine)?, self.profile.is_some())?;
         if tried.is_empty() {
             let why = left_out.first().map_or_else(String::new, |l| format!(": {}: {}", l.setting, l.why));
             return Err(Failure::misuse(
-                format!("no setting is left to try{why}"),
+                format!("there is no setting to try{why}"),
                 "name settings with other values than they have",
             ));
         }
@@ -118,7 +118,7 @@ impl Search {
             let why = left_out.last().map_or_else(String::new, |l| format!(": {}: {}", l.setting, l.why));
             return Err(Failure::run(
                 format!("the plan cannot be measured with any of the settings{why}"),
-                "try one by itself: pitot tune try",
+                "try one alone: pitot tune try",
             ));
         }
         let bounds = Bounds { within_s: within_s - begin.elapsed().as_secs_f64(), tolerance };
@@ -171,8 +171,8 @@ impl Search {
         let profile = pitot_host::profile::profile(name).ok_or_else(|| {
             let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
             Failure::misuse(
-                format!("no profile is called {name}{}", hint(name, names.iter().copied())),
-                format!("there are {}", names.join(", ")),
+                format!("there is no profile {name}{}", hint(name, names.iter().copied())),
+                format!("profiles are {}", names.join(", ")),
             )
         })?;
         let wanted = |set: &pitot_host::profile::ProfileSetting| WantedSetting {

@@ -32,7 +32,7 @@ pub(super) fn checked(words: &[String]) -> Result<Vec<(String, String)>, Failure
     for word in words {
         let (key, value) = word.split_once('=').ok_or_else(|| {
             Failure::misuse(
-                format!("`{word}` is no setting with its value"),
+                format!("`{word}` is not a setting with a value"),
                 "write KEY=VALUE, such as net.ipv4.tcp_timestamps=0",
             )
         })?;
@@ -49,10 +49,7 @@ pub(super) fn checked(words: &[String]) -> Result<Vec<(String, String)>, Failure
         settings.push((key.to_owned(), value.to_owned()));
     }
     if already.len() == words.len() {
-        return Err(Failure::misuse(
-            already.join("; "),
-            "name a value that it does not have: there is nothing to try",
-        ));
+        return Err(Failure::misuse(already.join("; "), "try another value"));
     }
     for what in already {
         stderr::line(format_args!("note: {what}, and is not changed"));
@@ -83,7 +80,7 @@ pub(super) fn plan_with(
     if plan.factors.iter().any(|factor| factor.name == SETTINGS_FACTOR) {
         return Err(Failure::misuse(
             format!("the plan {} varies settings itself", plan.name),
-            "run it: pitot run; or name a plan without the factor `settings`",
+            "run it with pitot run, or name a plan without the factor `settings`",
         ));
     }
     let levels = std::iter::once(AS_FOUND).chain(sets.iter().map(|set| set.name.as_str()));

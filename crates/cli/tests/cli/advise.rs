@@ -147,25 +147,29 @@ fn a_load_described_in_full_has_somebody_to_advise() {
 fn what_makes_no_sense_is_refused_in_two_lines() {
     let dir = tempfile::tempdir().unwrap();
     for (arguments, what, cure) in [
-        ("-c 0", "no connections need no server", "--connections 1"),
+        ("-c 0", "there is no connection", "--connections 1"),
         ("-c 5 --active 6", "6 of 5 connections cannot be active", "5%"),
         ("-c 5 --protocol htp", "no advice for protocol `htp`", "did you mean `http`"),
         ("-c 5 --protocol smtp", "no advice for protocol `smtp`", "pitot run mail"),
-        ("-c 5 --requests-per-connection 0", "without a request", "leave it out"),
-        ("-c 9 --active 5 --protocol busy", "none is idle", "leave --active out"),
+        ("-c 5 --requests-per-connection 0", "needs a request", "omit it"),
+        ("-c 9 --active 5 --protocol busy", "none is idle", "omit --active"),
         ("-c 9 --files 1GiB --protocol blob", "blob serves no files", "http"),
-        ("-c 9 --files 1KiB --size 1MiB", "smaller than one of them", "--size"),
+        ("-c 9 --files 1KiB --size 1MiB", "smaller than one file", "--size"),
         ("-c 1G", "need more descriptors", "ulimit -Hn"),
         ("-c 18446744073709551615", "need more descriptors", "ulimit -Hn"),
-        ("-c 9 --requests-per-connection 10G", "no connection lives", "leave --requests-per-connection out"),
-        ("-c 9 --cpu-work 10h --dry-run", "too short", "less time for each request"),
-        ("-c 9 --size 0", "no bytes", "--size 1"),
+        (
+            "-c 9 --requests-per-connection 10G",
+            "too many requests for a connection",
+            "omit --requests-per-connection",
+        ),
+        ("-c 9 --cpu-work 10h --dry-run", "too short", "shorter requests"),
+        ("-c 9 --size 0", "at least one byte", "--size 1"),
         ("-c 9 --size 2GiB", "more than 1 GiB", "smaller"),
         ("-c 9 --within 1s", "too short", "--within"),
         (
             "-c 9 --protocol memcache --isolation --dry-run",
             "--protocol memcache and --isolation",
-            "leave --isolation out",
+            "omit --isolation",
         ),
     ] {
         let output = advise(arguments, dir.path());

@@ -118,7 +118,7 @@ fn init_writes_a_plan_that_runs_and_overwrites_nothing() {
     assert!(output.status.success(), "{}", text(&output));
     let output = pitot(bed.path(), &["init"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output).contains("plan.toml exists, and is not overwritten"), "{}", text(&output));
+    assert!(text(&output).contains("plan.toml already exists"), "{}", text(&output));
     assert_eq!(std::fs::read_to_string(bed.path().join("plan.toml")).unwrap(), plan);
     std::fs::create_dir(bed.path().join("plans")).unwrap();
     let output = pitot(bed.path(), &[&["init", "plans/other.toml"], &options[..]].concat());
@@ -190,5 +190,5 @@ fn a_server_that_is_named_must_be_one_that_can_be_measured() {
         "`no-such-program` is not installed here",
     );
     refused(&["quick", "--server", "loop"], "cannot be used with");
-    refused(&["quick", "-c", "4"], "--connections belongs to a comparison without a plan");
+    refused(&["quick", "-c", "4"], "--connections needs --server");
 }

@@ -168,7 +168,7 @@ fn is_ended_by_undo(by: By) {
     let journal = bed.dir.path().join("journal");
     let output = bed.command(&["host", "undo", "--journal"]).arg(journal).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
-    assert!(text(&output).contains("removed what a killed run had left"), "{}", text(&output));
+    assert!(text(&output).contains("removed what a killed run left"), "{}", text(&output));
     assert_eq!(bed.daemons(), []);
     assert_eq!(bed.private_directories(), 0);
     assert_eq!(control_groups(Path::new("/sys/fs/cgroup"), id), Vec::<PathBuf>::new());

@@ -116,7 +116,7 @@ fn is_undone_by_hand(fault: &str, options: &[&str]) {
     assert!(again.contains(&format!("warning: left behind: fault {fault}, ")), "{again}");
     assert_eq!(conditions(pid), made, "only `host undo` takes it back");
     let (text, code) = host("undo", &journal);
-    assert!(code == 0 && text.contains(": taken back"), "{text}");
+    assert!(code == 0 && text.contains(": undone"), "{text}");
     until(&format!("{fault} was not taken back: {text}"), || conditions(pid) == before);
     assert_eq!(host("undo", &journal), ("nothing to undo\n".to_owned(), 0));
     assert_eq!(host("status", &journal), ("nothing is changed\n".to_owned(), 0));

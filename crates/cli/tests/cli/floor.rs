@@ -87,7 +87,7 @@ fn a_plan_measures_primitives_and_servers_stand_beside_them() {
     let output = pitot(&[&beside[..], &["--rounds", "1"]].concat(), dir.path());
     let table = text(&output);
     assert!(output.status.success(), "{table}");
-    assert!(table.contains("x the floor") && table.contains("loop+epoll-et"), "{table}");
+    assert!(table.contains("x floor") && table.contains("loop+epoll-et"), "{table}");
 
     // The comparison is in the JSON as well, which then serves a report.
     let output = pitot(&[&beside[..], &["--rounds", "6", "--format", "json"]].concat(), dir.path());
@@ -124,7 +124,7 @@ fn mistakes_are_told_in_a_line_with_a_cure() {
     for (arguments, what, cure) in [
         (&["--primitive", "sistem-call"][..], "did you mean `system-call`?", "pitot list primitives"),
         (&["--cpus", "4096"], "CPU 4096 cannot be used", "--cpus 0"),
-        (&["--dir", "absent"], "absent is no directory", "--dir /tmp"),
+        (&["--dir", "absent"], "absent is not a directory", "--dir /tmp"),
         (&["--beside", "absent.pitot"], "absent.pitot", "pitot run quick"),
         (&["--json", "absent/x.json"], "absent/x.json cannot be written", "permissions"),
     ] {

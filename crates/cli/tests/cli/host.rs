@@ -112,7 +112,7 @@ fn what_somebody_else_has_changed_since_is_kept_and_named() {
         assert!(place.run(&["apply", "net.core.somaxconn=128", "net.ipv4.tcp_sack=0"]).status.success());
         set_by_hand("net.core.somaxconn", "77");
         let status = place.run(&["status"]);
-        assert!(stdout(&status).contains("SOMEBODY HAS CHANGED IT SINCE to 77"));
+        assert!(stdout(&status).contains("CHANGED BY ANOTHER PROGRAM SINCE to 77"));
         assert_eq!(status.status.code(), Some(1));
         let (undone, code) = place.json(&["undo"]);
         assert_eq!(code, 1);
@@ -294,7 +294,7 @@ fn a_journal_of_an_earlier_boot_is_cleared_and_a_damaged_one_named() {
 "#;
     fs::write(&place.journal, earlier).unwrap();
     let status = place.run(&["status"]);
-    assert!(stdout(&status).contains("started anew"));
+    assert!(stdout(&status).contains("rebooted"));
     let undone = place.run(&["undo"]);
     assert!(stdout(&undone).contains("1 change went with that"));
     assert_eq!((undone.status.code(), fs::metadata(&place.journal).unwrap().len()), (Some(0), 0));
@@ -559,7 +559,7 @@ fn what_a_profile_cannot_set_here_is_said_and_a_dry_run_says_the_same() {
             stdout(&output).to_owned()
         };
         let applied = of(&[]);
-        assert!(applied.contains("net.core.somaxconn: left out, it is mounted read-only"), "{applied}");
+        assert!(applied.contains("net.core.somaxconn: skipped, it is mounted read-only"), "{applied}");
         assert!(
             applied.contains("nothing can be changed here: ") && applied.contains("left out\n"),
             "{applied}"
@@ -574,7 +574,7 @@ fn a_profile_or_a_rule_that_is_typed_as_something_else_is_led_to_what_is_meant()
         ("web", "web is a profile", "pitot host apply --profile web"),
         (
             "somaxconn=9999",
-            "somaxconn is a rule, and takes no value: it is about net.core.somaxconn",
+            "somaxconn is a rule, which takes no value: it is about net.core.somaxconn",
             "apply somaxconn",
         ),
     ] {

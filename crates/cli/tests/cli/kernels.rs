@@ -50,7 +50,7 @@ fn what_is_no_kernel_is_refused_with_what_to_do() {
     refused(&["kernel", "install", "fedora:6.12"], "debian:6.12-cloud");
     // Before gVisor is built.
     refused(&["kernel", "install", "gvisor", "fedora:6.12", "--yes"], "debian:6.12-cloud");
-    refused(&["kernel", "install", "gvisor", "--name", "x", "--yes"], "take --name out");
+    refused(&["kernel", "install", "gvisor", "--name", "x", "--yes"], "omit --name");
     refused(&["kernel", "remove", "6.12"], "there is no kernel `6.12`");
     refused(&["kernel", "run", "../6.12", "--", "true"], "there is no kernel");
     refused(&["guest"], "this is not the first process of a guest");

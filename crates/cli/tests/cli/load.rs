@@ -312,9 +312,9 @@ fn replies_that_are_all_wrong_are_no_valid_run() {
 fn help_after_a_failure_fits_what_the_server_did() {
     for (act, hint) in [
         (Act::Garbage, "does it speak http at this port?"),
-        (Act::Close, "it was reached and ended the connection"),
-        (Act::Truncate, "before their end: see its log"),
-        (Act::Unavailable, "the server says that it failed: see its log"),
+        (Act::Close, "it closed the connection"),
+        (Act::Truncate, "in the middle of replies: see its log"),
+        (Act::Unavailable, "the server reports an error: see its log"),
         (Act::Silence, "--timeout"),
     ] {
         let server = Server::start(Script { acts: vec![act; 100_000], ..Script::default() });
@@ -815,7 +815,7 @@ fn two_results_are_compared_without_an_interval() {
     std::fs::write(&run, "no database").unwrap();
     for (arguments, word) in [
         (&[a.as_str()][..], "name the result of a second load"),
-        (&[a, &other], "is no result of a load"),
+        (&[a, &other], "is not the result of a load"),
         (&[a, &run], "compare two results"),
         (&[a, b, "--format", "junit"], "use terminal, html, md, github or json"),
     ] {

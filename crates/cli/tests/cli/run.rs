@@ -58,7 +58,7 @@ fn a_dry_run_refuses_what_the_run_would_refuse() {
         ),
         (
             format!("{head}max-connections = 0\n[factors]\nserver = [\"loop\"]\n"),
-            "plan.toml:3:19: --max-connections 0 leaves no connection to serve",
+            "plan.toml:3:19: --max-connections 0 would refuse all connections",
         ),
         (format!("slices = 5\n{head}[factors]\nserver = [\"loop\"]\n"), "plan.toml:1:1: `slices = 5` is odd"),
         (
@@ -359,7 +359,7 @@ fn two_runs_at_once_know_of_each_other_and_the_report_says_so() {
     std::fs::write(&short, plan("repetitions = 1", "")).unwrap();
     let output = bed.command(&["short.toml", "-o", "short.pitot"]).output().unwrap();
     let warning =
-        format!("another run of Pitot is under way on this machine (process {}, `plan`)", first.id());
+        format!("another run of Pitot is in progress on this machine (process {}, `plan`)", first.id());
     assert!(text(&output).contains(&warning), "{}", text(&output));
     let output = bed.command(&["--resume", "missing.pitot"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", text(&output));

@@ -194,8 +194,8 @@ fn a_full_disk_is_reported_and_leaves_nothing() {
 fn wrong_options_are_explained() {
     for (args, what) in [
         (&["--deliver", "maildir"][..], "--deliver maildir needs a directory"),
-        (&["--deliver", "pigeon"], "unknown way of delivery `pigeon`"),
-        (&["--deliver", "discard", "x"], "unknown way of delivery `discard x`"),
+        (&["--deliver", "pigeon"], "unknown delivery `pigeon`"),
+        (&["--deliver", "discard", "x"], "unknown delivery `discard x`"),
         (&["--deliver", "maildir", "/proc/none"], "cannot use the Maildir /proc/none"),
         (&["--smtp-name", "a b"], "neither a domain nor an address literal"),
         (&["--smtp-recipients-max", "0"], "the limits of smtp must be greater than 0"),

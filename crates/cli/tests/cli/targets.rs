@@ -108,7 +108,10 @@ fn nothing_is_installed_without_being_asked_for_twice() {
     let told = text(&output);
     assert!(output.status.success(), "{told}");
     assert!(told.contains("mvn ") && told.contains("check that the SHA-256"), "{told}");
-    assert!(told.contains("nothing was done; to do it: pitot target install tomcat uvicorn --yes"), "{told}");
+    assert!(
+        told.contains("nothing was installed; to install: pitot target install tomcat uvicorn --yes"),
+        "{told}"
+    );
     assert!(!bed.dir.path().join("cache").exists());
     let output = bed.command(&["target", "install", "tomact"]);
     assert_eq!(output.status.code(), Some(2));

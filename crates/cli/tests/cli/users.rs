@@ -369,7 +369,7 @@ fn a_confined_load_measures_as_any_other_and_starts_no_program() {
     let result: serde_json::Value = serde_json::from_slice(&fs::read(bed.at("load.json")).unwrap()).unwrap();
     assert_eq!(result["requests"]["completed"], 400, "{result}");
     let said = bed.refused(&[&load[..], &["--processes", "2"]].concat());
-    assert!(said.contains("--confine forbids to execute programs"), "{said}");
+    assert!(said.contains("--confine forbids executing programs"), "{said}");
 }
 
 /// A report whose output is a pipe waits for its reader, and can be looked at meanwhile.

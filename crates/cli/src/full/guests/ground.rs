@@ -64,7 +64,7 @@ impl Place {
             Place::Sandbox(sandbox) => {
                 format!("gVisor {} ({})", sandbox.version(), sandbox.program().display())
             }
-            Place::Host => "that of this machine".to_owned(),
+            Place::Host => "this machine's kernel".to_owned(),
         }
     }
 }

@@ -27,9 +27,9 @@ pub(super) fn fit(prepared: &mut Prepared, clock: Clock) -> Result<Option<String
     if !has_server && measured == PER_REQUEST {
         return Err(Failure::misuse(
             format!(
-                "the plan asks for `{asked}`, and on an emulated processor no program but floor has a figure without a server"
+                "the plan asks for `{asked}`, and on an emulated processor only floor has a figure without a server"
             ),
-            "pitot kernel run --instructions NAME -- COMMAND has a guest count the instructions of a command",
+            "to count the instructions of a command in a guest: pitot kernel run --instructions NAME -- COMMAND",
         ));
     }
     measured.clone_into(&mut prepared.plan.metric);
@@ -37,10 +37,10 @@ pub(super) fn fit(prepared: &mut Prepared, clock: Clock) -> Result<Option<String
         Clock::Instructions => "an emulated processor measures no time",
         Clock::Time | Clock::Emulated => "a clock that counts time counts no instructions",
     };
-    Ok(Some(format!("The plan asks for `{asked}`, and {what}: the figure is `{measured}`.")))
+    Ok(Some(format!("The plan asks for `{asked}`, but {what}: `{measured}` is measured instead.")))
 }
 
-/// Refuses to go on with a run by another clock than the one that it was begun with: a KVM that starts no kernel today may have
+/// Refuses to continue a run by another clock than the one it was started with: a KVM that starts no kernel today may have
 /// started one yesterday.
 ///
 /// # Errors
@@ -55,8 +55,8 @@ pub(super) fn check(run: &Run, clock: Clock) -> Result<(), Failure> {
         Clock::Time | Clock::Emulated => ("instructions", "time"),
     };
     Err(Failure::misuse(
-        format!("{} was begun where guests count {was}, and here they count {is}", run.path.display()),
-        "resume it where it was begun, or start a new run: the two have nothing to do with each other",
+        format!("guests of the run in {} counted {was}, and here they count {is}", run.path.display()),
+        "resume it where it was started, or start a new run: the two cannot be compared",
     ))
 }
 

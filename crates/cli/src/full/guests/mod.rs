@@ -43,17 +43,17 @@ const INTERVAL: Duration = Duration::from_millis(200);
 /// What is said wherever figures of emulated processors are shown.
 const EMULATED: &str = "so that the guests' processor was emulated, without caches, with one CPU, and a clock that counts \
                         instructions. The figure is INSTRUCTIONS PER REQUEST of server, \
-                        load and kernel together. Only ratios between kernels of this run mean something: there is no latency and \
-                        no rate, and nothing here compares with figures of this or any other machine.";
+                        load and kernel together. Only ratios between kernels of this run have a meaning: there is no latency and \
+no rate, and figures of this or any other machine are not comparable.";
 const VIRTUALISED: &str = "The cells were measured in guests (KVM) with one CPU for server and load. Compare kernels of this run with \
-                           each other, not with figures of the host.";
+each other, not with figures of the host.";
 const SANDBOXED: &str =
-    "Server and load of each cell shared one CPU, on the host's kernel as well as in gVisor's sandbox:";
-const SANDBOXED_TIMES: &str = "Requests per second are those of both together. CPU time in the sandbox is as gVisor accounts for it, \
-                               which leaves out a part of gVisor's own, and what else ran on the machine is not seen from inside.";
+    "Server and load of each cell shared one CPU, both on the host's kernel and in gVisor's sandbox:";
+const SANDBOXED_TIMES: &str = "Requests per second are limited by both together. CPU time in the sandbox is what gVisor accounts for: \
+a part of gVisor's own is missing, and other programs of the machine are not seen from inside.";
 
 impl Run {
-    /// Runs a plan in guests, or goes on with it.
+    /// Runs a plan in guests, or continues it.
     pub(crate) fn in_guests(
         &self,
         asked: Asked,
@@ -192,7 +192,7 @@ struct Common {
 /// Carries parts to the kernels on which they are carried out.
 struct Guests {
     common: Arc<Common>,
-    /// What the reader must know of the figures.
+    /// What the reader must know about the figures.
     sentence: String,
     arrivals: (Sender<JobResult>, Receiver<JobResult>),
     workers: Vec<JoinHandle<()>>,

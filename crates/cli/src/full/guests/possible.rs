@@ -72,14 +72,14 @@ pub(super) fn leave_out_what_is_not(
         asked.into_iter().map(|one| one.join().unwrap_or_else(|_| Err(String::new()))).collect()
     });
     if stopped.load(Relaxed) {
-        return Err(Failure::run("stopped before anything was measured", "start it again when you like"));
+        return Err(Failure::run("stopped before the first measurement", "start it again"));
     }
     let mut cannot = Vec::new();
     for ((kernel, place), answer) in kernels.iter().zip(answers) {
         cannot.extend(answer.map_err(|why| {
             Failure::run(
-                format!("nothing can be measured on the kernel `{}`: {why}", kernel.name),
-                format!("try it by itself: pitot kernel run {} -- uname -a", place.name()),
+                format!("no cell can be measured on the kernel `{}`: {why}", kernel.name),
+                format!("try it alone: pitot kernel run {} -- uname -a", place.name()),
             )
         })?);
     }

@@ -27,9 +27,9 @@ impl Run {
         let outcome = match ended {
             Ended::Done(outcome) => outcome,
             Ended::Failed(why) => {
-                return Err(Failure::run(why, "check the parameters, or give it more --timeout"));
+                return Err(Failure::run(why, "check the parameters, or use a longer --timeout"));
             }
-            Ended::Stopped => return Err(Failure::run("stopped", "start it again when you like")),
+            Ended::Stopped => return Err(Failure::run("stopped", "start it again")),
         };
         let _ = io::stdout().write_all(&outcome.stdout);
         let _ = io::stderr().write_all(&outcome.stderr);
@@ -69,7 +69,7 @@ impl Run {
     fn in_sandbox(&self, job: &Job, image: &Image, dir: &Path) -> Result<Ended, Failure> {
         let sandbox = Sandbox::get(&store())?;
         if !self.append.is_empty() {
-            return Err(Failure::misuse(format!("`{GVISOR}` has no boot parameters"), "take --append out"));
+            return Err(Failure::misuse(format!("`{GVISOR}` has no boot parameters"), "omit --append"));
         }
         let root = dir.join("root");
         image.unpack(&root)?;

@@ -17,11 +17,11 @@ fn pitot(arguments: &[&str]) -> (Option<i32>, String) {
 #[test]
 fn what_cannot_be_trusted_is_refused_before_anything_is_connected() {
     for (arguments, what) in [
-        (&["agent", "--bus", "nats://127.0.0.1:1"][..], "nobody is trusted"),
+        (&["agent", "--bus", "nats://127.0.0.1:1"][..], "no key is trusted"),
         (&["agent", "--bus", "nats://127.0.0.1:1", "--trust", "UABC"], "no public key"),
         (&["agent", "--bus", "nats://192.0.2.1:4222", "--trust", KEY], "no credentials"),
         (&["agent", "--bus", "nats://a:b@127.0.0.1:1", "--trust", KEY], "has credentials in it"),
-        (&["run", "--bus", "nats://127.0.0.1:1", "self-check"], "no key to sign with"),
+        (&["run", "--bus", "nats://127.0.0.1:1", "self-check"], "no key is given"),
         (&["run", "--bus", "nats://127.0.0.1:1", "--self-check"], "checks the lab on this machine"),
         (&["run", "--bus", "nats://127.0.0.1:1", "--server", "loop"], "servers of this machine"),
     ] {

@@ -96,7 +96,7 @@ fn a_rule_whose_program_and_guardian_were_killed_goes_with_host_undo() {
     let said = text(&output);
     assert!(output.status.success(), "{said}");
     assert_eq!(said.matches("table inet pitot_loss").count(), 3, "{said}");
-    assert!(said.contains("of nftables: LEFT BEHIND") && said.contains("of nftables: taken back"), "{said}");
+    assert!(said.contains("of nftables: LEFT BEHIND") && said.contains("of nftables: undone"), "{said}");
 }
 
 #[test]

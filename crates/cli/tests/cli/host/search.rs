@@ -95,9 +95,9 @@ fn a_try_answers_in_a_sentence_and_as_json_and_leaves_all_as_found() {
         assert_ne!(short.status.code(), Some(0), "{}", stderr(&short));
         for (words, what) in [
             (&["--plan", "no-such-suite"][..], "no-such-suite"),
-            (&["--metric", "speed"], "no metric is called `speed`"),
+            (&["--metric", "speed"], "unknown metric `speed`"),
             (&["--tolerance", "2"], "2% or 0.02"),
-            (&["net.core.somaxconn"], "no setting with its value"),
+            (&["net.core.somaxconn"], "not a setting with a value"),
             (&["net.core.somaxconn=many"], "it is a number"),
         ] {
             let output = attempt(words);

@@ -79,5 +79,5 @@ fn a_proxy_is_not_used_and_for_this_machine_not_even_named() {
     // This address leads to this machine, and does not say so.
     let port = server.address.port();
     let said = run(&format!("http://0.0.0.0:{port}/"), &[]);
-    assert_eq!(said, format!("http_proxy is set and not used: the load goes to 0.0.0.0:{port} itself\n"));
+    assert_eq!(said, format!("http_proxy is ignored: the load goes to 0.0.0.0:{port} directly\n"));
 }

@@ -278,14 +278,14 @@ fn what_cannot_be_done_to_a_server_that_runs_is_refused_before_the_soak() {
     for (pid, fault, more, why) in [
         ("", "stop", "", "the processes of the server are not known"),
         ("", "cpu-hog", "", "the processes of the server are not known"),
-        (&*pid, "kill", "", "nobody is known to start"),
+        (&*pid, "kill", "", "nothing is known to restart"),
         (&own, "stop", "", "the soak itself is among"),
-        (&pid, "restart", "", "only who has started a server"),
+        (&pid, "restart", "", "only be restarted by"),
         (&pid, "dns-fails", "", "the resolver of a plan"),
         (&pid, "disk-full", "", "--dir /mnt/data"),
         (&pid, "disk-full --dir /tmp", "", "others need too"),
-        (&pid, "stop --dir /x", "", "--dir has no meaning"),
-        (&pid, "stop --at 30m", "", "the soak is over after 5 s"),
+        (&pid, "stop --dir /x", "", "--dir does not apply"),
+        (&pid, "stop --at 30m", "", "the soak ends after 5 s"),
         (&pid, "latency", "-c 1 http://127.0.0.1:1/", "goes elsewhere: http://127.0.0.1:1/"),
         (&pid, "latency", "-c 1 --unix /x", "goes elsewhere: --unix"),
     ] {

@@ -231,7 +231,7 @@ fn the_process_of_a_running_server_may_end_and_the_load_goes_on() {
     // With --resume another process may be named; nothing else may be.
     let resumed = soak(dir.path(), &["--resume", "a.pitot"]).output().unwrap();
     assert_eq!(resumed.status.code(), Some(2), "{}", text(&resumed));
-    assert!(text(&resumed).contains("there is no such process"), "{}", text(&resumed));
+    assert!(text(&resumed).contains("no such process"), "{}", text(&resumed));
     for option in [["--fault", "kill"], ["--interval", "2s"], ["--for", "2h"]] {
         let refused = soak(dir.path(), &[&["--resume", "a.pitot"][..], &option].concat()).output().unwrap();
         assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));
@@ -291,7 +291,7 @@ fn the_processes_of_a_unit_are_watched_and_found_again_when_somebody_starts_it_a
         soak(dir.path(), &[&[&url, "--unit", unit][..], &rest].concat())
     };
     for (unit, why) in [
-        ("no-such-unit", "there is no such control group"),
+        ("no-such-unit", "no such control group"),
         ("/tmp", "there is no such"),
         (group.0.to_str().unwrap(), "it has no process"),
     ] {

@@ -118,5 +118,5 @@ fn an_audit_that_cannot_be_made_is_no_success() {
     until("the end of the database", || !Path::new(&format!("/proc/{pid}")).exists());
     let (status, said) = server.end();
     assert_eq!(status.code(), Some(1), "{said}");
-    assert!(said.contains("the audit at the end could not be made: "), "{said}");
+    assert!(said.contains("the audit at the end failed: "), "{said}");
 }
