@@ -147,7 +147,7 @@ fn a_load_described_in_full_has_somebody_to_advise() {
 fn what_makes_no_sense_is_refused_in_two_lines() {
     let dir = tempfile::tempdir().unwrap();
     for (arguments, what, cure) in [
-        ("-c 0", "there is no connection", "--connections 1"),
+        ("-c 0", "there is no connection", "--connections to 1 or more"),
         ("-c 5 --active 6", "6 of 5 connections cannot be active", "5%"),
         ("-c 5 --protocol htp", "no advice for protocol `htp`", "did you mean `http`"),
         ("-c 5 --protocol smtp", "no advice for protocol `smtp`", "pitot run mail"),

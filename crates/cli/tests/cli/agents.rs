@@ -104,7 +104,7 @@ fn an_agent_takes_leave_of_what_it_does_not_understand() {
     for (input, code, said) in [
         ("", 0, ""),
         ("hello\n", 2, "a message of the lab cannot be read"),
-        ("\"clock\"\n", 2, "no greeting"),
+        ("\"clock\"\n", 2, "is not a greeting"),
         (
             "{\"hello\":{\"version\":9,\"cpus\":[],\"other-cpus\":[],\"address\":\"::1\"}}\n",
             2,
@@ -156,7 +156,7 @@ fn an_agent_that_is_another_program_than_the_lab_is_not_used() {
             greeting(99, own),
             &*format!("its agent speaks version 99 of the protocol, not {}", pitot_agent::VERSION),
         ),
-        (r#"{"error":"its agent has version 9"}"#.to_owned(), "was not reached: its agent has version 9"),
+        (r#"{"error":"its agent has version 9"}"#.to_owned(), "its agent has version 9"),
         ("Welcome to a".to_owned(), "`Welcome to a` is no message"),
     ] {
         let said = greeted_with(&line);

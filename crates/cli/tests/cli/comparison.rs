@@ -173,7 +173,7 @@ fn a_server_runs_in_its_folder_with_its_variables() {
     std::fs::write(bed.path().join("plan.toml"), plan.replace("\"app\"", "\"ap\"")).unwrap();
     let output = pitot(bed.path(), &["run", "plan.toml"]);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
-    assert!(text(&output).contains("/ap is no folder"), "{}", text(&output));
+    assert!(text(&output).contains("/ap is not a folder"), "{}", text(&output));
 }
 
 #[test]

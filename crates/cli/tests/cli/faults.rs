@@ -116,7 +116,7 @@ fn a_stopped_server_answers_again_when_it_is_continued() {
     }
     assert!(told.run.cells.iter().all(|cell| cell.failures().next().is_none()), "{faults:#?}");
     let shown = pitot(told.dir.path(), &["report", "run.pitot"]);
-    assert!(text(&shown).contains("first right reply"), "{}", text(&shown));
+    assert!(text(&shown).contains("first correct reply"), "{}", text(&shown));
     let page = std::fs::read_to_string(told.dir.path().join("run.html")).unwrap();
     assert!(page.contains("class=\"stretch fault\"") && page.contains("id=\"faults\""));
 }

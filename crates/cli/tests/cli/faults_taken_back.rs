@@ -100,7 +100,7 @@ fn is_undone_by_hand(fault: &str, options: &[&str]) {
     let mut program = begin(fault, &[&["--pid", &pid.to_string()], options].concat(), &journal);
     until(&format!("{fault} does nothing"), || conditions(pid) != before);
     let (text, code) = host("status", &journal);
-    assert!(code == 0 && text.contains(&format!("process {} takes it back", program.id())), "{text}");
+    assert!(code == 0 && text.contains(&format!("process {} will undo it", program.id())), "{text}");
     let (text, code) = host("undo", &journal);
     assert!(code == 1 && text.contains("LEFT ALONE") && !text.contains("taken back"), "{text}");
     kill_with_guardian(&mut program);

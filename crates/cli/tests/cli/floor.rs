@@ -99,7 +99,7 @@ fn a_plan_measures_primitives_and_servers_stand_beside_them() {
         pitot(&["report", "servers.pitot", "--floor", file, "--format", format], dir.path())
     };
     let told = text(&report("floor.json", "md"));
-    assert!(told.contains("times the floor of this kernel") && told.contains("keep-alive"), "{told}");
+    assert!(told.contains("a multiple of the floor of this kernel") && told.contains("keep-alive"), "{told}");
     let told = json(&report("floor.json", "json"));
     assert!(
         told["cells"].as_array().unwrap().iter().all(|cell| cell["times_the_floor"]["ratio"].is_number())

@@ -152,7 +152,7 @@ fn a_habit_from_another_program_gets_the_option_that_takes_its_place() {
         (&["load", "http://127.0.0.1:9/", "-k"], "write https://"),
         (&["load", "http://127.0.0.1:9/", "--cacert", "ca.pem"], "--tls-ca"),
         (&["load", "blob://127.0.0.1:9/5", "-k"], "leave --insecure out"),
-        (&["load", "https://127.0.0.1:9/", "-k", "--tls-ca", "ca.pem"], "leave one of them out"),
+        (&["load", "https://127.0.0.1:9/", "-k", "--tls-ca", "ca.pem"], "remove one of them"),
         (&["load", "memcached://127.0.0.1:9/"], "write memcache://"),
         (&["load", "http://1.2.3/"], "all four numbers"),
         (&["serve", "http", "--listen", "9100"], "127.0.0.1:9100 for this machine"),
@@ -753,7 +753,7 @@ fn a_search_that_finds_nothing_is_a_failure_with_its_reason() {
     let error = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{error}");
     assert!(
-        error.contains("no rate that was tried keeps p99 < 1us") && error.lines().count() == 3,
+        error.contains("no rate that was tried meets p99 < 1us") && error.lines().count() == 3,
         "{error}"
     );
     assert!(error.starts_with("searching from 2 rps: at most 40 runs of 0.1 s, 4 s;"), "{error}");

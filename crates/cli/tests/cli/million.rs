@@ -123,5 +123,5 @@ fn a_machine_that_cannot_hold_a_million_is_told_what_to_mend_and_nothing_is_run(
     let text = stdout(&dry).to_owned();
     assert_eq!(dry.status.code(), Some(0), "{text}");
     assert!(text.contains("# needs, NOT MET: the hard limit on descriptors is 1,000"), "{text}");
-    assert!(text.contains("to mend it: `ulimit -Hn") && text.contains("--idle 1M"), "{text}");
+    assert!(text.contains("to fix it: `ulimit -Hn") && text.contains("--idle 1M"), "{text}");
 }

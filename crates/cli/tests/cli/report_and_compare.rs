@@ -297,6 +297,10 @@ fn two_real_runs_are_compared_by_a_reference_and_claim_nothing_without_one() {
             assert!(figure["between_runs"].is_null(), "{metric}: {figure}");
         }
     }
-    assert!(without["answer"].as_str().unwrap().contains("without a reference"), "{}", without["answer"]);
+    assert!(
+        without["answer"].as_str().unwrap().contains("without a shared reference"),
+        "{}",
+        without["answer"]
+    );
     assert_eq!(without["gates"][0]["outcome"], "undecided");
 }

@@ -50,7 +50,7 @@ fn a_dry_run_refuses_what_the_run_would_refuse() {
     for (plan, wanted) in [
         (
             format!("{head}[factors]\nserver = [\"loop\"]\n\"server.workers\" = [0, 1]\n"),
-            "plan.toml:5:21: --workers is 0, and a server needs at least one worker",
+            "plan.toml:5:21: --workers is 0: a server needs at least one worker",
         ),
         (
             format!("{head}workers = 2\n[factors]\nserver = [\"loop\"]\n"),
@@ -368,7 +368,7 @@ fn two_runs_at_once_know_of_each_other_and_the_report_says_so() {
     assert_eq!(Run::open(&bed.file()).unwrap().info.state, RunState::Complete, "it was waited for");
     assert!(first.wait().unwrap().success());
     let warnings = |file: &str| Run::open(&bed.dir.path().join(file)).unwrap().info.warnings.join(" ");
-    assert!(warnings("short.pitot").contains("Another run of Pitot was under way"));
+    assert!(warnings("short.pitot").contains("Another run of Pitot was running"));
     assert!(warnings("run.pitot").contains("`short`"), "{}", warnings("run.pitot"));
     assert!(
         !warnings("run.pitot").contains("more"),

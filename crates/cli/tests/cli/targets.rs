@@ -175,7 +175,7 @@ fn a_target_that_fails_is_told_in_a_line_and_the_other_cells_go_on() {
     let reason = |server: &str| cell(&run, server).verdict().reason;
     let hangs = reason("hangs");
     assert!(hangs.contains("the server was not ready within 0.4 s: GET http://127.0.0.1:"), "{hangs}");
-    assert!(hangs.ends_with("/1k was not answered with status 200; it does not listen at all"), "{hangs}");
+    assert!(hangs.ends_with("/1k did not return status 200; it does not listen on any port"), "{hangs}");
     assert!(
         reason("refuses").contains("ended with exit code 1 before it was ready"),
         "{}",

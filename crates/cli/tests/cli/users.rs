@@ -196,7 +196,10 @@ fn what_the_user_may_not_read_or_write_is_refused_before_anything_is_served() {
     let root = bed.at("root");
     let serve = ["serve", "http", "--user", USER, "--root", root.to_str().unwrap()];
     let said = bed.refused(&[&serve[..], &["--writable"]].concat());
-    assert!(said.contains("user 65533 of group 65532 may not write") && said.contains("chown"), "{said}");
+    assert!(
+        said.contains("user 65533 of group 65532 has no permission to write") && said.contains("chown"),
+        "{said}"
+    );
     bed.mode("root", 0o700);
     let said = bed.refused(&serve);
     assert!(said.contains("user 65533 of group 65532 may not read"), "{said}");

@@ -44,7 +44,7 @@ fn a_server_on_a_foreign_system_is_measured_from_the_outside() {
     assert_eq!(run.info.state, RunState::Complete);
     assert_eq!(run.info.server_versions[1].1, "nginx on another system");
     let sentence = run.info.warnings.iter().find(|w| w.contains("on a system without an agent")).unwrap();
-    assert!(sentence.contains("Not seen were its memory"), "{sentence}");
+    assert!(sentence.contains("Not measured were its memory"), "{sentence}");
     let [cell] = &run.cells[..] else { panic!("{:?}", run.cells.len()) };
     assert_eq!(cell.measure, Measure::Fresh);
     for repetition in &cell.repetitions {

@@ -145,8 +145,7 @@ fn a_server_that_loses_what_it_acknowledged_is_found_out() {
     let repetition = &run.cells[0].repetitions[0];
     assert_eq!(repetition.verdict.kind, VerdictKind::Failed, "{said}");
     let acknowledged = repetition.load.as_ref().unwrap().receipts.as_ref().unwrap().count();
-    let reason =
-        format!("not there: 3, and not whole: 2 uploads of {acknowledged} that the server acknowledged");
+    let reason = format!("lost: 3, torn: 2 uploads of {acknowledged} acknowledged by the server");
     assert_eq!(repetition.verdict.reason, reason);
     assert_eq!((figure(repetition, "lost"), figure(repetition, "torn")), (5.0, 2.0));
     assert!(said.contains(&reason), "{said}");

@@ -215,7 +215,7 @@ fn what_apply_changes_during_a_run_is_kept_and_told_too() {
         let output = under.end();
         assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
         let text = format!("{}{}", stdout(&output), stderr(&output));
-        assert!(text.contains("`pitot host apply` has changed net.core.somaxconn during the run"), "{text}");
+        assert!(text.contains("`pitot host apply` changed net.core.somaxconn during the run"), "{text}");
         assert_eq!(sysctl("net.core.somaxconn"), "99");
         assert_eq!(place.json(&["undo"]).1, 0);
         assert_eq!(sysctl("net.core.somaxconn"), found);
@@ -234,7 +234,7 @@ fn undo_leaves_alone_what_belongs_to_a_run_under_way() {
             let undone = place.run(&["undo"]);
             let text = stdout(&undone).to_owned();
             assert!(!text.contains(&format!("{BACKLOG} -> ")), "{text}");
-            undone.status.code() == Some(1) && text.contains("it belongs to a run under way")
+            undone.status.code() == Some(1) && text.contains("it belongs to a run in progress")
         });
         under.kill(false);
         under.wait_for_guardian();

@@ -82,7 +82,7 @@ fn a_body_that_has_changed_is_pointed_out() {
     assert_eq!(stderr(&load(&["--from", &first])), "");
     std::fs::write(&body, "two").unwrap();
     let output = load(&["--from", &first]);
-    assert!(stderr(&output).contains("the body is another one"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("the body differs from that of"), "{}", stderr(&output));
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn a_dry_run_counts_and_names_the_largest_domains() {
     for line in [
         "recipients in the list             199",
         "duplicates                           1",
-        "a run would send to                198",
+        "recipients of a run                198",
         "13 domains, through the relay 127.0.0.1; at least 4 transactions of up to 50 recipients, on up to 100 ",
         "103  big.test",
         "... and 3 more domains",
@@ -80,7 +80,7 @@ fn bad_lines_are_counted_and_are_a_mistake() {
     assert!(errors[0].starts_with("pitot: line 2 of the list is not an address: "), "{errors:?}");
     assert!(errors[1].starts_with("pitot: line 3 of the list is not an address: "), "{errors:?}");
     assert!(errors[2].contains("2 lines of the list are not addresses"), "{errors:?}");
-    assert!(stdout(&output).contains("a run would send to                  1"), "{}", stdout(&output));
+    assert!(stdout(&output).contains("recipients of a run                  1"), "{}", stdout(&output));
 }
 
 #[test]

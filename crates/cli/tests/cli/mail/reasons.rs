@@ -78,7 +78,7 @@ fn the_summary_names_the_reasons_of_each_domain_and_host() {
         "2  refused: 550 5.7.1 blocked by list A".to_owned(),
         "1  refused: 550 5.7.1 your domain is too young".to_owned(),
         format!("1  gave-up: dead-host.test at 127.0.0.4:{port}: ECONNREFUSED"),
-        "the last failure: ECONNREFUSED".to_owned(),
+        "last failure: ECONNREFUSED".to_owned(),
     ] {
         assert!(summary.contains(&line), "{line}:\n{summary}");
     }

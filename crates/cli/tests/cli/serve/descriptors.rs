@@ -83,7 +83,7 @@ fn where_no_more_threads_can_be_started_connections_are_closed_and_the_server_go
     let ended = server.stop();
     ended.check_connections();
     assert!(ended.count("/errors/shed") > 0);
-    let said = ended.warnings.iter().filter(|line| line.contains("no thread can be started")).count();
+    let said = ended.warnings.iter().filter(|line| line.contains("cannot start a thread")).count();
     assert_eq!(said, 1, "{:?}", ended.warnings);
 }
 

@@ -150,9 +150,13 @@ impl Server {
         read_to_end(&self.stdout, |line| last = Some(line));
         let (mut warnings, mut complaints) = (Vec::new(), Vec::new());
         read_to_end(&self.stderr, |line| {
-            let is_warning = ["pitot: closing connections", "pitot: not accepting connections"]
-                .iter()
-                .any(|start| line.starts_with(start))
+            let is_warning = [
+                "pitot: closing connections",
+                "pitot: connections are served",
+                "pitot: not accepting connections",
+            ]
+            .iter()
+            .any(|start| line.starts_with(start))
                 || line.starts_with("  raise the limit");
             if is_warning { warnings.push(line) } else { complaints.push(line) }
         });

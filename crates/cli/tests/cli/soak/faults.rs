@@ -237,7 +237,7 @@ fn a_fault_of_a_process_that_is_gone_meanwhile_is_not_made_and_others_are() {
     assert!(output.status.success(), "{}", text(&output));
     let faults = Soak::open(&path).unwrap().faults;
     let [stopped, delayed] = &faults[..] else { panic!("{faults:#?}") };
-    assert!(!stopped.was_made && stopped.what == "the process of the server is gone", "{stopped:#?}");
+    assert!(!stopped.was_made && stopped.what == "the server's process has ended", "{stopped:#?}");
     assert!(delayed.was_made, "{delayed:#?}");
 }
 

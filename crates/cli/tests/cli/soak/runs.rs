@@ -292,7 +292,7 @@ fn the_processes_of_a_unit_are_watched_and_found_again_when_somebody_starts_it_a
     };
     for (unit, why) in [
         ("no-such-unit", "no such control group"),
-        ("/tmp", "there is no such"),
+        ("/tmp", "no such control group"),
         (group.0.to_str().unwrap(), "it has no process"),
     ] {
         let refused = start(unit).output().unwrap();
