@@ -1,14 +1,14 @@
-//! How records are opened, which are SQLite databases.
+//! Opens records, which are SQLite databases.
 //!
-//! **Locks.** While a process writes such a file, it has no other descriptor of it than those of its writer: when a process
-//! closes *any* descriptor of a file, POSIX drops all of the process's locks on it (fcntl(2), SQLite's "How To Corrupt",
-//! 2.2). A reader in another process would then take itself for the last one and delete the write-ahead log under the
-//! writer. So [`open_to_read`] refuses a file that this process writes; the writer reads it through its own connection.
+//! **Locks.** While a process writes such a file, only its writer has a descriptor of it: when a process closes *any* descriptor of a
+//! file, POSIX drops all of the process's locks on it (fcntl(2), SQLite's "How To Corrupt", 2.2). A reader in another process could
+//! then delete the write-ahead log. So [`open_to_read`] refuses a file that this process writes; the writer reads it through its own
+//! connection.
 //!
-//! **Trust.** A file may come from anywhere: by mail, over a bus, out of a guest. [`open_to_read`] and [`WriteLock::resume`]
-//! do what SQLite's "Defense Against The Dark Arts" asks for, and [`Format::check`] sees to it that what is read as a table is
-//! one: a view in its place could be an endless query. Every page is used once (`quick_check`), so that a file cannot yield
-//! more than it holds; and whatever a statement does, it ends when it has done more than a file of this size can need.
+//! **Trust.** A file may come from anywhere: by mail, over a bus, out of a guest. [`open_to_read`] and [`WriteLock::resume`] follow
+//! SQLite's "Defense Against The Dark Arts", and [`Format::check`] checks that tables are tables, since a view in place of one could be
+//! an endless query. Every page must be used once (`quick_check`), so that a file cannot yield more than its size, and a statement that
+//! does more than a file of this size needs is interrupted.
 
 use std::collections::BTreeSet;
 use std::fs::{File, Metadata, Permissions, TryLockError};
@@ -27,15 +27,15 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
-/// Nobody but the owner reads a file: commands and outputs stand in it.
+/// Mode of a file: only the owner can read it, since it has commands and outputs.
 pub(crate) const MODE: u32 = 0o600;
 
-/// What means something else in the URI of a file (<https://www.sqlite.org/uri.html>).
+/// Characters with a meaning in a file's URI (<https://www.sqlite.org/uri.html>).
 const NOT_OF_URIS: &AsciiSet = &CONTROLS.add(b'%').add(b'?').add(b'#');
 
-/// The largest text or row. Results with histograms have some hundred kilobytes, plans as much as the files in them.
+/// Maximum size of a text or row. Results with histograms have some hundred kilobytes, plans the size of their files.
 const VALUE_BYTES_MAX: i32 = 64 << 20;
-/// What the statements of this crate need at most, with room to spare.
+/// Limits for the statements of this crate.
 const LIMITS: [(Limit, i32); 9] = [
     (Limit::SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX),
     (Limit::SQLITE_LIMIT_SQL_LENGTH, 100_000),
@@ -48,9 +48,9 @@ const LIMITS: [(Limit, i32); 9] = [
     (Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 100),
 ];
 
-/// Instructions of SQLite's virtual machine between two looks at the limits.
+/// Instructions of SQLite's virtual machine between checks of the limit.
 const WORK_STEP: i32 = 10_000;
-/// A file may be read with so many instructions, and so many more for each of its bytes. Checking and reading one takes about
+/// Maximum number of instructions to read a file: a fixed number, and one for each byte. Checking and reading takes about
 /// three for each byte.
 const WORK_BASE: u64 = 20_000_000;
 const WORK_PER_BYTE: u64 = 32;
@@ -60,14 +60,14 @@ const READING_MAX: Duration = Duration::from_secs(120);
 /// Device and inode of the files that this process writes.
 static WRITTEN: Mutex<BTreeSet<(u64, u64)>> = Mutex::new(BTreeSet::new());
 
-/// What keeps a file from being used.
+/// Why a file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DatabaseError {
-    /// It is not there, or the system refuses it.
+    /// It does not exist, or the system refuses to open it.
     #[error("{0}")]
     Open(std::io::Error),
-    /// It is there already.
-    #[error("there is a file of that name")]
+    /// It exists already.
+    #[error("the file exists")]
     Exists,
     /// It is being written.
     #[error("it is being written")]
@@ -75,15 +75,15 @@ pub enum DatabaseError {
     /// It is something else.
     #[error("it is a file of another kind")]
     Foreign,
-    /// It has a layout that is not known here.
-    #[error("it has layout {found}, and {known} is known")]
+    /// It has an unknown layout.
+    #[error("it has layout {found}, and this version reads layout {known}")]
     Layout {
         /// Its layout.
         found: u32,
-        /// The newest that is known.
+        /// The newest known one.
         known: u32,
     },
-    /// It is damaged, or made to do harm.
+    /// It is damaged or malicious.
     #[error("{0}")]
     Unsafe(String),
     /// SQLite.
@@ -96,19 +96,19 @@ pub enum DatabaseError {
 pub struct Format {
     /// `PRAGMA application_id`.
     pub application_id: i64,
-    /// `PRAGMA user_version`: the layout that is known.
+    /// `PRAGMA user_version`: the known layout.
     pub layout: u32,
-    /// The tables that are read.
+    /// Its tables.
     pub tables: &'static [&'static str],
-    /// The view for people, which is not read here.
+    /// Its view for people, which is not used here.
     pub view: &'static str,
 }
 
 impl Format {
-    /// The layout of an open file, if it is one of these, and what is read as tables is tables.
+    /// The layout of an open file, after checking that it is of this kind and its tables are tables.
     ///
     /// # Errors
-    /// If it is another file, has a layout that is not known, or has triggers, views or tables that compute what they hold.
+    /// If it is another file, has an unknown layout, or has triggers, views or generated columns.
     pub fn check(&self, connection: &Connection) -> Result<u32, DatabaseError> {
         let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
         let id = pragma("application_id").map_err(|e| match e.sqlite_error_code() {
@@ -137,11 +137,11 @@ impl Format {
                 "index" => continue,
                 "view" if self.view == name => continue,
                 _ => {
-                    // What a module computes has no page.
+                    // A virtual table has no page.
                     let kind = if kind == "table" { "virtual table" } else { &kind };
                     let (kind, name) = (kind.escape_debug(), name.escape_debug());
                     return Err(DatabaseError::Unsafe(format!(
-                        "it has the {kind} `{name}`, and should have tables alone"
+                        "it has the {kind} `{name}`, and only tables are allowed"
                     )));
                 }
             };
@@ -155,22 +155,22 @@ impl Format {
             connection.prepare("SELECT count(*) FROM pragma_table_xinfo(?1) WHERE hidden <> 0")?;
         for table in &tables {
             if computed.query_row([table], |row| row.get::<_, i64>(0))? > 0 {
-                return Err(DatabaseError::Unsafe(format!("its table `{table}` computes what it holds")));
+                return Err(DatabaseError::Unsafe(format!("its table `{table}` has generated columns")));
             }
         }
         Ok(())
     }
 }
 
-/// The sentence for what a hostile or damaged file causes, if an error is of that kind.
+/// The sentence for an error that a damaged or malicious file causes.
 pub(crate) fn damage(error: &rusqlite::Error) -> Option<String> {
     use rusqlite::Error as E;
     match error {
         E::SqliteFailure(cause, _) if cause.code == ErrorCode::OperationInterrupted => {
-            Some("reading it takes more work than a file of its size can need".into())
+            Some("reading it takes too much work for its size".into())
         }
         E::SqliteFailure(cause, text) => {
-            // What a table does not have is an error without a name of its own.
+            // A missing column is an error without its own code.
             let codes =
                 [ErrorCode::DatabaseCorrupt, ErrorCode::NotADatabase, ErrorCode::TooBig, ErrorCode::Unknown];
             let text = || text.clone().unwrap_or_else(|| cause.to_string());
@@ -196,33 +196,33 @@ fn written() -> MutexGuard<'static, BTreeSet<(u64, u64)>> {
     WRITTEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether this process writes the file. It is not opened for that.
+/// Whether this process writes the file, without opening it.
 pub fn is_written_here(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|about| written().contains(&id_of(&about)))
 }
 
-/// Refuses a file of another user whose commands would be run, unless the user trusts that one.
+/// Refuses to resume a file of another user, whose commands would be run, without `--trust-owner`.
 ///
 /// # Errors
-/// If another user owns the file or everybody can write it, and the user has not said that they are trusted.
+/// If another user owns the file or everybody can write it, and the owner is not trusted.
 pub fn check_owner(path: &Path, is_trusted: bool) -> Result<(), Failure> {
-    // One that is not there is told of by whoever opens it.
+    // A missing file is reported when it is opened.
     let Ok(about) = std::fs::metadata(path) else { return Ok(()) };
     let own = rustix::process::geteuid().as_raw();
     let whose = match (about.uid() == own, about.mode() & 0o002 != 0) {
         _ if is_trusted => return Ok(()),
         (true, false) => return Ok(()),
         (true, true) => "can be written by every user".to_owned(),
-        (false, _) => format!("belongs to the user with the number {}", about.uid()),
+        (false, _) => format!("belongs to the user with id {}", about.uid()),
     };
     Err(Failure::misuse(
-        format!("{} {whose}, and to resume it is to run the commands in it", path.display()),
-        "see what they are with `pitot report`, and add --trust-owner if you want them run",
+        format!("{} {whose}, and resuming it would run its commands", path.display()),
+        "check the commands with `pitot report`, then add --trust-owner",
     ))
 }
 
-/// The right of this process alone to write a file: flock(2), which ends with the process. A connection to the file must be
-/// closed before this is dropped.
+/// An exclusive lock to write a file: flock(2), which ends with the process. Close connections to the file before dropping
+/// it.
 #[derive(Debug)]
 pub struct WriteLock {
     _file: File,
@@ -231,10 +231,10 @@ pub struct WriteLock {
 }
 
 impl WriteLock {
-    /// Opens a file to go on with it.
+    /// Opens a file to continue it.
     ///
     /// # Errors
-    /// If it is not there, or is being written.
+    /// If it does not exist, or is being written.
     pub fn resume(path: &Path) -> Result<WriteLock, DatabaseError> {
         if is_written_here(path) {
             return Err(DatabaseError::Locked);
@@ -245,7 +245,7 @@ impl WriteLock {
 
     fn of(file: File, path: &Path) -> Result<WriteLock, DatabaseError> {
         lock(&file)?;
-        // SQLite gives the files beside it the same mode. Those of an earlier version may have another one.
+        // SQLite gives the files beside it the same mode.
         let _ = file.set_permissions(Permissions::from_mode(MODE));
         for end in ["-wal", "-shm"] {
             let beside = beside(path, end);
@@ -258,8 +258,7 @@ impl WriteLock {
         Ok(WriteLock { _file: file, id, path: path.into() })
     }
 
-    /// Opens the database of a file that may come from anywhere, and its layout. What is committed from now on survives a power
-    /// cut.
+    /// Opens the database of an untrusted file, and reads its layout. Commits from now on survive a power cut.
     ///
     /// # Errors
     /// If SQLite cannot, or the file is not one of this format.
@@ -273,16 +272,16 @@ impl WriteLock {
         Ok((connection, layout))
     }
 
-    /// Has commits go into a write-ahead log, which is on the disk with its name when this returns.
+    /// Starts a write-ahead log, which is on the disk with its name when this returns.
     fn keep_log(&self, connection: &Connection) -> Result<(), DatabaseError> {
-        // A log that an earlier process has failed to synchronise may not be on the disk, though it can be read: its pages are
-        // written into the database, and what follows begins a new log. Each commit is synchronised.
+        // The log of a killed process may not be on the disk, though it can be read: write its pages into the database and
+        // begin a new log. Each commit is synchronised.
         connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA wal_checkpoint(TRUNCATE);")?;
         let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
-        // The first that is read makes the log. Where SQLite could not write that there is to be one, it only goes on without.
+        // The first read creates the log. If SQLite could not switch modes, it only continues without a log.
         connection.pragma_query_value(None, "user_version", |_| Ok(()))?;
         if mode != "wal" || !beside(&self.path, "-wal").exists() {
-            let why = "SQLite could not begin a write-ahead log there";
+            let why = "SQLite could not create a write-ahead log there";
             return Err(DatabaseError::Open(std::io::Error::other(why)));
         }
         sync_directory(&self.path).map_err(DatabaseError::Open)
@@ -295,23 +294,23 @@ impl Drop for WriteLock {
     }
 }
 
-/// A new file, which nobody else can read. It has another name until all that it holds at first is on the disk: a process that
-/// is killed before, or fails, leaves no half of a file under its name.
+/// A new file that nobody else can read. It has a temporary name until its first content is on the disk, so that a killed
+/// process leaves no incomplete file.
 #[derive(Debug)]
 pub struct Draft {
-    /// None once it is published. It is handed on and not duplicated: to close a duplicate would drop SQLite's locks.
+    /// None once it is published. It is moved, not duplicated: closing a duplicate would drop SQLite's locks.
     file: Option<File>,
-    /// Where it is now.
+    /// Its temporary path.
     place: PathBuf,
-    /// Where it will be.
+    /// Its final path.
     path: PathBuf,
 }
 
 impl Draft {
-    /// Makes an empty one. What is left of an earlier one is removed.
+    /// Creates an empty one, and removes leftovers of an earlier one.
     ///
     /// # Errors
-    /// If there is a file of that name, another process is making it, or it cannot be made.
+    /// If the file exists, another process is creating it, or it cannot be created.
     pub fn new(path: &Path) -> Result<Draft, DatabaseError> {
         if std::fs::symlink_metadata(path).is_ok() {
             return Err(DatabaseError::Exists);
@@ -341,10 +340,10 @@ impl Draft {
         Ok(connection)
     }
 
-    /// Gives the file its name. What is committed from now on survives a power cut.
+    /// Gives the file its name. Commits from now on survive a power cut.
     ///
     /// # Errors
-    /// If there is a file of that name, or it cannot be written: then it is gone.
+    /// If a file of that name exists, or it cannot be written; then it is removed.
     pub fn publish(mut self, connection: Connection) -> Result<(WriteLock, Connection), DatabaseError> {
         connection.close().map_err(|(_, e)| e)?;
         self.file.as_ref().map_or(Ok(()), File::sync_all).map_err(DatabaseError::Open)?;
@@ -359,7 +358,7 @@ impl Draft {
             for end in ["", "-wal", "-shm", "-journal"] {
                 let _ = std::fs::remove_file(beside(&self.path, end));
             }
-            // A power cut does not bring it back after its secrets are gone.
+            // Synchronised, so that a power cut cannot bring it back without its secrets.
             let _ = sync_directory(&self.path);
         }
         opened
@@ -374,10 +373,10 @@ impl Drop for Draft {
     }
 }
 
-/// Renames a file to a name that no file has.
+/// Renames a file to an unused name.
 fn rename_to_new(from: &Path, to: &Path) -> Result<(), DatabaseError> {
     let renamed = match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // Not all file systems know that.
+        // Not all file systems support that.
         Err(Errno::INVAL | Errno::NOSYS) => {
             std::fs::hard_link(from, to).and_then(|()| std::fs::remove_file(from))
         }
@@ -389,7 +388,7 @@ fn rename_to_new(from: &Path, to: &Path) -> Result<(), DatabaseError> {
     })
 }
 
-/// Takes the right to write a file.
+/// Locks a file for writing.
 fn lock(file: &File) -> Result<(), DatabaseError> {
     file.try_lock().map_err(|e| match e {
         TryLockError::WouldBlock => DatabaseError::Locked,
@@ -405,29 +404,29 @@ fn connect(path: &Path) -> Result<Connection, DatabaseError> {
     Ok(connection)
 }
 
-/// Has the names of files in the directory of this one reach the disk.
+/// Synchronises the directory of a file.
 pub(crate) fn sync_directory(path: &Path) -> std::io::Result<()> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// A file beside another: its name with an end.
+/// The name of a file with a suffix.
 pub fn beside(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(end);
     name.into()
 }
 
-/// Opens a file, which may come from anywhere, without writing. One in a folder that cannot be written is read as it is: nobody
-/// can be writing it.
+/// Opens an untrusted file without writing. A file in a read-only folder is read without a log, since nobody can be
+/// writing it.
 ///
 /// # Errors
-/// If it is not there, or this process writes it.
+/// If it does not exist, or this process writes it.
 pub fn open_to_read(path: &Path) -> Result<Connection, DatabaseError> {
     if is_written_here(path) {
         return Err(DatabaseError::Locked);
     }
-    // Its message is better than SQLite's. A FIFO would keep it for ever.
+    // Its message is better than SQLite's. A FIFO would block forever.
     let about = std::fs::metadata(path).map_err(DatabaseError::Open)?;
     if !about.is_file() {
         return Err(DatabaseError::Foreign);
@@ -439,7 +438,7 @@ pub fn open_to_read(path: &Path) -> Result<Connection, DatabaseError> {
         guard(&connection)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
         limit_work(&mut connection, path)?;
-        // A reader that is confined has no directory for temporary files.
+        // A confined reader has no directory for temporary files.
         connection.pragma_update(None, "temp_store", "MEMORY")?;
         Ok(connection)
     };
@@ -455,7 +454,7 @@ pub fn open_to_read(path: &Path) -> Result<Connection, DatabaseError> {
     guarded(Connection::open_with_flags(format!("file:{escaped}?immutable=1"), flags)?)
 }
 
-/// What every connection forbids itself, since the schema of a file is code: <https://www.sqlite.org/security.html>.
+/// Restrictions of every connection, since the schema of a file is code: <https://www.sqlite.org/security.html>.
 fn guard(connection: &Connection) -> Result<(), rusqlite::Error> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
@@ -466,7 +465,7 @@ fn guard(connection: &Connection) -> Result<(), rusqlite::Error> {
     Ok(())
 }
 
-/// Has statements end that do more than a file of this size can need.
+/// Interrupts statements that do more than a file of this size needs.
 fn limit_work(connection: &mut Connection, path: &Path) -> Result<(), rusqlite::Error> {
     let bytes_of = |path: &Path| std::fs::metadata(path).map_or(0, |about| about.len());
     let bytes = bytes_of(path) + bytes_of(&beside(path, "-wal"));
@@ -482,10 +481,10 @@ fn limit_work(connection: &mut Connection, path: &Path) -> Result<(), rusqlite::
     )
 }
 
-/// Whether the pages of a file are sound. One that is used twice could be read for ever.
+/// Checks the pages of a file. A page that is used twice could be read forever.
 ///
 /// # Errors
-/// What is wrong first.
+/// The first error.
 pub fn check_pages(connection: &Connection) -> Result<(), DatabaseError> {
     let found: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     match found.as_str() {
@@ -511,7 +510,7 @@ mod tests {
         let endless =
             "WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
         let error = connection.query_row(endless, [], |_| Ok(())).unwrap_err();
-        assert!(damage(&error).unwrap().contains("more work than a file of its size"), "{error}");
+        assert!(damage(&error).unwrap().contains("too much work for its size"), "{error}");
     }
 
     #[test]
@@ -575,10 +574,7 @@ mod tests {
         if rustix::process::geteuid().is_root() {
             std::os::unix::fs::chown(&path, Some(12_345), None).unwrap();
             assert!(
-                check_owner(&path, false)
-                    .unwrap_err()
-                    .what
-                    .contains("belongs to the user with the number 12345")
+                check_owner(&path, false).unwrap_err().what.contains("belongs to the user with id 12345")
             );
             check_owner(&path, true).unwrap();
         }

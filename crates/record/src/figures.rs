@@ -14,10 +14,9 @@ impl CellRecord {
         self.good().filter_map(|r| Some((r.block, metric.of(r)?))).collect()
     }
 
-    /// What a comparison of this cell with `baseline` in a metric is drawn from: one log ratio for each generation that
-    /// both have, if both are measured in slices; their figures paired by block, if neither is; and if only one is, their
-    /// figures by themselves, since a generation and a block have nothing in common. `plan` says whether the run looked at
-    /// them while it went on.
+    /// The data of a comparison of this cell with `baseline` in a metric: one log ratio for each common generation, if
+    /// both are measured in slices; figures paired by block, if neither is; unpaired figures if only one is. `plan` says
+    /// whether the run was sequential.
     pub fn samples_against(&self, baseline: &CellRecord, metric: &Metric, plan: &Plan) -> Samples {
         let (a, b) = (self.figures(metric), baseline.figures(metric));
         match (self.measure, baseline.measure) {
@@ -35,9 +34,9 @@ impl CellRecord {
         }
     }
 
-    /// The log ratio of this cell to `baseline` in each generation that both have: of their slices, in a metric that slices
-    /// have; else of their figures. Slices are compared round by round if those of both were taken in turn, side by side;
-    /// else, as with settings of the host, all with all.
+    /// The log ratio of this cell to `baseline` in each common generation: of their slices, if slices have the metric;
+    /// else of their figures. Slices that were taken in turn are compared round by round; others, as with host settings,
+    /// all with all.
     pub fn log_ratios(&self, baseline: &CellRecord, metric: &Metric) -> Vec<(u32, f64)> {
         let ratio = |candidate: &Repetition| {
             let other = baseline.good().find(|r| r.block == candidate.block)?;
@@ -68,7 +67,7 @@ impl CellRecord {
     }
 }
 
-/// Whether slices of two cells were taken in turn: the one's began before the other's were over, and the other way round.
+/// Whether slices of two cells were taken in turn, so that their times overlap.
 fn are_side_by_side(a: &[Slice], b: &[Slice]) -> bool {
     let span = |slices: &[Slice]| {
         let times = || slices.iter().map(|slice| slice.began_unix_ns);

@@ -1,4 +1,4 @@
-//! What is recorded: runs and soaks as plain data, their file, and the metrics that are read from them.
+//! Records: runs and soaks as plain data, their file, and their metrics.
 //!
 //! For reports, start at [`Run::open`] and [`METRICS`].
 #![forbid(unsafe_code)]

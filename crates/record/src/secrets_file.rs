@@ -1,7 +1,6 @@
-//! The file beside a run file that holds what the run file must not: `FILE.secrets`.
+//! `FILE.secrets`: the secrets of a run, which are masked in the run file so that it can be passed on.
 //!
-//! In a run file secrets are masked, so that it can be mailed and reported on. What `--resume` needs besides lies here, by the
-//! place in the plan. Only runs with secrets have such a file, which its owner alone can read, and only until they are complete.
+//! `--resume` needs them. Only runs with secrets have such a file, only until they are complete, and only the owner can read it.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -16,7 +15,7 @@ use serde_json::Value;
 
 use crate::database::{MODE, beside, sync_directory};
 
-/// More is not read.
+/// Maximum size that is read.
 const BYTES_MAX: u64 = 64 << 20;
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -32,10 +31,10 @@ fn path_of(file: &Path) -> PathBuf {
     beside(file, ".secrets")
 }
 
-/// Writes what was masked in a value, if anything was. It is on the disk when this returns.
+/// Writes what was masked in a value, if anything, and synchronises the file.
 ///
 /// # Errors
-/// What the system answers.
+/// If the file cannot be written.
 pub fn keep(file: &Path, run: &str, whole: &Value, masked: &Value) -> std::io::Result<()> {
     let mut content = Content { run: run.to_owned(), ..Content::default() };
     differences(whole, masked, String::new(), &mut content.texts);
@@ -46,29 +45,29 @@ pub fn keep(file: &Path, run: &str, whole: &Value, masked: &Value) -> std::io::R
     let mut kept = File::options().write(true).create_new(true).mode(MODE).open(path_of(file))?;
     kept.write_all(&serde_json::to_vec(&content)?)?;
     kept.sync_all()?;
-    // A run file that is there without its secrets cannot be resumed.
+    // A run file without its secrets cannot be resumed.
     sync_directory(file)
 }
 
-/// Removes the file, once nothing is left to be resumed.
+/// Removes the file, once the run is complete.
 pub fn forget(file: &Path) {
     let _ = std::fs::remove_file(path_of(file));
 }
 
-/// Puts back what was masked in a value.
+/// Restores what was masked in a value.
 ///
 /// # Errors
-/// If secrets are masked in it, and the file with them is missing, of another run, or could be somebody else's.
+/// If secrets are masked in it, and the file with them is missing, of another run, or not private to the user.
 pub fn restore(file: &Path, run: &str, masked: &mut Value) -> Result<(), Failure> {
     if masked_names(masked).is_empty() {
         return Ok(());
     }
     let content = read(file).map_err(|why| missing(file, masked, &why))?;
     if content.run != run {
-        return Err(missing(file, masked, "is that of another run"));
+        return Err(missing(file, masked, "belongs to another run"));
     }
     for (place, text) in content.texts {
-        // Nothing but what was masked is changed.
+        // Only masked texts are changed.
         if let Some(Value::String(known)) = masked.pointer_mut(&place)
             && known.contains(MASK)
         {
@@ -88,17 +87,21 @@ fn missing(file: &Path, masked: &Value, why: &str) -> Failure {
         .collect();
     let (file, secrets) = (file.display(), path_of(file));
     Failure::misuse(
-        format!("{file} does not hold the secrets of {}, and {} {why}", names.join(", "), secrets.display()),
-        "put that file beside it: it is where the run was begun; or begin another run",
+        format!(
+            "{file} does not contain the secrets of {}, and {} {why}",
+            names.join(", "),
+            secrets.display()
+        ),
+        "copy that file from where the run was started, or start a new run",
     )
 }
 
-/// What is in the file, which must belong to whom the run file belongs to.
+/// The content of the file, which must belong to the owner of the run file.
 fn read(file: &Path) -> Result<Content, String> {
     let no_follow = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let kept = File::options().read(true).custom_flags(no_follow.bits() as i32).open(path_of(file));
     let kept = kept.map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => "is not there".to_owned(),
+        std::io::ErrorKind::NotFound => "does not exist".to_owned(),
         _ => format!("cannot be opened: {e}"),
     })?;
     let unread = |e: std::io::Error| format!("cannot be read: {e}");
@@ -111,10 +114,10 @@ fn read(file: &Path) -> Result<Content, String> {
     }
     let mut text = String::new();
     kept.take(BYTES_MAX).read_to_string(&mut text).map_err(unread)?;
-    serde_json::from_str(&text).map_err(|e| format!("cannot be understood: {e}"))
+    serde_json::from_str(&text).map_err(|e| format!("cannot be parsed: {e}"))
 }
 
-/// The texts of `whole` that are others in `masked`, by their places.
+/// The texts of `whole` that differ in `masked`, by their places.
 fn differences(whole: &Value, masked: &Value, place: String, found: &mut BTreeMap<String, String>) {
     match (whole, masked) {
         (Value::String(text), Value::String(other)) if text != other => {
@@ -170,12 +173,12 @@ mod tests {
         let why = |run: &str| restore(&file, run, &mut masked.clone()).unwrap_err();
         let missing = why("r1");
         assert!(
-            missing.what.contains("secrets of token, url, and") && missing.what.contains("is not there"),
+            missing.what.contains("secrets of token, url, and") && missing.what.contains("does not exist"),
             "{missing}"
         );
         assert_eq!(missing.exit_code(), 2);
         keep(&file, "r1", &whole, &masked).unwrap();
-        assert!(why("r2").what.contains("of another run"));
+        assert!(why("r2").what.contains("to another run"));
         std::fs::set_permissions(path_of(&file), std::fs::Permissions::from_mode(0o644)).unwrap();
         assert!(why("r1").what.contains("mode 644"), "{}", why("r1"));
         forget(&file);

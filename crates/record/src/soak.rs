@@ -1,4 +1,4 @@
-//! What a soak is, as plain data.
+//! A soak as plain data.
 
 use pitot_durability::Stored;
 use pitot_fault::Effect;
@@ -10,41 +10,41 @@ use serde_json::Value;
 
 use crate::run::RunState;
 
-/// What is lost is known by the second of its acknowledgement, for a while.
+/// For a while losses are known by the second of their acknowledgement.
 pub const SECOND_S: f64 = 1.0;
-/// What is lost so long after a fault still belongs to it, seconds.
+/// Losses so long after a fault still belong to it, seconds.
 const LOST_AFTER_S: f64 = 60.0;
 
-/// A whole soak, as far as it has come.
+/// A soak so far.
 #[derive(Clone, Debug, Default)]
 pub struct Soak {
     /// Random, so that copies are recognised.
     pub id: String,
-    /// What was asked for.
+    /// Its settings.
     pub info: Info,
-    /// Whether it is over.
+    /// Whether it has ended.
     pub state: State,
     /// The servers.
     pub subjects: Vec<Subject>,
     /// The loads, in the order of their numbers.
     pub loads: Vec<Load>,
-    /// What each load did, by load and time.
+    /// Intervals of each load, by load and time.
     pub intervals: Vec<Interval>,
-    /// What was sampled, by metric and time.
+    /// Sampled values, by metric and time.
     pub readings: Vec<Reading>,
-    /// What happened, oldest first.
+    /// Events, oldest first.
     pub events: Vec<Event>,
-    /// Faults that were made, oldest first.
+    /// Faults, oldest first.
     pub faults: Vec<Fault>,
-    /// What was acknowledged and lost, oldest first.
+    /// Losses of acknowledged requests, oldest first.
     pub losses: Vec<Loss>,
 }
 
-/// What was asked for.
+/// The settings of a soak.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Info {
-    /// A line about it.
+    /// Its title.
     pub title: String,
     /// The version that began it.
     pub version: String,
@@ -54,13 +54,13 @@ pub struct Info {
     pub directory: String,
     /// When it began, seconds since 1970.
     pub started_unix_s: f64,
-    /// Time under load that was asked for, seconds.
+    /// Requested time under load, seconds.
     pub asked_s: f64,
-    /// Length of the shortest interval that is kept, seconds.
+    /// Length of the shortest intervals, seconds.
     pub interval_s: u64,
-    /// What a reader should know of the method, from the plan.
+    /// Notes on the method, from the plan.
     pub notes: Vec<String>,
-    /// Figures that others published, in a line each.
+    /// Published figures, in a line each.
     pub published: Vec<String>,
     /// The machine when it began. It is recorded as that of a run is.
     #[serde(skip)]
@@ -86,18 +86,18 @@ impl Info {
     }
 }
 
-/// Whether a soak is over.
+/// The state of a soak.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// It goes on, or was killed.
+    /// It is running, or was killed.
     #[default]
     Running,
-    /// It was killed, and can be resumed. Known by those who look at the file ([`Soak::look`]); it does not stand there.
+    /// It was killed, and can be resumed. Only [`Soak::look`] detects this; it is not in the file.
     Killed,
     /// It was stopped, and can be resumed.
     Stopped,
-    /// All of the time is over.
+    /// It is complete.
     Complete,
 }
 
@@ -131,17 +131,17 @@ pub struct Subject {
     pub name: String,
     /// The command line that started it; empty for one that was running already.
     pub command: String,
-    /// How often it ended and was started again, exact for ever.
+    /// How often it ended and was restarted; always exact.
     pub endings: Endings,
 }
 
-/// How often a server ended by itself. Those of faults are not among them.
+/// How often a server ended, except in faults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Endings {
-    /// It ended, or was killed by somebody else.
+    /// It exited, or another program killed it.
     pub deaths: u64,
-    /// It was started again.
+    /// It was restarted.
     pub restarts: u64,
 }
 
@@ -151,13 +151,13 @@ pub struct Endings {
 pub struct Load {
     /// Its number in the file, from 1.
     pub id: i64,
-    /// That of its server.
+    /// The number of its server.
     pub subject: i64,
     /// What it is called.
     pub name: String,
     /// The command line.
     pub command: String,
-    /// Counts since the soak began, exact for ever.
+    /// Counts since the soak began; always exact.
     pub totals: Totals,
 }
 
@@ -179,27 +179,27 @@ pub struct Totals {
     pub sent: u64,
     /// Errors by phase and kind.
     pub kinds: Vec<Kind>,
-    /// Seconds that the load was under way.
+    /// Seconds that the load ran.
     pub loaded_s: f64,
-    /// What the server keeps of its requests, if that is looked for (`keeps` in the plan).
+    /// The results of the durability check (`keeps` in the plan).
     pub kept: Option<Stored>,
     /// Requests that the server has acknowledged, of those.
     pub acknowledged: u64,
-    /// Of these, those that were not there, or not whole.
+    /// Of these, those that are missing or incomplete.
     pub lost: u64,
-    /// Of those, the ones of which something was there.
+    /// Of those, the incomplete ones.
     pub torn: u64,
-    /// Acknowledged requests that were there more than once.
+    /// Acknowledged requests that are stored more than once.
     pub doubled: u64,
 }
 
 impl Totals {
-    /// Whether the server has answered any request, rightly or not.
+    /// Whether the server has replied to any request, rightly or not.
     pub fn was_answered(&self) -> bool {
         self.completed > 0 || self.kinds.iter().any(|kind| kind.phase == "content" && kind.count > 0)
     }
 
-    /// What its requests met, for a sentence: `connect ECONNREFUSED 12 times`.
+    /// Its errors, for a sentence: `connect ECONNREFUSED 12 times`.
     pub fn errors_by_kind(&self) -> String {
         let kind = |kind: &Kind| format!("{} {} {} times", kind.phase, kind.kind, kind.count);
         self.kinds.iter().map(kind).collect::<Vec<_>>().join(", ")
@@ -218,14 +218,14 @@ pub struct Kind {
     pub count: u64,
 }
 
-/// What a load did in a stretch of time.
+/// An interval of a load.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Interval {
     /// The load.
     pub load: i64,
     /// Its begin, seconds since the soak began.
     pub start_s: f64,
-    /// Its length, seconds. It is shorter than its kind's where a load began or ended in it.
+    /// Its length, seconds. It is shorter than others if the load began or ended in it.
     pub length_s: f64,
     /// Replies completed.
     pub completed: u64,
@@ -241,14 +241,14 @@ pub struct Interval {
     pub response: String,
 }
 
-/// A metric over a stretch of time.
+/// A metric in an interval.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
     /// The server; 0 for the machine.
     pub subject: i64,
     /// The name of the metric.
     pub metric: String,
-    /// Begin of the stretch, seconds since the soak began.
+    /// Begin of the interval, seconds since the soak began.
     pub start_s: f64,
     /// Its length, seconds.
     pub length_s: f64,
@@ -260,84 +260,84 @@ pub struct Reading {
     pub max: f64,
 }
 
-/// Requests of one second, or of a longer stretch that is long ago, that a server had acknowledged and did not keep.
+/// Losses: requests of a second, or of a longer interval that is old, that a server acknowledged but lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Loss {
-    /// The load whose requests they were.
+    /// The load of the requests.
     pub load: i64,
-    /// The begin of the stretch in which they were acknowledged, seconds since the soak began.
+    /// The begin of the interval in which they were acknowledged, seconds since the soak began.
     pub at_s: f64,
     /// Its length: [`SECOND_S`], or more.
     pub length_s: f64,
-    /// How many are not there, or not whole.
+    /// How many are missing or incomplete.
     pub lost: u64,
-    /// How many of them are there and not whole.
+    /// How many of them are incomplete.
     pub torn: u64,
 }
 
-/// What kind of thing happened.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EventKind {
-    /// The lab did not run: nothing was loaded and nothing is known. No outage of the server.
+    /// The lab did not run: there was no load and nothing is known. Not an outage of the server.
     Gap,
-    /// A server ended by itself, or was killed.
+    /// A server ended, or was killed.
     ServerEnded,
-    /// A server was started again.
+    /// A server was restarted.
     ServerRestarted,
-    /// A server that had ended could not be started again; it is tried once more.
+    /// A server could not be restarted; another attempt follows.
     RestartFailed,
-    /// A load ended before its time, and was started again.
+    /// A load ended early, and was restarted.
     LoadEnded,
     /// A helper of the loads has ended.
     HelperEnded,
-    /// A server takes connections and answers nothing.
+    /// A server accepts connections but does not reply.
     HangSilent,
-    /// A server takes no connections: its listen queue is full.
+    /// A server does not accept connections: its listen queue is full.
     HangNotAccepting,
     /// A server is stopped by a signal.
     HangStopped,
-    /// Replies have come to an end for a reason that was not found.
+    /// Replies have stopped for an unknown reason.
     HangNoReplies,
-    /// One of several loads of a server has no replies any more, while others have.
+    /// One of several loads of a server gets no replies, while others do.
     LoadUnanswered,
     /// A line of the kernel's log.
     Kernel,
     /// The kernel's log cannot be read.
     KernelUnreadable,
-    /// CPUs were slowed down: by heat, or by the limit of a control group.
+    /// CPUs were throttled, for heat or by a control group's limit.
     Throttled,
     /// The wall clock was set.
     ClockStep,
-    /// Processes that are no part of the soak used the CPUs.
+    /// Other processes used the CPUs.
     Neighbours,
-    /// A server did not keep what it had acknowledged.
+    /// A server lost acknowledged requests.
     Lost,
-    /// What a server keeps could not be read, or more was not there yet than is remembered.
+    /// The durability check failed, or too many requests were outstanding.
     KeptUnreadable,
-    /// A fault could not be made or taken back, or a server not be started again after it.
+    /// A fault could not be made or undone, or a server not be restarted after it.
     FaultFailed,
 }
 
-/// Something that happened.
+/// An event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Event {
     /// When, seconds since the soak began.
     pub at_s: f64,
-    /// When it was over, if it has an end and that has come.
+    /// When it ended, if it has.
     pub until_s: Option<f64>,
     /// The server that it is about; none for the machine.
     pub subject: Option<i64>,
-    /// What kind of thing.
+    /// Its kind.
     pub kind: EventKind,
     /// What happened, in a sentence.
     pub sentence: String,
-    /// What shows it: what was printed last, states of threads, queues of sockets.
+    /// Evidence: last output, states of threads, queues of sockets.
     pub evidence: String,
 }
 
-/// A fault that was made to a server.
+/// A fault of a server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Fault {
@@ -347,11 +347,11 @@ pub struct Fault {
     pub number: u32,
     /// Its name among the faults.
     pub kind: String,
-    /// When it was to begin, seconds under load. With server and number it names the fault.
+    /// Its planned begin, seconds under load. With server and number it identifies the fault.
     pub due_s: f64,
     /// When it began, seconds since the soak began.
     pub at_s: f64,
-    /// When it was taken back; none while it goes on.
+    /// When it ended; none while it is active.
     pub until_s: Option<f64>,
     /// What was done, or why nothing was.
     pub what: String,
@@ -359,18 +359,18 @@ pub struct Fault {
     pub command: String,
     /// Whether it was made.
     pub was_made: bool,
-    /// The whole server had died of it, and was started again at its end.
+    /// Whether the server died in it, and was restarted at its end.
     pub server_died: bool,
-    /// What the clients saw of it, once that is known. Never, if the lab was killed before.
+    /// Its effect on clients, once known. Never known if the lab was killed before.
     pub effect: Option<Effect>,
-    /// Requests that were acknowledged in it and are lost, as far as the seconds of these are not known any more
+    /// Requests that were acknowledged in it and lost, if their seconds are not known any more
     /// ([`loss_stretch`](Fault::loss_stretch)).
     pub lost: u64,
 }
 
 impl Fault {
-    /// What is lost of which seconds belongs to it: of those that end after the first of these times and not after the second. The
-    /// next fault of the server begins at `next_s`.
+    /// The time whose losses belong to it: seconds that end after the first and not after the second of these times. The
+    /// server's next fault begins at `next_s`.
     pub fn loss_stretch(&self, next_s: Option<f64>) -> (f64, f64) {
         let over_s = self.until_s.map_or(f64::MAX, |until_s| until_s + LOST_AFTER_S);
         (self.at_s, next_s.unwrap_or(f64::MAX).min(over_s).max(self.at_s + SECOND_S))
@@ -388,7 +388,7 @@ impl EventKind {
         serde_json::from_value(word.into()).ok()
     }
 
-    /// Those that begin and are told once more when they are over.
+    /// Kinds of events with an end.
     pub const WITH_END: [EventKind; 6] = [
         EventKind::HangSilent,
         EventKind::HangNotAccepting,
@@ -398,7 +398,7 @@ impl EventKind {
         EventKind::Neighbours,
     ];
 
-    /// Whether one that begins is told once more when it is over.
+    /// Whether it has an end, which is reported too.
     pub fn has_end(self) -> bool {
         EventKind::WITH_END.contains(&self)
     }
@@ -429,7 +429,7 @@ impl Soak {
         gaps.filter_map(|gap| Some(gap.until_s? - gap.at_s)).sum()
     }
 
-    /// A server that has answered nothing in the whole soak, and what its loads met.
+    /// A server that has not replied in the whole soak, and the errors of its loads.
     pub fn never_answered(&self) -> Option<(&Subject, String)> {
         let subject = self.subjects.iter().find(|subject| {
             let mut loads = self.loads_of(subject.id).peekable();

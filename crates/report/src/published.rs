@@ -3,7 +3,7 @@
 use crate::analysis::{Analysis, Cell, levels_words};
 use crate::text::capital;
 use pitot_plan::{Published, PublishedValue};
-use pitot_record::metric::recorded;
+use pitot_record::metric::find;
 use pitot_record::{CellRecord, Metric, Unit};
 
 #[derive(Debug)]
@@ -78,7 +78,7 @@ impl PublishedTable<'_> {
 /// The published figures of the plan whose metric is known.
 pub(crate) fn published<'r>(analysis: &Analysis<'r>) -> Vec<PublishedTable<'r>> {
     let tables = analysis.run.plan.published.iter().filter_map(|source| {
-        let metric = recorded(&source.metric)?;
+        let metric = find(&source.metric)?;
         let rows = source.values.iter().map(|value| row(analysis, source, metric, value)).collect();
         Some(PublishedTable { source, metric, rows })
     });

@@ -1,4 +1,4 @@
-//! Steps of the wall clock: a soak's own time does not step, but what the machine logs meanwhile does.
+//! Steps of the wall clock, which affect timestamps in logs but not the soak's time.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -19,7 +19,7 @@ impl Clock {
         Clock { wall: SystemTime::now(), steady: Instant::now() }
     }
 
-    /// The event, if the wall clock was set since the last look.
+    /// The event, if the wall clock was set since the last call.
     pub(crate) fn step(&mut self, now_s: f64) -> Option<Event> {
         let now = Clock::read();
         let steady_s = now.steady.duration_since(self.steady).as_secs_f64();

@@ -1,20 +1,20 @@
-//! What keeps events few and small, whatever a server does for fourteen days.
+//! Limits the number and size of events.
 //!
-//! Of each kind there is room for [`BURST`] events, and for one more every [`REFILL_S`]: 2,116 in fourteen days. What is left out is
-//! counted, and the next one that is written says how many it were. Evidence is cut to [`EVIDENCE_BYTES`].
+//! Each kind may have [`BURST`] events, and one more every [`REFILL_S`]: 2,116 in fourteen days. The next recorded event has the number
+//! of suppressed ones. Evidence is truncated to [`EVIDENCE_BYTES`].
 
 use std::collections::HashSet;
 
 use pitot_record::soak::{Event, EventKind};
 
-/// Events of a kind that may come at once.
+/// Maximum number of events of a kind at once.
 pub const BURST: f64 = 100.0;
-/// Seconds until there is room for another one.
+/// Seconds until another one is allowed.
 pub const REFILL_S: f64 = 600.0;
-/// The longest evidence that is written.
+/// Maximum length of evidence.
 pub const EVIDENCE_BYTES: usize = 8192;
 
-/// Room for events that come again and again.
+/// The limit for repeated events.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bucket {
     room: f64,
@@ -27,7 +27,7 @@ impl Bucket {
         Bucket { room: BURST, refilled_at_s: now_s, left_out: 0 }
     }
 
-    /// Whether there is room for one more: then how much was left out before it. Otherwise `count` more is.
+    /// If another event is allowed, the number of suppressed ones before it. Otherwise counts `count` as suppressed.
     pub(crate) fn take(&mut self, now_s: f64, count: usize) -> Option<usize> {
         self.room = (self.room + (now_s - self.refilled_at_s).max(0.0) / REFILL_S).min(BURST);
         self.refilled_at_s = self.refilled_at_s.max(now_s);
@@ -40,24 +40,24 @@ impl Bucket {
     }
 }
 
-/// Lets events through to the file.
+/// Filters events before they are recorded.
 #[derive(Debug, Default)]
 pub(crate) struct EventGate {
-    /// A few: there are not many kinds.
+    /// A list, since there are few kinds.
     buckets: Vec<(EventKind, Bucket)>,
-    /// Events that were let through and have no end yet.
+    /// Recorded events that have not ended.
     open: HashSet<(EventKind, Option<i64>, u64)>,
 }
 
 impl EventGate {
-    /// Leaves those that there is room for.
+    /// Keeps the allowed events.
     pub(crate) fn admit(&mut self, events: Vec<Event>, now_s: f64) -> Vec<Event> {
         events.into_iter().filter_map(|event| self.one(event, now_s)).collect()
     }
 
     fn one(&mut self, mut event: Event, now_s: f64) -> Option<Event> {
         let key = (event.kind, event.subject, event.at_s.to_bits());
-        // The end of one that stands in the file needs no more room.
+        // The end of a recorded event is always allowed.
         if event.until_s.is_none() || !self.open.remove(&key) {
             let bucket = match self.buckets.iter().position(|(kind, _)| *kind == event.kind) {
                 Some(index) => &mut self.buckets[index].1,
@@ -69,7 +69,7 @@ impl EventGate {
             let left_out = bucket.take(now_s, 1)?;
             if left_out > 0 {
                 event.evidence =
-                    format!("{left_out} events of this kind before it were left out\n{}", event.evidence);
+                    format!("{left_out} earlier events of this kind were suppressed\n{}", event.evidence);
             }
             if event.until_s.is_none() && event.kind.has_end() {
                 self.open.insert(key);
@@ -82,7 +82,7 @@ impl EventGate {
     }
 }
 
-/// The begin of a text, or its end: what a program printed last says most.
+/// The begin of a text, or its end, since the last output of a program is the most useful.
 fn cut(text: String, is_tail: bool) -> String {
     if text.len() <= EVIDENCE_BYTES {
         return text;
@@ -119,7 +119,10 @@ mod tests {
         // Another kind has room of its own.
         assert_eq!(gate.admit(vec![event(EventKind::Lost, 1.0, None)], 1.0).len(), 1);
         let later = gate.admit(vec![event(EventKind::LoadEnded, 700.0, None)], 700.0);
-        assert!(later[0].evidence.starts_with("150 events of this kind"), "{later:?}");
+        assert!(
+            later[0].evidence.starts_with("150 earlier events of this kind were suppressed"),
+            "{later:?}"
+        );
     }
 
     #[test]

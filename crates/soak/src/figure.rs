@@ -1,7 +1,7 @@
-//! What is sampled of a server's processes and of the machine, once an interval: values of `METRICS` of the record.
+//! Samples of a server's processes and of the machine, once an interval: values of `METRICS` of the record.
 //!
-//! Memory is read from `smaps_rollup` (proc_pid_smaps(5)), which counts pages that processes share once in PSS; where it may not
-//! be read there is RSS alone. Sockets are those of the server's port, in /proc/PID/net/tcp of its own network namespace.
+//! Memory is read from `smaps_rollup` (proc_pid_smaps(5)), whose PSS counts shared pages once; if it may not be read there is only RSS.
+//! Sockets are those of the server's port, in /proc/PID/net/tcp of its network namespace.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,8 +13,8 @@ use pitot_sys::tcp_sockets::{self as sockets, ALL_STATES, CLOSE_WAIT, ESTABLISHE
 /// Values by the name of their metric.
 pub type Values = BTreeMap<&'static str, f64>;
 
-/// CPU time of a server's processes and of their children that have ended, nanoseconds. That of the children is in clock ticks, and that
-/// of the processes by their own clocks: a quiet server uses less than a tick in an interval.
+/// CPU time of a server's processes and their ended children, nanoseconds. Children are counted in clock ticks, processes
+/// by their CPU clocks, since a quiet server uses less than a tick in an interval.
 pub fn cpu_ns(server: &[&Process]) -> u64 {
     let of = |process: &Process| {
         let Stat { user, system, children_user, children_system, .. } = process.stat;
@@ -29,7 +29,7 @@ pub fn resident(processes: &[&Process]) -> f64 {
     (processes.iter().map(|process| process.stat.rss_pages).sum::<u64>() * page_bytes()) as f64
 }
 
-/// What a server's processes hold.
+/// Memory, threads, descriptors and sockets of a server.
 pub fn held(server: &[&Process]) -> Values {
     let mut values = Values::new();
     let sum = |of: fn(&Stat) -> u64| server.iter().map(|process| of(&process.stat)).sum::<u64>();
@@ -85,7 +85,7 @@ pub fn sockets(pid: u32, port: u16) -> Option<Values> {
             ESTABLISHED => found[0] += 1,
             CLOSE_WAIT => found[1] += 1,
             TIME_WAIT => found[2] += 1,
-            // Listening is no connection.
+            // A listening socket is not a connection.
             LISTEN => {}
             _ => found[3] += 1,
         }
@@ -94,7 +94,7 @@ pub fn sockets(pid: u32, port: u16) -> Option<Values> {
     Some(names.into_iter().zip(found.map(|n| n as f64)).collect())
 }
 
-/// What the machine has used, since it was started.
+/// CPU time of the machine since boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MachineTime {
     busy: u64,
@@ -117,7 +117,7 @@ impl MachineTime {
         Some(MachineTime { busy, steal, all: busy + idle + iowait + steal })
     }
 
-    /// Percent of what went by since an earlier reading. Other processes have used `neighbours` ticks of it.
+    /// Percentages since an earlier reading. Other processes used `neighbours` ticks.
     pub fn since(&self, earlier: &MachineTime, neighbours: u64) -> Values {
         let all = self.all.saturating_sub(earlier.all).max(1) as f64;
         let percent = |ticks: u64| 100.0 * ticks as f64 / all;
@@ -129,7 +129,7 @@ impl MachineTime {
     }
 }
 
-/// What the machine holds. `directory` is on the file system whose space is told.
+/// Memory and disk space of the machine, on the file system of `directory`.
 pub fn machine(directory: &str) -> Values {
     let mut values = Values::new();
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();

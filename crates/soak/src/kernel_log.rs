@@ -1,8 +1,7 @@
-//! Lines of the kernel's log that matter to a run of days (/dev/kmsg, Documentation/ABI/testing/dev-kmsg).
+//! Lines of the kernel's log that matter to a soak (/dev/kmsg, Documentation/ABI/testing/dev-kmsg).
 //!
-//! Told are warnings and worse, and lines of lower priority about what a run may suffer from. Lines that come together, as the
-//! registers and the stack of an oops, are one event, whose sentence is the line that says most. A machine that logs without end
-//! must not fill the file: there is room for a number of events ([`events`](crate::events)), and what is left out is counted.
+//! Reported are warnings and worse, and some lines of lower priority. Lines that come together, such as the stack of an oops, are one
+//! event, whose sentence is the most important line. The number of events is limited ([`events`](crate::events)).
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
@@ -11,17 +10,16 @@ use std::os::unix::fs::OpenOptionsExt;
 use crate::events::Bucket;
 use pitot_record::soak::{Event, EventKind};
 
-/// Lines that an event shows at most.
+/// Maximum number of lines in an event.
 const EVIDENCE_LINES: usize = 60;
-/// Records that one look takes at most.
+/// Maximum number of records in one read.
 const MOST_AT_ONCE: usize = 1000;
 /// The longest record is 8 KiB; a shorter buffer is EINVAL.
 const RECORD_BYTES: usize = 8192;
-/// `KERN_WARNING`, and what is worse.
+/// `KERN_WARNING` and worse.
 const WARNING: u64 = 4;
 
-/// What is told also of lower priority.
-/// The first of them says most.
+/// Texts that are reported also with lower priority, most important first.
 const TELLING: [&str; 14] = [
     "out of memory",
     "oom-kill",
@@ -47,7 +45,7 @@ pub struct KernelLog {
 }
 
 impl KernelLog {
-    /// Opens it at its end; where it may not be read there are no lines.
+    /// Opens it at its end; if it may not be read there are no lines.
     pub fn open() -> KernelLog {
         let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
         let log = File::options().read(true).custom_flags(nonblocking).open("/dev/kmsg");
@@ -55,7 +53,7 @@ impl KernelLog {
         KernelLog { log, bucket: Bucket::full(0.0) }
     }
 
-    /// The event that it cannot be read, if that is so.
+    /// The event that it cannot be read, if so.
     pub fn unreadable(&self, now_s: f64) -> Option<Event> {
         let e = self.log.as_ref().err()?;
         Some(Event {
@@ -64,13 +62,13 @@ impl KernelLog {
             subject: None,
             kind: EventKind::KernelUnreadable,
             sentence: format!(
-                "the kernel's log (/dev/kmsg) cannot be read: {e}; what it says is not among the events"
+                "the kernel's log (/dev/kmsg) cannot be read: {e}; its lines are not among the events"
             ),
             evidence: String::new(),
         })
     }
 
-    /// What it has said since the last look.
+    /// Its lines since the last call.
     pub fn event(&mut self, now_s: f64) -> Option<Event> {
         let mut lines = Vec::new();
         let mut record = [0; RECORD_BYTES];
@@ -79,7 +77,7 @@ impl KernelLog {
             match log.read(&mut record) {
                 Ok(0) => break,
                 Ok(length) => lines.extend(message(&String::from_utf8_lossy(&record[..length]))),
-                // Lines were overwritten before they were read: the next read goes on behind them (EPIPE).
+                // Lines were overwritten before they were read; the next read continues after them (EPIPE).
                 Err(e) if matches!(e.kind(), ErrorKind::BrokenPipe | ErrorKind::Interrupted) => {}
                 Err(_) => break,
             }
@@ -87,12 +85,12 @@ impl KernelLog {
         self.admit(lines, now_s)
     }
 
-    /// At most one event of the lines of one look.
+    /// At most one event for the lines of one call.
     fn admit(&mut self, lines: Vec<String>, now_s: f64) -> Option<Event> {
         let sentence = lines.iter().min_by_key(|line| rank(line))?.clone();
         let mut evidence = match self.bucket.take(now_s, lines.len())? {
             0 => String::new(),
-            count => format!("{count} lines before it were left out\n"),
+            count => format!("{count} earlier lines were suppressed\n"),
         };
         if lines.len() > 1 {
             evidence += &lines[..lines.len().min(EVIDENCE_LINES)].join("\n");
@@ -105,13 +103,13 @@ impl KernelLog {
     }
 }
 
-/// How little a line says: its place among those that are telling.
+/// The rank of a line by importance; 0 is the most important.
 fn rank(line: &str) -> usize {
     let lower = line.to_ascii_lowercase();
     TELLING.iter().position(|telling| lower.contains(telling)).unwrap_or(TELLING.len())
 }
 
-/// The message of a record, if it is one that is told: `priority,sequence,microseconds,flags;message`, and lines about the device.
+/// The message of a record, if it is reported: `priority,sequence,microseconds,flags;message`, and lines about the device.
 fn message(record: &str) -> Option<String> {
     let (header, rest) = record.split_once(';')?;
     let text = rest.lines().next()?.trim();
@@ -157,7 +155,7 @@ mod tests {
         assert_eq!(told, 100);
         assert_eq!(log.admit(vec!["x".into(); 3], 10.0), None);
         let later = log.admit(vec!["x".into()], 1300.0).unwrap();
-        assert_eq!(later.evidence, "253 lines before it were left out\n");
+        assert_eq!(later.evidence, "253 earlier lines were suppressed\n");
     }
 
     #[test]

@@ -1,18 +1,18 @@
-//! Runs of days: servers that stand, loads on them, what they did and used over time, and what happened.
+//! Soaks: long-running servers under load, their resources over time, and events.
 //!
-//! A soak has subjects, each a server with its loads, all at the same time. Once a second a load says what it did
-//! (`pitot load --intervals`), and once an interval all of it is written in one transaction: the counts and response times of
-//! each load, what each server used, and the events. Whoever kills the lab loses the interval under way, and no more.
+//! A soak has subjects, each a server with its loads, all at the same time. Each load reports once a second (`pitot load
+//! --intervals`), and each interval is written in one transaction: counts and response times of each load, resources of each server,
+//! and events. If the lab is killed, only the current interval is lost.
 //!
 //! | module | what |
 //! |---|---|
-//! | [`kernel_log`] | what the kernel says meanwhile |
-//! | [`events`] | what keeps events few and small |
+//! | [`kernel_log`] | lines of the kernel's log |
+//! | [`events`] | limits on number and size of events |
 //! | [`run`] | the run itself |
-//! | [`figure`] | what is sampled of processes and of the machine |
-//! | [`hang`] | servers that hang, noticed and told apart |
+//! | [`figure`] | samples of processes and of the machine |
+//! | [`hang`] | detection and classification of hangs |
 //!
-//! Time is seconds since the soak began, on one axis that goes on when a soak is resumed; a gap in it is an event.
+//! Time is seconds since the soak began, on one axis that continues when a soak is resumed; a gap is an event.
 #![forbid(unsafe_code)]
 
 mod clock;

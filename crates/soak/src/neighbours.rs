@@ -1,7 +1,6 @@
-//! Other processes that use the machine's CPUs meanwhile, by name.
+//! Other processes that use the machine's CPUs, by name.
 //!
-//! They are looked at once an interval. A short one that was started and ended in between is seen in its parent, which has waited
-//! for it (proc_pid_stat(5)), so that a compiler shows in what has started it.
+//! They are read once an interval. Short-lived ones are counted for the parent that waited for them (proc_pid_stat(5)).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Instant;
@@ -10,23 +9,23 @@ use pitot_sys::processes::{Process, ProcessTable, TICK_NS};
 
 use pitot_record::soak::{Event, EventKind};
 
-/// Together less than this share of one CPU is not told.
+/// Less than this share of one CPU in total is not reported.
 const NOTABLE: f64 = 0.2;
-/// They are gone after so long without, seconds: who comes and goes is told once.
+/// The event ends after so long without them, seconds, so that those that come and go are one event.
 const QUIET_S: f64 = 60.0;
-/// So many are named.
+/// Maximum number of names.
 const NAMED: usize = 3;
 const TICKS_PER_S: f64 = 1e9 / TICK_NS as f64;
 
-/// The watch over what is no part of a soak.
+/// Watches processes that are not part of a soak.
 #[derive(Debug, Default)]
 pub(crate) struct Neighbours {
     looked: Option<Look>,
-    /// Those that were told of and have not ended.
+    /// The reported event that has not ended.
     present: Option<Present>,
 }
 
-/// All of them at one moment.
+/// All processes at one time.
 #[derive(Debug)]
 struct Look {
     at: Instant,
@@ -47,15 +46,15 @@ struct Present {
     since_s: f64,
     /// When they were seen last.
     seen_s: f64,
-    /// The time over which their use is known up to then, and what has passed without them since, seconds.
+    /// The time with them, and the time since then, seconds.
     length_s: f64,
     quiet_s: f64,
     ticks: BTreeMap<String, u64>,
 }
 
 impl Neighbours {
-    /// Looks at everything but the trees of processes whose first are `own`, at the end of an interval. Returns the CPU time that
-    /// they used since the last look, ticks, and what is to be told.
+    /// Reads all processes except the trees of `own`, at the end of an interval. Returns their CPU time since the last
+    /// call, ticks, and an event.
     pub(crate) fn look(
         &mut self,
         table: &ProcessTable,
@@ -74,7 +73,7 @@ impl Neighbours {
         let mut used: BTreeMap<String, u64> = BTreeMap::new();
         for process in others {
             let stat = &process.stat;
-            // Of one that was started since, what it has done itself.
+            // For a new one, only its own time.
             let known = before.known.get(&(process.pid, stat.started)).map(|known| known.ticks);
             let ticks =
                 stat.ticks() - known.unwrap_or(stat.children_user + stat.children_system).min(stat.ticks());
@@ -117,20 +116,20 @@ impl Neighbours {
         }
     }
 
-    /// The end of those that were told of.
+    /// The end of the reported event.
     pub(crate) fn end(&mut self) -> Option<Event> {
         self.present.take().map(|present| present.event(Some(present.seen_s)))
     }
 }
 
 impl Look {
-    /// By process, the CPU time of children that have ended since, as far as it was known: it is in that of their parents now.
+    /// By process, the known CPU time of children that have ended since, which their parents' counters include now.
     fn handed_on(&self, now: &[&Process]) -> HashMap<u32, u64> {
         let alive: HashSet<Key> = now.iter().map(|process| (process.pid, process.stat.started)).collect();
         let pids: HashMap<u32, Key> = self.known.keys().map(|key| (key.0, *key)).collect();
         let mut handed_on: HashMap<u32, u64> = HashMap::new();
         for known in self.known.iter().filter(|(key, _)| !alive.contains(key)).map(|(_, known)| known) {
-            // To the first that has not ended.
+            // To the first ancestor that has not ended.
             let mut heir = known.parent;
             while let Some(key) = pids.get(&heir).filter(|key| !alive.contains(key)) {
                 heir = self.known[key].parent;

@@ -1,10 +1,10 @@
-//! CPUs that were slowed down meanwhile: by heat, or by the limit of a control group (`pitot_host::throttle_count`).
+//! Throttled CPUs, for heat or by a control group's limit (`pitot_host::throttle_count`).
 
 use pitot_meter::units::counted;
 
 use pitot_record::soak::{Event, EventKind};
 
-/// Told of once a minute at most, seconds: a limit of a control group acts many times a second.
+/// Shortest time between events, seconds: a control group's limit acts many times a second.
 const INTERVAL_S: f64 = 60.0;
 
 /// Watches the counters.
@@ -15,7 +15,7 @@ pub(crate) struct ThrottleWatch {
 }
 
 impl ThrottleWatch {
-    /// The event, if the count has risen since it was told of last.
+    /// The event, if the count has risen since the last one.
     pub(crate) fn look(&mut self, count: u64, now_s: f64) -> Option<Event> {
         let known = *self.known.get_or_insert(count);
         if count < known {
@@ -32,7 +32,7 @@ impl ThrottleWatch {
             until_s: None,
             subject: None,
             kind: EventKind::Throttled,
-            sentence: format!("CPUs were throttled {times}, by heat or by the limit of a control group"),
+            sentence: format!("CPUs were throttled {times}, for heat or by a control group's limit"),
             evidence: String::new(),
         })
     }

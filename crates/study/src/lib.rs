@@ -1,6 +1,6 @@
-//! What asks several runs: advice for a load, the settings that help a server, and the lab's check of itself.
+//! Studies of several runs: advice for a load, tuning of settings, and the lab's self-check.
 //!
-//! Nothing here runs anything. A study writes plans, which are run like any other, and reads the run files.
+//! Nothing here runs anything. A study writes plans, which run like any other, and reads the run files.
 #![forbid(unsafe_code)]
 
 pub mod advise;

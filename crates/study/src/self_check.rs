@@ -1,35 +1,34 @@
-//! Whether the lab finds the differences that exist and no others: A/A comparisons and power, judged as in any run.
+//! The self-check: whether the lab finds existing differences and no others, with A/A comparisons and a slowed server.
 
 use pitot_plan::{Levels, REPLICATE_FACTOR};
 use pitot_record::{CellRecord, Run, metric};
 use pitot_stats::judge;
 
-/// A/A comparisons that may declare a difference, of forty: one of twenty is what 95% certainty allows.
+/// Allowed differences in 40 A/A comparisons: 95% confidence allows one of 20.
 const FALSE_ALARM_SHARE_MAX: f64 = 2.0 / 40.0;
-/// Comparisons with the slowed server that must declare one, of ten.
+/// Required differences in ten comparisons with the slowed server.
 const FOUND_SHARE_MIN: f64 = 9.0 / 10.0;
 
-/// What the suites `self-check` and `self-check-power` came to.
+/// The results of the suites `self-check` and `self-check-power`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SelfCheck {
     /// Comparisons of a server with itself.
     pub same: usize,
-    /// How many of them declared a difference.
+    /// Those with a difference.
     pub same_declared: usize,
-    /// Comparisons with a server that is slowed.
+    /// Comparisons with the slowed server.
     pub slowed: usize,
-    /// How many of them declared that it is.
+    /// Those that found it slower.
     pub slowed_declared: usize,
     /// The ratios of the slowed server, one for each comparison.
     pub slowed_ratios: Vec<f64>,
 }
 
 impl SelfCheck {
-    /// Adds the judgement of a run of one of the suites: each comparison for itself, as the run of a single pair would
-    /// be.
+    /// Adds a run of one of the suites; each comparison is judged alone.
     ///
     /// # Errors
-    /// A sentence if the run has other servers than the suites.
+    /// A sentence, if the run has other servers than the suites.
     pub fn add(&mut self, run: &Run) -> Result<(), String> {
         let metric =
             metric::find(&run.plan.metric).ok_or_else(|| format!("unknown metric `{}`", run.plan.metric))?;
@@ -37,7 +36,7 @@ impl SelfCheck {
         let tolerance = run.plan.tolerance;
         for plain in run.cells.iter().filter(|c| server_of(c).starts_with("plain")) {
             let replicate = |cell: &CellRecord| cell.level(REPLICATE_FACTOR).map(|l| l.level.clone());
-            // The control is the same server once more.
+            // The control is the same server again.
             let twin = run.control_of(plain);
             for other in run.cells.iter().filter(|c| replicate(c) == replicate(plain)).chain(twin) {
                 let samples = other.samples_against(plain, metric, &run.plan);
@@ -57,14 +56,14 @@ impl SelfCheck {
         }
         if self.same + self.slowed == before {
             return Err(format!(
-                "the run of `{}` has nothing to check: it is none of the suites `self-check` and `self-check-power`",
+                "the run of `{}` has nothing to check: it is not one of the suites `self-check` and `self-check-power`",
                 run.plan.name
             ));
         }
         Ok(())
     }
 
-    /// The CPU time that a reply of the plain server took in a run, nanoseconds: the base of the 5%.
+    /// CPU time of the plain server per reply in a run, nanoseconds: the base of the 5%.
     pub fn plain_cpu_ns(run: &Run) -> Option<f64> {
         let cost = metric::find("cpu-per-request")?;
         let plain = Levels(vec![(pitot_plan::SERVER_FACTOR.to_owned(), vec!["plain".to_owned()])]);
@@ -90,7 +89,7 @@ impl std::fmt::Display for SelfCheck {
         if self.same > 0 {
             writeln!(
                 f,
-                "A/A: {} of {} comparisons of a server with itself declare a difference (at most {} may)",
+                "A/A: {} of {} comparisons of a server with itself show a difference (at most {} allowed)",
                 self.same_declared,
                 self.same,
                 (self.same as f64 * FALSE_ALARM_SHARE_MAX) as usize
@@ -100,7 +99,7 @@ impl std::fmt::Display for SelfCheck {
             let slower = (pitot_stats::median(&self.slowed_ratios).unwrap_or(1.0) - 1.0) * 100.0;
             writeln!(
                 f,
-                "power: {} of {} comparisons find the server that is slower by {slower:.1}% (at least {} must)",
+                "power: {} of {} comparisons detect the server that is slower by {slower:.1}% (at least {} required)",
                 self.slowed_declared,
                 self.slowed,
                 (self.slowed as f64 * FOUND_SHARE_MIN).ceil() as usize

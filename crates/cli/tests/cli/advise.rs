@@ -37,8 +37,8 @@ fn a_dry_run_shows_what_is_known_who_is_tried_and_the_plan_and_runs_nothing() {
     let text = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(output.status.success(), "{}", stderr(&output));
     for part in [
-        "http, 400 connections, 20 active, 4 KiB each, 50.0 us of CPU work for each request, 20 requests for each",
-        "keep faults apart (Lyris Technologies, 2001)",
+        "http, 400 connections, 20 active, 4 KiB each, 50.0 us of CPU work per request, 20 requests per",
+        "isolate faults (Lyris Technologies, 2001)",
         "- prefork, a pool of processes",
         "a fault would end all connections",
         "cold-files = true",

@@ -104,14 +104,14 @@ fn an_agent_takes_leave_of_what_it_does_not_understand() {
     for (input, code, said) in [
         ("", 0, ""),
         ("hello\n", 2, "a message of the lab cannot be read"),
-        ("\"clock\"\n", 2, "is not a greeting"),
+        ("\"clock\"\n", 2, "not a greeting"),
         (
             "{\"hello\":{\"version\":9,\"cpus\":[],\"other-cpus\":[],\"address\":\"::1\"}}\n",
             2,
-            "and the lab has 9",
+            "and the lab has protocol version 9",
         ),
         // The greeting of a later version, whatever else it says.
-        ("{\"hello\":{\"version\":10,\"since\":[1]}}\n", 2, "and the lab has 10"),
+        ("{\"hello\":{\"version\":10,\"since\":[1]}}\n", 2, "and the lab has protocol version 10"),
     ] {
         let mut agent = Command::new(PITOT)
             .arg("agent")
@@ -156,8 +156,11 @@ fn an_agent_that_is_another_program_than_the_lab_is_not_used() {
             greeting(99, own),
             &*format!("its agent speaks version 99 of the protocol, not {}", pitot_agent::VERSION),
         ),
-        (r#"{"error":"its agent has version 9"}"#.to_owned(), "its agent has version 9"),
-        ("Welcome to a".to_owned(), "`Welcome to a` is no message"),
+        (
+            r#"{"error":"its agent has version 9"}"#.to_owned(),
+            "could not be reached: its agent has version 9",
+        ),
+        ("Welcome to a".to_owned(), "`Welcome to a` is not a message"),
     ] {
         let said = greeted_with(&line);
         assert!(said.contains(wanted), "{line}: {said}");

@@ -351,7 +351,7 @@ fn has_effect(repetition: &Repetition, number: usize) -> bool {
         }
         "garbage" => stats("malformed") + stats("too_large") + stats("replies_4xx") > 0,
         "descriptors" => stats("accept_failed") > 0,
-        "memory" => fault.what.ends_with("may newly use 67108864 bytes of memory"),
+        "memory" => fault.what.ends_with("may use 67108864 more bytes of memory"),
         // Somebody else has computed on the server's CPUs.
         "cpu-hog" => {
             let of_others = |sample: &pitot_record::Sample| {

@@ -370,6 +370,9 @@ fn a_file_system_of_the_machine_is_never_filled() {
             ),
             dir.path(),
         );
-        assert!(text.contains(&format!("lies on the file system of {place}, which others need")), "{text}");
+        assert!(
+            text.contains(&format!("is on the file system of {place}, which other programs need")),
+            "{text}"
+        );
     }
 }

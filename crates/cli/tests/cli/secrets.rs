@@ -69,7 +69,7 @@ fn is_refused_without_secrets(dir: &Path, command: &str) {
     assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));
     let said = text(&refused);
     assert!(
-        said.contains("does not hold the secrets of") && said.contains("a.pitot.secrets is not there"),
+        said.contains("does not contain the secrets of") && said.contains("a.pitot.secrets does not exist"),
         "{said}"
     );
     assert!(!has_secret(said.as_bytes()), "{said}");

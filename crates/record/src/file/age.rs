@@ -1,4 +1,4 @@
-//! Old intervals are put together to longer ones.
+//! Merges old intervals into longer ones.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,12 @@ use rusqlite::{Transaction, params};
 use super::error::RecordError;
 use crate::soak::{Fault, SECOND_S};
 
-/// A kind of intervals: from an age on, they are put together to those of the next kind.
+/// A level of intervals, which are merged into the next level from an age on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Level {
-    /// Length of its intervals, seconds; 0 for those that are as they were measured.
+    /// Length of its intervals, seconds; 0 for measured intervals.
     pub length_s: f64,
-    /// Age, seconds, from which they are put together; infinite for the last.
+    /// Age from which they are merged, seconds; infinite for the last.
     pub until_s: f64,
 }
 
@@ -24,11 +24,10 @@ pub const LEVELS: [Level; 3] = [
     Level { length_s: 600.0, until_s: f64::INFINITY },
 ];
 
-/// Until when the intervals of each level but the last were put together, seconds.
+/// Until when the intervals of each level but the last were merged, seconds.
 pub(super) type Aged = [f64; LEVELS.len() - 1];
 
-/// Puts together what is old enough at `now_s`. Only whole stretches of the next level are taken, so that each of its
-/// intervals is written once.
+/// Merges what is old enough at `now_s`, in whole intervals of the next level, so that each is written once.
 pub(super) fn put_together(
     transaction: &Transaction<'_>,
     now_s: f64,
@@ -47,7 +46,7 @@ pub(super) fn put_together(
     Ok(())
 }
 
-/// What is added up of several intervals.
+/// The sum of several intervals.
 #[derive(Default)]
 struct Sum {
     begin_s: Option<f64>,
@@ -118,7 +117,7 @@ fn intervals(
 }
 
 fn readings(transaction: &Transaction<'_>, level: i64, length_s: f64, end_s: f64) -> Result<(), RecordError> {
-    // The mean of a stretch weighs each reading by its length. The stretch begins with its first reading.
+    // The mean weights each reading by its length. The interval begins with its first reading.
     transaction
         .prepare_cached(
             "INSERT INTO reading
@@ -134,7 +133,7 @@ fn readings(transaction: &Transaction<'_>, level: i64, length_s: f64, end_s: f64
     Ok(())
 }
 
-/// What is lost late is added to its stretch, however old that is.
+/// Adds late losses to their interval, however old it is.
 fn losses(transaction: &Transaction<'_>, level: i64, length_s: f64, end_s: f64) -> Result<(), RecordError> {
     // The youngest are seconds.
     if level == 0 {
@@ -155,9 +154,9 @@ fn losses(transaction: &Transaction<'_>, level: i64, length_s: f64, end_s: f64) 
     Ok(())
 }
 
-/// Adds what was lost of seconds that are about to be put together to the faults in which it was: afterwards nobody can tell.
+/// Adds losses of seconds that are about to be merged to their faults, since afterwards the seconds are unknown.
 fn add_to_faults(transaction: &Transaction<'_>, end_s: f64) -> Result<(), RecordError> {
-    // By server: the end of each second, and what was lost of it.
+    // By server: the end of each second, and its losses.
     let mut lost: BTreeMap<i64, Vec<(f64, u64)>> = BTreeMap::new();
     {
         let mut query = transaction.prepare_cached(
@@ -189,7 +188,7 @@ fn add_to_faults(transaction: &Transaction<'_>, end_s: f64) -> Result<(), Record
     Ok(())
 }
 
-/// The faults that were made to a server, by their begin: their names and times.
+/// The faults of a server by their begin: their names and times.
 fn faults_made(transaction: &Transaction<'_>, subject: i64) -> Result<Vec<Fault>, RecordError> {
     let mut query = transaction.prepare_cached(
         "SELECT number, due_s, at_s, until_s FROM subject_fault WHERE subject = ?1 AND was_made ORDER BY at_s",

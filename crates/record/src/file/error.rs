@@ -1,4 +1,4 @@
-//! What can be wrong with a record.
+//! Errors of records.
 
 use std::path::{Path, PathBuf};
 
@@ -7,18 +7,18 @@ use pitot_results::Failure;
 use super::layout::Kind;
 use crate::database::{DatabaseError, damage};
 
-/// What can be wrong with a record.
+/// An error of a record.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// It is not there or may not be read.
+    /// It does not exist or may not be read.
     #[error("cannot open {}: {reason}", path.display())]
     Open {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// The reason that the system gave.
+        /// The system's reason.
         reason: String,
     },
-    /// It is there already.
+    /// It exists already.
     #[error("{} exists", .0.display())]
     Exists(PathBuf),
     /// Another process is writing it.
@@ -30,7 +30,7 @@ pub enum RecordError {
     /// It records something else.
     #[error("{} is the file of a {}", path.display(), found.word())]
     Other {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// What it records.
         found: Kind,
@@ -38,11 +38,11 @@ pub enum RecordError {
     /// Another version of Pitot wrote it.
     #[error("{} has layout {found}, this pitot reads layout {known}", path.display())]
     Layout {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// Its layout.
         found: u32,
-        /// The newest layout that is known here.
+        /// The newest known layout.
         known: u32,
     },
     /// A value in it cannot be read.
@@ -54,7 +54,7 @@ pub enum RecordError {
 }
 
 impl RecordError {
-    /// What keeps the file of this path from being used.
+    /// Why the file at this path cannot be used.
     pub(super) fn of(path: &Path, error: DatabaseError) -> RecordError {
         let path: PathBuf = path.into();
         match error {
@@ -68,7 +68,7 @@ impl RecordError {
         }
     }
 
-    /// A text in it that is not the JSON that it should be.
+    /// The error for a text that is not the expected JSON.
     pub(super) fn of_json(what: &str, error: &serde_json::Error) -> RecordError {
         RecordError::Damaged(format!("{what}: {error}"))
     }
@@ -81,9 +81,9 @@ impl From<RecordError> for Failure {
             RecordError::Open { .. } => Failure::misuse(what, "check the path and its permissions"),
             RecordError::Exists(path) => Failure::misuse(
                 what,
-                format!("name another file with -o, or continue it with --resume {}", path.display()),
+                format!("choose another file with -o, or continue this one with --resume {}", path.display()),
             ),
-            RecordError::Locked(_) => Failure::misuse(what, "wait for it to end, or stop it"),
+            RecordError::Locked(_) => Failure::misuse(what, "wait until it ends, or stop it"),
             RecordError::Foreign(_) => {
                 Failure::misuse(what, "name a file that `pitot run` or `pitot soak` wrote")
             }
@@ -100,17 +100,15 @@ impl From<RecordError> for Failure {
             }
             RecordError::Layout { found, known, .. } => {
                 let cure = match found > known {
-                    true => "read it with the version that wrote it, or a newer one",
-                    false => "read it with the version that wrote it, or measure again",
+                    true => "use the version that wrote it, or a newer one",
+                    false => "use the version that wrote it, or measure again",
                 };
                 Failure::misuse(what, cure)
             }
-            RecordError::Damaged(_) => {
-                Failure::run(what, "use a copy of the file from before, if there is one")
-            }
+            RecordError::Damaged(_) => Failure::run(what, "use a backup of the file, if there is one"),
             RecordError::Database(cause) if let Some(why) = damage(&cause) => Failure::run(
                 format!("the run file is damaged: {why}"),
-                "use a copy of the file from before; `sqlite3 FILE .recover` saves what can be read",
+                "use a backup of the file; `sqlite3 FILE .recover` saves what can be read",
             ),
             RecordError::Database(cause) => Failure::run(
                 format!("{what}: {cause}"),

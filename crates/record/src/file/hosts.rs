@@ -1,4 +1,4 @@
-//! The hosts of a run other than the lab's own.
+//! The hosts of a run other than the lab's.
 
 use rusqlite::{Connection, params};
 
@@ -24,7 +24,7 @@ pub(super) fn write(connection: &Connection, host: &HostRecord) -> Result<(), ru
     Ok(())
 }
 
-/// Notes what hosts are after the last repetition. One that was lost says nothing.
+/// Records hosts after the last repetition, except lost ones.
 pub(super) fn write_after(connection: &Connection, hosts: &[HostRecord]) -> Result<(), rusqlite::Error> {
     for host in hosts.iter().filter(|host| !host.facts.facts.is_empty()) {
         let update = "UPDATE host SET facts_after = ?2 WHERE name = ?1";

@@ -1,12 +1,12 @@
-//! How a record is known.
+//! The layout of a record.
 
 use rusqlite::Connection;
 
 use crate::database::Format;
 
-/// The application is "Pito": file(1) and others recognise a record by it. Layouts 1 to 7 are from before the first release.
-/// Whoever raises `layout` lets [`Format::check`] open the one before it and brings it forward here: a step of SQL for each
-/// layout, which `--resume` carries out in the file and a reader in a copy of it.
+/// The application id is "Pito", by which file(1) recognises a record. Layouts 1 to 7 are from before the first release.
+/// To raise `layout`, let [`Format::check`] open the previous one and upgrade it here: a step of SQL for each layout,
+/// which `--resume` runs on the file and a reader on a copy of it.
 pub(super) const FORMAT: Format = Format {
     application_id: 0x5069_746F,
     layout: 8,
@@ -33,12 +33,12 @@ pub(super) const FORMAT: Format = Format {
     view: "result",
 };
 
-/// What was recorded, as `run.kind` has it.
+/// What was recorded: `run.kind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A plan was carried out.
+    /// A run of a plan.
     Run,
-    /// Servers stood under load for long.
+    /// A soak.
     Soak,
 }
 

@@ -1,7 +1,7 @@
 //! The file of a run or a soak: one SQLite database, `NAME.pitot`.
 //!
-//! **Reading** (all that a report needs): [`Run::open`](crate::Run::open) and [`Soak::open`](crate::soak::Soak::open) give the
-//! whole of it as plain data.
+//! **Reading**: [`Run::open`](crate::Run::open) and [`Soak::open`](crate::soak::Soak::open) return the whole file as plain
+//! data.
 //!
 //! ```no_run
 //! use pitot_record::{Run, metric};
@@ -20,14 +20,13 @@
 //! # Ok::<(), pitot_record::RecordError>(())
 //! ```
 //!
-//! **Writing** ([`RunWriter`], [`SoakWriter`]) is the runner's: all that is known before anything is measured in one transaction,
-//! then each repetition, or each interval of a soak, in one of its own. The journal is a write-ahead log with
-//! `synchronous=FULL`, so that a killed process or a power cut costs what is in flight and nothing else; a finished file is one
-//! plain file again.
+//! **Writing** ([`RunWriter`], [`SoakWriter`]): one transaction for all that is known before the measurement, then one for
+//! each repetition, or each interval of a soak. The journal is a write-ahead log with `synchronous=FULL`, so that a kill
+//! or a power cut loses only the current transaction; a finished file is one plain file again.
 //!
-//! A soak stays small: intervals of the last hour are kept as they were, those before it as minutes, and those of more than a day
-//! ago as ten minutes ([`LEVELS`]). Histograms are merged, so that their percentiles stay true, and counters of a load are exact
-//! for ever. So fourteen days of a load are about 3,800 histograms of a few kilobytes.
+//! A soak stays small: after an hour intervals are merged into minutes, after a day into ten minutes ([`LEVELS`]).
+//! Histograms are merged, so percentiles stay right, and counters of a load stay exact. Fourteen days of a load are about
+//! 3,800 histograms of a few kilobytes.
 //!
 //! The layout is documented in `docs/run-file.md` and in `schema.sql`, and is versioned by `PRAGMA user_version`.
 

@@ -1,4 +1,4 @@
-//! How a record is opened to be read.
+//! Opens a record for reading.
 
 use std::fs::{File, TryLockError};
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::database;
 /// What a file records.
 ///
 /// # Errors
-/// If it is not there, is no record, or cannot be read.
+/// If it does not exist, is not a record, or cannot be read.
 pub fn kind(path: &Path) -> Result<Kind, RecordError> {
     let of = |error| RecordError::of(path, error);
     let connection = database::open_to_read(path).map_err(of)?;
@@ -22,14 +22,14 @@ pub fn kind(path: &Path) -> Result<Kind, RecordError> {
     kind_of(&connection)
 }
 
-/// Whether a process writes the file now.
+/// Whether a process is writing the file.
 pub fn is_running(path: &Path) -> bool {
-    // A lock that is shared keeps out a writer for a moment only. This process's own would be lost by opening it.
+    // A shared lock blocks a writer only for a moment. Opening the file would drop this process's own lock.
     let is_locked = |file: File| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
     database::is_written_here(path) || File::open(path).is_ok_and(is_locked)
 }
 
-/// Reads a file of a kind with `read`, in one transaction: one that is being written is seen at one moment. `read` gets the layout.
+/// Reads a file of a kind with `read` in one transaction, which sees a consistent state. `read` gets the layout.
 pub(super) fn read<T>(
     path: &Path,
     kind: Kind,
@@ -56,7 +56,7 @@ fn kind_of(connection: &Connection) -> Result<Kind, RecordError> {
     [Kind::Run, Kind::Soak]
         .into_iter()
         .find(|kind| kind.word() == word)
-        .ok_or_else(|| RecordError::Damaged(format!("`{word}` is nothing that is recorded")))
+        .ok_or_else(|| RecordError::Damaged(format!("`{word}` is not a kind of record")))
 }
 
 pub(super) fn read_facts(connection: &Connection, moment: &str) -> Result<Fingerprint, RecordError> {

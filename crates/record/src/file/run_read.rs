@@ -16,19 +16,19 @@ use crate::secrets_file;
 use pitot_plan::{FactorLevel, Measure, Plan, SkipKind, SkipRecord};
 
 impl Run {
-    /// Reads a run file as a whole. It may be finished, interrupted, or still being written by another process; and it may come
-    /// from anywhere. Secrets are masked in it.
+    /// Reads a whole run file, which may be finished, interrupted or still being written by another process, and is not
+    /// trusted. Its secrets are masked.
     ///
     /// # Errors
-    /// If it is not there, is not a run file, is newer than this reader, or is damaged; or if this process writes it.
+    /// If it does not exist, is not a run file, is newer than this version, is damaged, or is being written by this process.
     pub fn open(path: &Path) -> Result<Run, RecordError> {
         open::read(path, Kind::Run, |connection, layout| read(connection, layout, path))
     }
 
-    /// Reads a run that is to be resumed, with the secrets of its plan.
+    /// Reads a run to resume it, with the secrets of its plan.
     ///
     /// # Errors
-    /// As [`open`](Self::open), or if its secrets are not beside it.
+    /// As [`open`](Self::open), or if the file with its secrets is missing.
     pub fn open_to_resume(path: &Path) -> Result<Run, Failure> {
         let mut run = Run::open(path)?;
         let mut plan = run.plan.to_json();
@@ -78,7 +78,7 @@ pub(super) fn measure_name(measure: Measure) -> &'static str {
 
 fn measure(name: &str) -> Result<Measure, RecordError> {
     let known = MEASURES.iter().find(|(n, _)| *n == name);
-    known.map(|(_, m)| *m).ok_or_else(|| RecordError::Damaged(format!("`{name}` is no way to measure")))
+    known.map(|(_, m)| *m).ok_or_else(|| RecordError::Damaged(format!("`{name}` is not a way to measure")))
 }
 
 fn read_info(row: &Row<'_>) -> Result<(RunInfo, String), rusqlite::Error> {
@@ -158,14 +158,13 @@ fn read_cells(connection: &Connection) -> Result<Vec<CellRecord>, RecordError> {
     Ok(cells)
 }
 
-/// What everything that reads a run relies on: each cell has a level of each factor of the plan, in that order, and each control is
-/// the twin of a cell.
+/// Checks that each cell has a level of each factor of the plan, in that order, and that each control belongs to a cell.
 fn check_cells(plan: &Plan, cells: &[CellRecord]) -> Result<(), RecordError> {
     let ids: HashSet<i64> = cells.iter().filter(|c| c.control_of.is_none()).map(|c| c.id).collect();
     for cell in cells {
         let (own, wanted) = (cell.factors.iter().map(|f| &f.name), plan.factors.iter().map(|f| &f.name));
         if !own.eq(wanted) {
-            let what = format!("the levels of cell {} are not one of each factor of the plan", cell.id);
+            let what = format!("cell {} does not have one level of each factor of the plan", cell.id);
             return Err(RecordError::Damaged(what));
         }
         if cell.control_of.is_some_and(|of| !ids.contains(&of)) {
@@ -175,7 +174,7 @@ fn check_cells(plan: &Plan, cells: &[CellRecord]) -> Result<(), RecordError> {
     Ok(())
 }
 
-/// A time in seconds that a column has, which is none if it is negative or endless.
+/// A column with a time in seconds, which must be finite and not negative.
 fn seconds(row: &Row<'_>, name: &str) -> Result<Option<f64>, RecordError> {
     let value: Option<f64> = row.get(name)?;
     match value {
@@ -315,15 +314,15 @@ struct Columns<'a> {
 }
 
 impl Columns<'_> {
-    /// A moment of a clock, nanoseconds.
+    /// A column with a time of a clock, nanoseconds.
     fn moment(&mut self) -> Result<u64, RecordError> {
-        // Negative numbers are refused by their type.
+        // The type refuses negative numbers.
         let moment = self.row.get(self.next)?;
         self.next += 1;
         Ok(moment)
     }
 
-    /// What was counted or timed, if it was.
+    /// A column with a count or duration, if it has one.
     fn take(&mut self) -> Result<Option<u64>, RecordError> {
         let value: Option<u64> = self.row.get(self.next)?;
         if let Some(excess) = value.filter(|value| *value > COUNT_MAX) {

@@ -319,7 +319,7 @@ fn a_file_that_is_made_to_do_harm_is_refused_by_readers_and_the_writer() {
         ),
         (
             "DROP TABLE skip; CREATE TABLE skip (position, factors, reason AS (hex(zeroblob(1000))))".into(),
-            "`skip` computes what it holds",
+            "`skip` has generated columns",
         ),
         ("DROP TABLE sample".into(), "no table `sample`"),
     ] {
@@ -482,7 +482,7 @@ fn a_cell_without_a_level_of_each_factor_is_damage() {
     ] {
         let error = damaged(damage).map(|_| ()).unwrap_err();
         assert!(
-            matches!(&error, RecordError::Damaged(what) if what.contains("one of each factor")),
+            matches!(&error, RecordError::Damaged(what) if what.contains("one level of each factor")),
             "{damage}: {error}"
         );
     }

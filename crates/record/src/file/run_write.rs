@@ -11,7 +11,7 @@ use super::layout::{FORMAT, Kind};
 use super::writer::{Opening, Writer, json};
 use crate::run::{HostRecord, Repetition, Run, RunState, Sample, Slice, TreeSample};
 
-/// What is known of a run before its first repetition.
+/// A run before its first repetition.
 #[derive(Clone, Debug)]
 pub struct NewRun<'a> {
     /// The command line that started it.
@@ -26,7 +26,7 @@ pub struct NewRun<'a> {
     pub server_cpus: &'a str,
     /// A CPU list.
     pub load_cpus: &'a str,
-    /// Sentences for the reader.
+    /// Warnings for the report.
     pub warnings: &'a [String],
     /// Name and version of each server.
     pub server_versions: &'a [(String, String)],
@@ -36,9 +36,9 @@ pub struct NewRun<'a> {
     pub plan: &'a Plan,
     /// The machine.
     pub host: &'a Fingerprint,
-    /// What is not run.
+    /// Skipped combinations.
     pub skips: &'a [SkipRecord],
-    /// What is run, in the order of the plan.
+    /// Cells, in the order of the plan.
     pub cells: &'a [NewCell],
 }
 
@@ -53,19 +53,19 @@ pub struct NewCell {
     pub load_command: String,
     /// How it is measured.
     pub measure: Measure,
-    /// Why in fresh runs, where the plan asks for slices; else empty.
+    /// Why it is measured in fresh runs, if the plan asks for slices; else empty.
     pub fresh_reason: String,
-    /// The cell whose twin it is, from 0 in the order of the plan.
+    /// The cell whose A/A control it is, from 0 in the order of the plan.
     pub control_of: Option<usize>,
 }
 
-/// The one writer of a run's file. It holds a lock on the file (flock(2)) that dies with the process, and masks the secrets of the
-/// plan in all that it writes.
+/// The writer of a run's file. It holds a lock on the file (flock(2)) that ends with the process, and masks the plan's
+/// secrets in all that it writes.
 #[derive(Debug)]
 pub struct RunWriter(Writer);
 
 impl RunWriter {
-    /// Checks that [`create`](Self::create) can create the file, and leaves nothing there.
+    /// Checks that [`create`](Self::create) can create the file, without leaving one.
     ///
     /// # Errors
     /// If the file exists or cannot be written.
@@ -73,8 +73,8 @@ impl RunWriter {
         Writer::check(path)
     }
 
-    /// Creates the file and writes all that is known before the first repetition. Secrets of the plan, if it has any, go into a
-    /// file beside it.
+    /// Creates the file and writes all that is known before the first repetition. The plan's secrets are written to a
+    /// separate file.
     ///
     /// # Errors
     /// If the file exists or cannot be written.
@@ -107,8 +107,8 @@ impl RunWriter {
         Ok(RunWriter(Writer::resume(path, Kind::Run, plan.secrets())?))
     }
 
-    /// The run as it stands in the file. It is read through the writer's own connection: to open and close the file beside it
-    /// would drop its locks.
+    /// The run in the file. It is read through the writer's connection, since opening and closing the file would drop its
+    /// locks.
     ///
     /// # Errors
     /// If the database cannot be read.
@@ -116,13 +116,13 @@ impl RunWriter {
         super::run_read::read(&*self.0.connection.transaction()?, FORMAT.layout, &self.0.path)
     }
 
-    /// Where the file is.
+    /// The file's path.
     pub fn path(&self) -> &Path {
         &self.0.path
     }
 
-    /// Adds a repetition of a cell, in one transaction. `cell` counts from 0 in the order of the plan, controls at
-    /// the end; the repetition's own `id` is ignored.
+    /// Adds a repetition of a cell in one transaction. `cell` counts from 0 in the order of the plan, controls at the end;
+    /// the repetition's `id` is ignored.
     ///
     /// # Errors
     /// If the database cannot be written, or has this block of this cell already.
@@ -130,7 +130,7 @@ impl RunWriter {
         self.record_together([(cell, repetition)])
     }
 
-    /// Adds repetitions of several cells, all of them or none.
+    /// Adds repetitions of several cells in one transaction.
     ///
     /// # Errors
     /// As [`record`](Self::record).
@@ -146,7 +146,7 @@ impl RunWriter {
         Ok(())
     }
 
-    /// Writes down hosts of the run other than the lab's own, each once.
+    /// Records hosts of the run other than the lab's, each once.
     ///
     /// # Errors
     /// If the database cannot be written.
@@ -159,7 +159,7 @@ impl RunWriter {
         Ok(())
     }
 
-    /// Writes down what those hosts are after the last repetition.
+    /// Records those hosts after the last repetition.
     ///
     /// # Errors
     /// If the database cannot be written.
@@ -167,7 +167,7 @@ impl RunWriter {
         Ok(super::hosts::write_after(&self.0.connection, hosts)?)
     }
 
-    /// Writes the plan anew: what was left to the lab to choose is chosen by now.
+    /// Writes the plan again, with what the lab has chosen.
     ///
     /// # Errors
     /// If the database cannot be written.
@@ -177,7 +177,7 @@ impl RunWriter {
         Ok(())
     }
 
-    /// From now on a cell is measured in fresh runs.
+    /// Changes a cell to fresh runs.
     ///
     /// # Errors
     /// If the database cannot be written.
@@ -280,7 +280,7 @@ fn cell_id(cell: usize) -> i64 {
     cell as i64 + 1
 }
 
-/// Adds what is run and what is not.
+/// Adds cells and skipped combinations.
 fn insert_cells(connection: &Connection, run: &NewRun<'_>, secrets: &Secrets) -> Result<(), rusqlite::Error> {
     for (position, skip) in run.skips.iter().enumerate() {
         connection.execute(
@@ -373,7 +373,7 @@ fn tree_row(tree: Option<TreeSample>) -> [Option<i64>; 11] {
     .map(|v| v.map(|v| v as i64))
 }
 
-/// What a load generator printed, without secrets.
+/// The output of a load generator, without secrets.
 fn masked_load(result: &LoadResult, secrets: &Secrets) -> String {
     secrets.hide_json(&result.raw, |value| LoadResult::parse(&value.to_string()).is_ok()).to_string()
 }

@@ -13,7 +13,7 @@ use crate::soak::{
 };
 
 impl Soak {
-    /// Reads a soak of another process, and says whether it is running or was killed.
+    /// Reads a soak of another process, and checks whether it is running or was killed.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -26,24 +26,24 @@ impl Soak {
         Ok(soak)
     }
 
-    /// Reads a soak that is to be resumed, with the secrets of its command line.
+    /// Reads a soak to resume it, with the secrets of its command line.
     ///
     /// # Errors
-    /// As [`open`](Self::open), or if its secrets are not beside it.
+    /// As [`open`](Self::open), or if the file with its secrets is missing.
     pub fn open_to_resume(path: &Path) -> Result<Soak, Failure> {
         let mut soak = Soak::open(path)?;
         let mut info = soak.info.to_json();
         secrets_file::restore(path, &soak.id, &mut info)?;
         let info: Info = serde_json::from_value(info)
-            .map_err(|e| RecordError::of_json("what was asked for with its secrets", &e))?;
+            .map_err(|e| RecordError::of_json("the settings of the soak with its secrets", &e))?;
         soak.info = Info { machine: soak.info.machine, ..info };
         Ok(soak)
     }
 
-    /// Reads a soak, also while another process runs it. Its file may come from anywhere. Secrets are masked in it.
+    /// Reads a soak, which may be running in another process. The file is not trusted. Its secrets are masked.
     ///
     /// # Errors
-    /// If it is no file of a soak, or cannot be read.
+    /// If it is not the file of a soak, or cannot be read.
     pub fn open(path: &Path) -> Result<Soak, RecordError> {
         open::read(path, Kind::Soak, |connection, _| {
             let soak = read(connection)?;
@@ -53,13 +53,12 @@ impl Soak {
     }
 }
 
-/// A century: no soak is longer, and no moment of one is later.
+/// A century, the maximum length of a soak.
 const LENGTH_S_MAX: f64 = 3.2e9;
 
-/// What everything that reads a soak relies on: times are on its axis, figures are finite, and counts can be added up. The error is
-/// a sentence.
+/// Checks that times are on the soak's axis, figures are finite, and counts can be summed. The error is a sentence.
 fn check(soak: &Soak) -> Result<(), String> {
-    // Some moments are shortly before its begin.
+    // Some times are shortly before its begin.
     let moment = |what: &str, s: f64| match (-LENGTH_S_MAX..=LENGTH_S_MAX).contains(&s) {
         true => Ok(()),
         false => Err(format!("{what} is {s} s")),
@@ -91,7 +90,7 @@ fn check(soak: &Soak) -> Result<(), String> {
         length("the length of a reading", reading.length_s)?;
         let is_figure = |value: f64| value.abs() <= COUNT_MAX as f64;
         if !(is_figure(reading.mean) && is_figure(reading.min) && is_figure(reading.max)) {
-            return Err(format!("a reading of `{}` is no figure", reading.metric.escape_debug()));
+            return Err(format!("a reading of `{}` is not a finite number", reading.metric.escape_debug()));
         }
     }
     for event in &soak.events {
@@ -118,7 +117,7 @@ pub(super) fn read(transaction: &Connection) -> Result<Soak, RecordError> {
     let query = "SELECT id, plan, state FROM run";
     let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
     let (id, info, state): (String, String, String) = transaction.query_row(query, [], row)?;
-    let info: Info = from_json("what was asked for", &info)?;
+    let info: Info = from_json("the settings of the soak", &info)?;
     let query = "SELECT id, name, command, deaths, restarts FROM subject ORDER BY id";
     let subjects = list(transaction, query, |row| {
         let endings = Endings { deaths: row.get(3)?, restarts: row.get(4)? };

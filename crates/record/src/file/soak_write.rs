@@ -14,15 +14,15 @@ use crate::soak::{
     Endings, Event, EventKind, Fault, Info, Interval, Load, Loss, Reading, SECOND_S, State, Subject, Totals,
 };
 
-/// The one writer of a soak's file. It holds a lock on the file (flock(2)) that dies with the process, and masks secrets in all
-/// that it writes.
+/// The writer of a soak's file. It holds a lock on the file (flock(2)) that ends with the process, and masks secrets in
+/// all that it writes.
 #[derive(Debug)]
 pub struct SoakWriter {
     writer: Writer,
     aged: Aged,
 }
 
-/// What is written at the end of an interval, at once or not at all.
+/// What is written at the end of an interval, in one transaction.
 #[derive(Clone, Debug, Default)]
 pub struct Moment {
     /// The end of the interval, seconds since the soak began.
@@ -35,19 +35,19 @@ pub struct Moment {
     pub endings: Vec<(i64, Endings)>,
     /// What was sampled.
     pub readings: Vec<Reading>,
-    /// What has happened.
+    /// Events.
     pub events: Vec<Event>,
-    /// Faults that have begun, were taken back, or are known better than before.
+    /// Faults that have begun or ended, or whose effect is known.
     pub faults: Vec<Fault>,
-    /// What servers were found to have lost.
+    /// Losses of servers.
     pub losses: Vec<Loss>,
 }
 
 impl SoakWriter {
-    /// Makes a new file. Secrets of the command line, if it has any, go into a file beside it.
+    /// Creates a file. Secrets of the command line are written to a separate file.
     ///
     /// # Errors
-    /// If there is one of that name, or it cannot be written.
+    /// If it exists, or cannot be written.
     pub fn create(path: &Path, info: &Info) -> Result<SoakWriter, RecordError> {
         let asked = info.to_json();
         let secrets = info.secrets();
@@ -72,7 +72,7 @@ impl SoakWriter {
         Ok(SoakWriter { writer, aged: Aged::default() })
     }
 
-    /// What stands in the file. To open it beside its writer would drop the writer's locks.
+    /// The soak in the file, through the writer's connection: opening the file again would drop the writer's locks.
     #[cfg(test)]
     pub(super) fn read(&self) -> crate::soak::Soak {
         super::soak_read::read(&self.writer.connection.unchecked_transaction().unwrap()).unwrap()

@@ -1,4 +1,4 @@
-//! What the writers of runs and of soaks have in common.
+//! What the writers of runs and soaks share.
 
 use std::path::{Path, PathBuf};
 
@@ -14,24 +14,24 @@ use crate::database::{DatabaseError, Draft, WriteLock};
 use crate::run::RunState;
 use crate::secrets_file;
 
-/// The one writer of a record. It holds a lock on the file (flock(2)) that dies with the process, and masks secrets in all that it
-/// writes.
+/// The writer of a record. It holds a lock on the file (flock(2)) that ends with the process, and masks secrets in all
+/// that it writes.
 #[derive(Debug)]
 pub(super) struct Writer {
-    // The order matters: the database is closed before the lock.
+    // Dropped in this order: the database is closed before the lock.
     pub(super) connection: Connection,
     _lock: WriteLock,
     pub(super) path: PathBuf,
     pub(super) secrets: Secrets,
 }
 
-/// What a record says of itself before anything was measured.
+/// The head of a record, before any measurement.
 pub(super) struct Opening<'a> {
     pub(super) kind: Kind,
     pub(super) command_line: &'a str,
     pub(super) version: &'a str,
     pub(super) started_at: &'a str,
-    /// What was asked for, with its secrets and without.
+    /// The plan or settings, with and without secrets.
     pub(super) asked: &'a Value,
     pub(super) masked: &'a Value,
     pub(super) plan_source: &'a str,
@@ -44,13 +44,13 @@ pub(super) struct Opening<'a> {
 }
 
 impl Writer {
-    /// Checks that [`create`](Self::create) can create the file, and leaves nothing there.
+    /// Checks that [`create`](Self::create) can create the file, without leaving one.
     pub(super) fn check(path: &Path) -> Result<(), RecordError> {
         Draft::new(path).map(drop).map_err(|error| RecordError::of(path, error))
     }
 
-    /// Creates the file with all that is known before anything is measured; `rest` adds what its kind has besides. Secrets, if there
-    /// are any, go into a file beside it.
+    /// Creates the file with all that is known before the measurement; `rest` adds the tables of its kind. Secrets are
+    /// written to a separate file.
     pub(super) fn create(
         path: &Path,
         opening: &Opening<'_>,
@@ -71,7 +71,7 @@ impl Writer {
         Writer::of(connection, lock, path, secrets)
     }
 
-    /// Opens a file that was stopped or whose writer was killed, to continue it.
+    /// Opens the file of a stopped or killed run or soak, to continue it.
     pub(super) fn resume(path: &Path, kind: Kind, secrets: Secrets) -> Result<Writer, RecordError> {
         let of = |error| RecordError::of(path, error);
         let lock = WriteLock::resume(path).map_err(of)?;
@@ -106,7 +106,7 @@ impl Writer {
         }
         transaction.execute("UPDATE run SET state = ?1, ended_at = ?2", params![state.word(), ended_at])?;
         transaction.commit()?;
-        // A reader in another process may hold the log; the file is complete all the same, together with the log.
+        // A reader in another process may hold the log; then the file is complete together with the log.
         let _ = self.connection.pragma_update(None, "journal_mode", "delete");
         if state == RunState::Complete {
             secrets_file::forget(&self.path);

@@ -1,8 +1,8 @@
-//! What a metric consists of.
+//! The parts of a metric.
 
 use crate::run::{Repetition, Slice};
 
-/// One figure of a repetition.
+/// A metric of repetitions or soaks.
 #[derive(Debug)]
 pub struct Metric {
     /// The name in plans, gates and JSON: `cpu-per-request`.
@@ -11,68 +11,67 @@ pub struct Metric {
     pub title: &'static str,
     /// One line for lists and legends.
     pub summary: &'static str,
-    /// How a sentence speaks of it.
+    /// Words for sentences.
     pub words: Words,
     /// The unit of the values.
     pub unit: Unit,
-    /// What a value of 0 is called, where 0 means that it was too small to be measured.
+    /// The word for a value of 0, if that means too small to be measured.
     pub zero: Option<&'static str>,
     /// Which way is better.
     pub better: Better,
-    /// Where it is shown even if it is not the plan's metric.
+    /// Sections that show it even if it is not the plan's metric.
     pub shown_in: &'static [Section],
-    /// What a repetition must have recorded, or the metric has no value: `a load generator's result`.
+    /// What a repetition must have recorded: `a load generator's result`.
     pub needs: &'static str,
-    /// The value of a slice, in `unit`, where a slice is long enough to have one. Cells that are measured in slices are
-    /// compared by it, slice against slice.
+    /// The value of a slice, in `unit`, if slices have it. Cells in slices are compared by it, slice against slice.
     pub in_slice: Option<fn(&Slice) -> Option<f64>>,
     /// How a soak follows it over time; none if it does not.
     pub in_soak: Option<Followed>,
-    /// The value of a repetition, in `unit`, where runs have it; none if the repetition did not record what it needs.
+    /// The value of a repetition, in `unit`, if runs have it; none if the repetition did not record what it needs.
     pub read: Option<fn(&Repetition) -> Option<f64>>,
 }
 
 /// How a soak follows a metric over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Followed {
-    /// What sentences and charts of a soak call it: `the number of descriptors`.
+    /// Its name in sentences and charts of a soak: `the number of descriptors`.
     pub title: &'static str,
-    /// What its course can mean.
+    /// What its trend means.
     pub meaning: Meaning,
 }
 
-/// What the course of a metric can mean.
+/// What the trend of a metric means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
     /// Growth of it is a leak.
     Leak,
-    /// It drifts, in both directions; so does what everything on the machine has a part in.
+    /// It can drift in both directions, and other programs may be the cause.
     Drift,
-    /// It says how busy the machine is, and is shown but not judged.
+    /// It shows how busy the machine is, and is not judged.
     Context,
 }
 
-/// How a sentence speaks of a metric: `handled 5% more requests per second`, `had the lowest p99 latency`.
+/// Words of a metric in sentences: `handled 5% more requests per second`, `had the lowest p99 latency`.
 #[derive(Clone, Copy, Debug)]
 pub struct Words {
     /// The metric within a sentence: `requests per second`.
     pub noun: &'static str,
-    /// What a server did with it, in the past tense: `handled`.
+    /// The verb with a server as subject, in the past tense: `handled`.
     pub verb: &'static str,
-    /// The adjectives that suit the noun.
+    /// The adjectives for the noun.
     pub quantity: Quantity,
 }
 
-/// The adjectives that suit a noun.
+/// The adjectives for a noun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
-    /// Things that are counted: as many, more, fewer, the most, the fewest.
+    /// Countable things: as many, more, fewer, the most, the fewest.
     Countable,
-    /// What is measured out: as much, more, less, the most, the least.
+    /// Amounts: as much, more, less, the most, the least.
     Amount,
-    /// A value on a scale: higher, lower, the highest, the lowest.
+    /// Values on a scale: higher, lower, the highest, the lowest.
     Level,
-    /// A span of time: longer, shorter, the longest, the shortest.
+    /// Times: longer, shorter, the longest, the shortest.
     Duration,
 }
 
@@ -104,8 +103,7 @@ pub enum Better {
     Lower,
 }
 
-/// A section of a report or comparison that shows a metric whatever the plan's own metric is. Within each section metrics keep
-/// the order of [`METRICS`](super::METRICS).
+/// A section of a report or comparison. Within each, metrics have the order of [`METRICS`](super::METRICS).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
     /// A column of the table of results.
@@ -123,17 +121,17 @@ pub enum Section {
 /// A column of the table of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Column {
-    /// The value alone.
+    /// Only the value.
     Value,
     /// The value with its interval.
     Interval,
-    /// The value alone, in the first column to be dropped where the table is too wide.
+    /// Only the value, in a column that is dropped first if the table is too wide.
     Optional,
 }
 
 impl Metric {
-    /// The value of a repetition, in `unit`; none if the repetition did not record what it needs. Where the clock counted
-    /// instructions, nothing that is measured in time has a value.
+    /// The value of a repetition, in `unit`; none if the repetition did not record what it needs, or if it is a time and
+    /// the clock counted instructions.
     pub fn of(&self, repetition: &Repetition) -> Option<f64> {
         if self.is_of_time() && repetition.counts_instructions() {
             return None;
@@ -141,29 +139,29 @@ impl Metric {
         self.read.and_then(|read| read(repetition))
     }
 
-    /// Whether runs have it: soaks alone have the others.
+    /// Whether runs have it, not only soaks.
     pub fn is_of_runs(&self) -> bool {
         self.read.is_some()
     }
 
-    /// Whether it is measured in time, so that it has no value where a clock counts instructions.
+    /// Whether it is a time, so that it has no value if the clock counted instructions.
     pub fn is_of_time(&self) -> bool {
         matches!(self.unit, Unit::PerSecond | Unit::Nanoseconds | Unit::Seconds | Unit::BytesPerSecond)
     }
 
-    /// Whether `section` shows it whatever the plan's own metric is.
+    /// Whether `section` always shows it.
     pub fn is_shown_in(&self, section: Section) -> bool {
         self.shown_in.contains(&section)
     }
 
-    /// Its column in the table of results, if it has one whatever the plan's own metric is.
+    /// Its column in the table of results, if it always has one.
     pub fn column(&self) -> Option<Column> {
         self.shown_in
             .iter()
             .find_map(|section| if let Section::Table(column) = section { Some(*column) } else { None })
     }
 
-    /// Whether it is a rate, which a load generator at its limit keeps below what the server could reach.
+    /// Whether it is a rate, which a load generator at its limit reduces.
     pub fn is_rate(&self) -> bool {
         matches!(self.unit, Unit::PerSecond | Unit::BytesPerSecond)
     }

@@ -1,5 +1,4 @@
-//! How values are read from a repetition. Every function returns none where the repetition did not record what the value
-//! needs.
+//! Reads values from a repetition. Every function returns none if the repetition did not record what the value needs.
 
 use pitot_results::floor::FloorPrimitive;
 use pitot_results::load::{LoadResult, OwnCpu};
@@ -7,11 +6,11 @@ use pitot_results::{Latency, Printed};
 
 use crate::run::{Repetition, Resources};
 
-/// Growth of the server's memory below this many bytes says nothing about connections: the first request makes a server
-/// touch as much for buffers and tables that all connections share.
+/// Growth of the server's memory below this many bytes is not due to connections: the first request makes a server touch
+/// as much shared memory.
 const GROWTH_BYTES_MIN: u64 = 64 * 1024;
 
-/// Fewer connections than these do not show in the memory of a kernel.
+/// The fewest connections whose kernel memory can be measured.
 const KERNEL_CONNECTIONS_MIN: u64 = 10_000;
 
 /// A sum over the measurement, divided by the requests that were completed in it.
@@ -26,7 +25,7 @@ pub(super) fn figure(r: &Repetition, name: &str) -> Option<f64> {
     r.verdict.figures.iter().find(|(figure, _)| figure == name).map(|(_, value)| *value)
 }
 
-/// Instructions per request, where they were counted.
+/// Instructions per request, if they were counted.
 pub(super) fn instructions_per_request(
     r: &Repetition,
     of: impl Fn(&Resources) -> Option<f64>,
@@ -36,14 +35,14 @@ pub(super) fn instructions_per_request(
     per_request(r, |_| instructions)
 }
 
-/// Nanoseconds of CPU time per request: as the program itself counted them, where it did (`own`), or else as the monitor
-/// saw them (`seen`, in seconds).
+/// Nanoseconds of CPU time per request, as counted by the program (`own`) if it did, else by the monitor (`seen`, in
+/// seconds).
 pub(super) fn cpu_ns_per_request(
     r: &Repetition,
     own: impl Fn(&OwnCpu) -> f64,
     seen: impl Fn(&Resources) -> f64,
 ) -> Option<f64> {
-    // `pitot floor` is no server, and has a metric of its own.
+    // `pitot floor` is not a server, and has its own metric.
     let load = r.load.as_ref().filter(|load| !matches!(load.printed, Printed::Floor(_)))?;
     match &load.own_cpu_s {
         Some(counted) => (load.requests.ok > 0).then(|| own(counted) * 1e9 / load.requests.ok as f64),
@@ -142,7 +141,7 @@ pub(super) fn resident_percent(r: &Repetition) -> Option<f64> {
     (total > 0.0).then_some(used.server_rss_bytes_mean / total * 100.0)
 }
 
-/// The server's peak resident memory in bytes: pages shared by its processes counted once, where the kernel says so.
+/// The server's peak resident memory in bytes, with pages shared by its processes counted once if the kernel reports that.
 pub(super) fn resident_bytes_max(r: &Repetition) -> Option<f64> {
     let used = r.resources.as_ref()?;
     let bytes =
@@ -150,7 +149,7 @@ pub(super) fn resident_bytes_max(r: &Repetition) -> Option<f64> {
     (bytes > 0).then_some(bytes as f64)
 }
 
-/// Bytes by which the server's anonymous memory grew, per open connection; 0 for a growth that says nothing.
+/// Growth of the server's anonymous memory per open connection, bytes; 0 if it is too small to be measured.
 pub(super) fn growth_bytes_per_connection(r: &Repetition) -> Option<f64> {
     let used = r.resources.as_ref().filter(|u| u.server_private_bytes_max > 0)?;
     let open = r.load.as_ref()?.connections.peak_open;
@@ -166,7 +165,7 @@ pub(super) fn client_bytes_per_connection(r: &Repetition) -> Option<f64> {
     (open > 0).then(|| used.load_private_bytes_max as f64 / open as f64)
 }
 
-/// Bytes by which the kernel's memory grew, per open connection. What else goes on in a kernel is a megabyte or more.
+/// Growth of the kernel's memory per open connection, bytes. Other activity of the kernel is a megabyte or more.
 pub(super) fn kernel_bytes_per_connection(r: &Repetition) -> Option<f64> {
     let used = r.resources.as_ref().filter(|u| u.kernel_bytes_idle > 0 && u.kernel_bytes_max > 0)?;
     let open = r.load.as_ref()?.connections.peak_open;
@@ -179,7 +178,7 @@ pub(super) fn error_percent(r: &Repetition) -> Option<f64> {
     r.load.as_ref()?.error_share().map(|share| share * 100.0)
 }
 
-/// The most of what samples of the server counted; none if it could not be read.
+/// The maximum in samples of the server; none if it could not be read.
 pub(super) fn most(r: &Repetition, of: fn(&Resources) -> u64) -> Option<f64> {
     r.resources.as_ref().map(of).filter(|most| *most > 0).map(|most| most as f64)
 }

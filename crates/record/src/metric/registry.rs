@@ -48,7 +48,7 @@ pub static METRICS: &[Metric] = &[
     Metric {
         name: "instructions-per-request",
         title: "instructions/request",
-        summary: "instructions of server, load and kernel per request, where an emulated processor counted them",
+        summary: "instructions of server, load and kernel per request, counted by an emulated processor",
         words: Words { noun: "instructions per request", verb: "used", quantity: Quantity::Countable },
         unit: Unit::Count,
         zero: None,
@@ -279,7 +279,7 @@ pub static METRICS: &[Metric] = &[
     Metric {
         name: "page-p50",
         title: "page p50",
-        summary: "median time of a page with all that belongs to it, from its intended start",
+        summary: "median time of a page with all its resources, from its intended start",
         words: Words { noun: "median page time", verb: "had", quantity: Quantity::Level },
         unit: Unit::Nanoseconds,
         zero: None,
@@ -293,7 +293,7 @@ pub static METRICS: &[Metric] = &[
     Metric {
         name: "page-p99",
         title: "page p99",
-        summary: "99th percentile of the time of a page with all that belongs to it",
+        summary: "99th percentile of the time of a page with all its resources",
         words: Words { noun: "p99 page time", verb: "had", quantity: Quantity::Level },
         unit: Unit::Nanoseconds,
         zero: None,
@@ -365,7 +365,7 @@ pub static METRICS: &[Metric] = &[
     Metric {
         name: "stalled",
         title: "stalled%",
-        summary: "share of the time of all replies that passed in gaps longer than 100 ms",
+        summary: "share of the time of all replies in gaps longer than 100 ms",
         words: Words { noun: "share of stalled time", verb: "had", quantity: Quantity::Level },
         unit: Unit::Percent,
         zero: None,
@@ -393,7 +393,7 @@ pub static METRICS: &[Metric] = &[
     Metric {
         name: "instructions-per-operation",
         title: "instructions",
-        summary: "instructions of one operation of the machine, where an emulated processor counted them",
+        summary: "instructions of one operation of the machine, counted by an emulated processor",
         words: Words { noun: "instructions per operation", verb: "took", quantity: Quantity::Countable },
         unit: Unit::Count,
         zero: None,
@@ -586,7 +586,7 @@ pub static METRICS: &[Metric] = &[
     Metric {
         name: "memory-per-connection",
         title: "memory/conn",
-        summary: "growth of the server's anonymous memory per open connection; below 64 KiB in all it is not measurable",
+        summary: "growth of the server's anonymous memory per open connection; a total below 64 KiB is not measurable",
         words: Words { noun: "memory per connection", verb: "used", quantity: Quantity::Amount },
         unit: Unit::Bytes,
         zero: Some("not measurable"),
@@ -643,7 +643,7 @@ pub static METRICS: &[Metric] = &[
     Metric {
         name: "idle-gap-max",
         title: "longest idle gap",
-        summary: "the longest that an idle connection was without a right reply (--idle-trickle)",
+        summary: "longest time that an idle connection was without a right reply (--idle-trickle)",
         words: Words { noun: "maximum idle gap", verb: "had", quantity: Quantity::Duration },
         unit: Unit::Seconds,
         zero: None,
@@ -699,7 +699,7 @@ pub static METRICS: &[Metric] = &[
     Metric {
         name: "acknowledged",
         title: "acknowledged",
-        summary: "uploads or mails that the server acknowledged and that were looked for when it had ended",
+        summary: "uploads or mails that the server acknowledged and that were checked after it had stopped",
         words: Words { noun: "acknowledged requests", verb: "acknowledged", quantity: Quantity::Countable },
         unit: Unit::Count,
         zero: None,
@@ -713,7 +713,7 @@ pub static METRICS: &[Metric] = &[
     Metric {
         name: "lost",
         title: "lost",
-        summary: "uploads or mails that the server acknowledged and that are not there, or not whole, when it has ended",
+        summary: "uploads or mails that the server acknowledged and that are missing or incomplete after it has stopped",
         words: Words { noun: "lost requests", verb: "lost", quantity: Quantity::Countable },
         unit: Unit::Count,
         zero: None,
@@ -727,7 +727,7 @@ pub static METRICS: &[Metric] = &[
     Metric {
         name: "doubled",
         title: "doubled",
-        summary: "uploads or mails that were acknowledged and that the server has more than once",
+        summary: "uploads or mails that the server acknowledged and stored more than once",
         words: Words { noun: "doubled requests", verb: "doubled", quantity: Quantity::Countable },
         unit: Unit::Count,
         zero: None,
@@ -741,7 +741,7 @@ pub static METRICS: &[Metric] = &[
     Metric {
         name: "memory-rss",
         title: "memory (RSS)",
-        summary: "most resident memory of the server's processes, pages that they share counted for each",
+        summary: "peak resident memory of the server's processes, shared pages counted for each",
         words: Words { noun: "resident memory", verb: "used", quantity: Quantity::Amount },
         unit: Unit::Bytes,
         zero: None,
@@ -755,7 +755,7 @@ pub static METRICS: &[Metric] = &[
     Metric {
         name: "memory-private",
         title: "private memory",
-        summary: "most memory of the server's processes that belongs to no file",
+        summary: "peak anonymous memory of the server's processes",
         words: Words { noun: "private memory", verb: "used", quantity: Quantity::Amount },
         unit: Unit::Bytes,
         zero: None,
@@ -769,7 +769,7 @@ pub static METRICS: &[Metric] = &[
     Metric {
         name: "descriptors",
         title: "descriptors",
-        summary: "most open descriptors of the server's processes",
+        summary: "peak number of open file descriptors of the server's processes",
         words: Words { noun: "descriptors", verb: "had", quantity: Quantity::Countable },
         unit: Unit::Count,
         zero: None,
@@ -783,7 +783,7 @@ pub static METRICS: &[Metric] = &[
     Metric {
         name: "threads",
         title: "threads",
-        summary: "most threads of the server",
+        summary: "peak number of threads of the server",
         words: Words { noun: "threads", verb: "had", quantity: Quantity::Countable },
         unit: Unit::Count,
         zero: None,
@@ -797,7 +797,7 @@ pub static METRICS: &[Metric] = &[
     Metric {
         name: "processes",
         title: "processes",
-        summary: "most processes of the server",
+        summary: "peak number of processes of the server",
         words: Words { noun: "processes", verb: "had", quantity: Quantity::Countable },
         unit: Unit::Count,
         zero: None,
@@ -825,7 +825,7 @@ pub static METRICS: &[Metric] = &[
     Metric {
         name: "sockets-close-wait",
         title: "sockets in CLOSE-WAIT",
-        summary: "those that the client has closed and the server has not",
+        summary: "sockets that the client has closed and the server has not",
         words: Words { noun: "sockets in CLOSE-WAIT", verb: "had", quantity: Quantity::Countable },
         unit: Unit::Count,
         zero: None,
@@ -839,7 +839,7 @@ pub static METRICS: &[Metric] = &[
     Metric {
         name: "sockets-time-wait",
         title: "sockets in TIME-WAIT",
-        summary: "those that the server has closed first, of the last minute",
+        summary: "sockets that the server closed first, in the last minute",
         words: Words { noun: "sockets in TIME-WAIT", verb: "had", quantity: Quantity::Countable },
         unit: Unit::Count,
         zero: None,
@@ -853,7 +853,7 @@ pub static METRICS: &[Metric] = &[
     Metric {
         name: "sockets-other",
         title: "sockets in other states",
-        summary: "those that are being opened or closed",
+        summary: "sockets that are being opened or closed",
         words: Words { noun: "sockets in other states", verb: "had", quantity: Quantity::Countable },
         unit: Unit::Count,
         zero: None,
@@ -951,7 +951,7 @@ pub static METRICS: &[Metric] = &[
     Metric {
         name: "steal",
         title: "steal%",
-        summary: "CPU time that the hypervisor gave to others",
+        summary: "CPU time that the hypervisor gave to other guests",
         words: Words { noun: "steal", verb: "had", quantity: Quantity::Amount },
         unit: Unit::Percent,
         zero: None,
@@ -965,7 +965,7 @@ pub static METRICS: &[Metric] = &[
     Metric {
         name: "neighbours",
         title: "neighbours%",
-        summary: "CPU time of processes that are no part of the soak",
+        summary: "CPU time of processes that are not part of the soak",
         words: Words { noun: "CPU time of other processes", verb: "had", quantity: Quantity::Amount },
         unit: Unit::Percent,
         zero: None,
@@ -979,7 +979,7 @@ pub static METRICS: &[Metric] = &[
     Metric {
         name: "cpu-busy",
         title: "machine CPU%",
-        summary: "CPU time of the machine that was used",
+        summary: "CPU time of the machine in use",
         words: Words { noun: "CPU time of the machine", verb: "had", quantity: Quantity::Amount },
         unit: Unit::Percent,
         zero: None,
@@ -992,7 +992,7 @@ pub static METRICS: &[Metric] = &[
     },
 ];
 
-/// Metrics that were renamed: the old name and the new one. Plans and gates refuse the old one with the new one.
+/// Renamed metrics: old and new name. Plans and gates refuse the old one and suggest the new one.
 pub static RENAMED: &[(&str, &str)] = &[("switches-per-request", "context-switches-per-request")];
 
 /// A time of a slice that had one.
@@ -1005,18 +1005,12 @@ pub fn find(name: &str) -> Option<&'static Metric> {
     METRICS.iter().find(|m| m.name == name)
 }
 
-/// The metric that a run file names, which an older version may have written.
-pub fn recorded(name: &str) -> Option<&'static Metric> {
-    find(name).or_else(|| find(new_name(name)?))
-}
-
-/// The name of a metric today, if `name` is an old one.
+/// The new name of a renamed metric.
 pub fn new_name(name: &str) -> Option<&'static str> {
     RENAMED.iter().find(|(old, _)| *old == name).map(|(_, new)| *new)
 }
 
-/// The metric of a name that code mentions, looked up by the compiler: `const CPU: &Metric = named("cpu-per-request")`
-/// does not compile if there is no such metric.
+/// The metric of a name in code, checked at compile time: `const CPU: &Metric = named("cpu-per-request")`.
 ///
 /// # Panics
 ///
@@ -1073,10 +1067,9 @@ mod tests {
     }
 
     #[test]
-    fn a_renamed_metric_is_found_in_old_run_files_only() {
+    fn a_renamed_metric_has_its_new_name_only() {
         for (old, new) in RENAMED {
             assert!(find(old).is_none() && find(new).is_some(), "{old}");
-            assert_eq!(recorded(old).map(|m| m.name), Some(*new));
         }
     }
 }

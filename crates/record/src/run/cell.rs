@@ -13,17 +13,17 @@ pub struct CellRecord {
     pub id: i64,
     /// The levels, in the order of the plan's factors: the same factors in every cell of a run.
     pub factors: Vec<FactorLevel>,
-    /// The server's command, with a port that can be typed.
+    /// The server's command for a shell, with an example port.
     pub server_command: String,
-    /// The load generator's command, likewise.
+    /// The load generator's command for a shell.
     pub load_command: String,
     /// How it is measured.
     pub measure: Measure,
-    /// Why it is measured in fresh runs though the plan asks for slices; empty if it is not.
+    /// Why it is measured in fresh runs although the plan asks for slices; else empty.
     pub fresh_reason: String,
-    /// The row of the baseline cell whose twin it is; none for the cells of the plan.
+    /// The row of the cell whose A/A control it is; none for the cells of the plan.
     pub control_of: Option<i64>,
-    /// The repetitions that were run, in the order of their blocks.
+    /// Its repetitions, in the order of their blocks.
     pub repetitions: Vec<Repetition>,
 }
 
@@ -38,7 +38,7 @@ impl CellRecord {
         label(&self.factors)
     }
 
-    /// The repetitions that failed. Their figures are in none of the cell's.
+    /// The failed repetitions, whose figures do not count.
     pub fn failures(&self) -> impl Iterator<Item = &Repetition> {
         self.repetitions.iter().filter(|r| r.verdict.kind == VerdictKind::Failed)
     }
@@ -49,9 +49,8 @@ impl CellRecord {
         (failed > 0).then(|| format!("{failed} of {} failed", self.repetitions.len()))
     }
 
-    /// The verdict on the whole cell. It `failed` if more than a third of its repetitions did: what is left then describes
-    /// the lucky ones. Otherwise it is the gravest verdict that at least a third of the good repetitions share (a
-    /// single disturbed one is what medians are for). The reason always names failures first.
+    /// The verdict on the cell: `failed` if more than a third of its repetitions failed, else the most serious verdict
+    /// that at least a third of the other repetitions have. The reason names failures first.
     pub fn verdict(&self) -> Verdict {
         let total = self.repetitions.len();
         let failed = self.failures().count();
@@ -77,7 +76,7 @@ impl CellRecord {
         }
     }
 
-    /// A valid verdict, with what readers should know of some repetition besides.
+    /// A valid verdict, with notes of repetitions.
     fn note(&self) -> Verdict {
         let mut noted = self
             .repetitions

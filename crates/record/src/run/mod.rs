@@ -1,4 +1,4 @@
-//! What a run file holds, as plain data: written by the runner, read by reports.
+//! The content of a run file as plain data.
 
 mod cell;
 mod host;

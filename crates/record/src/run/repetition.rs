@@ -1,4 +1,4 @@
-//! One repetition of a cell, as it is recorded.
+//! A recorded repetition of a cell.
 
 use pitot_fault::FaultRecord;
 use pitot_results::load::LoadResult;
@@ -9,8 +9,8 @@ use super::sample::Sample;
 use super::slice::Slice;
 use super::verdict::Verdict;
 
-/// One repetition: a fresh server, a warm-up, a measurement. Where a cell is measured in slices it is a generation: the load
-/// comes in slices, and the figures are of all of them together.
+/// One repetition: a fresh server, a warm-up, a measurement. For a cell in slices it is a generation, with the figures of
+/// all slices.
 #[derive(Clone, Debug, Default)]
 pub struct Repetition {
     /// Its row in the file.
@@ -19,49 +19,47 @@ pub struct Repetition {
     pub block: u32,
     /// Its position in the order of the whole run, from 0.
     pub position: u32,
-    /// The host that carried it out, of a run that was scattered over several; else empty.
+    /// The host that ran it, in a run with jobs on several hosts; else empty.
     pub host: String,
     /// When it started, RFC 3339.
     pub started_at: String,
-    /// How long it took in all, start and stop included.
+    /// Its total time, including start and stop.
     pub elapsed_s: f64,
     /// The address that the server listened on.
     pub address: String,
     /// Time from the server's start until it was ready.
     pub ready_s: f64,
-    /// Seconds of a warm-up that lasted until the server's rate had settled; none if it had a length of its own.
+    /// Seconds of a warm-up that lasted until the server's rate had settled; none if it had a fixed length.
     pub warmup_s: Option<f64>,
     /// Whether the measurement can be trusted.
     pub verdict: Verdict,
-    /// What the load generator printed. None if it printed nothing that could be read.
+    /// The load generator's result. None if it could not be read.
     pub load: Option<LoadResult>,
-    /// What the server printed when it stopped (`--stats json`).
+    /// The counters that the server printed when it stopped (`--stats json`).
     pub server_stats: Option<serde_json::Value>,
     /// Resources over the measured part. None if there was no measured part.
     pub resources: Option<Resources>,
-    /// The last lines that the server and the load generator printed, where something went wrong, and the first that
-    /// looks like an error.
+    /// After a failure: the last lines of server and load generator, and the first that looks like an error.
     pub output_tail: String,
     /// The monitor's samples, oldest first, from before the load until after it.
     pub samples: Vec<Sample>,
-    /// The slices, in the order of their times, of a repetition that is a generation; empty for one that is a fresh run.
+    /// The slices of a generation in the order of time; empty for a fresh run.
     pub slices: Vec<Slice>,
     /// The faults that were made, in the order of their beginning.
     pub faults: Vec<FaultRecord>,
 }
 
-/// The figure of a verdict that says how many instructions were carried out in the measured part, by server, load and kernel;
-/// the lab's own are left out.
+/// The figure of a verdict with the instructions in the measured part, of server, load and kernel without the lab.
 const INSTRUCTIONS: &str = "instructions";
-/// In a second of a clock that counts instructions.
+/// Instructions in a second of a clock that counts them.
 const INSTRUCTIONS_PER_S: f64 = 1e9;
-/// CPUs that were idle for less than this share of the measured part, or for less than some ticks of a hundredth of a second,
-/// were busy all the time: ticks do not say it better.
+/// CPUs that were idle for less than this share of the measured part, or for a few clock ticks, count as busy all the
+/// time.
 const IDLE_SHARE: f64 = 0.02;
 const IDLE_S: f64 = 0.015;
 
 impl Repetition {
-    /// Makes a repetition whose clock counted instructions, one to a nanosecond, one that says so, and nothing of time.
+    /// Marks a repetition whose clock counted instructions, one for each nanosecond, so that it has no times.
     pub fn count_instructions(&mut self) {
         let mut instructions = 0.0;
         if let Some(used) = &self.resources {
@@ -70,11 +68,11 @@ impl Repetition {
                 busy_s if busy_s > used.window_s - unknown_s => used.window_s,
                 busy_s => busy_s,
             };
-            // Who watches is on the same CPU, and knows its own part to the nanosecond.
+            // The monitor is on the same CPU, and knows its own time to the nanosecond.
             let watched_s = used.monitor_cpu_share * used.window_s;
             instructions = (busy_s - watched_s).max(0.0) * INSTRUCTIONS_PER_S;
         }
-        // Also where none were seen: it says that no time is a time.
+        // Also if there were none: the figure marks times as invalid.
         self.verdict.figures.push((INSTRUCTIONS.to_owned(), instructions));
         if let Some(load) = &mut self.load {
             load.latency_ns = Default::default();
@@ -85,19 +83,19 @@ impl Repetition {
         }
     }
 
-    /// Instructions in the measured part, of server, load and kernel, where the clock counted them.
+    /// Instructions in the measured part, of server, load and kernel, if the clock counted them.
     pub fn instructions(&self) -> Option<f64> {
         let figure = self.verdict.figures.iter().find(|(name, _)| name == INSTRUCTIONS);
         figure.map(|(_, instructions)| *instructions)
     }
 
-    /// Whether its clock counted instructions, so that none of its times is a time.
+    /// Whether its clock counted instructions, so that it has no times.
     pub fn counts_instructions(&self) -> bool {
         self.instructions().is_some()
     }
 
-    /// Replies per second at the end of what was measured, over those at its beginning: of the later half of its slices over the
-    /// earlier one, or of the last third of the whole seconds of a fresh run over the first. `None` where there are too few.
+    /// The ratio of the rate at the end of the measurement to that at its beginning: of the later half of slices to the
+    /// earlier one, or of the last third of the seconds of a fresh run to the first. `None` if there are too few.
     pub fn rise(&self) -> Option<f64> {
         let rate = |part: &[(u64, f64)]| {
             let (replies, seconds) = part.iter().fold((0, 0.0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
@@ -119,20 +117,20 @@ impl Repetition {
         ServeResult::read(self.server_stats.as_ref()?)
     }
 
-    /// The line of the output that says most: the first that looks like an error, else the last. Programs like to end
-    /// with a stack or a hint at `--help`.
+    /// The most useful line of the output: the first that looks like an error, else the last, which is often a stack trace
+    /// or a hint at `--help`.
     pub fn telling_line(&self) -> Option<&str> {
         let error = self.output_tail.lines().find(|line| looks_like_error(line));
         error.or_else(|| self.output_tail.lines().last()).map(str::trim)
     }
 }
 
-/// Whether a line is likely to say what went wrong.
+/// Whether a line looks like an error.
 pub fn looks_like_error(line: &str) -> bool {
     let line = line.to_lowercase();
-    // A single word is a place, such as `node:internal/errors:541`.
+    // A single word is a location, such as `node:internal/errors:541`.
     let is_sentence = line.trim().contains(' ');
-    // The head of the table of errors that a load prints says nothing itself.
+    // The header of a load's table of errors is not an error.
     let is_head = line.trim_start().starts_with("errors  ");
     is_sentence
         && !is_head

@@ -1,8 +1,8 @@
-//! What a repetition used over its measured part.
+//! Resources of a repetition in its measured part.
 
 use serde::{Deserialize, Serialize};
 
-/// Resources over the measured part of a repetition. Times are sums over all processes or CPUs that are meant.
+/// Resources in the measured part of a repetition. Times are sums over all processes or CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Resources {
@@ -32,11 +32,11 @@ pub struct Resources {
     pub server_pss_bytes_max: u64,
     /// Resident memory (PSS, else RSS) of the tree when it was ready and before any load.
     pub server_idle_bytes: u64,
-    /// Most memory of the tree that belongs to no file while the load was on. 0 if it could not be read.
+    /// Peak anonymous memory of the tree under load. 0 if it could not be read.
     pub server_private_bytes_max: u64,
     /// The same when it was ready and before any load.
     pub server_private_bytes_idle: u64,
-    /// Most memory of the load generator's tree that belongs to no file, in the window. 0 if it could not be read.
+    /// Peak anonymous memory of the load generator's tree, in the window. 0 if it could not be read.
     pub load_private_bytes_max: u64,
     /// Memory of the machine's kernel when the server was ready and before any load. 0 if it could not be read.
     pub kernel_bytes_idle: u64,
@@ -49,8 +49,8 @@ pub struct Resources {
     pub server_switches: u64,
     /// The involuntary ones among them.
     pub server_switches_involuntary: u64,
-    /// What the server used from its start to its end, as the kernel reports it when the process is waited for
-    /// (wait4(2)): exact, and with the descendants that it has waited for itself. None if it was not seen to end.
+    /// The server's usage from start to end, as reported by wait4(2): exact, with descendants that it has waited for. None
+    /// if its end was not seen.
     pub server_lifetime: Option<Lifetime>,
     /// CPU time of the load generator's process tree.
     pub load_cpu_s: f64,
@@ -60,17 +60,17 @@ pub struct Resources {
     pub server_cpus: u32,
     /// How many CPUs the load generator had.
     pub load_cpus: u32,
-    /// Busy time of the server's CPUs, whoever used them.
+    /// Busy time of the server's CPUs, of all processes.
     pub server_cpus_busy_s: f64,
     /// Busy time of the load generator's CPUs.
     pub load_cpus_busy_s: f64,
     /// Steal time on all CPUs of both sides.
     pub steal_s: f64,
-    /// TCP segments that the machine sent again.
+    /// TCP segments that the machine retransmitted.
     pub tcp_retransmits: u64,
     /// Connections refused because an accept queue was full.
     pub listen_overflows: u64,
-    /// SYNs dropped by listeners for whatever reason.
+    /// SYNs dropped by listeners for any reason.
     pub listen_drops: u64,
     /// Physical memory of the machine.
     pub memory_total_bytes: u64,
@@ -78,7 +78,7 @@ pub struct Resources {
     pub monitor_cpu_share: f64,
 }
 
-/// What a process used in its whole life, with the descendants that it has waited for.
+/// A process's usage in its whole life, with descendants that it has waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lifetime {
     /// CPU time.

@@ -1,4 +1,4 @@
-//! What the monitor saw at one moment.
+//! A sample of the monitor.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct Sample {
     /// `CLOCK_MONOTONIC`, nanoseconds.
     pub at_ns: u64,
-    /// The server's process tree. None where it was too costly to walk at every sample (thousands of processes).
+    /// The server's process tree. None if it was not read in this sample, which takes long for thousands of processes.
     pub server: Option<TreeSample>,
     /// The load generator's process tree; none before it starts and after it ends.
     pub load: Option<TreeSample>,
@@ -15,7 +15,7 @@ pub struct Sample {
     pub server_cpus: CpuSample,
     /// The CPUs of the load generator.
     pub load_cpus: CpuSample,
-    /// TCP segments sent again.
+    /// Retransmitted TCP segments.
     pub tcp_retransmits: u64,
     /// Accept queue overflows.
     pub listen_overflows: u64,
@@ -27,10 +27,9 @@ pub struct Sample {
     pub pressure_memory_ns: u64,
     /// Time that some task waited for a disk (PSI).
     pub pressure_io_ns: u64,
-    /// What this sample cost the monitor, CPU nanoseconds.
+    /// CPU time of this sample, nanoseconds.
     pub cost_ns: u64,
-    /// The machine's memory that belongs to its kernel, bytes. None where it was not read in this sample, or in one that
-    /// was read from a run file.
+    /// The kernel's memory, bytes. None if it was not read in this sample, or if the sample is from a run file.
     pub kernel_bytes: Option<u64>,
 }
 
@@ -53,10 +52,10 @@ pub struct TreeSample {
     pub rss_bytes: u64,
     /// Proportional resident memory. None where it was not read in this sample.
     pub pss_bytes: Option<u64>,
-    /// Its part that belongs to no file: heaps, stacks, shared mappings. None where it was not read in this sample.
+    /// Its anonymous part: heaps, stacks, shared mappings. None if it was not read in this sample.
     pub private_bytes: Option<u64>,
-    /// Time that threads were runnable and waited for a CPU. None, like the two after it, where the threads were not
-    /// walked in this sample (there may be thousands).
+    /// Time that threads were runnable and waited for a CPU. None, like the next two, if threads were not read in this
+    /// sample.
     pub run_delay_ns: Option<u64>,
     /// Voluntary context switches.
     pub switches_voluntary: Option<u64>,

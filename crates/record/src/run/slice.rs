@@ -1,7 +1,6 @@
-//! One slice of load, as it is recorded.
+//! A recorded slice.
 
-/// What was observed in one slice: a moment of load on one server, drained at its end, with the servers that it is
-/// compared with before and after it.
+/// A slice: a short load on one server, drained at its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Slice {
     /// Its round within the generation, from 0. Every cell has the same number of slices in a round.
@@ -22,7 +21,7 @@ pub struct Slice {
     pub requests: u64,
     /// Errors of all phases.
     pub errors: u64,
-    /// Arrivals of an open loop that no connection was free for.
+    /// Arrivals of an open loop for which no connection was free.
     pub missed: u64,
     /// Bytes of the application from the server.
     pub received_bytes: u64,
@@ -45,7 +44,7 @@ pub struct Slice {
 }
 
 impl Slice {
-    /// The time in which its requests were answered, seconds: with the drain, so that no reply lies outside.
+    /// The time of its replies, seconds, including the drain.
     pub fn elapsed_s(&self) -> f64 {
         (self.duration_ns + self.drain_ns) as f64 / 1e9
     }

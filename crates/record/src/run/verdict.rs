@@ -1,32 +1,32 @@
-//! Whether a repetition can be trusted, in a word and a sentence.
+//! The verdict on a repetition.
 
 use pitot_results::VerdictKind;
 use serde::{Deserialize, Serialize};
 
-/// How the sentence begins that says that nothing was busy.
+/// The beginning of the sentence that neither side was busy.
 pub const NEITHER_BUSY: &str = "neither side was busy";
-/// How the sentence begins that says that an earlier failure was final.
+/// The beginning of the sentence that an earlier failure was final.
 pub const NOT_TRIED: &str = "not tried again: ";
 
 impl Verdict {
-    /// Whether the figures are the server's although nobody was busy: it waits, or the way to it was not seen.
+    /// Whether the figures are valid although neither side was busy: the server waits, or the network could not be seen.
     pub fn is_waiting(&self) -> bool {
         self.kind == VerdictKind::Valid && self.reason.contains(NEITHER_BUSY)
     }
 
-    /// Whether nothing was tried, since an earlier repetition or the trial has shown that it cannot be measured.
+    /// Whether it was not run, since an earlier repetition or the smoke test failed.
     pub fn is_given_up(&self) -> bool {
         self.kind == VerdictKind::Failed && self.reason.starts_with(NOT_TRIED)
     }
 }
 
-/// Whether a measurement can be trusted.
+/// The verdict on a measurement.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// The verdict.
     pub kind: VerdictKind,
-    /// The sentence behind it; empty for `valid`.
+    /// The reason, a sentence; may be empty for `valid`.
     pub reason: String,
-    /// The figures that it was drawn from, all of them whatever the verdict: name with its unit, value.
+    /// All figures on which verdicts are based: name with its unit, value.
     pub figures: Vec<(String, f64)>,
 }

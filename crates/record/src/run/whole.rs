@@ -1,4 +1,4 @@
-//! A whole run, as it is recorded.
+//! A recorded run.
 
 use std::path::PathBuf;
 
@@ -13,25 +13,25 @@ use pitot_results::floor::FloorRequest;
 pub struct Run {
     /// Where it was read from.
     pub path: PathBuf,
-    /// Who, when, with what.
+    /// Its metadata.
     pub info: RunInfo,
     /// The plan.
     pub plan: Plan,
     /// The machine before the first repetition.
     pub host_before: Fingerprint,
-    /// The machine after the last one; none while the run is under way or after a crash.
+    /// The machine after the last repetition; none while the run is running or after a crash.
     pub host_after: Option<Fingerprint>,
-    /// What changed in between; empty if nothing did or if there is no `host_after`.
+    /// Changes of the machine; empty if there are none or no `host_after`.
     pub host_changes: Vec<HostChange>,
-    /// The hosts other than the lab's own.
+    /// The hosts other than the lab's.
     pub hosts: Vec<HostRecord>,
-    /// The cells in the order of the plan, those without a repetition yet included.
+    /// The cells in the order of the plan, including those without a repetition.
     pub cells: Vec<CellRecord>,
-    /// Twins of baseline cells, which are measured like any cell: what the lab calls the difference of two equal servers.
+    /// A/A controls: second copies of baseline cells, which show the difference of two equal servers.
     pub controls: Vec<CellRecord>,
     /// Combinations that did not become cells, with the reason.
     pub skips: Vec<SkipRecord>,
-    /// The floor of its requests on the same machine, if whoever reads the run has named one; it is not in the file.
+    /// The floor of its requests on the same machine, if the reader has one; it is not in the file.
     pub floor: Option<FloorRequest>,
 }
 
@@ -41,8 +41,7 @@ impl Run {
         self.cells.iter().all(|c| c.repetitions.len() >= self.repetitions_of(c) as usize)
     }
 
-    /// How many repetitions or generations a cell is to have. A run that goes on until its comparisons are decided has
-    /// as many as it took.
+    /// The planned number of repetitions or generations of a cell. A run until decided has as many as it took.
     pub fn repetitions_of(&self, cell: &CellRecord) -> u32 {
         match cell.measure {
             Measure::Fresh => self.plan.repetitions,
@@ -55,20 +54,20 @@ impl Run {
         self.cells.iter().any(|c| c.measure == Measure::Slices)
     }
 
-    /// The twin of a baseline cell.
+    /// The A/A control of a baseline cell.
     pub fn control_of(&self, cell: &CellRecord) -> Option<&CellRecord> {
         self.controls.iter().find(|control| control.control_of == Some(cell.id))
     }
 
-    /// The hosts, with the lab's own machine before them where that had the server or the load.
+    /// The hosts, preceded by the lab's machine if it had the server or the load.
     pub fn hosts_side_by_side(&self) -> Vec<HostRecord> {
         let own = self.plan.side_here().filter(|_| !self.hosts.is_empty());
         let own = own.map(|does| HostRecord::own(does, &self.host_before));
         own.into_iter().chain(self.hosts.iter().cloned()).collect()
     }
 
-    /// Takes out what a person who passes a report on would give away unasked: the host's name and the kernel's command
-    /// line. The file keeps them.
+    /// Removes what should not be passed on with a report: the host's name and the kernel's command line. The file keeps
+    /// them.
     pub fn withhold_private_facts(&mut self) {
         let of_hosts = self
             .hosts
@@ -80,8 +79,8 @@ impl Run {
         self.host_changes.retain(|change| !Fingerprint::is_private(&change.name));
     }
 
-    /// The baseline that `cell` is to be compared with: the cell that has the plan's baseline levels and agrees with
-    /// `cell` in every factor that the baseline does not name. None for a baseline cell itself.
+    /// The baseline of `cell`: the cell with the plan's baseline levels and otherwise the same levels as `cell`. None for
+    /// a baseline cell.
     pub fn baseline_of(&self, cell: &CellRecord) -> Option<&CellRecord> {
         let baseline = self.plan.baseline.as_ref()?;
         if baseline.matches(&cell.factors) {
@@ -90,7 +89,7 @@ impl Run {
         self.counterpart(cell, baseline)
     }
 
-    /// The cell that has `levels` and agrees with `cell` in every factor that `levels` does not name.
+    /// The cell that has `levels` and otherwise the same levels as `cell`.
     pub fn counterpart(&self, cell: &CellRecord, levels: &Levels) -> Option<&CellRecord> {
         self.cells.iter().filter(|c| levels.matches(&c.factors)).find(|other| {
             other.factors.iter().zip(&cell.factors).all(|(a, b)| {
@@ -101,10 +100,10 @@ impl Run {
     }
 }
 
-/// Who, when, with what.
+/// Metadata of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunInfo {
-    /// Version of the file's layout, as it was written.
+    /// Version of the file's layout.
     pub schema_version: u32,
     /// Random, so that copies and comparisons of a run with itself are recognised.
     pub id: String,
@@ -116,7 +115,7 @@ pub struct RunInfo {
     pub seed: u64,
     /// RFC 3339.
     pub started_at: String,
-    /// RFC 3339; none while the run is under way or after a crash.
+    /// RFC 3339; none while the run is running or after a crash.
     pub ended_at: Option<String>,
     /// How it ended.
     pub state: RunState,
@@ -124,7 +123,7 @@ pub struct RunInfo {
     pub server_cpus: String,
     /// CPUs of the load generator.
     pub load_cpus: String,
-    /// Sentences of the runner for the reader: one CPU only, a machine that changed ...
+    /// Warnings for the reader: a shared CPU, a machine that changed ...
     pub warnings: Vec<String>,
     /// The plan as its author wrote it.
     pub plan_source: String,
@@ -135,12 +134,12 @@ pub struct RunInfo {
 /// How a run ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RunState {
-    /// It is under way, or was killed: what is there is whole, the rest can be resumed.
+    /// It is running or was killed. The file is consistent and can be resumed.
     #[default]
     Running,
-    /// All repetitions are there.
+    /// All repetitions are recorded.
     Complete,
-    /// It was stopped by its user; it can be resumed.
+    /// The user stopped it; it can be resumed.
     Interrupted,
 }
 
@@ -156,7 +155,7 @@ impl RunState {
         }
     }
 
-    /// The state with that word. One that is not known is that of a file whose writer was killed.
+    /// The state with that word; an unknown word counts as running.
     pub(crate) fn of(word: &str) -> RunState {
         RunState::ALL.into_iter().find(|state| state.word() == word).unwrap_or_default()
     }

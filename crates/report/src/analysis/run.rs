@@ -9,7 +9,7 @@ use super::parts::part_of_each;
 use super::replies::mark_unlike;
 use super::series::Series;
 use pitot_plan::SERVER_FACTOR;
-use pitot_record::metric::{named, recorded};
+use pitot_record::metric::{find, named};
 use pitot_record::{Better, CellRecord, METRICS, Metric, Run};
 use pitot_stats::{Comparison, Decision, Estimate};
 use std::cell::OnceCell;
@@ -36,7 +36,7 @@ pub struct Analysis<'r> {
 
 /// The metric that answers the question of a run's plan.
 pub(crate) fn headline(run: &Run) -> &'static Metric {
-    recorded(&run.plan.metric).unwrap_or(FALLBACK)
+    find(&run.plan.metric).unwrap_or(FALLBACK)
 }
 
 impl<'r> Analysis<'r> {
@@ -225,7 +225,7 @@ impl<'r> Analysis<'r> {
             let peaks = (0..self.series.len()).filter_map(|series| self.peak(series, top));
             peaks.map(|(peak, last)| (last.record, peak.record)).collect()
         });
-        let is_of = |name: &str| recorded(name).is_some_and(|m| m.name == metric.name);
+        let is_of = |name: &str| find(name).is_some_and(|m| m.name == metric.name);
         let published = self.run.plan.published.iter().filter(|p| is_of(&p.metric));
         let published = published
             .filter_map(|p| p.ratio_to.as_ref())

@@ -2,14 +2,14 @@
 
 use pitot_plan::Published;
 use pitot_record::Unit;
-use pitot_record::metric::recorded;
+use pitot_record::metric::find;
 
 use crate::analysis::levels_words;
 use crate::number::figure;
 
 /// `Lyris Technologies 2001, mail per hour (two Pentium III): thread 15 a second`.
 pub(super) fn lines(table: &Published) -> impl Iterator<Item = String> {
-    let metric = recorded(&table.metric);
+    let metric = find(&table.metric);
     let title = metric.map_or(table.metric.as_str(), |metric| metric.title);
     let about = if table.title.is_empty() { String::new() } else { format!(" ({})", table.title) };
     table.values.iter().map(move |value| {

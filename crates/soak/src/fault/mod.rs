@@ -1,8 +1,7 @@
-//! Faults in a soak: when they were made, and what their clients saw of each.
+//! Faults in a soak: when they were made, and their effect on clients.
 //!
-//! The faults themselves are the lab's ([`pitot_fault`]). What a soak adds is that nothing of it is kept: right replies and
-//! errors in steps of 10 ms are there for as long as a fault needs them, from a while before it to a while after it
-//! ([`recent`]), and then what follows from them is written ([`watch`]).
+//! The lab makes the faults ([`pitot_fault`]). A soak keeps right replies and errors in steps of 10 ms only as long as a fault needs
+//! them ([`recent`]), and then records the effect ([`watch`]).
 
 mod recent;
 mod watch;

@@ -1,15 +1,15 @@
-//! Right replies and errors of a server's loads in the last time, in short steps.
+//! Recent right replies and errors of a server's loads, in short steps.
 
 use std::collections::VecDeque;
 
 use pitot_fault::STEP_NS;
 use pitot_results::load::{StepErrors, Steps};
 
-/// What all loads of a server saw, on one grid of `CLOCK_MONOTONIC`. A load's own steps begin with it, so a reply may be told up
-/// to one step too late.
+/// Steps of all loads of a server, on one grid of `CLOCK_MONOTONIC`. A load's steps start with the load, so a reply may be
+/// counted up to one step too late.
 #[derive(Debug, Default)]
 pub(super) struct Recent {
-    /// The number of the first step that is kept.
+    /// The number of the first step.
     first: u64,
     right: VecDeque<u64>,
     /// Errors by phase and kind, with the numbers of their steps.
@@ -17,7 +17,7 @@ pub(super) struct Recent {
 }
 
 impl Recent {
-    /// Adds steps that begin at `begins_ns`. What is older than all that is kept is left out.
+    /// Adds steps that begin at `begins_ns`. Steps before the first one are ignored.
     pub(super) fn add(&mut self, begins_ns: u64, steps: &Steps) {
         let begin = begins_ns.div_ceil(STEP_NS);
         if self.right.is_empty() {
@@ -40,7 +40,7 @@ impl Recent {
         }
     }
 
-    /// Nothing before this time is asked for any more.
+    /// Discards steps before this time.
     pub(super) fn forget_before(&mut self, at_ns: u64) {
         let first = at_ns / STEP_NS;
         let gone = first.saturating_sub(self.first).min(self.right.len() as u64);
@@ -52,12 +52,12 @@ impl Recent {
         self.errors.retain(|row| !row.at.is_empty());
     }
 
-    /// When what is kept begins, nanoseconds.
+    /// The begin of the first step, nanoseconds.
     pub(super) fn begins_ns(&self) -> u64 {
         self.first * STEP_NS
     }
 
-    /// What is kept up to a time, as steps of a run that begins then.
+    /// The steps up to a time, as those of a run.
     pub(super) fn steps_until(&self, until_ns: u64) -> Steps {
         let count = (until_ns / STEP_NS).saturating_sub(self.first);
         let errors = self.errors.iter().map(|row| {

@@ -1,4 +1,4 @@
-//! The faults of one server: told when they begin and end, and judged when what came after them is known.
+//! The faults of one server: reports their begin and end, and judges their effect afterwards.
 
 use pitot_fault::{BEFORE_NS, FaultRecord, find, service_around};
 use pitot_lab::FaultNews;
@@ -7,16 +7,16 @@ use pitot_results::load::{Steps, Window};
 use super::recent::Recent;
 use pitot_record::soak::Fault;
 
-/// What comes so long after the end of a fault still belongs to it, unless another one begins before.
+/// Time after the end of a fault that still belongs to it, unless another one begins.
 const AFTER_NS: u64 = 60_000_000_000;
-/// Loads tell of a second when it is over: after this what came before is known.
+/// Loads report each second after it is over; after this delay it is known.
 const TOLD_NS: u64 = 3_000_000_000;
-/// For so long after a fault a silence is still its work.
+/// Time after a fault in which silence is still due to it.
 const GRACE_NS: u64 = 3_000_000_000;
-/// A fault that goes on for longer than this is judged by what was seen of it until then: steps are not kept for hours.
+/// A longer fault is judged after this time, since steps are not kept for hours.
 const LONGEST_NS: u64 = 600_000_000_000;
 
-/// The time axis of a soak: a moment of `CLOCK_MONOTONIC`, and where on the axis it lies.
+/// The time axis of a soak: a time of `CLOCK_MONOTONIC`, and its place on the axis.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Origin {
     pub(crate) ns: u64,
@@ -29,12 +29,12 @@ impl Origin {
     }
 }
 
-/// A fault that was begun, and is not judged.
+/// A fault that has begun and is not judged.
 #[derive(Debug)]
 struct Open {
     fault: Fault,
     began_ns: u64,
-    /// When it was taken back, or given up.
+    /// When it ended, or was given up.
     ended_ns: Option<u64>,
 }
 
@@ -46,11 +46,11 @@ pub(crate) struct FaultWatch {
     recent: Recent,
     /// By their begin.
     open: Vec<Open>,
-    /// Those that were judged and still go on.
+    /// Those that were judged and are still active.
     long: Vec<Open>,
-    /// When the last of these that can silence a server has ended.
+    /// The end of the last fault that can silence a server.
     long_ended_ns: u64,
-    /// When the last one ended that was judged, or was not made.
+    /// The end of the last fault that was judged, or was not made.
     earlier_ns: u64,
 }
 
@@ -68,22 +68,22 @@ impl FaultWatch {
         }
     }
 
-    /// Says where the axis of the soak lies.
+    /// Sets the time axis of the soak.
     pub(crate) fn set_origin(&mut self, origin: Origin) {
         self.origin = origin;
     }
 
-    /// Where a moment lies on the axis of the soak, seconds.
+    /// The place of a time on the axis of the soak, seconds.
     pub(crate) fn axis_s(&self, ns: u64) -> f64 {
         self.origin.axis_s(ns)
     }
 
-    /// Takes what a load says of a second.
+    /// Adds a load's report of a second.
     pub(crate) fn steps(&mut self, begins_ns: u64, steps: &Steps) {
         self.recent.add(begins_ns, steps);
     }
 
-    /// Takes what has come of a fault, and returns it as it is written.
+    /// Handles news of a fault, and returns its record.
     pub(crate) fn take(&mut self, news: FaultNews) -> Fault {
         match news {
             FaultNews::Began(record) => {
@@ -134,14 +134,14 @@ impl FaultWatch {
         }
     }
 
-    /// Whether silence is the work of a fault now.
+    /// Whether silence is due to a fault now.
     pub(crate) fn explains_silence(&self, now_ns: u64) -> bool {
         let mut open = self.open.iter().chain(&self.long).filter(|open| can_silence(open));
         now_ns < self.long_ended_ns + GRACE_NS && self.long_ended_ns > 0
             || open.any(|open| open.ended_ns.is_none_or(|ended_ns| now_ns < ended_ns + GRACE_NS))
     }
 
-    /// The kind of the fault of which a server may have died now.
+    /// The kind of the fault that may be the reason if the server dies now.
     pub(crate) fn reason_of_death(&self, now_ns: u64) -> Option<&str> {
         let may_end = |open: &&Open| find(&open.fault.kind).is_some_and(|fault| fault.may_end_server);
         let is_near = |open: &&Open| open.ended_ns.is_none_or(|ended_ns| now_ns < ended_ns + GRACE_NS);
@@ -149,7 +149,7 @@ impl FaultWatch {
         open.find(is_near).map(|open| &*open.fault.kind)
     }
 
-    /// The faults of which all is known that will be, with what their clients saw; at the end of a soak, all of them.
+    /// The faults whose effect is completely known, with that effect; at the end of a soak, all of them.
     pub(crate) fn judged(&mut self, now_ns: u64, is_end: bool) -> Vec<Fault> {
         let mut judged = Vec::new();
         while let Some(first) = self.open.first() {
@@ -182,7 +182,7 @@ impl FaultWatch {
         judged
     }
 
-    /// What was seen of the first of the open faults up to a time.
+    /// The effect of the first open fault up to a time.
     fn effect(&self, until: u64) -> Option<pitot_fault::Effect> {
         let record = |number: u32, began_ns: u64, ended_ns: u64| FaultRecord {
             number,

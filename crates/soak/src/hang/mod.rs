@@ -1,12 +1,12 @@
-//! Servers that hang: that replies have come to an end is noticed within seconds, and told as what it is.
+//! Detects within seconds that a server hangs, and classifies how.
 //!
 //! | module | what |
 //! |---|---|
-//! | [`silence`] | whether replies have come to an end, a pure decision |
+//! | [`silence`] | whether replies have stopped, a pure decision |
 //! | [`threads`] | what the server's threads are doing |
-//! | [`sockets`] | what waits in the queues of its sockets |
+//! | [`sockets`] | the queues of its sockets |
 //!
-//! Evidence is taken at the moment at which the silence is noticed, so it shows the server as it hangs.
+//! Evidence is collected when silence is detected, so it shows the hanging server.
 
 pub mod silence;
 pub mod sockets;
@@ -19,51 +19,51 @@ use silence::{Change, Silence};
 use sockets::PortSockets;
 use threads::Threads;
 
-/// The watch over one server.
+/// Watches one server.
 #[derive(Debug, Default)]
 pub struct HangWatch {
     silence: Silence,
-    /// The hang that goes on.
+    /// The current hang.
     open: Option<Event>,
-    /// Each load by itself, which matters where there are several.
+    /// Each load, which matters if there are several.
     loads: BTreeMap<i64, LoadWatch>,
 }
 
-/// The watch over the replies that one load gets.
+/// Watches the replies of one load.
 #[derive(Debug)]
 struct LoadWatch {
     silence: Silence,
-    /// That it has no replies, while it has none.
+    /// The event that it gets no replies, while it lasts.
     open: Option<Event>,
 }
 
-/// A server as a hang is told of it.
+/// A server that may hang.
 #[derive(Clone, Copy, Debug)]
 pub struct Suspect<'a> {
     /// Its number.
     pub subject: i64,
     /// What it is called.
     pub name: &'a str,
-    /// Its processes; empty if they are not known.
+    /// Its processes; empty if unknown.
     pub pids: &'a [u32],
-    /// Where it listens, if that is known.
+    /// Its port, if known.
     pub port: Option<u16>,
 }
 
 impl HangWatch {
-    /// Takes the replies that a load tells of for a second, and whether it asked for something.
+    /// Adds a load's replies of a second, and whether it sent requests.
     pub fn second(&mut self, now_s: f64, load: i64, replies: u64, asked: bool) {
         self.silence.second(now_s, load, replies, asked);
         let watch = || LoadWatch { silence: Silence::of_load(), open: None };
         self.loads.entry(load).or_insert_with(watch).silence.second(now_s, load, replies, asked);
     }
 
-    /// Whether there is something to tell: then `event` is to be called.
+    /// Whether there is a change: then call `event`.
     pub fn change(&mut self, now_s: f64) -> Option<Change> {
         self.silence.change(now_s)
     }
 
-    /// The event of a change: a hang that begins, or one that was told before and has ended.
+    /// The event of a change: a hang that begins, or the end of one.
     pub fn event(&mut self, change: Change, now_s: f64, suspect: &Suspect<'_>) -> Option<Event> {
         match change {
             Change::Began { last_reply_s } => {
@@ -75,8 +75,8 @@ impl HangWatch {
         }
     }
 
-    /// The loads that have no replies any more while others have, and those that have some again: then `load_event` is to be
-    /// called for each. A server that answers nobody is one hang, and no event of each load.
+    /// The loads that get no replies while others do, and those that get some again: call `load_event` for each. A server
+    /// that replies to no load is one hang, without events of its loads.
     pub fn load_changes(&mut self, now_s: f64) -> Vec<(i64, Change)> {
         let (is_silent, are_several) = (self.silence.is_silent(), self.loads.len() > 1);
         let change = |(id, load): (&i64, &mut LoadWatch)| {
@@ -89,7 +89,7 @@ impl HangWatch {
         self.loads.iter_mut().filter_map(change).collect()
     }
 
-    /// The event of a change of a load, which has that name.
+    /// The event of a change of a load of that name.
     pub fn load_event(
         &mut self,
         (load, change): (i64, Change),
@@ -106,7 +106,7 @@ impl HangWatch {
         }
     }
 
-    /// The server or one of its loads has ended: silence from now on is no hang. The ends of what goes on are returned.
+    /// Notes that the server or one of its loads has ended, so that silence is not a hang. Returns the ends of current events.
     pub fn interrupt(&mut self, now_s: f64) -> Vec<Event> {
         self.silence.forget();
         let loads = self.loads.values_mut().filter_map(|load| load.interrupt(now_s));
@@ -133,14 +133,14 @@ impl LoadWatch {
     }
 }
 
-/// One load has no replies, and others have: the evidence is that of a hang.
+/// The event that one load gets no replies while others do, with the evidence of a hang.
 fn unanswered(now_s: f64, last_reply_s: f64, suspect: &Suspect<'_>, load: &str) -> Event {
     let seen = look(now_s, last_reply_s, suspect);
-    let sentence = format!("{} answers other loads, and nothing to the load `{load}`", suspect.name);
+    let sentence = format!("{} replies to other loads, but not to the load `{load}`", suspect.name);
     Event { kind: EventKind::LoadUnanswered, sentence, ..seen }
 }
 
-/// Tells a hang as what it is, by what the server looks like now.
+/// Classifies a hang by the server's current state.
 fn look(now_s: f64, last_reply_s: f64, suspect: &Suspect<'_>) -> Event {
     let threads = Threads::read(suspect.pids);
     let sockets = suspect.port.and_then(|port| PortSockets::read(suspect.pids.first().copied(), port));
@@ -160,9 +160,8 @@ fn look(now_s: f64, last_reply_s: f64, suspect: &Suspect<'_>) -> Event {
     }
 }
 
-/// The kind of hang, and the end of a sentence that begins with the server's name.
-///
-/// Whoever is stopped accepts nothing either, and whoever does not accept answers nothing: the first that is true is told.
+/// The kind of hang, and the end of a sentence that begins with the server's name. The first that applies, since a stopped
+/// server does not accept, and one that does not accept does not reply.
 fn judge(threads: &Threads, sockets: Option<&PortSockets>) -> (EventKind, String) {
     let stopped = threads.stopped_processes();
     if stopped > 0 {
@@ -174,18 +173,18 @@ fn judge(threads: &Threads, sockets: Option<&PortSockets>) -> (EventKind, String
     }
     let stuck = match threads.uninterruptible() {
         0 => String::new(),
-        count => format!("; {count} of its threads sleep where no signal reaches them"),
+        count => format!("; {count} of its threads are in uninterruptible sleep"),
     };
     let Some(sockets) = sockets else {
-        return (EventKind::HangNoReplies, format!("answers nothing{stuck}"));
+        return (EventKind::HangNoReplies, format!("does not reply{stuck}"));
     };
     if sockets.listening == 0 {
-        return (EventKind::HangNoReplies, format!("does not listen any more{stuck}"));
+        return (EventKind::HangNoReplies, format!("no longer listens{stuck}"));
     }
     if sockets.waiting > 0 {
         let full = if sockets.is_full() { ", which is full" } else { "" };
         let what = format!(
-            "takes no connections: {} wait in its listen queue{full}; {} were taken{stuck}",
+            "does not accept connections: {} wait in its listen queue{full}; {} were accepted{stuck}",
             sockets.waiting,
             sockets.established.saturating_sub(sockets.waiting),
         );
@@ -193,7 +192,7 @@ fn judge(threads: &Threads, sockets: Option<&PortSockets>) -> (EventKind, String
     }
     if sockets.established > 0 {
         let what = format!(
-            "has taken {} connections and answers nothing; requests of {} were not read{stuck}",
+            "has accepted {} connections and does not reply; requests on {} of them were not read{stuck}",
             sockets.established, sockets.unread
         );
         return (EventKind::HangSilent, what);
@@ -214,11 +213,17 @@ mod tests {
         let threads = Threads::default();
         let (kind, what) = judge(&threads, Some(&sockets(0, 8)));
         assert_eq!(kind, EventKind::HangSilent);
-        assert_eq!(what, "has taken 8 connections and answers nothing; requests of 8 were not read");
+        assert_eq!(
+            what,
+            "has accepted 8 connections and does not reply; requests on 8 of them were not read"
+        );
         let full = PortSockets { backlog: Some(1), ..sockets(2, 2) };
         let (kind, what) = judge(&threads, Some(&full));
         assert_eq!(kind, EventKind::HangNotAccepting);
-        assert_eq!(what, "takes no connections: 2 wait in its listen queue, which is full; 0 were taken");
+        assert_eq!(
+            what,
+            "does not accept connections: 2 wait in its listen queue, which is full; 0 were accepted"
+        );
         assert_eq!(judge(&threads, None).0, EventKind::HangNoReplies);
         assert_eq!(judge(&threads, Some(&PortSockets::default())).0, EventKind::HangNoReplies);
     }
@@ -274,7 +279,7 @@ mod tests {
         let load = EventKind::LoadUnanswered;
         let expected = [(load, 12.0, None), (load, 12.0, Some(20.0)), (EventKind::HangNoReplies, 31.0, None)];
         assert_eq!(kinds, expected, "{told:#?}");
-        assert_eq!(told[0].sentence, "nginx answers other loads, and nothing to the load `uploads`");
+        assert_eq!(told[0].sentence, "nginx replies to other loads, but not to the load `uploads`");
         assert!(told[0].evidence.contains("last second with replies: 3.0 s before"), "{told:#?}");
     }
 

@@ -1,35 +1,34 @@
-//! When replies have come to an end: a decision from what the loads say once a second, without a clock of its own.
+//! Decides from the loads' reports, once a second, whether replies have stopped. It has no clock.
 //!
-//! A load that asks seldom is silent for long although nothing hangs. So what counts is not the time without replies but the
-//! replies that are missing: at the rate of the last minute at least `MISSING` of them. Were arrivals random, that many
-//! would be missing by chance once in e^10 windows, 22,000.
+//! A slow load has long pauses although nothing hangs. So the criterion is the number of missing replies: at least `MISSING` at the
+//! rate of the last minute. With random arrivals that happens by chance once in e^10 = 22,000 windows.
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// The shortest silence, seconds. A load tells of a second when it is over; so a hang is seen within two seconds more.
+/// The shortest silence, seconds. Loads report each second after it is over, so a hang is seen within two more seconds.
 const SHORTEST_S: f64 = 2.0;
-/// The longest window that is looked at, seconds: slower loads show no hang.
+/// The longest window, seconds: slower loads show no hang.
 const LONGEST_S: f64 = 120.0;
-/// The same of one load of several, seconds: by then it is known whether all of them are silent.
+/// The shortest silence of one of several loads, seconds: by then it is known whether all are silent.
 const SHORTEST_OF_LOAD_S: f64 = 3.0;
-/// The same of a load that never had a reply, while others have some: its first may take long.
+/// The shortest silence of a load that never had a reply while others have: its first reply may take long.
 const FIRST_OF_LOAD_S: f64 = 30.0;
-/// How many replies must be missing.
+/// The fewest missing replies.
 const MISSING: f64 = 10.0;
-/// The share of the rate before at which replies have come to an end.
+/// Below this share of the previous rate, replies have stopped.
 const NOTHING: f64 = 0.01;
-/// Time over which the rate before is averaged, seconds.
+/// Time over which the previous rate is averaged, seconds.
 const MEMORY_S: f64 = 60.0;
 
-/// What has changed.
+/// A change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Change {
-    /// There are no replies any more; the last second with replies was told at this time, or the loads began then.
+    /// Replies have stopped; the last second with replies was reported at this time, or the loads began then.
     Began {
         /// Seconds since the soak began.
         last_reply_s: f64,
     },
-    /// Replies are there again.
+    /// There are replies again.
     Ended,
 }
 
@@ -44,12 +43,12 @@ struct Second {
 #[derive(Debug)]
 pub struct Silence {
     shortest_s: f64,
-    /// Where there never was a reply.
+    /// For a load without any reply.
     first_s: f64,
     seconds: VecDeque<Second>,
     /// Replies a second of each load, averaged; none before a load has had its first reply.
     usual: BTreeMap<i64, f64>,
-    /// Whether a load has asked for something.
+    /// Whether a load has sent requests.
     was_asked: bool,
     last_reply_s: Option<f64>,
     is_silent: bool,
@@ -62,7 +61,7 @@ impl Default for Silence {
 }
 
 impl Silence {
-    /// That of one load of several.
+    /// For one load of several.
     pub fn of_load() -> Silence {
         Silence::of_at_least(SHORTEST_OF_LOAD_S, FIRST_OF_LOAD_S)
     }
@@ -79,14 +78,14 @@ impl Silence {
         }
     }
 
-    /// Takes what a load says of a second. `asked` is false if it neither sent anything nor wanted a connection.
+    /// Adds a load's report of a second. `asked` is false if it neither sent requests nor opened connections.
     pub fn second(&mut self, told_at_s: f64, load: i64, replies: u64, asked: bool) {
         self.was_asked |= asked;
         self.last_reply_s.get_or_insert(told_at_s);
         if replies > 0 {
             self.last_reply_s = Some(told_at_s);
         }
-        // What was usual stays what it was while nothing comes.
+        // The usual rate does not change during silence.
         let usual = self.usual.get(&load).copied();
         if !self.is_silent && (replies > 0 || usual.is_some()) {
             let replies = replies as f64;
@@ -99,7 +98,7 @@ impl Silence {
         }
     }
 
-    /// A load has ended, or its server: what it does not say from now on is no silence of the server.
+    /// Notes that a load or its server has ended, so that missing reports are not silence.
     pub fn forget(&mut self) {
         *self = Silence::of_at_least(self.shortest_s, self.first_s);
     }
@@ -109,15 +108,15 @@ impl Silence {
         self.is_silent
     }
 
-    /// Decides. To be asked after each second that was told.
+    /// Decides; call it after each reported second.
     pub fn change(&mut self, now_s: f64) -> Option<Change> {
         let usual: f64 = self.usual.values().sum();
         let window_s = if usual > 0.0 { (MISSING / usual).max(self.shortest_s) } else { self.first_s };
-        // A load that has not begun to ask, as one with a very low rate, waits for nothing.
+        // A load without requests so far, as with a very low rate, does not wait for replies.
         if window_s > LONGEST_S || !self.was_asked {
             return None;
         }
-        // Of each load as many seconds: one that says nothing itself does not show that the server is silent.
+        // The same number of seconds of each load: a load that does not report says nothing about the server.
         let seconds = window_s.ceil() as usize;
         let mut told: BTreeMap<i64, (usize, u64)> = BTreeMap::new();
         for second in self.seconds.iter().rev() {
@@ -135,7 +134,7 @@ impl Silence {
                 self.is_silent = true;
                 Some(Change::Began { last_reply_s: self.last_reply_s.unwrap_or(now_s) })
             }
-            // The newest second decides: what came before it belongs to the silence.
+            // The newest second decides; earlier ones belong to the silence.
             true => {
                 let newest = self.seconds.back().map_or(0, |second| second.replies);
                 let is_over = newest as f64 > NOTHING * usual;

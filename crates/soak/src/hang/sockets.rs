@@ -1,17 +1,17 @@
-//! The sockets of a port: how many connections wait to be accepted, and what was sent to the server and not read by it.
+//! The sockets of a port: connections that wait to be accepted, and unread bytes.
 
 use pitot_sys::tcp_sockets::{CLOSE_WAIT, ESTABLISHED, LISTEN, TcpSocket, of_port};
 
-/// What is known of a port's sockets.
+/// The sockets of a port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PortSockets {
     /// Sockets that listen.
     pub listening: u64,
     /// Connections that wait in their queues to be accepted.
     pub waiting: u64,
-    /// How many may wait, if that is known; the kernel lets one more in (sk_acceptq_is_full()).
+    /// How many may wait, if known; the kernel allows one more (sk_acceptq_is_full()).
     pub backlog: Option<u64>,
-    /// Connections that are open on both sides, those that wait to be accepted included.
+    /// Connections that are open on both sides, including those that wait to be accepted.
     pub established: u64,
     /// Connections whose client has closed.
     pub close_wait: u64,
@@ -26,7 +26,7 @@ pub struct PortSockets {
 }
 
 impl PortSockets {
-    /// Reads them; none if the kernel does not tell. Without a process those of the lab's namespace.
+    /// Reads them, in the lab's namespace if there is no process; none if the kernel does not report them.
     pub fn read(pid: Option<u32>, port: u16) -> Option<PortSockets> {
         let found = of_port(pid, port, 1 << ESTABLISHED | 1 << CLOSE_WAIT | 1 << LISTEN)?;
         let mut sockets = PortSockets { backlog: found.backlog(), ..PortSockets::default() };
@@ -36,7 +36,7 @@ impl PortSockets {
 
     fn count(&mut self, socket: &TcpSocket) {
         match socket.state {
-            // Of a socket that listens the receive queue is that of connections.
+            // The receive queue of a listening socket is that of connections.
             LISTEN => {
                 self.listening += 1;
                 self.waiting += socket.unread;
@@ -52,12 +52,12 @@ impl PortSockets {
         self.unsent_bytes += socket.unacknowledged;
     }
 
-    /// Whether no further connection is let in.
+    /// Whether the queue is full.
     pub fn is_full(&self) -> bool {
         self.backlog.is_some_and(|backlog| self.waiting > backlog)
     }
 
-    /// A paragraph.
+    /// A description for the evidence.
     pub fn describe(&self, port: u16) -> String {
         let backlog = self.backlog.map_or(String::new(), |backlog| format!(" of at most {}", backlog + 1));
         format!(

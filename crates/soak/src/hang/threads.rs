@@ -1,22 +1,22 @@
-//! What the threads of processes are doing, as /proc tells: their state, what they wait for, and the kernel's stack.
+//! The state of processes' threads from /proc: what they wait for, and the kernel stack.
 
 use std::collections::BTreeMap;
 use std::fs;
 
 use pitot_sys::processes::Stat;
 
-/// More processes and threads than these are counted, not shown.
+/// Maximum number of processes and threads that are shown.
 const MOST_PROCESSES: usize = 64;
 const MOST_THREADS: usize = 256;
 const MOST_GROUPS: usize = 16;
 
-/// What a thread does.
+/// The state of a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Doing {
     name: String,
     /// R, S, D, T, t, Z, ... (proc_pid_stat(5)).
     state: char,
-    /// The function of the kernel in which it sleeps; empty if it does not, or if that may not be read.
+    /// The kernel function in which it sleeps; empty if it does not sleep, or if that may not be read.
     wchan: String,
     /// The system call by number and arguments, or `running`; empty if it may not be read.
     syscall: String,
@@ -27,7 +27,7 @@ struct Doing {
 /// The threads of some processes at one moment.
 #[derive(Debug, Default)]
 pub struct Threads {
-    /// Threads that do the same, and the first of them.
+    /// Threads with the same state, and the first of them.
     groups: BTreeMap<Doing, (usize, u32)>,
     count: usize,
     processes: usize,
@@ -35,7 +35,7 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// Looks at them.
+    /// Reads them.
     pub fn read(pids: &[u32]) -> Threads {
         let mut threads = Threads::default();
         for &pid in pids.iter().take(MOST_PROCESSES) {
@@ -66,12 +66,12 @@ impl Threads {
         self.stopped_processes
     }
 
-    /// Threads that wait where no signal reaches them, as for a driver that does not answer.
+    /// Threads in uninterruptible sleep, for instance in a hanging driver.
     pub fn uninterruptible(&self) -> usize {
         self.groups.iter().filter(|(doing, _)| doing.state == 'D').map(|(_, (count, _))| count).sum()
     }
 
-    /// A paragraph for each group of threads that do the same.
+    /// A description of each group of threads with the same state.
     pub fn describe(&self) -> String {
         let mut groups: Vec<_> = self.groups.iter().collect();
         groups.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
@@ -113,10 +113,10 @@ impl Doing {
         let state = match self.state {
             'R' => "runs",
             'S' => "sleeps",
-            'D' => "sleeps where no signal reaches it",
+            'D' => "is in uninterruptible sleep",
             'T' => "is stopped by a signal",
             't' => "is stopped by a tracer",
-            'Z' => "has ended and was not waited for",
+            'Z' => "is a zombie",
             _ => "is in another state",
         };
         let mut text = format!("{state} ({})", self.state);

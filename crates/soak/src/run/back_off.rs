@@ -1,13 +1,13 @@
-//! Waits between starts of what ends at once.
+//! Delays between restarts of a program that ends at once.
 
-/// What has run for so long is steady: when it ends, that is no more of the same, seconds.
+/// A program that has run for so long is stable, and the delay is reset, seconds.
 const STEADY_S: f64 = 60.0;
-/// The longest wait, seconds.
+/// The longest delay, seconds.
 const LONGEST_S: f64 = 60.0;
-/// The first wait after which the next one is twice as long, seconds.
+/// The first delay that is doubled, seconds.
 const FIRST_S: f64 = 1.0;
 
-/// The waits of one program, which are twice as long each time that it ends soon after its start.
+/// The delays of one program, doubled each time that it ends soon after its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct BackOff {
     started_s: f64,
@@ -15,12 +15,12 @@ pub(super) struct BackOff {
 }
 
 impl BackOff {
-    /// It is started now.
+    /// Notes that it is started now.
     pub(super) fn started(&mut self, now_s: f64) {
         self.started_s = now_s;
     }
 
-    /// It has ended, or could not be started: when it may be started again. The first wait is `least_s`.
+    /// When it may be restarted after it has ended or failed to start. The first delay is `least_s`.
     pub(super) fn ended(&mut self, now_s: f64, least_s: f64) -> f64 {
         let at = now_s + self.wait_s.max(least_s);
         let was_steady = now_s - self.started_s >= STEADY_S;

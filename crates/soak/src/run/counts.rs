@@ -1,4 +1,4 @@
-//! From the lines of a load (`pitot load --intervals`) to its intervals and counts.
+//! Makes intervals and counts of the lines of a load (`pitot load --intervals`).
 
 use pitot_durability::Acknowledged;
 use pitot_meter::Histogram;
@@ -7,17 +7,17 @@ use pitot_results::load::{ErrorRow, Steps};
 
 use pitot_record::soak::{Interval, Kind, Totals};
 
-/// What a line tells of a server.
+/// A line's report on a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Told {
     /// Its begin, whole seconds from the start of the load's measured part.
     pub(crate) t_s: u64,
-    /// The same in steps, if the load counts in such.
+    /// Its replies and errors in steps, if the load has them.
     pub(crate) steps: Option<Steps>,
     pub(crate) replies: u64,
-    /// Whether something was sent, or no connection was to be had.
+    /// Whether something was sent, or a connection could not be opened.
     pub(crate) asked: bool,
-    /// What the server acknowledged in it, if the load asks for that.
+    /// What the server acknowledged in it, if the load records that.
     pub(crate) receipts: Option<Acknowledged>,
 }
 
@@ -29,24 +29,24 @@ pub(crate) struct LastSecond {
     pub(crate) p99_ns: u64,
 }
 
-/// What a load has done, over all processes that were started for it.
+/// The counts of a load, over all of its processes.
 #[derive(Debug)]
 pub(crate) struct LoadCounts {
     load: i64,
     totals: Totals,
-    /// Errors that the present process has told of.
+    /// Errors that the current process has reported.
     known: Vec<ErrorRow>,
     open: Interval,
     response: Histogram,
-    /// The last second that it told of.
+    /// The last second that it reported.
     last: LastSecond,
-    /// When the present process was started, seconds since the soak began, and how much of its time is in intervals.
+    /// When the current process was started, seconds since the soak began, and how much of its time is in intervals.
     begun_s: f64,
     counted_s: f64,
 }
 
 impl LoadCounts {
-    /// A load with what it did before.
+    /// A load with its earlier counts.
     pub(crate) fn new(load: i64, totals: Totals) -> LoadCounts {
         LoadCounts {
             load,
@@ -65,24 +65,24 @@ impl LoadCounts {
         self.load
     }
 
-    /// The second that it told of last; nothing once its process has ended.
+    /// The last reported second; none once its process has ended.
     pub(crate) fn last_second(&self) -> LastSecond {
         self.last
     }
 
-    /// Its process has ended.
+    /// Notes that its process has ended.
     pub(crate) fn end_process(&mut self) {
         self.last = LastSecond::default();
     }
 
-    /// A process is started for it, which counts from 0.
+    /// Notes that a new process is started for it, which counts from 0.
     pub(crate) fn begin_process(&mut self, now_s: f64) {
         self.known.clear();
-        // What an earlier process said in the interval under way comes on top.
+        // Counts of an earlier process in the current interval are added.
         (self.begun_s, self.counted_s) = (now_s, -self.open.length_s);
     }
 
-    /// Takes a line. Returns what it tells of the server; none for anything but such a line.
+    /// Handles a line. Returns its report; none for other lines.
     pub(crate) fn line(&mut self, text: &str) -> Option<Told> {
         let line: Line = serde_json::from_str(text).ok()?;
         let response = Histogram::decode(&line.response).ok()?;
@@ -125,9 +125,9 @@ impl LoadCounts {
         Some(Told { t_s, steps, replies, asked, receipts })
     }
 
-    /// The interval from `begin_s` to `end_s`, if the load was under way in it. The load tells of a second when it is over, so what
-    /// is told is up to a second older; the last second is cut short when the load is ended in it, and then no more is counted than
-    /// has gone by since the load was started.
+    /// The interval from `begin_s` to `end_s`, if the load ran in it. Loads report each second after it is over, so counts
+    /// are up to a second older. The last second may be shorter, so the length is limited to the time since the load was
+    /// started.
     pub(crate) fn end_interval(&mut self, begin_s: f64, end_s: f64) -> Option<Interval> {
         let mut interval = std::mem::take(&mut self.open);
         if interval.length_s <= 0.0 {
@@ -149,7 +149,7 @@ impl LoadCounts {
         &self.totals
     }
 
-    /// Some of what was acknowledged is lost, or was there more than once.
+    /// Adds acknowledged requests that are lost or stored more than once.
     pub(crate) fn add_losses(&mut self, lost: u64, torn: u64, doubled: u64) {
         self.totals.lost += lost;
         self.totals.torn += torn;

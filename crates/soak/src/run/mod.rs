@@ -1,14 +1,14 @@
-//! The run itself: servers stand, loads run, and what comes about is written interval by interval.
+//! Runs a soak: servers and loads run, and counts and events are written interval by interval.
 //!
 //! | module | what |
 //! |---|---|
-//! | `on_event` | the command that is run on each event |
+//! | `on_event` | the command of `--on-event` |
 //! | `order` | what is run |
-//! | `reaction` | what is done when a server dies or hangs |
-//! | `subject` | a server with its loads, while they run |
-//! | `back_off` | waits between starts of what ends at once |
-//! | `counts` | from the lines of a load to its intervals and counts |
-//! | `told` | sentences for what has happened |
+//! | `reaction` | what to do when a server dies or hangs |
+//! | `subject` | a running server with its loads |
+//! | `back_off` | delays between restarts |
+//! | `counts` | intervals and counts from the lines of a load |
+//! | `told` | sentences for events |
 
 mod back_off;
 mod counts;
@@ -43,40 +43,40 @@ pub use subject::never_answered;
 use subject::{RunningLoad, RunningSubject};
 use told::{told, told_of_fault};
 
-/// Between two looks at what goes on.
+/// Interval of the main loop.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Between two looks for what servers have acknowledged, seconds.
+/// Interval of durability checks, seconds.
 const KEPT_INTERVAL_S: f64 = 1.0;
 
-/// Between two times that the user is shown how it goes, seconds.
+/// Interval of status updates, seconds.
 const SHOW_INTERVAL_S: f64 = 1.0;
 
-/// How a soak goes on.
+/// Settings of a soak.
 pub struct Settings<'a> {
-    /// Time under load that is left, seconds.
+    /// Remaining time under load, seconds.
     pub left_s: f64,
-    /// Time under load that was run before, seconds.
+    /// Time under load so far, seconds.
     pub done_s: f64,
-    /// Where its axis begins now, seconds: 0, or where it is resumed.
+    /// The current time on its axis, seconds: 0, or where it is resumed.
     pub offset_s: f64,
-    /// Length of the intervals that are written, seconds.
+    /// Length of recorded intervals, seconds.
     pub interval_s: f64,
-    /// What a server's death means.
+    /// What to do when a server dies.
     pub on_death: OnDeath,
-    /// What a server that hangs means.
+    /// What to do when a server hangs.
     pub on_hang: OnHang,
-    /// The command that is run on each event, by sh(1).
+    /// The command for each event, run by sh(1).
     pub on_event: Option<&'a str>,
-    /// The path of the file, which that command gets in its environment.
+    /// The path of the file, for that command's environment.
     pub path: &'a Path,
     /// The directory of the file, whose disk space is sampled.
     pub directory: &'a str,
-    /// The CPUs of servers and loads, which may be throttled.
+    /// The CPUs of servers and loads, for throttling.
     pub cpus: Vec<usize>,
 }
 
-/// A soak under way.
+/// A running soak.
 struct Run<'g> {
     local_host: &'g LocalHost<'g>,
     settings: Settings<'g>,
@@ -89,9 +89,9 @@ struct Run<'g> {
     on_event: Option<OnEvent>,
     faults: Vec<Fault>,
     losses: Vec<Loss>,
-    /// When it is looked next for what servers have acknowledged.
+    /// Time of the next durability check.
     kept_at_s: f64,
-    /// Everything up to then is in the file.
+    /// The end of the last recorded interval.
     written_s: f64,
     machine_time: MachineTime,
     clock: Clock,
@@ -100,10 +100,10 @@ struct Run<'g> {
     throttle: ThrottleWatch,
 }
 
-/// Runs a soak, or what is left of one, into its file.
+/// Runs a soak, or the rest of one, into its file.
 ///
 /// # Errors
-/// If the file cannot be written, no load can be started, or a server cannot be started at first.
+/// If the file cannot be written, or a load or server cannot be started at first.
 pub fn run<'g>(
     local_host: &'g LocalHost<'g>,
     file: SoakWriter,
@@ -135,7 +135,7 @@ pub fn run<'g>(
     let ended = run.carry_on();
     let over = run.measured_s() >= run.settings.left_s;
     let state = if over { State::Complete } else { State::Stopped };
-    // Whatever has happened, loads and servers are ended, and what can be written is.
+    // In any case, loads and servers are ended, and remaining data is written.
     let written = run.end();
     let finished = run.file.finish(state).map_err(|e| unwritten(&e));
     let outcome = Outcome { path: run.settings.path.to_owned(), state: state.into(), failed: 0 };
@@ -151,7 +151,7 @@ pub fn run<'g>(
 fn unwritten(e: &RecordError) -> Failure {
     Failure::run(
         format!("the file of the soak cannot be written: {e}"),
-        "see to it that there is space and that nothing else writes it, and go on with --resume",
+        "free disk space and make sure that nothing else writes the file, then continue with --resume",
     )
 }
 
@@ -164,7 +164,7 @@ impl<'g> Run<'g> {
         self.settings.offset_s + self.measured_s()
     }
 
-    /// Notes servers and loads, and starts the servers.
+    /// Records servers and loads, and starts the servers.
     fn prepare(&mut self, orders: Vec<SubjectOrder<'g>>) -> Result<(), Failure> {
         let (mut subjects, mut loads, mut schedules) = (Vec::new(), Vec::new(), Vec::new());
         for (id, order) in (1..).zip(orders) {
@@ -207,7 +207,7 @@ impl<'g> Run<'g> {
         let processes = ProcessTable::read();
         let own = self.own_processes();
         self.neighbours.look(&processes, &own, (0.0, 0.0));
-        // What they used before does not count.
+        // Their earlier CPU time does not count.
         for subject in &mut self.subjects {
             subject.values(&processes);
         }
@@ -223,7 +223,7 @@ impl<'g> Run<'g> {
         Ok(())
     }
 
-    /// Goes on until the time is over, the user ends it, or a server dies that is not to be started again, which is returned.
+    /// Runs until the time is over, the user stops it, or a server dies that is not restarted, which is returned.
     fn carry_on(&mut self) -> Result<Option<Failure>, Failure> {
         let mut interval_end_s = self.next_interval_s();
         let mut show_at_s = 0.0;
@@ -272,13 +272,13 @@ impl<'g> Run<'g> {
         Ok(None)
     }
 
-    /// Intervals end at multiples of their length, so that those before and after a gap lie on one grid.
+    /// Intervals end at multiples of their length, so that those before and after a gap are on one grid.
     fn next_interval_s(&self) -> f64 {
         let length_s = self.settings.interval_s;
         ((self.now_s() / length_s).floor() + 1.0) * length_s
     }
 
-    /// What servers and machine used in the interval that is over, and hold at its end.
+    /// Samples of servers and machine at the end of an interval.
     fn sample(&mut self, end_s: f64) -> Vec<Reading> {
         let length_s = self.settings.interval_s;
         let processes = ProcessTable::read();
@@ -301,7 +301,7 @@ impl<'g> Run<'g> {
         readings
     }
 
-    /// Memory of the lab and of its loads, which must not grow either.
+    /// Memory of the lab and its loads, which must not grow either.
     fn own_memory(&mut self, processes: &ProcessTable) -> [(&'static str, f64); 2] {
         let own = std::process::id();
         let lab: Vec<_> = processes.of(own).into_iter().filter(|process| process.pid == own).collect();
@@ -311,13 +311,13 @@ impl<'g> Run<'g> {
         [("memory-lab", figure::resident(&lab)), ("memory-loads", figure::resident(&loads))]
     }
 
-    /// The first processes of everything that belongs to the soak: this one, whose descendants the loads are, and the servers.
+    /// The first processes of the soak: this one, with the loads as descendants, and the servers.
     fn own_processes(&mut self) -> Vec<u32> {
         let servers = self.subjects.iter_mut().flat_map(|subject| subject.server.pids());
         servers.chain([std::process::id()]).collect()
     }
 
-    /// Writes what has happened at once: nobody is to wait for the end of an interval to learn of a hang.
+    /// Writes events at once, so that a hang is known before the end of the interval.
     fn tell(&mut self, now_s: f64) -> Result<Vec<String>, Failure> {
         let events = self.gate.admit(std::mem::take(&mut self.events), now_s);
         let faults = std::mem::take(&mut self.faults);
@@ -330,7 +330,7 @@ impl<'g> Run<'g> {
         self.subjects.iter().map(|subject| (subject.id, subject.endings)).collect()
     }
 
-    /// Writes the interval that is over, and returns what has happened, in a sentence each.
+    /// Writes a complete interval, and returns its events, in a sentence each.
     fn end_interval(&mut self, end_s: f64, readings: Vec<Reading>) -> Result<Vec<String>, Failure> {
         let mut moment = Moment {
             now_s: end_s,
@@ -350,7 +350,7 @@ impl<'g> Run<'g> {
         Ok(told)
     }
 
-    /// How it goes now.
+    /// The current status.
     fn status(&self, now_s: f64, events: Vec<String>) -> SoakStatus {
         let load = |load: &RunningLoad<'_>| {
             let (totals, last) = (load.counts.totals(), load.counts.last_second());
@@ -376,8 +376,7 @@ impl<'g> Run<'g> {
         SoakStatus { now_s, left_s, servers: servers.collect(), events }
     }
 
-    /// Writes what has come about, tells those who watch, and has the user's command run for each event. Returns what has happened,
-    /// in a sentence each.
+    /// Writes events, reports them, and starts the command of `--on-event` for each. Returns them, in a sentence each.
     fn write(&mut self, moment: &Moment) -> Result<Vec<String>, Failure> {
         self.file.write(moment).map_err(|e| unwritten(&e))?;
         (self.watch)(&Told::Recorded(moment));
@@ -391,16 +390,16 @@ impl<'g> Run<'g> {
         Ok(sentences)
     }
 
-    /// Ends loads and servers, and writes what the loads say last.
+    /// Ends loads and servers, and writes the last reports of loads.
     fn end(&mut self) -> Result<(), Failure> {
         let over_s = self.now_s();
-        // While they run; a shorter interval would weigh as much as a whole one.
+        // Only while they run; a shorter interval would count as much as a whole one.
         let is_whole = over_s - self.written_s > 0.9 * self.settings.interval_s;
         let readings = if is_whole { self.sample(over_s) } else { Vec::new() };
         for subject in &mut self.subjects {
             self.faults.extend(subject.end_faults(over_s, &mut self.events));
         }
-        // Where a fault's server was waited for, the loads have gone on.
+        // Loads have continued while the server of a fault was waited for.
         let end_s = self.now_s();
         for subject in &mut self.subjects {
             self.faults.extend(subject.stop_loads(end_s));
@@ -425,7 +424,7 @@ impl<'g> Run<'g> {
 
 fn not_started(name: &str, reason: &str, tail: &str) -> Failure {
     let cure = match tail.trim_end() {
-        "" => "try its command by hand".to_owned(),
+        "" => "run its command by hand".to_owned(),
         printed => format!("it printed:\n{printed}"),
     };
     Failure::run(format!("{name} cannot be started: {reason}"), cure)
@@ -433,8 +432,8 @@ fn not_started(name: &str, reason: &str, tail: &str) -> Failure {
 
 fn not_kept(name: &str, dir: &Path, e: &std::io::Error) -> Failure {
     Failure::run(
-        format!("what {name} keeps cannot be read in {}: {e}", dir.display()),
-        "name the directory where it puts what it is sent in `keeps`, and make it before (docs/faults.md)",
+        format!("the data of {name} in {} cannot be read: {e}", dir.display()),
+        "set `keeps` to the directory where it stores uploads or mail, and create it before (docs/faults.md)",
     )
 }
 

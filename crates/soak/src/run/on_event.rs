@@ -1,4 +1,4 @@
-//! The user's command that is run on each event, one after the other: a soak waits for none of them.
+//! Runs the command of `--on-event` for each event, one after the other, without blocking the soak.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -10,16 +10,16 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use pitot_record::soak::Event;
 
-/// How long a command may take.
+/// Timeout of a command.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// How long the commands of the last events may take together, when the soak is over.
+/// Timeout of all remaining commands at the end of the soak.
 const END_TIMEOUT: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 pub(super) struct OnEvent {
     command: String,
     file: PathBuf,
-    /// Events with the names of their servers, for which it is still to be run.
+    /// Pending events with the names of their servers.
     waiting: VecDeque<(String, Event)>,
     running: Option<Running>,
 }
@@ -37,12 +37,12 @@ impl OnEvent {
         OnEvent { command: command.to_owned(), file, waiting: VecDeque::new(), running: None }
     }
 
-    /// Takes events, each with the name of its server, which is empty for the machine.
+    /// Adds events, each with the name of its server, which is empty for the machine.
     pub(super) fn put(&mut self, events: impl Iterator<Item = (String, Event)>) {
         self.waiting.extend(events);
     }
 
-    /// Goes on, without waiting. Returns what went wrong, in a sentence.
+    /// Continues without blocking. Returns an error, in a sentence.
     pub(super) fn turn(&mut self) -> Option<String> {
         if let Some(running) = &mut self.running {
             let event = running.event.clone();
@@ -53,7 +53,7 @@ impl OnEvent {
                     Some(format!("was killed after {} s", TIMEOUT.as_secs()))
                 }
                 Ok(Some(status)) => why(status),
-                Err(e) => Some(format!("is lost: {e}")),
+                Err(e) => Some(format!("cannot be waited for: {e}")),
             };
             self.running = None;
             if let Some(why) = why {
@@ -70,7 +70,7 @@ impl OnEvent {
         }
     }
 
-    /// Runs it for what is left, at the end of the soak.
+    /// Runs it for pending events, at the end of the soak.
     pub(super) fn finish(&mut self) {
         let deadline = Instant::now() + END_TIMEOUT;
         while (self.running.is_some() || !self.waiting.is_empty()) && Instant::now() < deadline {
@@ -93,7 +93,7 @@ impl OnEvent {
             ("PITOT_EVENT_AT_S", format!("{:.1}", event.at_s)),
             ("PITOT_EVENT_UNTIL_S", until_s),
         ] {
-            // What a server printed may hold anything.
+            // The output of a server may contain anything.
             command.env(name, value.replace('\0', " "));
         }
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -103,7 +103,7 @@ impl OnEvent {
 }
 
 impl Running {
-    /// Kills it with what it has started.
+    /// Kills it with its children.
     fn kill(&mut self) {
         if let Some(leader) = Pid::from_raw(self.child.id().cast_signed()) {
             let _ = kill_process_group(leader, Signal::KILL);

@@ -1,4 +1,4 @@
-//! What is run: servers with their loads.
+//! The servers and loads to run.
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -11,24 +11,24 @@ use pitot_sys::processes::Process;
 
 /// A server of a soak.
 pub enum Server<'a> {
-    /// One that the soak starts.
+    /// A server that the soak starts.
     LongRunning(Box<LongRunningServer<'a>>),
-    /// One that is running already, with its processes if they are known, and its port.
+    /// A server that is running already.
     Running {
-        /// The processes.
+        /// Its processes, if known.
         watch: Option<Watch>,
-        /// The port on which it listens.
+        /// Its port.
         port: Option<u16>,
-        /// How faults are made to it, if any are.
+        /// How its faults are made, if it has any.
         faulted: Option<Faulted<'a>>,
     },
 }
 
-/// How faults are made to a server that is running already.
+/// How faults of a running server are made.
 pub struct Faulted<'a> {
     /// What makes them.
     pub server: Box<LongRunningServer<'a>>,
-    /// Where the server listens.
+    /// The server's address.
     pub address: SocketAddr,
     /// Its host and port, as its loads name them.
     pub name: String,
@@ -40,7 +40,7 @@ impl Faulted<'_> {
         self.server.take_running(self.address)
     }
 
-    /// A load's command line, with what it needs so that faults reach it and can be judged by it.
+    /// A load's command line, with the options that faults need.
     fn load_argv(&self, words: &[String]) -> Vec<String> {
         let mut argv = words.to_vec();
         argv.extend(self.server.load_options_for_faults(words));
@@ -51,7 +51,7 @@ impl Faulted<'_> {
     }
 }
 
-/// A process that is not the soak's own, by its number and its start: numbers are given again.
+/// A process that the soak did not start, by its id and start time, since ids are reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Watched {
     /// Its number.
@@ -66,23 +66,23 @@ impl From<&Process> for Watched {
 }
 
 impl Watched {
-    /// The process that has that number now; none if there is none, or it has ended and was not waited for.
+    /// The process with that id; none if it does not exist or is a zombie.
     pub fn of(pid: u32) -> Option<Watched> {
         Process::read(pid).as_ref().map(Watched::from)
     }
 
-    /// Whether it goes on.
+    /// Whether it is running.
     pub fn is_alive(self) -> bool {
         Watched::of(self.pid) == Some(self)
     }
 }
 
-/// The processes of a server that the soak has not started.
+/// The processes of a server that the soak did not start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Watch {
     /// One, until it ends, with its descendants and its session.
     Process(Watched),
-    /// The members of a control group, whoever starts them.
+    /// The members of a control group.
     Group(WatchedGroup),
 }
 
@@ -108,8 +108,7 @@ impl Watch {
         }
     }
 
-    /// The process that is the first of a group again, after that has had none. A single process does not come back: nobody
-    /// knows which one follows it.
+    /// The first process of a group that was empty. A single process has no successor.
     pub(super) fn take_back(&mut self) -> Option<u32> {
         match self {
             Watch::Group(group) if group.first.is_none() => {
@@ -155,7 +154,7 @@ fn first_of(members: &[Process]) -> Option<Watched> {
 pub enum LoadOrder {
     /// As the server's cell says.
     OfCell,
-    /// By this command line, in which `{address}` and the other words in braces are those of the server's plan.
+    /// With this command line, which may have the placeholders of the server's plan.
     Command(Vec<String>),
 }
 
@@ -167,7 +166,7 @@ pub struct SubjectOrder<'a> {
     pub server: Server<'a>,
     /// The loads, with their names.
     pub loads: Vec<(String, LoadOrder)>,
-    /// The faults of its plan that are to be made, in seconds under load.
+    /// The faults of its plan, in seconds under load.
     pub faults: Schedule,
 }
 
@@ -180,7 +179,7 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// What makes faults to it, if any are made.
+    /// What makes its faults, if it has any.
     pub(super) fn faulted(&mut self) -> Option<&mut LongRunningServer<'a>> {
         match self {
             Server::LongRunning(server) => Some(server),
@@ -214,7 +213,7 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// Its first processes, as far as they are known.
+    /// Its first processes, if known.
     pub(super) fn pids(&mut self) -> Vec<u32> {
         match self {
             Server::LongRunning(server) => server.pid().into_iter().collect(),
@@ -222,7 +221,7 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// Where it keeps what it acknowledges, if that is known.
+    /// The directory for the durability check, if known.
     pub(super) fn kept_dir(&self) -> Option<PathBuf> {
         match self {
             Server::LongRunning(server) => server.kept_dir(),
@@ -237,7 +236,7 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// CPU time since it was started, nanoseconds, if its starter counts it.
+    /// CPU time since it was started, nanoseconds, if counted.
     pub(super) fn cpu_ns(&mut self) -> Option<u64> {
         match self {
             Server::LongRunning(server) => server.cpu_time().map(|time| time.0),

@@ -1,19 +1,19 @@
-//! What a soak does when something goes wrong.
+//! What to do when something goes wrong.
 
 /// What a soak does when a server dies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnDeath {
-    /// It ends.
+    /// End the soak.
     End,
-    /// It starts the server again, and counts.
+    /// Restart the server, and count.
     Restart,
 }
 
 /// What a soak does when a server hangs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnHang {
-    /// It goes on: the server may come back.
+    /// Continue, since the server may recover.
     Continue,
-    /// It ends.
+    /// End the soak.
     End,
 }

@@ -1,4 +1,4 @@
-//! A server of a soak with its loads, while they run.
+//! A running server of a soak with its loads.
 
 use std::time::Instant;
 
@@ -17,11 +17,11 @@ use crate::figure::{self, Values};
 use crate::hang::{HangWatch, Suspect};
 use pitot_record::soak::{Endings, Event, EventKind, Fault, Loss, SECOND_S, Totals};
 
-/// A load tells of a second when it is over.
+/// Loads report each second after it is over.
 const TOLD_AFTER_S: f64 = 1.0;
-/// Before a load that ended is started again, and a server that could not be; each further time twice as long.
+/// Delay before a load is restarted, or a server that failed to start; doubled each time.
 const RETRY_S: f64 = 1.0;
-/// For so long after a server was started again, what its loads tell is still of the time before it, or they wait to connect anew.
+/// Time after a restart of a server in which loads still report the time before it, or wait to reconnect.
 const GRACE_S: f64 = 3.0;
 
 pub(super) struct RunningLoad<'g> {
@@ -30,9 +30,9 @@ pub(super) struct RunningLoad<'g> {
     order: LoadOrder,
     pub(super) counts: LoadCounts,
     process: Option<LongRunningLoad<'g>>,
-    /// Whether it could be started once.
+    /// Whether it was ever started.
     was_started: bool,
-    /// When it is started, if it is not running.
+    /// When to start it, if it is not running.
     start_at_s: f64,
     back_off: BackOff,
 }
@@ -42,14 +42,14 @@ pub(super) struct RunningSubject<'g> {
     pub(super) name: String,
     pub(super) server: Server<'g>,
     pub(super) loads: Vec<RunningLoad<'g>>,
-    /// Whether it runs, as far as that is the soak's to know: one that was running already is taken to run.
+    /// Whether it is running; a server that the soak did not start counts as running.
     pub(super) is_up: bool,
-    /// When it was started again the last time.
+    /// The time of its last restart.
     started_again_s: Option<f64>,
     start_at_s: f64,
     back_off: BackOff,
     pub(super) endings: Endings,
-    /// It is gone of a fault, which is no end of its own; neither is its return a start again.
+    /// It ended in a fault, so neither its end nor its restart counts.
     is_gone_of_fault: bool,
     /// Its first process and CPU time at the end of the last interval, nanoseconds.
     cpu_ns: Option<(u32, u64, Instant)>,
@@ -58,7 +58,7 @@ pub(super) struct RunningSubject<'g> {
     pub(super) hangs: HangWatch,
     pub(super) faults: FaultWatch,
     pub(super) kept: DurabilityWatch,
-    /// Whether the last look at what it keeps went wrong.
+    /// Whether the last durability check failed.
     is_unreadable: bool,
 }
 
@@ -98,12 +98,12 @@ impl<'g> RunningSubject<'g> {
         }
     }
 
-    /// Makes faults that are due, takes back those that are over, and judges those of which all is known.
+    /// Makes faults that are due, ends those that are over, and judges those whose effect is known.
     pub(super) fn look_at_faults(&mut self, now_s: f64, events: &mut Vec<Event>) -> Vec<Fault> {
         self.turn_faults(now_s, events, LongRunningServer::turn_faults)
     }
 
-    /// Takes back all faults that are under way.
+    /// Ends all active faults.
     pub(super) fn end_faults(&mut self, now_s: f64, events: &mut Vec<Event>) -> Vec<Fault> {
         self.turn_faults(now_s, events, LongRunningServer::end_faults)
     }
@@ -125,7 +125,7 @@ impl<'g> RunningSubject<'g> {
         faults
     }
 
-    /// Looks whether the server has ended, and starts it again if it is to be. Returns why the soak ends, if it does.
+    /// Checks whether the server has ended, and plans its restart. Returns why the soak ends, if it does.
     pub(super) fn look_at_server(
         &mut self,
         now_s: f64,
@@ -138,7 +138,7 @@ impl<'g> RunningSubject<'g> {
         {
             self.cpu_ns = None;
             self.endings.deaths += u64::from(!self.is_gone_of_fault);
-            // One that the soak has not started goes on under load: it may come back by itself, or have another process.
+            // The load on a server that the soak did not start continues: it may come back, or have another process.
             if matches!(self.server, Server::LongRunning(_)) {
                 self.is_up = false;
                 self.start_at_s = self.back_off.ended(now_s, 0.0);
@@ -155,7 +155,7 @@ impl<'g> RunningSubject<'g> {
         None
     }
 
-    /// What is said of a server that has ended, and the end of what it printed.
+    /// The sentence on a server that has ended, and its output tail.
     fn death(&mut self) -> Option<(String, String)> {
         match &mut self.server {
             Server::LongRunning(server) => {
@@ -170,24 +170,23 @@ impl<'g> RunningSubject<'g> {
                 let fault = self.faults.reason_of_death(now().0);
                 self.is_gone_of_fault = fault.is_some();
                 let why = fault.map(|kind| format!(" in the fault {kind}")).unwrap_or_default();
-                let sentence = format!("process {gone} of {} is gone{why}; the load goes on", self.name);
+                let sentence = format!("process {gone} of {} has ended{why}; the load continues", self.name);
                 Some((sentence, String::new()))
             }
         }
     }
 
-    /// Whether somebody else has started again what is watched.
+    /// Checks whether a watched server was restarted by another program.
     fn return_of_watched(&mut self, now_s: f64) -> Option<Event> {
         let Server::Running { watch: Some(watch), .. } = &mut self.server else { return None };
         let first = watch.take_back()?;
         self.started_again_s = Some(now_s);
         self.endings.restarts += u64::from(!std::mem::take(&mut self.is_gone_of_fault));
-        let sentence = format!("{} was started again, as process {first}", self.name);
+        let sentence = format!("{} was restarted, as process {first}", self.name);
         Some(self.event(now_s, EventKind::ServerRestarted, sentence, String::new()))
     }
 
-    /// Starts a server in its time that is to be started again, and looks whether it is ready: others do not wait for it. If it fails,
-    /// it is started once more after a while.
+    /// Restarts a server when it is due, without blocking others. If it fails, another attempt follows.
     fn start_again(&mut self, now_s: f64) -> Option<Event> {
         let Server::LongRunning(server) = &mut self.server else { return None };
         if !server.is_starting() && now_s < self.start_at_s {
@@ -199,21 +198,21 @@ impl<'g> RunningSubject<'g> {
                 (self.is_up, self.started_again_s) = (true, Some(now_s));
                 self.back_off.started(now_s);
                 self.endings.restarts += 1;
-                let sentence = format!("{} was started again", self.name);
+                let sentence = format!("{} was restarted", self.name);
                 Some(self.event(now_s, EventKind::ServerRestarted, sentence, String::new()))
             }
             Err(reason) => {
-                // It was never up.
+                // It was never ready.
                 self.back_off.started(now_s);
                 self.start_at_s = self.back_off.ended(now_s, RETRY_S);
-                let sentence = format!("{} could not be started again: {reason}", self.name);
+                let sentence = format!("{} could not be restarted: {reason}", self.name);
                 let tail = server.output_tail();
                 Some(self.event(now_s, EventKind::RestartFailed, sentence, tail))
             }
         }
     }
 
-    /// Takes what the loads say, and starts those that are not running.
+    /// Handles reports of the loads, and starts those that are not running.
     pub(super) fn look_at_loads(
         &mut self,
         local_host: &'g LocalHost<'g>,
@@ -234,7 +233,7 @@ impl<'g> RunningSubject<'g> {
                     load.counts.end_process();
                     load.start_at_s = load.back_off.ended(now_s, RETRY_S);
                     events.extend(self.hangs.interrupt(now_s));
-                    let sentence = format!("the load `{}` ended {ending} before its time", load.name);
+                    let sentence = format!("the load `{}` ended early, {ending}", load.name);
                     let kind = EventKind::LoadEnded;
                     let subject = Some(self.id);
                     events.push(Event { at_s: now_s, until_s: None, subject, kind, sentence, evidence });
@@ -252,11 +251,10 @@ impl<'g> RunningSubject<'g> {
                             "check the limits on processes and descriptors",
                         ));
                     }
-                    // After days that may be a lack that passes.
+                    // Later that may be a temporary shortage.
                     Err(reason) => {
                         load.start_at_s = load.back_off.ended(now_s, RETRY_S);
-                        let sentence =
-                            format!("the load `{}` could not be started again: {reason}", load.name);
+                        let sentence = format!("the load `{}` could not be restarted: {reason}", load.name);
                         let (kind, subject) = (EventKind::LoadEnded, Some(self.id));
                         let evidence = String::new();
                         events.push(Event { at_s: now_s, until_s: None, subject, kind, sentence, evidence });
@@ -274,7 +272,7 @@ impl<'g> RunningSubject<'g> {
         Ok(())
     }
 
-    /// Why the soak ends, if nothing that it asked for has ever been answered and its requests have failed.
+    /// Why the soak ends, if it never got a reply and its requests have failed.
     pub(super) fn never_answered(&self) -> Option<Failure> {
         let totals = || self.loads.iter().map(|load| load.counts.totals());
         let is_fault = self.faults.explains_silence(now().0);
@@ -285,7 +283,7 @@ impl<'g> RunningSubject<'g> {
         Some(never_answered(&self.name, &met.join(", ")))
     }
 
-    /// Takes what loads have said of seconds, each with the load and the begin of its measured part where that is known.
+    /// Handles reports of seconds, each with its load and the begin of the load's measured part if known.
     fn take(&mut self, now_s: f64, seconds: Vec<(i64, Option<Nanos>, Told)>) {
         for (load, measured_from, told) in seconds {
             self.replies += told.replies;
@@ -293,7 +291,7 @@ impl<'g> RunningSubject<'g> {
             if let Some((steps, begins)) = told.steps.zip(begins) {
                 self.faults.steps(begins.0, &steps);
             }
-            // A server that the soak has not started is not looked into.
+            // No durability check of a server that the soak did not start.
             if let Some(receipts) = told.receipts.filter(|_| self.server.kept_dir().is_some()) {
                 let at_s = begins.map_or(now_s - TOLD_AFTER_S, |begins| self.faults.axis_s(begins.0));
                 self.kept.take(load, at_s, receipts);
@@ -301,13 +299,13 @@ impl<'g> RunningSubject<'g> {
         }
     }
 
-    /// Looks for what the server has acknowledged. What is lost is counted, and returned with its event.
+    /// Runs the durability check. Losses are counted, and returned with their event.
     pub(super) fn look_for_kept(&mut self, now_s: f64, is_end: bool, events: &mut Vec<Event>) -> Vec<Loss> {
         let Some(dir) = self.server.kept_dir() else { return Vec::new() };
         let unwatched = self.kept.unwatched();
         if unwatched > 0 {
             let sentence = format!(
-                "{} is so far behind with what it keeps that {unwatched} acknowledged requests are not looked for",
+                "{} stores data so late that {unwatched} acknowledged requests are not checked",
                 self.name
             );
             events.push(self.event(now_s, EventKind::KeptUnreadable, sentence, String::new()));
@@ -317,7 +315,7 @@ impl<'g> RunningSubject<'g> {
             Err(e) => {
                 if !std::mem::replace(&mut self.is_unreadable, true) {
                     let sentence =
-                        format!("what {} keeps cannot be read in {}: {e}", self.name, dir.display());
+                        format!("the data of {} in {} cannot be read: {e}", self.name, dir.display());
                     events.push(self.event(now_s, EventKind::KeptUnreadable, sentence, String::new()));
                 }
                 return Vec::new();
@@ -333,14 +331,14 @@ impl<'g> RunningSubject<'g> {
             let (lost, torn): (u64, u64) =
                 looked.losses.iter().fold((0, 0), |(lost, torn), loss| (lost + loss.lost, torn + loss.torn));
             let parts = if torn > 0 { format!(", {torn} of them in part") } else { String::new() };
-            let sentence = format!("{} has lost {lost} requests that it had acknowledged{parts}", self.name);
+            let sentence = format!("{} has lost {lost} acknowledged requests{parts}", self.name);
             events.push(self.event(first.at_s, EventKind::Lost, sentence, looked.names.join("\n")));
         }
         let loss = |Lost { load, at_s, lost, torn }| Loss { load, at_s, length_s: SECOND_S, lost, torn };
         looked.losses.into_iter().map(loss).collect()
     }
 
-    /// Whether a server that is up has ceased to answer, or answers again. Returns why the soak ends, if it does.
+    /// Checks whether the server hangs or replies again. Returns why the soak ends, if it does.
     pub(super) fn look_for_hang(
         &mut self,
         now_s: f64,
@@ -374,14 +372,14 @@ impl<'g> RunningSubject<'g> {
         let failure = ends.then(|| {
             Failure::run(
                 format!("{}, and the soak ends with it", event.sentence),
-                format!("what was seen of it:\n{}", event.evidence.trim_end()),
+                format!("evidence:\n{}", event.evidence.trim_end()),
             )
         });
         events.push(event);
         failure
     }
 
-    /// Ends the loads, takes what they say last, and judges the faults that are left by it.
+    /// Ends the loads, handles their last reports, and judges the remaining faults.
     pub(super) fn stop_loads(&mut self, now_s: f64) -> Vec<Fault> {
         let mut seconds = Vec::new();
         for load in &mut self.loads {
@@ -394,8 +392,8 @@ impl<'g> RunningSubject<'g> {
         self.faults.judged(now().0, true)
     }
 
-    /// Ends a server that the soak has started, or what makes faults to another, and looks through what it kept. What was lost, and with the other events
-    /// one if it could not be ended as it should.
+    /// Ends a server that the soak started, or what makes faults of another, and runs the last durability check. Returns
+    /// losses, and adds an event if it did not end properly.
     pub(super) fn stop_server(&mut self, now_s: f64, events: &mut Vec<Event>) -> Vec<Loss> {
         if let Server::LongRunning(server) = &mut self.server
             && let Some(reason) = server.stop().err().filter(|_| self.is_up)
@@ -409,7 +407,7 @@ impl<'g> RunningSubject<'g> {
         losses
     }
 
-    /// What it has used since the last interval, and holds.
+    /// Its samples since the last interval.
     pub(super) fn values(&mut self, processes: &ProcessTable) -> Values {
         let replies = std::mem::take(&mut self.replies);
         let pids = if self.is_up { self.server.pids() } else { Vec::new() };
@@ -437,18 +435,18 @@ impl<'g> RunningSubject<'g> {
     }
 }
 
-/// The failure of a soak whose server has answered nothing; `met` is what the requests met.
+/// The failure of a soak whose server never replied; `met` has the errors of its requests.
 pub fn never_answered(name: &str, met: &str) -> Failure {
     let met = if met.is_empty() { String::new() } else { format!(": {met}") };
     Failure::run(
-        format!("{name} has answered no request{met}"),
-        "see that it is up and that the URL is right: pitot load URL -n 1",
+        format!("{name} has not replied to any request{met}"),
+        "check that it is running and that the URL is right: pitot load URL -n 1",
     )
 }
 
 fn ended_with_its_server(sentence: &str, tail: &str) -> Failure {
     Failure::run(
         format!("{sentence}, and the soak with it"),
-        format!("its last words were:\n{}\nwith --restart it would be started again", tail.trim_end()),
+        format!("its last output was:\n{}\nadd --restart to restart it automatically", tail.trim_end()),
     )
 }

@@ -2,7 +2,7 @@
 
 use pitot_record::soak::{Event, EventKind, Fault};
 
-/// An event as it is shown when it comes about. A hang is told when it begins and when it is over.
+/// An event for the terminal. A hang is shown when it begins and when it ends.
 pub(super) fn told(event: &Event) -> String {
     match event.until_s {
         Some(until_s) if event.kind.is_hang() || event.kind == EventKind::LoadUnanswered => {
@@ -12,7 +12,7 @@ pub(super) fn told(event: &Event) -> String {
     }
 }
 
-/// A fault as it is shown: when it begins, when it is over, and when it is known what clients saw of it.
+/// A fault for the terminal: when it begins, when it ends, and when its effect is known.
 pub(super) fn told_of_fault(fault: &Fault, server: &str) -> String {
     let Fault { kind, what, .. } = fault;
     let Some(until_s) = fault.until_s else { return format!("fault {kind}: {server}") };
@@ -20,15 +20,15 @@ pub(super) fn told_of_fault(fault: &Fault, server: &str) -> String {
         return format!("fault {kind}: {server}: not made: {what}");
     }
     let Some(effect) = &fault.effect else {
-        let died = if fault.server_died { "; the server died of it and was started again" } else { "" };
+        let died = if fault.server_died { "; the server died and was restarted" } else { "" };
         return format!("fault {kind}: {server}: over after {:.2} s: {what}{died}", until_s - fault.at_s);
     };
     let service = match &effect.service {
         None => "too few replies before it".to_owned(),
         Some(service) => match service.first_reply_s {
-            Some(0.0) => "service went on".to_owned(),
+            Some(0.0) => "no interruption".to_owned(),
             Some(back_s) => format!("the first right reply came after {back_s:.2} s"),
-            None => "no right reply came before the next fault, or within a minute".to_owned(),
+            None => "no right reply before the next fault or within a minute".to_owned(),
         },
     };
     format!("fault {kind}: {server}: {service}, {} errors", effect.error_count())

@@ -1,4 +1,4 @@
-//! What a run of contenders says: which is best, by how much, and how sure that is.
+//! The answer of a run of contenders: which is best, by how much, and how certain that is.
 
 use pitot_results::VerdictKind;
 use pitot_results::under_way::is_idle;
@@ -15,29 +15,29 @@ const CPU: &Metric = named("cpu-per-request");
 const P99: &Metric = named("latency-p99");
 const MEMORY: &Metric = named("memory-per-connection");
 
-/// What a run says at one level.
+/// The answer at one level.
 #[derive(Debug)]
 pub struct LevelAnswer {
-    /// What decides: throughput, or CPU time where the load generator was at its limit.
+    /// The deciding metric: throughput, or CPU time if the load generator was at its limit.
     pub metric: &'static Metric,
-    /// What was measured, the best first. What may not be advised, such as the measure of what isolation costs, is in it.
+    /// All measured contenders, best first, including those that may not be advised, such as the reference for the cost of isolation.
     pub standings: Vec<Standing>,
-    /// What to build: of those that are level with the best the cheapest, and of those that are level in that the simplest.
+    /// What to build: the cheapest of those that tie with the best, and the simplest of those that tie in cost.
     pub build: &'static Contender,
     /// What could not be measured, and why.
     pub failed: Vec<(String, String)>,
-    /// Of whose measurement there is a doubt, what the verdict is, and why.
+    /// Contenders with a doubtful measurement, the verdict, and the reason.
     pub doubts: Vec<(&'static Contender, VerdictKind, String)>,
-    /// How many repetitions or generations a decision needs, if there are fewer.
+    /// Repetitions or generations that a decision needs, if there are fewer.
     pub needed: Option<usize>,
-    /// The baseline's twin against it in the metric: what two equal servers differ by here.
+    /// The A/A control of the baseline: the difference of two equal servers here.
     pub control: Option<Against>,
 }
 
 /// One contender in a run.
 #[derive(Clone, Debug)]
 pub struct Standing {
-    /// Which.
+    /// The contender.
     pub contender: &'static Contender,
     /// Whether it may be advised.
     pub is_eligible: bool,
@@ -47,29 +47,29 @@ pub struct Standing {
     pub cpu_ns: Option<f64>,
     /// 99th percentile of the response time, nanoseconds.
     pub p99_ns: Option<f64>,
-    /// Memory for each connection, bytes. None where it is too little to be measured.
+    /// Memory for each connection, bytes. None if too small to be measured.
     pub memory_bytes: Option<f64>,
-    /// By which factor the best one is better; none for itself.
+    /// The factor by which the best one is better; none for itself.
     pub behind: Option<Against>,
     /// Repetitions or generations.
     pub samples: usize,
 }
 
 impl Standing {
-    /// How many CPUs it used, on average.
+    /// CPUs that it used, on average.
     pub fn cpus_used(&self) -> Option<f64> {
         Some(self.throughput_rps? * self.cpu_ns? / 1e9)
     }
 }
 
-/// How much better one is than another.
+/// How much better one contender is than another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Against {
-    /// By this factor: above 1 is better, whichever way the metric goes.
+    /// The factor: above 1 is better, for every metric.
     pub factor: f64,
-    /// Its 95% interval, if there are repetitions enough.
+    /// Its 95% interval, if there are enough repetitions.
     pub interval: Option<(f64, f64)>,
-    /// Whether the difference is declared: significant, and above the tolerance.
+    /// Whether there is a difference: significant and above the tolerance.
     pub is_declared: bool,
 }
 
@@ -89,7 +89,7 @@ impl Against {
 }
 
 impl LevelAnswer {
-    /// What a run says; at a level of a factor, if one is varied. None if nothing that may be advised has a figure.
+    /// The answer of a run, at a level of a factor if one is varied. None if no contender that may be advised has a figure.
     pub fn of(run: &Run, case: &Case, level: Option<(&str, &str)>) -> Option<LevelAnswer> {
         let at_level = |cell: &&CellRecord| {
             level.is_none_or(|(factor, word)| cell.level(factor).is_some_and(|l| l.level == word))
@@ -151,26 +151,26 @@ impl LevelAnswer {
         self.standings.iter().find(|s| s.contender.name == name)
     }
 
-    /// The most CPUs that any of the servers used, where that is so little that none was busy: a rate then says how soon replies
-    /// came, and not what a server can do. None if one was busy, or nobody knows.
+    /// The maximum of CPUs that a server used, if none was busy: then rates reflect response times, not capacity. None if
+    /// one was busy or it is unknown.
     pub fn hardly_loaded(&self) -> Option<f64> {
         let used = self.standings.iter().map(Standing::cpus_used).collect::<Option<Vec<f64>>>()?;
         let most = used.into_iter().reduce(f64::max)?;
         is_idle(most).then_some(most)
     }
 
-    /// Those that may be advised and are level with the best, the best included.
+    /// The contenders that may be advised and tie with the best, including the best.
     pub fn level(&self) -> impl Iterator<Item = &Standing> {
         let is_level = |s: &&Standing| s.is_eligible && s.behind.is_none_or(|behind| !behind.is_declared);
         self.standings.iter().filter(is_level)
     }
 
-    /// Whether a contender is the best or level with it.
+    /// Whether a contender is the best or ties with it.
     pub fn is_level(&self, name: &str) -> bool {
         self.level().any(|s| s.contender.name == name)
     }
 
-    /// What it costs to keep faults apart: by which factor the loop is better than what may be advised.
+    /// The cost of isolation: the factor by which the loop is better than what may be advised.
     pub fn isolation_cost(&self) -> Option<Against> {
         let loop_ = self.standing(REFERENCE).filter(|s| !s.is_eligible)?;
         let behind = loop_.behind?;
@@ -212,7 +212,7 @@ fn rank(
     Some(Ranking { order, best, to_best })
 }
 
-/// What two equal servers differ by, if one of these cells has a twin.
+/// The difference of two equal servers, if one of these cells has a control.
 fn control(cells: &[(&'static Contender, &CellRecord)], metric: &Metric, run: &Run) -> Option<Against> {
     let twin = |control: &CellRecord| cells.iter().find(|(_, cell)| control.control_of == Some(cell.id));
     let (control, (_, baseline)) = run.controls.iter().find_map(|control| Some((control, twin(control)?)))?;
@@ -221,7 +221,7 @@ fn control(cells: &[(&'static Contender, &CellRecord)], metric: &Metric, run: &R
     Some(Against::of(&comparison, metric.better))
 }
 
-/// Of whose measurement there is a doubt.
+/// Contenders with a doubtful measurement.
 fn doubts(cells: &[(&'static Contender, &CellRecord)]) -> Vec<(&'static Contender, VerdictKind, String)> {
     let doubt = |&(contender, cell): &(&'static Contender, &CellRecord)| {
         let verdict = cell.verdict();
@@ -240,7 +240,7 @@ fn figure(cell: &CellRecord, metric: &Metric) -> Option<f64> {
     median(&cell.figures(metric).into_iter().map(|(_, value)| value).collect::<Vec<_>>())
 }
 
-/// Throughput; but where the load generator was at its limit a rate says how fast the generator is.
+/// Throughput, unless the load generator was at its limit, where a rate is the generator's.
 fn deciding(cells: &[(&Contender, &CellRecord)]) -> &'static Metric {
     let is_bound = |cell: &CellRecord| cell.verdict().kind == VerdictKind::ClientBound;
     let has_cpu = cells.iter().all(|(_, cell)| figure(cell, CPU).is_some());
@@ -264,7 +264,7 @@ fn compare(
     judged
 }
 
-/// Those of which no other is declared to need less CPU time.
+/// The contenders than which none needs less CPU time.
 fn cheapest<'r>(
     level: Vec<(&'static Contender, &'r CellRecord)>,
     run: &Run,

@@ -1,21 +1,21 @@
-//! What is to be served, in figures.
+//! The description of a load, in figures.
 
 use pitot_meter::Nanos;
 use pitot_meter::units::bytes;
 
 use super::service::Service;
 
-/// From this work on for each request the load generator needs so little of a CPU that the servers can have all of them.
+/// With this much work per request, the load generator needs so little CPU that servers can use all CPUs.
 const LONG_WORK: Nanos = Nanos::from_micros(500);
 
-/// The load that advice is wanted for.
+/// The load for which advice is wanted.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// The protocol.
     pub service: &'static Service,
-    /// Connections that are open, idle ones included.
+    /// Open connections, including idle ones.
     pub connections: u64,
-    /// Those that have requests under way.
+    /// Connections with requests under way.
     pub active: u64,
     /// Bytes of a reply.
     pub size_bytes: u64,
@@ -23,9 +23,9 @@ pub struct Case {
     pub work: Nanos,
     /// Requests after which a connection is closed; none if it stays.
     pub requests_per_connection: Option<u64>,
-    /// The files that are served, if files are.
+    /// The files to serve, if any.
     pub files: Option<FileSet>,
-    /// Whether a fault in one connection must leave the others alone.
+    /// Whether a fault in one connection must not affect others.
     pub isolation: bool,
     /// CPUs that the servers have in the run.
     pub cpus: usize,
@@ -46,17 +46,17 @@ impl Case {
         self.connections.saturating_sub(self.active)
     }
 
-    /// Whether the work is so long that servers can have all CPUs in the run.
+    /// Whether the work is so long that servers can use all CPUs in the run.
     pub fn is_long_work(work: Nanos) -> bool {
         work >= LONG_WORK
     }
 
-    /// Whether connections are so short that opening them is what costs.
+    /// Whether connections are so short that opening them dominates the cost.
     pub fn is_short_lived(&self) -> bool {
         !self.service.keeps_connections || self.requests_per_connection.is_some_and(|requests| requests <= 4)
     }
 
-    /// What it is, as a person would say it.
+    /// The description in words.
     pub fn in_words(&self) -> String {
         use pitot_meter::units::{counted, grouped};
         let mut parts = vec![format!(
@@ -71,17 +71,17 @@ impl Case {
             parts.push(format!("{} each", bytes(self.size_bytes)));
         }
         if self.work > Nanos::ZERO {
-            parts.push(format!("{} of CPU work for each request", self.work));
+            parts.push(format!("{} of CPU work per request", self.work));
         }
         if let Some(requests) = self.requests_per_connection {
-            parts.push(format!("{} for each connection", counted(requests, "request", "requests")));
+            parts.push(format!("{} per connection", counted(requests, "request", "requests")));
         }
         if let Some(files) = self.files {
             let state = if files.is_cold { "more than memory holds" } else { "in memory" };
             parts.push(format!("{} of files, {state}", bytes(files.bytes)));
         }
         if self.isolation {
-            parts.push("faults kept apart".into());
+            parts.push("faults isolated".into());
         }
         parts.join(", ")
     }

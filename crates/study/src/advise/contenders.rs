@@ -1,6 +1,6 @@
-//! What could be built, and for which loads each could be best.
+//! Candidates, and for which loads each could be best.
 //!
-//! The order is that of simplicity: where the run tells no difference, the first one is the advice.
+//! They are ordered by simplicity: if the run shows no difference, the first one is advised.
 
 use pitot_meter::Nanos;
 use pitot_meter::units::grouped;
@@ -8,42 +8,42 @@ use pitot_meter::units::grouped;
 use super::case::Case;
 use super::known::{FEW, MARGIN, THREADS_GOOD};
 
-/// Something that could be built or chosen.
+/// A candidate.
 #[derive(Debug)]
 pub struct Contender {
     /// Its name in plans: a model, a model with a mechanism, or a name of its own.
     pub name: &'static str,
     /// The model, or the model and the mechanism, without which it cannot be run.
     pub needs: &'static str,
-    /// What one would build.
+    /// What to build.
     pub build: &'static str,
-    /// What it is of.
+    /// Its family.
     pub family: Family,
-    /// Which connections a fault in one of them leaves alone.
+    /// Which connections survive a fault in one of them.
     pub isolates: Isolation,
-    /// How many workers it has; none if there is one for each connection.
+    /// Its number of workers; none if there is one for each connection.
     pub workers: Option<fn(&Case) -> u64>,
-    /// True if it is for files alone.
+    /// Whether it is only for files.
     pub reads_files: bool,
-    /// Options of `pitot serve` as lines of a plan, if the name does not say all.
+    /// Additional options of `pitot serve`, as lines of a plan.
     pub options: Option<fn(&Case) -> String>,
     /// Whether it could be best, and why or why not.
     choose: fn(&Case) -> Choice,
 }
 
-/// Which connections a fault in one of them leaves alone.
+/// Which connections survive a fault in one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isolation {
-    /// None: they are in one process.
+    /// None: all are in one process.
     None,
-    /// Those of the other processes: it ends one of several, with its share of the connections.
+    /// Those of other processes.
     Share,
     /// All others.
     All,
 }
 
 impl Isolation {
-    /// The word of results.
+    /// Its name in results.
     pub fn name(self) -> &'static str {
         match self {
             Isolation::None => "none",
@@ -62,7 +62,7 @@ pub enum Family {
     Processes,
     /// A loop has many connections.
     Events,
-    /// A loop waits, threads work or read.
+    /// A loop waits; threads work or read.
     Both,
 }
 
@@ -71,7 +71,7 @@ pub enum Family {
 pub enum Choice {
     /// It is measured, for this reason.
     In(String),
-    /// It is not, for this reason.
+    /// It is not measured, for this reason.
     Out(String),
 }
 
@@ -97,14 +97,14 @@ fn no(why: impl Into<String>) -> Choice {
     Choice::Out(why.into())
 }
 
-/// From this work on it hardly matters how a loop waits.
+/// With more work than this it hardly matters how a loop waits.
 const WORK_HIDES_CALLS: Nanos = Nanos::from_millis(1);
-/// From this work on it is worth handing over to a thread.
+/// With more work than this, handing it over to a thread pays off.
 const WORK_WORTH_A_THREAD: Nanos = Nanos::from_micros(20);
-/// More processes than this are not kept in reserve.
+/// Maximum number of processes in a pool.
 const RESERVE_MAX: u64 = 512;
 
-/// A worker for each connection, as far as they are kept in reserve.
+/// A worker for each connection, up to the maximum of a pool.
 fn a_connection_each(case: &Case) -> u64 {
     case.connections.clamp(2, RESERVE_MAX)
 }
@@ -115,9 +115,9 @@ fn few(case: &Case) -> u64 {
 }
 
 const PRELOOP: &str = "model = \"preloop\"\nmechanism = \"epoll-et\"\n";
-const ONE_CPU: &str = "the servers have one CPU here: it would be the single loop";
-const HIDDEN: &str = "the work hides what a system call costs: as with epoll";
-const BY_ENGINE: &str = "files are what matters: the single loop with each way to the disk stands for it";
+const ONE_CPU: &str = "the servers have one CPU here, so it would be the same as the single loop";
+const HIDDEN: &str = "the work outweighs the cost of system calls, so it would be the same as epoll";
+const BY_ENGINE: &str = "files dominate: it is represented by the single loop with each disk engine";
 
 /// All of them, the simplest first.
 pub static CONTENDERS: &[Contender] = &[
@@ -131,13 +131,9 @@ pub static CONTENDERS: &[Contender] = &[
         reads_files: false,
         options: None,
         choose: |case| match case.connections {
-            n if n <= THREADS_GOOD => {
-                yes(format!("{n} tasks are within what threads are said to be good for"))
-            }
-            n if n <= THREADS_GOOD * MARGIN => {
-                yes("tried, as it is near the limit that threads are said to have")
-            }
-            n => no(format!("{} tasks: threads are said to be good up to {THREADS_GOOD}", grouped(n))),
+            n if n <= THREADS_GOOD => yes(format!("{n} tasks are within the published limit of threads")),
+            n if n <= THREADS_GOOD * MARGIN => yes("near the published limit of threads"),
+            n => no(format!("{} tasks exceed the published limit of threads, {THREADS_GOOD}", grouped(n))),
         },
     },
     Contender {
@@ -151,12 +147,12 @@ pub static CONTENDERS: &[Contender] = &[
         options: Some(|_| "model = \"prefork\"\n".into()),
         choose: |case| match () {
             () if !case.is_short_lived() && case.connections > RESERVE_MAX => {
-                no("each connection would hold a process of its pool until it is closed")
+                no("each connection would occupy a process of the pool until it is closed")
             }
             () if case.isolation => yes("a fault ends one process with its one connection"),
             () if case.is_short_lived() => yes("short connections, and processes that are reused"),
             () if case.connections <= FEW => yes("low load, and processes that are reused"),
-            () => no("nothing asks for processes: faults need not be kept apart, and connections last"),
+            () => no("no reason for processes: faults need not be isolated, and connections last"),
         },
     },
     Contender {
@@ -169,12 +165,12 @@ pub static CONTENDERS: &[Contender] = &[
         reads_files: false,
         options: None,
         choose: |case| match () {
-            () if case.connections > THREADS_GOOD * MARGIN => no("a process for each of so many connections"),
+            () if case.connections > THREADS_GOOD * MARGIN => no("too many connections for a process each"),
             () if case.isolation => yes("a fault ends one process with its one connection"),
             () if case.is_short_lived() => {
-                no("a process for each short connection: about 5% of the rate of events")
+                no("a process for each short connection reaches about 5% of the rate of events")
             }
-            () => no("connections last, so that it is what a pool of processes is, which stands for it"),
+            () => no("connections last, so it is represented by the pool of processes"),
         },
     },
     Contender {
@@ -187,8 +183,8 @@ pub static CONTENDERS: &[Contender] = &[
         reads_files: false,
         options: Some(|_| "model = \"pool\"\n".into()),
         choose: |case| match () {
-            () if case.is_short_lived() => yes("short connections, for which no thread has to be made"),
-            () => no("connections last: it would be a thread for each, in a pool that limits them"),
+            () if case.is_short_lived() => yes("short connections, for which no thread has to be created"),
+            () => no("connections last, so it would be a thread for each with a limit"),
         },
     },
     Contender {
@@ -202,10 +198,10 @@ pub static CONTENDERS: &[Contender] = &[
         options: Some(|_| "model = \"pool\"\n".into()),
         choose: |case| match () {
             () if !case.is_short_lived() => {
-                no("connections last: it would be a thread for each, in a pool that limits them")
+                no("connections last, so it would be a thread for each with a limit")
             }
-            () if case.connections <= 2 * few(case) => no("it would be much the same as the larger pool"),
-            () => yes("short connections wait for a thread no longer than for a CPU"),
+            () if case.connections <= 2 * few(case) => no("it would be almost the same as the larger pool"),
+            () => yes("short connections wait no longer for a thread than for a CPU"),
         },
     },
     Contender {
@@ -235,8 +231,8 @@ pub static CONTENDERS: &[Contender] = &[
         options: None,
         choose: |case| match () {
             () if case.files.is_some() => no(BY_ENGINE),
-            () if case.is_short_lived() => yes("short connections: calls of epoll_ctl(2) may decide"),
-            () => no("connections last: it needs the same calls as edge triggered"),
+            () if case.is_short_lived() => yes("short connections, where calls of epoll_ctl(2) may matter"),
+            () => no("connections last, so it needs the same calls as edge-triggered epoll"),
         },
     },
     Contender {
@@ -249,11 +245,9 @@ pub static CONTENDERS: &[Contender] = &[
         reads_files: false,
         options: None,
         choose: |case| match () {
-            () if case.isolation => yes("the measure of what it costs to keep faults apart"),
-            () if case.files.is_some() => {
-                yes("the loop sends from the page cache, and waits where a page is cold")
-            }
-            () => yes("the usual event loop, by which the others are measured"),
+            () if case.isolation => yes("the reference for the cost of isolation"),
+            () if case.files.is_some() => yes("the loop sends from the page cache, and blocks on cold pages"),
+            () => yes("the usual event loop, the reference for the others"),
         },
     },
     Contender {
@@ -274,7 +268,7 @@ pub static CONTENDERS: &[Contender] = &[
     Contender {
         name: "loops+epoll-et",
         needs: "loops+epoll-et",
-        build: "an event loop for each CPU with epoll, each with a listener of its own",
+        build: "an event loop for each CPU with epoll, each with its own listener",
         family: Family::Events,
         isolates: Isolation::None,
         workers: Some(|case| case.cpus as u64),
@@ -289,7 +283,7 @@ pub static CONTENDERS: &[Contender] = &[
     Contender {
         name: "loops+uring",
         needs: "loops+uring",
-        build: "an event loop for each CPU with io_uring, each with a listener of its own",
+        build: "an event loop for each CPU with io_uring, each with its own listener",
         family: Family::Events,
         isolates: Isolation::None,
         workers: Some(|case| case.cpus as u64),
@@ -305,7 +299,7 @@ pub static CONTENDERS: &[Contender] = &[
     Contender {
         name: "handoff+epoll-et",
         needs: "handoff+epoll-et",
-        build: "an acceptor that deals connections to an event loop for each CPU",
+        build: "an acceptor that distributes connections to an event loop for each CPU",
         family: Family::Events,
         isolates: Isolation::None,
         workers: Some(|case| case.cpus as u64),
@@ -316,15 +310,15 @@ pub static CONTENDERS: &[Contender] = &[
             () if case.files.is_some() => no(BY_ENGINE),
             () if case.is_short_lived() => no("each short connection would be handed over"),
             () if case.work >= WORK_WORTH_A_THREAD && case.connections <= THREADS_GOOD => {
-                yes("work on few connections, which it deals evenly to the CPUs")
+                yes("work on few connections, which it distributes evenly to the CPUs")
             }
-            () => no("as loops with listeners of their own, which are even with many connections"),
+            () => no("the same as loops with their own listeners, which are balanced with many connections"),
         },
     },
     Contender {
         name: "preloop",
         needs: "preloop",
-        build: "a process with an event loop for each CPU, and two at least",
+        build: "a process with an event loop for each CPU, at least two",
         family: Family::Events,
         isolates: Isolation::Share,
         workers: Some(|case| case.cpus.max(2) as u64),
@@ -335,7 +329,7 @@ pub static CONTENDERS: &[Contender] = &[
                 yes("a fault ends one of several loops, with its share of the connections")
             }
             () if case.files.is_some() => no(BY_ENGINE),
-            () => no("as loops in threads, and nothing asks for processes"),
+            () => no("the same as loops in threads, and no reason for processes"),
         },
     },
     Contender {
@@ -349,13 +343,13 @@ pub static CONTENDERS: &[Contender] = &[
         options: Some(|_| PRELOOP.into()),
         choose: |case| match () {
             () if case.isolation && case.connections < 16 * case.cpus as u64 => {
-                no("there are too few connections for so many loops")
+                no("too few connections for so many loops")
             }
             () if case.isolation => {
-                yes("more loops: a fault ends one with a smaller share of the connections")
+                yes("more loops, so that a fault ends a smaller share of the connections")
             }
             () if case.files.is_some() => no(BY_ENGINE),
-            () => no("as loops in threads, and nothing asks for processes"),
+            () => no("the same as loops in threads, and no reason for processes"),
         },
     },
     Contender {
@@ -370,9 +364,9 @@ pub static CONTENDERS: &[Contender] = &[
         choose: |case| match () {
             () if case.files.is_some() => no(BY_ENGINE),
             () if case.work >= WORK_WORTH_A_THREAD => {
-                yes("work that would hold up the other connections of a loop")
+                yes("work that would delay the other connections of a loop")
             }
-            () => no("there is too little work to hand over to a thread"),
+            () => no("too little work to hand over to a thread"),
         },
     },
     Contender {
@@ -386,23 +380,23 @@ pub static CONTENDERS: &[Contender] = &[
         options: None,
         choose: |case| match () {
             () if case.files.is_some() => no(BY_ENGINE),
-            () if case.cpus < 2 => no("the servers have one CPU here, and nobody to steal work from"),
+            () if case.cpus < 2 => no("the servers have one CPU here, so there is no work to steal"),
             () if case.work >= WORK_WORTH_A_THREAD => {
-                yes("work on several CPUs, which its threads take from each other")
+                yes("work on several CPUs, which its threads steal from each other")
             }
-            () => no("there is too little work to steal"),
+            () => no("too little work to steal"),
         },
     },
     Contender {
         name: "pool-sendfile",
         needs: "loop+epoll-et",
-        build: "an event loop, and a pool of threads that send files straight to the sockets",
+        build: "an event loop, and a pool of threads that send files directly to the sockets",
         family: Family::Both,
         isolates: Isolation::None,
         workers: Some(|_| 1),
         reads_files: true,
         options: Some(|_| engine("pool-sendfile", false)),
-        choose: |_| yes("the best of those that the note of 2006 measured"),
+        choose: |_| yes("the best one in the measurements of 2006"),
     },
     Contender {
         name: "nowait",
@@ -425,7 +419,7 @@ pub static CONTENDERS: &[Contender] = &[
         workers: Some(|_| 1),
         reads_files: true,
         options: Some(|_| engine("uring", false)),
-        choose: |_| yes("reads that wait for the disk hold nobody up"),
+        choose: |_| yes("reads from the disk delay no other connection"),
     },
     Contender {
         name: "pool-direct",
@@ -437,8 +431,8 @@ pub static CONTENDERS: &[Contender] = &[
         reads_files: true,
         options: Some(|_| engine("pool", true)),
         choose: |case| match case.is_cold() {
-            true => yes("what is cold gains nothing from the page cache"),
-            false => no("it would read from the disk what is in memory"),
+            true => yes("cold files gain nothing from the page cache"),
+            false => no("it would read files in memory from the disk"),
         },
     },
     Contender {
@@ -451,8 +445,8 @@ pub static CONTENDERS: &[Contender] = &[
         reads_files: true,
         options: Some(|_| engine("linux-aio", true)),
         choose: |case| match case.is_cold() {
-            true => yes("left untested by the note of 2006; asynchronous past the page cache only"),
-            false => no("it would read from the disk what is in memory"),
+            true => yes("not tested in 2006; asynchronous only without the page cache"),
+            false => no("it would read files in memory from the disk"),
         },
     },
     Contender {
@@ -464,7 +458,9 @@ pub static CONTENDERS: &[Contender] = &[
         workers: Some(|_| 1),
         reads_files: true,
         options: Some(|_| "model = \"relay\"\ndisk = \"nowait\"\n".into()),
-        choose: |_| no("two processes were alike to one in 2006, and each byte passes a second connection"),
+        choose: |_| {
+            no("two processes were as fast as one in 2006, and each byte passes through a second connection")
+        },
     },
 ];
 
@@ -473,14 +469,14 @@ fn engine(name: &str, is_direct: bool) -> String {
     format!("model = \"loop\"\nmechanism = \"epoll-et\"\ndisk = \"{name}\"\n{direct}")
 }
 
-/// What is decided of all contenders, in their order. `impossible` says why a model with a mechanism cannot be run here.
+/// The choice for each contender, in their order. `impossible` says why a model with a mechanism cannot be run here.
 pub fn choose(case: &Case, impossible: &dyn Fn(&str) -> Option<String>) -> Vec<(&'static Contender, Choice)> {
     let decide = |contender: &'static Contender| {
         let choice = match impossible(contender.needs) {
             _ if contender.reads_files && case.files.is_none() => no("there are no files to read"),
             Some(why) => no(why),
             None if case.service.shares_data && contender.isolates != Isolation::None => {
-                no("each process would have data of its own")
+                no("each process would have separate data")
             }
             None if !may_be_advised(case, contender) && contender.name != REFERENCE => {
                 no("a fault would end all connections")
@@ -492,7 +488,7 @@ pub fn choose(case: &Case, impossible: &dyn Fn(&str) -> Option<String>) -> Vec<(
     CONTENDERS.iter().map(decide).collect()
 }
 
-/// Whether a contender keeps faults apart, if a case asks for that.
+/// Whether a contender isolates faults, if a case asks for that.
 pub fn may_be_advised(case: &Case, contender: &Contender) -> bool {
     !case.isolation || contender.isolates != Isolation::None
 }

@@ -1,14 +1,14 @@
-//! Which rules of the host matter for a case.
+//! Which host rules matter for a case.
 
 use super::case::Case;
 
-/// From so many connections on limits of the machine matter.
+/// From so many connections on, limits of the machine matter.
 const MANY: u64 = 1000;
 
 /// A topic of `pitot host check` and when it matters.
 type Topic = (&'static str, fn(&Case) -> bool);
 
-/// Topics whose rules may decide about a case. The others change all contenders alike.
+/// Topics whose rules may change the answer. Others affect all contenders alike.
 const TOPICS: &[Topic] = &[
     ("descriptors and limits", |case| case.connections >= MANY),
     ("backlogs", |case| case.is_short_lived() || case.connections >= MANY),

@@ -1,4 +1,4 @@
-//! What is known: rules of thumb and findings that others have published, each with where it comes from.
+//! Published rules of thumb and findings, each with its source.
 
 use super::case::Case;
 
@@ -9,11 +9,11 @@ pub struct Known {
     pub name: &'static str,
     /// What it says.
     pub says: &'static str,
-    /// Who says it.
+    /// Its source.
     pub source: &'static str,
     /// When.
     pub year: u16,
-    /// Whether it says something on a case.
+    /// Whether it applies to a case.
     pub applies: fn(&Case) -> bool,
 }
 
@@ -23,7 +23,7 @@ const DATA_SERVER: &str = "data-server design note";
 
 /// Threads are said to be good up to so many tasks.
 pub(super) const THREADS_GOOD: u64 = 1000;
-/// What is said of threads is tried where the description is within this factor of it.
+/// Threads are measured up to this factor above that limit.
 pub(super) const MARGIN: u64 = 4;
 /// Connections that are "low load".
 pub(super) const FEW: u64 = 64;
@@ -46,7 +46,7 @@ pub static KNOWN: &[Known] = &[
     },
     Known {
         name: "processes",
-        says: "processes suit low load, small images and processes that are reused, and keep faults apart",
+        says: "processes suit low load, small images and processes that are reused, and isolate faults",
         source: LYRIS,
         year: 2001,
         applies: |case| case.isolation || case.connections <= FEW || case.is_short_lived(),
@@ -81,28 +81,28 @@ pub static KNOWN: &[Known] = &[
     },
     Known {
         name: "pool-sendfile",
-        says: "of the ways to the disk a thread pool was best, whose threads send straight to the client's socket",
+        says: "the best way to read from disk was a thread pool whose threads send directly to the client's socket",
         source: DATA_SERVER,
         year: 2006,
         applies: |case| case.files.is_some(),
     },
     Known {
         name: "cold",
-        says: "small and cold files are bound by the disk, 4 MB/s then; 256 KiB and more flow alike, hot or cold",
+        says: "small cold files are limited by the disk, then 4 MB/s; files of 256 KiB and more are equally fast, hot or cold",
         source: DATA_SERVER,
         year: 2006,
         applies: Case::is_cold,
     },
     Known {
         name: "split",
-        says: "one process for network and disk, or two: alike at 200 connections, but two deliver in bursts",
+        says: "one process for network and disk is as fast as two at 200 connections, but two deliver in bursts",
         source: DATA_SERVER,
         year: 2006,
         applies: |case| case.files.is_some(),
     },
 ];
 
-/// Those that say something on a case.
+/// The rules that apply to a case.
 pub fn known(case: &Case) -> Vec<&'static Known> {
     KNOWN.iter().filter(|known| (known.applies)(case)).collect()
 }

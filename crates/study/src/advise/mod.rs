@@ -1,9 +1,8 @@
-//! Advice for a description of a load: which server to build or choose, by measurement.
+//! Advice which server to build or choose for a load, by measurement.
 //!
-//! Nothing here runs anything. [`KNOWN`] is what others have published, [`CONTENDERS`] is what could be built, and each
-//! contender says itself why it could be best for a [`Case`] or why not. [`plan_text`] makes a plan of those that could, which
-//! is run like any other; [`LevelAnswer`] reads the run file, and [`probes`] says which other loads show what would change the
-//! answer.
+//! [`KNOWN`] has published rules, and [`CONTENDERS`] has candidates, each with a reason why it could or could not be best for a
+//! [`Case`]. [`plan_text`] writes a plan of the possible ones; [`LevelAnswer`] reads the run file, and [`probes`] selects other loads
+//! that could change the answer.
 
 mod answer;
 mod case;

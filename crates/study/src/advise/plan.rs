@@ -1,4 +1,4 @@
-//! The plan that measures contenders, as text: what is run can be read, kept and run again.
+//! Writes the plan that measures contenders, as text that can be read and run again.
 
 use std::fmt::Write as _;
 
@@ -11,25 +11,25 @@ use pitot_plan::toml_string;
 /// Smaller differences do not decide what to build.
 const TOLERANCE: &str = "5%";
 const SLICES: u32 = 6;
-/// Slices that are long are fewer.
+/// Number of long slices.
 const SLICES_LONG: u32 = 4;
 const WARMUP: Nanos = Nanos::from_millis(150);
-/// A slice lasts so many times as long as the requests that are under way at its end.
+/// Minimum length of a slice, in durations of the requests under way at its end.
 const SLICE_TO_DRAIN: u64 = 2;
-/// From this time on what is under way at the end of a slice decides how long slices must be.
+/// Above this time, requests under way at the end of a slice determine its length.
 const DRAIN_LONG: Nanos = Nanos::from_millis(10);
 const SLICE_MAX: Nanos = Nanos::from_secs(1);
 
-/// What one plan is to measure.
+/// What a plan measures.
 #[derive(Clone, Debug)]
 pub struct Wanted<'a> {
     /// The load.
     pub case: &'a Case,
     /// The servers.
     pub contenders: Vec<&'static Contender>,
-    /// What is varied besides, and its levels.
+    /// An additional factor, and its levels.
     pub axis: Option<(Axis, Vec<u64>)>,
-    /// Contenders that are not tried at some of the levels, and why.
+    /// Contenders that are excluded at some levels, and why.
     pub excluded: Vec<(&'static Contender, u64, String)>,
     /// The directory of the files `0.bin` and so on, and their number.
     pub files: Option<(String, u64)>,
@@ -37,7 +37,7 @@ pub struct Wanted<'a> {
     pub shared_cpus: Option<String>,
 }
 
-/// What may be varied to see what would change the answer.
+/// What can be varied to see what changes the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axis {
     /// Idle connections.
@@ -66,12 +66,12 @@ impl Axis {
         match self {
             Axis::Idle => "idle connections",
             Axis::Active => "active connections",
-            Axis::Work => "CPU work for each request",
+            Axis::Work => "CPU work per request",
             Axis::Cold => "files in memory or not",
         }
     }
 
-    /// A word for file names and JSON.
+    /// Its name in file names and JSON.
     pub fn word(self) -> &'static str {
         match self {
             Axis::Idle => "idle",
@@ -81,7 +81,7 @@ impl Axis {
         }
     }
 
-    /// Where a case is.
+    /// The level of a case.
     pub fn level(self, case: &Case) -> u64 {
         match self {
             Axis::Idle => case.idle(),
@@ -238,14 +238,14 @@ pub fn plan_text(wanted: &Wanted<'_>) -> String {
     text
 }
 
-/// The length of slices, if what is under way at their end decides it.
+/// The length of slices, if requests under way at their end determine it.
 fn slice(drain: Nanos) -> Option<Nanos> {
     let slice = Nanos(drain.0 * SLICE_TO_DRAIN).min(SLICE_MAX).max(Nanos::from_millis(40));
     (drain >= DRAIN_LONG).then_some(slice)
 }
 
 impl Wanted<'_> {
-    /// How long the requests take at most that are under way at the end of a slice.
+    /// Maximum duration of requests under way at the end of a slice.
     fn drain(&self) -> Nanos {
         let of = |case: &Case| Nanos(case.active * case.work.0 / case.cpus.max(1) as u64);
         match &self.axis {
@@ -255,8 +255,8 @@ impl Wanted<'_> {
         .unwrap_or(Nanos::ZERO)
     }
 
-    /// How many times longer slices take than they are said to last. What is under way at their end takes longer where it
-    /// shares one CPU.
+    /// The ratio of the actual to the nominal length of slices. Requests under way at their end take longer on one shared
+    /// CPU.
     pub fn overrun(&self) -> f64 {
         let drain_ns = self.drain().0 as f64 * (1.0 + self.case.cpus as f64) / 2.0;
         slice(self.drain()).map_or(1.0, |slice| 1.0 + drain_ns / slice.0 as f64)
@@ -273,10 +273,10 @@ fn title(wanted: &Wanted<'_>) -> String {
 
 fn question(wanted: &Wanted<'_>) -> String {
     match &wanted.axis {
-        None => "Which of those that could be best is best?".into(),
+        None => "Which of the possible servers is best?".into(),
         Some((axis, levels)) => {
             let levels: Vec<String> = levels.iter().map(|&level| axis.shown(level)).collect();
-            format!("Does the order turn with {}: {}?", axis.noun(), levels.join(", "))
+            format!("Does the order change with {}: {}?", axis.noun(), levels.join(", "))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Which other loads show what would change the answer.
+//! Selects other loads that could change the answer.
 
 use pitot_meter::Nanos;
 
@@ -6,15 +6,15 @@ use super::case::Case;
 use super::contenders::{Choice, Contender, Family, choose};
 use super::plan::Axis;
 
-/// Connections are tried at this many times fewer and more.
+/// Connections are varied by this factor, down and up.
 const STEP: u64 = 4;
-/// Work is tried at this many times less or more.
+/// Work is varied by this factor, down or up.
 const WORK_STEP: u64 = 10;
-/// What is tried where the description has no work: that of a page that is made for each request.
+/// Work of a dynamic page, for a description without work.
 const SOME_WORK: Nanos = Nanos::from_micros(200);
-/// From this work on less of it is tried, not more: then it is all that counts anyway.
+/// Above this, less work is probed instead of more, since it dominates already.
 const MUCH_WORK: Nanos = Nanos::from_millis(1);
-/// Servers that are tried at other loads.
+/// Number of servers at other loads.
 const ENTRANTS_MAX: usize = 3;
 
 /// Other levels of one axis.
@@ -24,7 +24,7 @@ pub struct Probe {
     pub axis: Axis,
     /// The levels, ascending, without that of the description.
     pub levels: Vec<u64>,
-    /// Why a level is not what it would be, if so.
+    /// Why a level is limited, if so.
     pub note: Option<String>,
 }
 
@@ -37,7 +37,7 @@ pub fn probes(case: &Case, descriptors: u64) -> Vec<Probe> {
     let wanted = level * STEP;
     let note = (wanted > most).then(|| {
         format!(
-            "{} were out of reach: a process may have {descriptors} descriptors here",
+            "{} were not possible: a process may open {descriptors} file descriptors here",
             pitot_meter::units::grouped(wanted)
         )
     });
@@ -64,8 +64,7 @@ pub fn probes(case: &Case, descriptors: u64) -> Vec<Probe> {
 /// Descriptors besides those of connections.
 const SPARE: u64 = 264;
 
-/// The servers of a probe: the best of each family by the order in which the run left them, and one that could be best at
-/// another level only.
+/// The servers of a probe: the best of each family in the run's order, and one that could be best only at another level.
 pub fn entrants(
     ranked: &[&'static Contender],
     probe: &Probe,
@@ -81,7 +80,7 @@ pub fn entrants(
         }
     }
     chosen.truncate(ENTRANTS_MAX);
-    // Room that is left goes to the next best.
+    // Then the next best ones.
     for contender in ranked {
         if chosen.len() < ENTRANTS_MAX && !chosen.iter().any(|c| c.name == contender.name) {
             chosen.push(contender);
@@ -98,7 +97,7 @@ pub fn entrants(
     chosen
 }
 
-/// At which levels a newcomer is not tried, because it could not be best there, and why.
+/// The levels at which an added contender is excluded since it cannot be best there, and why.
 pub fn excluded(
     ranked: &[&'static Contender],
     entrants: &[&'static Contender],

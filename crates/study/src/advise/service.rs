@@ -9,13 +9,13 @@ pub struct Service {
     pub name: &'static str,
     /// What is requested.
     pub url: &'static str,
-    /// True if a reply has a size of its own.
+    /// Whether replies have a size.
     pub has_size: bool,
-    /// True if it sends files.
+    /// Whether it sends files.
     pub has_files: bool,
-    /// True if a connection can carry several requests, and so can be idle.
+    /// Whether a connection can carry several requests, and so be idle.
     pub keeps_connections: bool,
-    /// True if all connections have data in common, which processes would each have for themselves.
+    /// Whether all connections share data, which separate processes cannot.
     pub shares_data: bool,
     /// What the machine is used for.
     pub host_use: Use,

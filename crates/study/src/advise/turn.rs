@@ -1,4 +1,4 @@
-//! Where the answer turns: the same contenders at other levels of one thing.
+//! Where the answer changes: the same contenders at other levels of one factor.
 
 use super::answer::{Against, LevelAnswer};
 use super::case::Case;
@@ -7,7 +7,7 @@ use super::plan::Axis;
 use super::probe::Probe;
 use pitot_record::Run;
 
-/// What a probe has shown.
+/// The result of a probe.
 #[derive(Debug)]
 pub struct Turns {
     /// What was varied.
@@ -16,25 +16,25 @@ pub struct Turns {
     pub levels: Vec<Turn>,
 }
 
-/// What one level has shown.
+/// The result at one level.
 #[derive(Debug)]
 pub struct Turn {
     /// The level.
     pub level: u64,
-    /// Whether what is advised is still the best or level with it; none if it could not be measured there.
+    /// Whether the advised contender is still the best or ties with it; none if it was not measured there.
     pub holds: Option<bool>,
     /// The best at this level.
     pub best: &'static Contender,
-    /// By which factor the best is better than what is advised.
+    /// The factor by which the best is better than the advised one.
     pub ahead: Option<Against>,
-    /// Where the two are alike, interpolated between the description and this level, if the order turns and both were
+    /// Where the two are equal, interpolated between the description and this level, if the order changes and both were
     /// measured at both.
     pub near: Option<u64>,
     /// The whole answer at this level.
     pub answer: LevelAnswer,
 }
 
-/// What a probe's run says about the advice.
+/// The result of a probe's run for the advice.
 pub fn turns(run: &Run, case: &Case, probe: &Probe, main: &LevelAnswer) -> Turns {
     let axis = probe.axis;
     let at = |&level: &u64| {
@@ -55,15 +55,15 @@ pub fn turns(run: &Run, case: &Case, probe: &Probe, main: &LevelAnswer) -> Turns
     Turns { axis, levels: probe.levels.iter().filter_map(at).collect() }
 }
 
-/// By which factor a rival was better than the advice in the main run.
+/// The factor by which a rival was better than the advice in the main run.
 fn here(main: &LevelAnswer, rival: &Contender) -> Option<f64> {
     let behind = |name: &str| Some(main.standing(name)?.behind.map_or(1.0, |behind| behind.factor));
     Some(behind(main.build.name)? / behind(rival.name)?)
 }
 
-/// Where a factor that is below 1 at one level and above it at the other is 1: linear in the logarithm of the factor over
-/// that of the level, or over the level where one is 0. None if it is on one side at both, and for what has no levels in
-/// between.
+/// The level at which a factor is 1, if it is below 1 at one level and above 1 at the other: linear in the logarithm of
+/// the factor over that of the level, or over the level if one is 0. None if it does not cross 1, or if there are no
+/// levels in between.
 fn crossing(axis: Axis, here: (u64, f64), there: (u64, f64)) -> Option<u64> {
     if axis == Axis::Cold || (here.1 - 1.0) * (there.1 - 1.0) > 0.0 {
         return None;

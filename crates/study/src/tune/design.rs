@@ -1,12 +1,11 @@
 //! Which combinations of settings are measured.
 //!
-//! A **screening design** looks at k settings of two levels in about k combinations, each with half of the settings as
-//! they are wanted (Plackett and Burman, "The design of optimum multifactorial experiments", Biometrika 33, 1946). Any
-//! two settings meet in all four ways equally often, so each effect is estimated from all combinations, as precisely
-//! as if it were the only one that was looked for. The price: the effect of a setting is mixed with what others do
-//! together. The design is therefore **folded over** (Box and Wilson 1951): each combination is followed by its mirror
-//! image, where every setting has the other level. What two settings do together is then the same in both, and
-//! cancels in their difference; so does the drift of the machine, since the two are measured next to each other.
+//! A **screening design** examines k settings of two levels in about k combinations (Plackett and Burman, "The design of
+//! optimum multifactorial experiments", Biometrika 33, 1946). All four combinations of any two settings occur equally
+//! often, so each effect is estimated from all combinations, as precisely as if it were the only one. The price: main
+//! effects are confounded with interactions. So the design is **folded over** (Box and Wilson 1951): each combination is
+//! followed by its mirror image, with the other level of every setting. Interactions of two settings are the same in both
+//! and cancel in their difference; so does the drift of the machine, since the two are measured next to each other.
 
 /// One combination: for each setting, whether it is as wanted (true) or as found (false).
 pub type Combination = Vec<bool>;
@@ -70,7 +69,7 @@ pub fn factorial(settings: usize) -> Vec<Pair> {
     rows.map(|row| with_mirror((0..settings).map(|at| row >> at & 1 == 1).collect())).collect()
 }
 
-/// Everything as found, against these settings as wanted.
+/// The combination with all settings as found, and the one with these settings as wanted.
 pub fn against_start(winner: Combination) -> Pair {
     (vec![false; winner.len()], winner)
 }

@@ -1,35 +1,33 @@
-//! What each setting does, from pairs of mirror images.
+//! The effect of each setting, from pairs of mirror images.
 //!
-//! The difference of a pair, in logarithms, is the sum of the effects of all settings, each with the sign that it has in
-//! that pair, and noise. Turned by the sign of one setting it is that setting's effect, and the others', with signs that
-//! cancel over the design. If no setting has an effect, it is as likely positive as negative whatever the noise looks
-//! like, for the order of a pair is drawn by lot: so Wilcoxon's signed-rank test needs no assumption that the design does not
-//! guarantee, and one wild generation in ten changes little. What settings with a proven effect do is taken off before the
-//! others are judged (forward selection with Holm's correction in each step): otherwise a large effect would be noise to
-//! all others.
+//! The difference of a pair, in logarithms, is the sum of the effects of all settings, each with its sign in that pair, plus noise.
+//! Multiplied by the sign of one setting it is that setting's effect plus the others', whose signs cancel over the design. Without any
+//! effect it is equally likely positive or negative for any noise, since the order of a pair is random: so Wilcoxon's signed-rank test
+//! needs no further assumption, and one outlier in ten generations changes little. Proven effects are subtracted before the others are
+//! judged (forward selection with Holm's correction in each step); otherwise a large effect would be noise for the others.
 
 use serde::Serialize;
 
 use pitot_stats::{ALPHA, Interval, LEVEL, hodges_lehmann, holm, signed_rank, signed_rank_interval};
 
-/// How often estimates of several effects are refined by each other; they have settled to four digits by then.
+/// Iterations to refine several effects together; they converge to four digits.
 const REFINEMENTS: usize = 8;
 
-/// The effect of one setting, or of two together beyond what each does alone.
+/// The effect of one setting, or the interaction of two.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Effect {
-    /// The logarithm of better: how much the figure of merit rises with the setting.
+    /// The logarithm of the ratio by which the figure improves.
     pub log: f64,
     /// Its 95% interval; none for fewer than six pairs.
     pub interval: Option<Interval>,
-    /// The probability of so clear an effect if there were none, either way.
+    /// The two-sided p-value.
     pub p: f64,
-    /// The same corrected for all settings that were looked at together.
+    /// The p-value, corrected for all settings that were tested together.
     pub p_corrected: f64,
 }
 
 impl Effect {
-    /// Whether it is proven, among all that were looked at.
+    /// Whether it is proven after correction.
     pub fn is_proven(&self) -> bool {
         self.p_corrected <= ALPHA
     }
@@ -44,7 +42,7 @@ fn p_of(turned: &[f64]) -> f64 {
     signed_rank(turned).two_sided()
 }
 
-/// What was seen in which settings took part with a sign: +1, -1, or 0 where one is not in it.
+/// A difference with the sign of each setting: +1, -1, or 0 if it does not take part.
 #[derive(Clone, Debug)]
 pub(super) struct Contrast {
     /// For each effect, its sign.
@@ -53,11 +51,11 @@ pub(super) struct Contrast {
     pub(super) difference: f64,
 }
 
-/// The effects that contrasts tell of, with p-values corrected for all of them.
+/// The effects in contrasts, with p-values corrected for all of them.
 pub(super) fn effects(contrasts: &[Contrast]) -> Vec<Effect> {
     let count = contrasts.first().map_or(0, |c| c.signs.len());
     let mut proven: Vec<usize> = Vec::new();
-    // An effect that was proven keeps the p-value that it had then, and those after it are no smaller.
+    // A proven effect keeps its p-value, and later ones are not smaller.
     let mut corrected = vec![1.0f64; count];
     let mut floor = 0.0f64;
     loop {
@@ -65,7 +63,7 @@ pub(super) fn effects(contrasts: &[Contrast]) -> Vec<Effect> {
         let alone = |of: usize| turned(contrasts, of, &proven, &estimates);
         let open: Vec<usize> = (0..count).filter(|of| !proven.contains(of)).collect();
         let adjusted = holm(&open.iter().map(|&of| p_of(&alone(of))).collect::<Vec<_>>());
-        // Of equal p-values, which large effects share, the larger effect goes first.
+        // Large effects share a p-value; the larger effect goes first.
         let size = |of: usize| hodges_lehmann(&alone(of)).unwrap_or(0.0).abs();
         let best = open
             .iter()

@@ -1,4 +1,4 @@
-//! Finding the settings of the machine that help a server.
+//! Finds settings of the machine that help a server.
 
 mod design;
 mod effects;

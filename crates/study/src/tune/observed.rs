@@ -1,4 +1,4 @@
-//! The figures of combinations, out of a run file.
+//! The figures of combinations in a run file.
 
 use pitot_plan::SETTINGS_FACTOR;
 use pitot_record::metric::{Better, Metric};
@@ -6,8 +6,8 @@ use pitot_record::{CellRecord, Repetition, Run};
 use pitot_results::VerdictKind;
 use pitot_stats::trimmed_mean;
 
-/// The logarithm of the figure of a set of settings in a generation, turned so that more is better: the mean over the cells of the
-/// plan, which makes an effect the geometric mean of what it is in each of them. None if one of them has no figure there.
+/// The logarithm of the figure of a set of settings in a generation, with the sign that makes more better: the mean over
+/// the plan's cells, so that an effect is the geometric mean over them. None if a cell has no figure.
 pub fn log_figure(run: &Run, metric: &Metric, set: &str, generation: u32) -> Option<f64> {
     let cells =
         run.cells.iter().filter(|cell| cell.level(SETTINGS_FACTOR).is_some_and(|level| level.level == set));
@@ -32,7 +32,7 @@ fn of_cell(cell: &CellRecord, metric: &Metric, generation: u32) -> Option<f64> {
     let good = |r: &&Repetition| r.block == generation && r.verdict.kind != VerdictKind::Failed;
     let repetition = cell.repetitions.iter().find(good)?;
     let log = match metric.in_slice {
-        // A burst of noise over a quarter of the slices is without effect, as in comparisons.
+        // Trimmed, so that a burst of noise over a quarter of the slices has no effect, as in comparisons.
         Some(read) => {
             let figures: Vec<f64> = repetition.slices.iter().filter_map(read).collect();
             trimmed_mean(&figures, figures.len() as u32 / 4)?.ln()

@@ -1,18 +1,18 @@
-//! What makes settings last: a file of sysctl.d(5), and commands for what is no kernel parameter.
+//! Permanent settings: a file for sysctl.d(5), and commands for settings that are not kernel parameters.
 
-/// The file that the text belongs into. Files are read in the order of their names, and the last word counts.
+/// The path of the file. Files are read in the order of their names, and the last one wins.
 pub const SYSCTL_FILE: &str = "/etc/sysctl.d/90-pitot.conf";
 
-/// Concrete settings as text to keep.
+/// Settings as text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Permanent {
     /// The content of [`SYSCTL_FILE`]; empty if no kernel parameter is among them.
     pub sysctl: String,
-    /// Commands for the others, to be run at each boot.
+    /// Commands for the others, for each boot.
     pub commands: Vec<String>,
 }
 
-/// Makes `settings`, concrete keys with their values, permanent. `reason` is told in the file, as a comment.
+/// The text for `settings`, concrete keys with their values. `reason` is a comment in the file.
 pub fn permanent(settings: &[(String, String)], reason: &str) -> Permanent {
     let (sysctls, others): (Vec<_>, Vec<_>) = settings
         .iter()

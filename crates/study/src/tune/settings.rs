@@ -1,8 +1,8 @@
-//! Files of settings that are wanted: a line `key = value` for each, in TOML.
+//! Files of wanted settings: TOML with a line `key = value` for each.
 
 use pitot_results::Failure;
 
-/// A setting that is wanted, as its user wrote it. Its key may stand for several settings.
+/// A wanted setting, as the user wrote it. Its key may mean several settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WantedSetting {
     /// The key.
@@ -15,7 +15,7 @@ pub struct WantedSetting {
 /// mean the same; a value is a text, a number, or true and false.
 ///
 /// # Errors
-/// If it is no TOML, or a value is something else.
+/// If it is not TOML, or a value has another type.
 pub fn read_settings(name: &str, text: &str) -> Result<Vec<WantedSetting>, Failure> {
     let table: toml::Table = text.parse().map_err(|e: toml::de::Error| {
         let line = e.span().map_or(1, |span| text[..span.start.min(text.len())].lines().count().max(1));
@@ -49,8 +49,8 @@ fn add(
             toml::Value::Boolean(on) => if on { "on" } else { "off" }.to_owned(),
             toml::Value::Array(_) | toml::Value::Datetime(_) => {
                 return Err(Failure::misuse(
-                    format!("{name}: the value of {key} is neither a text nor a number"),
-                    "a search has two levels: a setting as it was found, and the one value that is wanted",
+                    format!("{name}: the value of {key} must be a text or a number"),
+                    "write one value for each setting; it is compared with the value that the machine has now",
                 ));
             }
         };

@@ -1,15 +1,14 @@
 //! The search: screen, cross, confirm.
 //!
-//! 1. **Screen.** A folded design over all settings ([`screening`]). What may help goes on: its effect is positive with
-//!    p <= 10%, uncorrected, so that little is overlooked. Up to [`CROSSED_MAX`] settings skip this stage.
-//! 2. **Cross.** All combinations of those that are left, on runs of their own. Here the bar is the strict one: 5% over
-//!    all effects and all pairs of settings together (Holm). The best combination of what is proven is the winner.
-//! 3. **Confirm.** The winner against the start, again on runs of their own, since whoever picks the best of many picks
-//!    some luck with it: only these runs say by how much it is better.
+//! 1. **Screen.** A folded design over all settings ([`screening`]). Settings that may help go on: a positive effect with p <= 10%,
+//!    uncorrected, so that few are missed. Up to [`CROSSED_MAX`] settings skip this stage.
+//! 2. **Cross.** All combinations of the remaining settings, in new runs, with a strict limit: 5% over all effects and interactions
+//!    together (Holm). The winner is the best combination of proven settings.
+//! 3. **Confirm.** The winner against the start, again in new runs, since the best of many was also lucky: only these runs show by how
+//!    much it is better.
 //!
-//! So a search over settings that do nothing comes out with something in fewer than one of twenty cases: chance has
-//! to favour the same setting in all stages. Nothing here knows a server or a clock: what runs combinations is an
-//! [`Experiment`].
+//! So a search over settings without effect finds something in fewer than one of 20 cases: chance has to favour the same setting in
+//! all stages. An [`Experiment`] runs the combinations; nothing here knows a server or a clock.
 
 use serde::Serialize;
 
@@ -19,21 +18,21 @@ use super::design::{CROSSED_MAX, Combination, Pair, SETTINGS_MAX, against_start,
 use super::effects::{Contrast, Effect, effects};
 use pitot_stats::{Comparison, Decision, Samples, judge};
 
-/// What a setting may show by chance and go on to the next stage.
+/// The p-value up to which a setting goes on to the next stage.
 const SCREEN_P_MAX: f64 = 0.10;
 
-/// The fewest times that each combination is run in a stage. A screen of three is 24 pairs and more.
+/// Minimum number of runs of each combination in a stage. Three are 24 pairs or more in a screen.
 const SCREEN_BLOCKS_MIN: usize = 2;
 const CROSS_PAIRS_MIN: usize = 8;
 const CONFIRM_BLOCKS_MIN: usize = 8;
 
-/// So many pairs find an effect of half of the spread of a run; a stage takes no more.
+/// Maximum number of pairs in a stage, enough for an effect of half of the standard deviation of a run.
 const PAIRS_MAX: usize = 150;
 
 /// The shares of the time.
 const SCREEN_SHARE: f64 = 0.5;
 const CROSS_SHARE_OF_REST: f64 = 0.5;
-/// What remains of it is for runs that take longer than those before.
+/// The rest is a reserve for slower runs.
 const CONFIRM_SHARE_OF_REST: f64 = 0.85;
 
 /// A stage of a search.
@@ -48,21 +47,20 @@ pub enum Stage {
     Confirm,
 }
 
-/// What runs combinations of settings.
+/// Runs combinations of settings.
 pub trait Experiment {
-    /// Seconds that one run of a combination takes, restarts of servers included: as foreseen, and after a stage as it
-    /// was on average in it.
+    /// Seconds of one run of a combination, including restarts: an estimate, and after a stage its average.
     fn run_s(&self) -> f64;
 
-    /// Runs both combinations of each pair `blocks` times: in each block all pairs in random order, the two of a pair next
-    /// to each other in random order. Returns for each block and each pair the logarithms of the two figures, turned so
-    /// that more is better; none where a run failed.
+    /// Runs both combinations of each pair `blocks` times: in each block all pairs in random order, and the two of a pair
+    /// next to each other in random order. Returns for each block and pair the logarithms of both figures, with the sign
+    /// that makes more better; none if a run failed.
     ///
     /// # Errors
-    /// If nothing can be measured at all, or the user has stopped it.
+    /// If nothing can be measured, or the user stopped it.
     fn run(&mut self, stage: Stage, pairs: &[Pair], blocks: usize) -> Result<Vec<Vec<Measured>>, Failure>;
 
-    /// Why the last stage lost runs, if that is known: a clause.
+    /// Why runs of the last stage failed, if known: a clause.
     fn why_lost(&self) -> Option<String> {
         None
     }
@@ -71,10 +69,10 @@ pub trait Experiment {
 /// The figures of a pair; none if one of the two has none.
 pub type Measured = Option<(f64, f64)>;
 
-/// A stage that has lost more than this share of its pairs says nothing of a setting whose effect it has not proven.
+/// If more than this share of pairs failed, a stage says nothing about settings without a proven effect.
 const LOST_SHARE_MAX: f64 = 0.25;
 
-/// What is left to decide by the caller.
+/// Settings of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
     /// Seconds for all stages.
@@ -83,18 +81,18 @@ pub struct Bounds {
     pub tolerance: f64,
 }
 
-/// How a stage went.
+/// The size of a stage.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Extent {
     /// Combinations.
     pub combinations: usize,
-    /// How often each was run.
+    /// Runs of each combination.
     pub blocks: usize,
-    /// Runs that failed, with their partners.
+    /// Failed runs, with their partners.
     pub lost: usize,
-    /// Why the first of them failed, if that is known.
+    /// Why the first one failed, if known.
     pub why_lost: Option<String>,
-    /// Whether enough is left for "no effect was seen" to mean anything.
+    /// Whether enough runs succeeded to conclude that there is no effect.
     pub is_enough: bool,
 }
 
@@ -107,7 +105,7 @@ pub struct Seen {
     pub effect: Effect,
 }
 
-/// What two settings do together beyond what each does alone.
+/// The interaction of two settings.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Together {
     /// Their indices.
@@ -143,33 +141,33 @@ pub struct Confirmed {
     pub extent: Extent,
     /// The settings of the winner.
     pub winner: Vec<usize>,
-    /// The winner against the start; higher is better. None if no run of it succeeded.
+    /// The winner against the start; higher is better. None if no run succeeded.
     pub comparison: Option<Comparison>,
 }
 
-/// What became of a setting.
+/// The result of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fate {
-    /// It is in the result.
+    /// It helps and is in the result.
     Kept,
-    /// It is proven to do harm.
+    /// It is proven to be harmful.
     Harms,
     /// No effect was seen.
     NoEffect,
-    /// Too many of its runs were lost: nothing is known of it.
+    /// Too many of its runs failed, so its effect is unknown.
     CannotTell,
-    /// It looked as if it helped, and runs of their own did not bear that out.
+    /// It seemed to help, and new runs did not confirm it.
     NotBorneOut,
-    /// It helps alone, and in the best combination it has no place.
+    /// It helps alone, but not in the best combination.
     NotInTheBest,
     /// It was in the winner, which was not confirmed.
     NotConfirmed,
-    /// More settings looked as if they helped than are crossed at once. Search again from the result.
+    /// More settings seemed to help than can be crossed. Search again from the result.
     LeftForLater,
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Search {
     /// The first stage, where there were too many settings to cross.
@@ -178,7 +176,7 @@ pub struct Search {
     pub crossed: Option<Crossed>,
     /// The third, if anything was left.
     pub confirmed: Option<Confirmed>,
-    /// What became of each setting.
+    /// The result of each setting.
     pub fates: Vec<Fate>,
 }
 
@@ -188,7 +186,7 @@ impl Search {
         (0..self.fates.len()).filter(|&at| self.fates[at] == Fate::Kept).collect()
     }
 
-    /// The settings of which nothing is known, since too many runs were lost.
+    /// The settings whose effect is unknown, since too many runs failed.
     pub fn untold(&self) -> Vec<usize> {
         (0..self.fates.len()).filter(|&at| self.fates[at] == Fate::CannotTell).collect()
     }
@@ -200,7 +198,7 @@ impl Search {
         screened.chain(crossed).chain(self.confirmed.iter().map(|stage| &stage.extent))
     }
 
-    /// The best estimate of what a setting does by itself: of the last stage that looked at it so.
+    /// The best estimate of a setting's effect: from the last stage that tested it alone.
     pub fn effect(&self, setting: usize) -> Option<Effect> {
         let crossed = self.crossed.iter().flat_map(|c| &c.effects);
         let screened = self.screened.iter().flat_map(|s| &s.effects);
@@ -208,7 +206,7 @@ impl Search {
     }
 }
 
-/// The runs that a search of so many settings takes at least, all stages together.
+/// Minimum number of runs of a search over so many settings, in all stages.
 pub fn runs_min(settings: usize) -> usize {
     let screen = if settings > CROSSED_MAX {
         screening(settings).map_or(0, |pairs| 2 * pairs.len() * SCREEN_BLOCKS_MIN)
@@ -223,7 +221,7 @@ pub fn runs_min(settings: usize) -> usize {
 /// Searches among `settings` settings.
 ///
 /// # Errors
-/// Of the experiment; or if there are no settings, too many, or too little time.
+/// Of the experiment; or if there are no settings, too many settings, or too little time.
 pub fn search(settings: usize, bounds: Bounds, experiment: &mut dyn Experiment) -> Result<Search, Failure> {
     check(settings, bounds, experiment.run_s())?;
     let mut search =
@@ -315,12 +313,15 @@ fn confirm(
 
 fn check(settings: usize, bounds: Bounds, run_s: f64) -> Result<(), Failure> {
     if settings == 0 {
-        return Err(Failure::misuse("there is no setting to search among", "name at least one that differs"));
+        return Err(Failure::misuse(
+            "there are no settings to search",
+            "name at least one setting whose value differs",
+        ));
     }
     if settings > SETTINGS_MAX {
         return Err(Failure::misuse(
-            format!("{settings} settings are too many: a search takes at most {SETTINGS_MAX}"),
-            "leave out those of which you expect least",
+            format!("{settings} settings are too many: the maximum is {SETTINGS_MAX}"),
+            "leave out the settings from which you expect least",
         ));
     }
     let least_s = runs_min(settings) as f64 * run_s;
@@ -328,25 +329,27 @@ fn check(settings: usize, bounds: Bounds, run_s: f64) -> Result<(), Failure> {
         let minutes = (least_s * 1.5 / 60.0).ceil();
         return Err(Failure::misuse(
             format!(
-                "the time is too short: {settings} settings take {} runs of {run_s:.1} s at least, {least_s:.0} s, and {:.0} s are left after \
+                "the time is too short: {settings} settings need at least {} runs of {run_s:.1} s, {least_s:.0} s, and {:.0} s are left after \
                  the trial",
                 runs_min(settings),
                 bounds.within_s.max(0.0)
             ),
-            format!("give it more time (--within {minutes:.0}m), fewer settings, or a plan of fewer cells"),
+            format!(
+                "allow more time (--within {minutes:.0}m), or use fewer settings or a plan with fewer cells"
+            ),
         ));
     }
     Ok(())
 }
 
-/// Runs stages and keeps account of the time.
+/// Runs stages and tracks the time.
 struct Stages<'a> {
     experiment: &'a mut dyn Experiment,
     left_s: f64,
 }
 
 impl Stages<'_> {
-    /// Runs a stage for this share of the time that is left, and at least so many pairs.
+    /// Runs a stage for this share of the remaining time, and at least so many pairs.
     fn run(
         &mut self,
         stage: Stage,
@@ -359,7 +362,7 @@ impl Stages<'_> {
         let least = pairs_min.div_ceil(pairs.len());
         let blocks = fit.clamp(least, (PAIRS_MAX / pairs.len()).max(least));
         let measured = self.experiment.run(stage, pairs, blocks)?;
-        // What it took, which may be more than was foreseen.
+        // Its actual time, which may exceed the estimate.
         let took_s = 2.0 * pairs.len() as f64 * self.experiment.run_s() * blocks as f64;
         self.left_s = (self.left_s - took_s).max(0.0);
         let all = measured.iter().flatten().count();
@@ -379,11 +382,11 @@ fn seen(settings: impl IntoIterator<Item = usize>, effects: Vec<Effect>) -> Vec<
     settings.into_iter().zip(effects).map(|(setting, effect)| Seen { setting, effect }).collect()
 }
 
-/// The settings of a screen that go on; those that do not have their fates written down.
+/// The settings of a screen that go on; the results of the others are recorded.
 fn candidates_of(judged: &[Effect], fates: &mut [Fate]) -> Vec<usize> {
     let helps = |at: &usize| judged[*at].log > 0.0 && judged[*at].p <= SCREEN_P_MAX;
     let mut candidates: Vec<usize> = (0..judged.len()).filter(helps).collect();
-    // What is proven goes first, then what is likely.
+    // Proven effects first, then likely ones.
     candidates.sort_by(|&a, &b| {
         let proven = judged[b].is_proven().cmp(&judged[a].is_proven());
         proven.then(judged[b].log.total_cmp(&judged[a].log))
@@ -401,7 +404,7 @@ fn candidates_of(judged: &[Effect], fates: &mut [Fate]) -> Vec<usize> {
     candidates
 }
 
-/// The combination of all settings in which these candidates have these levels and all others are as found.
+/// The combination with these levels of the candidates and all other settings as found.
 fn spread(levels: &Combination, candidates: &[usize], settings: usize) -> Combination {
     let mut wide = vec![false; settings];
     candidates.iter().zip(levels).for_each(|(&at, &level)| wide[at] = level);
@@ -426,7 +429,7 @@ fn differences(pairs: &[Pair], blocks: &[Vec<Measured>]) -> Vec<Contrast> {
     blocks.iter().flat_map(of_block).collect()
 }
 
-/// The effects of a full factorial: of each setting, and of each two beyond those.
+/// The effects of a full factorial design: of each setting, and interactions of each two.
 #[allow(clippy::type_complexity)] // A list of pairs of indices with what they do.
 fn crossed(
     pairs: &[Pair],
@@ -464,7 +467,7 @@ fn crossed(
     (judged, twos.into_iter().zip(together).collect())
 }
 
-/// What two settings do together beyond what each does alone, where the others are as in `base`.
+/// The interaction of two settings, with the others as in `base`.
 fn quad(figure: &dyn Fn(&Combination) -> Option<f64>, base: &Combination, a: usize, b: usize) -> Option<f64> {
     let with = |at: &[usize]| {
         let mut levels = base.clone();
@@ -474,7 +477,7 @@ fn quad(figure: &dyn Fn(&Combination) -> Option<f64>, base: &Combination, a: usi
     Some(with(&[a, b])? - with(&[a])? - with(&[b])? + with(&[])?)
 }
 
-/// The combination of which what is proven promises most; of equals the one that changes least.
+/// The combination with the best proven effects; of equals the one that changes least.
 fn best_combination(alone: &[Effect], together: &[((usize, usize), Effect)], count: usize) -> Combination {
     let promise = |levels: &Combination| -> f64 {
         let proven = |effect: &Effect| if effect.is_proven() { effect.log } else { 0.0 };

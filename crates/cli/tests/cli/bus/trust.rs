@@ -18,9 +18,9 @@ fn pitot(arguments: &[&str]) -> (Option<i32>, String) {
 fn what_cannot_be_trusted_is_refused_before_anything_is_connected() {
     for (arguments, what) in [
         (&["agent", "--bus", "nats://127.0.0.1:1"][..], "no key is trusted"),
-        (&["agent", "--bus", "nats://127.0.0.1:1", "--trust", "UABC"], "no public key"),
+        (&["agent", "--bus", "nats://127.0.0.1:1", "--trust", "UABC"], "not the public key"),
         (&["agent", "--bus", "nats://192.0.2.1:4222", "--trust", KEY], "no credentials"),
-        (&["agent", "--bus", "nats://a:b@127.0.0.1:1", "--trust", KEY], "has credentials in it"),
+        (&["agent", "--bus", "nats://a:b@127.0.0.1:1", "--trust", KEY], "contains credentials"),
         (&["run", "--bus", "nats://127.0.0.1:1", "self-check"], "no key is given"),
         (&["run", "--bus", "nats://127.0.0.1:1", "--self-check"], "checks the lab on this machine"),
         (&["run", "--bus", "nats://127.0.0.1:1", "--server", "loop"], "servers of this machine"),
@@ -160,7 +160,7 @@ fn an_agent_shows_its_certificate() {
 fn check(bus: &Bus) {
     let trust = ["--trust", &*bus.key];
     for (credentials, what) in
-        [(&[][..], "asks for credentials"), (&["--bus-creds", "wrong.toml"], "refuses these credentials")]
+        [(&[][..], "requires credentials"), (&["--bus-creds", "wrong.toml"], "refuses these credentials")]
     {
         let (code, said) = bus.refused_agent(&bus.url, &[&trust, credentials].concat());
         assert_eq!(code, Some(2), "{said}");
@@ -178,7 +178,7 @@ fn a_job_that_is_not_signed_by_a_trusted_key_starts_nothing() {
     let plan = bus.small_plan("repetitions = 1\nduration = \"100ms\"");
     let (code, said) = said(&bus.run(&plan).output().unwrap());
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("no key that is trusted here has signed it"), "{said}");
+    assert!(said.contains("it is not signed by a trusted key"), "{said}");
     // Whoever reaches the bus can put anything there.
     let mut intruder = TcpStream::connect(bus.url.strip_prefix("nats://").unwrap()).unwrap();
     let mut lines = BufReader::new(intruder.try_clone().unwrap()).lines();

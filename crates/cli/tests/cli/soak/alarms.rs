@@ -24,7 +24,7 @@ fn a_server_that_never_answers_ends_the_soak_at_once_and_leaves_no_file() {
     let began = Instant::now();
     let output = soak(dir.path(), &[&url, "--for", "1h", "-o", "a.pitot"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
-    let expected = format!("{url} has answered no request: connect ECONNREFUSED");
+    let expected = format!("{url} has not replied to any request: connect ECONNREFUSED");
     assert!(text(&output).contains(&expected), "{}", text(&output));
     assert!(began.elapsed() < Duration::from_secs(60), "{}", text(&output));
     assert!(!dir.path().join("a.pitot").exists());

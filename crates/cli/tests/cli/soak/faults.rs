@@ -201,7 +201,7 @@ fn faults_are_made_to_a_server_that_was_running_already_and_it_is_left_as_it_was
     assert!(stopped.what.contains(&format!("SIGSTOP to process {pid}")), "{stopped:#?}");
     let service = stopped.effect.as_ref().unwrap().service.as_ref();
     assert!(service.is_none_or(|service| service.first_reply_s.is_none_or(|s| s >= 0.9)), "{service:#?}");
-    assert!(length_s(delayed) >= 1.0 && hogged.what.contains("thread computes on each"), "{delayed:#?}");
+    assert!(length_s(delayed) >= 1.0 && hogged.what.contains("busy thread on each"), "{delayed:#?}");
     // The way through the proxy stands until the loads have ended.
     let totals = &recorded.loads[0].totals;
     assert!(totals.completed > 500 && totals.errors == 0, "{totals:#?}");
@@ -253,7 +253,7 @@ fn a_unit_is_killed_and_what_its_supervisor_starts_is_found_and_counts_as_no_end
     server.wait().unwrap();
     let event = |kind| Soak::open(&path).ok()?.events.into_iter().find(|event| event.kind == kind);
     let ended = until_some("its end is an event", || event(EventKind::ServerEnded));
-    assert!(ended.sentence.contains("is gone in the fault kill; the load goes on"), "{ended:?}");
+    assert!(ended.sentence.contains("has ended in the fault kill; the load continues"), "{ended:?}");
     let again = Running::start(Command::new("sleep").arg("600"));
     group.enter(&again);
     until_some("its new start is an event", || event(EventKind::ServerRestarted));
@@ -283,7 +283,7 @@ fn what_cannot_be_done_to_a_server_that_runs_is_refused_before_the_soak() {
         (&pid, "restart", "", "only be restarted by"),
         (&pid, "dns-fails", "", "the resolver of a plan"),
         (&pid, "disk-full", "", "--dir /mnt/data"),
-        (&pid, "disk-full --dir /tmp", "", "others need too"),
+        (&pid, "disk-full --dir /tmp", "", "other programs need"),
         (&pid, "stop --dir /x", "", "--dir does not apply"),
         (&pid, "stop --at 30m", "", "the soak ends after 5 s"),
         (&pid, "latency", "-c 1 http://127.0.0.1:1/", "goes elsewhere: http://127.0.0.1:1/"),

@@ -88,8 +88,8 @@ fn a_server_that_takes_connections_and_answers_nothing_is_told() {
     let (_, soak) = until_it_hangs(port, Some(server.id()));
     let hang = hang(&soak);
     assert_eq!(hang.kind, EventKind::HangSilent, "{hang:#?}");
-    assert!(hang.sentence.contains("has taken 4 connections and answers nothing"), "{hang:#?}");
-    assert!(hang.sentence.contains("requests of 4 were not read"), "{hang:#?}");
+    assert!(hang.sentence.contains("has accepted 4 connections and does not reply"), "{hang:#?}");
+    assert!(hang.sentence.contains("requests on 4 of them were not read"), "{hang:#?}");
     assert!(hang.evidence.contains("thread"), "{hang:#?}");
     // The queues of its sockets: requests that nobody has read.
     assert!(hang.evidence.contains("1 listening") && hang.evidence.contains("; 4 with "), "{hang:#?}");
@@ -142,7 +142,7 @@ fn a_server_whose_listen_queue_is_full_is_told() {
     let hang = hang(&soak);
     assert_eq!(hang.kind, EventKind::HangNotAccepting, "{hang:#?}");
     assert!(
-        hang.sentence.contains("takes no connections: 2 wait in its listen queue, which is full"),
+        hang.sentence.contains("does not accept connections: 2 wait in its listen queue, which is full"),
         "{hang:#?}"
     );
     assert!(hang.evidence.contains("2 of at most 2 in the listen queue"), "{hang:#?}");

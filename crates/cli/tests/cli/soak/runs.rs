@@ -214,7 +214,7 @@ fn the_process_of_a_running_server_may_end_and_the_load_goes_on() {
     // Nobody has waited for it: it is still in the table of processes.
     let ended = |soak: &Soak| soak.events.iter().find(|e| e.kind == EventKind::ServerEnded).cloned();
     let ended = until_some("its end is recorded", || ended(&Soak::open(&path).ok()?));
-    assert!(ended.sentence.contains("is gone; the load goes on"), "{ended:?}");
+    assert!(ended.sentence.contains("has ended; the load continues"), "{ended:?}");
     let after = |soak: &Soak| {
         soak.intervals
             .iter()
@@ -317,7 +317,7 @@ fn the_processes_of_a_unit_are_watched_and_found_again_when_somebody_starts_it_a
     let restarted = until_some("its new start is recorded", || {
         told(EventKind::ServerRestarted)(&Soak::open(&path).ok()?)
     });
-    let sentence = format!("was started again, as process {}", again.id());
+    let sentence = format!("was restarted, as process {}", again.id());
     assert!(restarted.sentence.contains(&sentence), "{restarted:?}");
     signal(lab.id(), Signal::INT);
     assert_eq!(lab.wait().unwrap().code(), Some(1));
