@@ -6,13 +6,12 @@ use pitot_results::printable_start;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A longer message is refused before it is held in memory as a whole. The longest are the samples of a repetition:
-/// about 800 bytes each, at most 100 a second.
+/// Maximum length of a message. The longest are the samples of a repetition: about 800 bytes each, at most 100 a second.
 pub const MESSAGE_BYTES_MAX: usize = 64 << 20;
 
-/// How much of a message that is none an error shows.
+/// Maximum length of an invalid message in an error.
 const SHOWN_CHARS: usize = 60;
-/// How much of what the parser says, which names words of the message at any length.
+/// Maximum length of the parser's error, which may quote the message.
 const REASON_CHARS: usize = 200;
 
 /// Why no message could be read.
@@ -27,8 +26,8 @@ pub enum FrameError {
     /// The stream ended within a message.
     #[error("the stream ended within a message")]
     CutShort,
-    /// A line is none of the expected messages.
-    #[error("`{line}` is no message: {reason}")]
+    /// A line is not one of the expected messages.
+    #[error("`{line}` is not a message: {reason}")]
     Malformed {
         /// Its beginning.
         line: String,
@@ -40,7 +39,7 @@ pub enum FrameError {
 /// Reads the next message; `None` at the end of the stream.
 ///
 /// # Errors
-/// If the next line is no such message. What comes after is not to be trusted.
+/// If the next line is not such a message. Do not read further after an error.
 pub fn read<T: DeserializeOwned>(stream: &mut impl BufRead) -> Result<Option<T>, FrameError> {
     let mut line = Vec::new();
     let limit = MESSAGE_BYTES_MAX as u64 + 1;
@@ -57,7 +56,7 @@ pub fn read<T: DeserializeOwned>(stream: &mut impl BufRead) -> Result<Option<T>,
     })
 }
 
-/// Writes a message, at once and as a whole.
+/// Writes a message in one write.
 ///
 /// # Errors
 /// If the stream cannot be written.
@@ -123,7 +122,7 @@ mod tests {
     fn half_a_message_is_not_taken_for_a_whole_one() {
         assert!(matches!(read::<Request>(&mut &b"\"ping\""[..]), Err(FrameError::CutShort)));
         let error = read::<Request>(&mut &b"Permission \x1b[1mdenied\n"[..]).unwrap_err().to_string();
-        assert!(error.starts_with(r"`Permission \x1b[1mdenied` is no message"), "{error}");
+        assert!(error.starts_with(r"`Permission \x1b[1mdenied` is not a message"), "{error}");
     }
 
     #[test]

@@ -1,14 +1,13 @@
-//! What the lab and its agents on other hosts say to each other.
+//! The protocol between the lab and its agents on other hosts.
 //!
-//! An agent is the small part of the lab that runs where a server or a load runs: it starts programs, hands back what
-//! they print, samples the machine and stops them. The lab decides what happens and when. Both speak over a byte stream,
-//! the agent's standard input and output, so that any way to start a program elsewhere is a way to reach an agent.
+//! An agent runs on the host of a server or a load: it starts programs, returns their output, samples the machine and stops them. The
+//! lab decides what happens and when. They communicate over the agent's stdin and stdout, so that any way to start a program on
+//! another host works.
 //!
-//! Every message is a line of JSON ([`frame`]) of at most [`frame::MESSAGE_BYTES_MAX`]. The lab asks ([`Request`]), the
-//! agent answers each question once and in order ([`Reply`]) and never speaks unasked; a [`Request::Ping`] alone has no
-//! answer. The first question is [`Request::Hello`], whose version is read whatever form the rest has: an agent of another
-//! [`VERSION`] answers it with an error that names its own, and ends. At the end of the stream, or after [`IDLE`] without a
-//! message, an agent ends and takes everything with it that it has started.
+//! Every message is a line of JSON ([`frame`]) of at most [`frame::MESSAGE_BYTES_MAX`]. The lab sends requests ([`Request`]), and the
+//! agent sends one reply to each, in order ([`Reply`]); only [`Request::Ping`] has no reply. The first request is
+//! [`Request::Hello`], whose version can be read whatever the rest is: an agent of another [`VERSION`] replies with an error that has
+//! its own version, and exits. At the end of the stream, or after [`IDLE`] without a message, an agent ends its programs and exits.
 #![forbid(unsafe_code)]
 
 pub mod frame;
@@ -23,17 +22,16 @@ pub use program::{
     Signal,
 };
 
-/// The version of the protocol. Both sides must have the same: a lab and its agents are the same program, and a
-/// measurement of two programs that only nearly agree is none.
+/// The version of the protocol. Both sides must have the same.
 pub const VERSION: u32 = 3;
 
-/// An agent that hears nothing for so long ends: its lab is gone, and the stream does not say so.
+/// An agent without messages for so long exits, since its lab must have ended.
 pub const IDLE: Duration = Duration::from_secs(60);
-/// The lab sends something at least so often.
+/// Interval of the lab's pings.
 pub const PING_INTERVAL: Duration = Duration::from_secs(10);
-/// An agent answers a question that waits for something after this time at the latest.
+/// Maximum time that a request blocks an agent.
 pub const WAIT_MAX: Duration = Duration::from_secs(1);
-/// At most so many repetitions are under way on an agent at the same time.
+/// Maximum number of concurrent repetitions on an agent.
 pub const EXECUTORS_MAX: usize = 4096;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The questions of the lab and the answers of an agent.
+//! The requests of the lab and the replies of an agent.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -10,34 +10,33 @@ use crate::program::{
     AddressChoice, Command, Count, Ending, Extent, LeftBehind, Line, Output, Place, Question, Role, Signal,
 };
 
-/// What the lab asks of an agent.
+/// A request to an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
-    /// The first question.
+    /// The first request.
     Hello(Hello),
-    /// The lab is still there. It has no answer.
+    /// A keep-alive without a reply.
     Ping,
-    /// What `CLOCK_MONOTONIC` says: answered with [`Reply::Nanos`].
+    /// Read `CLOCK_MONOTONIC`: [`Reply::Nanos`].
     Clock,
-    /// What the machine is and how it is set: answered with [`Reply::Host`].
+    /// The machine's fingerprint: [`Reply::Host`].
     Host,
-    /// One of an executor's questions. Executors are numbered by the lab, and begin to exist when they are first asked.
+    /// A request to an executor. The lab numbers executors, which are created by their first request.
     Call {
         /// Its number.
         executor: u32,
-        /// What is asked of it.
+        /// The request.
         ask: Ask,
     },
-    /// An executor is no longer needed: what it has started ends. Answered with [`Reply::Done`].
+    /// End an executor and its programs: [`Reply::Done`].
     Drop {
         /// Its number.
         executor: u32,
     },
 }
 
-/// Who asks. That of a lab of another version is read too, whatever else it says or leaves out, so that an agent can answer with
-/// both versions.
+/// The lab's greeting. That of another version can be read too, so that the error names both versions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Hello {
@@ -49,7 +48,7 @@ pub struct Hello {
     /// The CPUs of the agent itself and of a load generator beside a server; empty: all others.
     #[serde(default)]
     pub other_cpus: Vec<usize>,
-    /// Where servers listen.
+    /// The address on which servers listen.
     #[serde(default = "loopback")]
     pub address: IpAddr,
 }
@@ -58,7 +57,7 @@ fn loopback() -> IpAddr {
     Ipv4Addr::LOCALHOST.into()
 }
 
-/// Who answers.
+/// The agent's greeting.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Greeting {
@@ -72,7 +71,7 @@ pub struct Greeting {
     pub memory_total_bytes: u64,
 }
 
-/// What is asked of one executor.
+/// A request to an executor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Ask {
@@ -106,14 +105,14 @@ pub enum Ask {
     Count(Count),
     /// Wait for a line of output: [`Reply::Line`].
     Wait {
-        /// At most so long, and never longer than [`WAIT_MAX`](crate::WAIT_MAX).
+        /// The timeout, limited to [`WAIT_MAX`](crate::WAIT_MAX).
         timeout_us: u64,
     },
     /// How a program ended: [`Reply::Ending`].
     Ending(Role),
-    /// Whether a signal has suspended a program: [`Reply::Flag`].
+    /// Whether a program is suspended: [`Reply::Flag`].
     IsSuspended(Role),
-    /// Whether a server answers as it should: [`Reply::Flag`]. What is false may be under way, and is asked again.
+    /// Whether a server replies as expected: [`Reply::Flag`]. If false, the reply may be under way; repeat the request.
     Answers {
         /// Where.
         address: String,
@@ -129,29 +128,29 @@ pub enum Ask {
         /// The signal.
         signal: Signal,
     },
-    /// The end of what a program printed: [`Reply::Output`].
+    /// The output tail of a program: [`Reply::Output`].
     Output(Role),
-    /// The content of a file, of whichever one this user may read: [`Reply::Text`].
+    /// The content of any file that this user may read: [`Reply::Text`].
     ReadFile(String),
     /// End the repetition: [`Reply::Observed`].
     Finish,
 }
 
-/// What an agent answers.
+/// A reply of an agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Reply {
     /// It is done.
     Done,
-    /// It is not: why, in a sentence.
+    /// An error: a sentence.
     Error(String),
     /// Who answers.
     Hello(Greeting),
     /// What the machine is and how it is set.
     Host(Fingerprint),
-    /// Nanoseconds; none if they cannot be said.
+    /// Nanoseconds; none if unknown.
     Nanos(Option<u64>),
-    /// A number; none if it cannot be said.
+    /// A number; none if unknown.
     Count(Option<u64>),
     /// Where a repetition takes place.
     Place(Place),

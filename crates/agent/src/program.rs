@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub enum Role {
     /// The server.
     Server,
-    /// The load generator, or what runs in its place.
+    /// The load generator, or the program that runs instead.
     Load,
     /// The load generator that warms the server until its rate has settled.
     WarmUp,
@@ -20,7 +20,7 @@ pub enum Role {
     Stop,
     /// The proxy between load and server.
     Proxy,
-    /// The resolver of names.
+    /// The DNS resolver.
     Resolver,
     /// The program that makes the fault with this number in the plan.
     Fault(usize),
@@ -54,7 +54,7 @@ pub struct Command {
     pub cpus: Vec<usize>,
     /// Whose figures its resources belong to.
     pub account: Account,
-    /// Lines will be written to its standard input, and every line that it prints is an answer to be read.
+    /// Whether lines will be written to its stdin, and every line of its output is a reply.
     pub converses: bool,
     /// Its CPU time will be asked for.
     pub cpu_is_counted: bool,
@@ -66,7 +66,7 @@ pub struct Command {
 pub enum AddressChoice {
     /// The server: it listens on port 0 and prints the port.
     Server,
-    /// The executor: it finds a port that is free now.
+    /// The executor, which finds a free port.
     Executor,
 }
 
@@ -140,7 +140,7 @@ pub enum Extent {
     Whole,
 }
 
-/// The end of what a program printed.
+/// The output tail of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Output {
@@ -192,19 +192,19 @@ pub enum Count {
     Sending(u16),
 }
 
-/// What a server is asked over a new connection, to see whether it is ready.
+/// A readiness request over a new connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Question {
     /// Whether the connection can be opened.
     Connection,
-    /// Whether what it answers to `send` contains `expect`.
+    /// Whether its reply to `send` contains `expect`.
     Text {
-        /// Nothing is sent to a server that speaks first.
+        /// What is sent; empty for a server that speaks first.
         send: String,
-        /// What is looked for.
+        /// The expected text.
         expect: String,
     },
-    /// Whether a request of HTTP for this path is answered with status 200.
+    /// Whether an HTTP request for this path gets status 200.
     Page(String),
 }

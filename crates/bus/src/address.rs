@@ -1,4 +1,4 @@
-//! Where the bus is.
+//! The address of the bus.
 
 use std::net::IpAddr;
 
@@ -20,7 +20,7 @@ impl Address {
     pub fn parse(text: &str) -> Result<Address, Failure> {
         let wrong = |what: &str| {
             Failure::misuse(
-                format!("`{text}` is no address of a bus: {what}"),
+                format!("`{text}` is not an address of a bus: {what}"),
                 "write nats://HOST:PORT, or tls://HOST:PORT for TLS",
             )
         };
@@ -28,12 +28,12 @@ impl Address {
         let is_tls = match scheme {
             "nats" => false,
             "tls" => true,
-            _ => return Err(wrong("its scheme is neither nats nor tls")),
+            _ => return Err(wrong("its scheme must be nats or tls")),
         };
         if rest.contains('@') {
             return Err(Failure::misuse(
-                "the address of the bus has credentials in it, which every user of this machine can read",
-                "put them into a file of mode 600 and name it with --bus-creds (docs/bus.md)",
+                "the address of the bus contains credentials, which every user of this machine can read",
+                "write them to a file of mode 600, and pass it with --bus-creds (docs/bus.md)",
             ));
         }
         let rest = rest.strip_suffix('/').unwrap_or(rest);
@@ -45,7 +45,7 @@ impl Address {
             return Err(wrong("its host is not a name or an IP address"));
         }
         if !port.parse::<u16>().is_ok_and(|port| port > 0) {
-            return Err(wrong("its port is no number from 1 to 65535"));
+            return Err(wrong("its port is not a number from 1 to 65535"));
         }
         Ok(Address { text: format!("{scheme}://{rest}"), host: host.to_owned(), is_tls })
     }

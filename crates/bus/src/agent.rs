@@ -1,4 +1,4 @@
-//! An agent as data, what it does for jobs as traits, and what it says of itself on the bus.
+//! An agent as data, its work as traits, and its announcement on the bus.
 
 use std::sync::Arc;
 
@@ -10,27 +10,27 @@ use crate::entry::Entry;
 use crate::keys::TrustedKey;
 use crate::places::Places;
 
-/// The work that jobs ask for.
+/// Runs jobs.
 pub trait Work {
     /// Begins it.
     ///
     /// # Errors
-    /// Why it cannot be done here: a sentence.
+    /// Why it cannot be run here: a sentence.
     fn start(&mut self, text: &str) -> Result<Box<dyn Running>, String>;
 
-    /// Starts a program that a lab is to speak with, its standard input and output piped.
+    /// Starts a program for a stream to a lab, with piped stdin and stdout.
     ///
     /// # Errors
     /// Why that cannot be done here: a sentence.
     fn open(&mut self) -> Result<std::process::Child, String>;
 }
 
-/// Work under way. Dropping it ends it.
+/// A running job. Dropping it ends it.
 pub trait Running {
-    /// The result or what went wrong, once it is over.
+    /// The result or error, once it has ended.
     fn poll(&mut self) -> Option<Result<Vec<u8>, Trouble>>;
 
-    /// What it waits for before it goes on: a sentence. None while it is at work.
+    /// What it is waiting for: a sentence. None while it is running.
     fn waits_for(&mut self) -> Option<String> {
         None
     }
@@ -41,22 +41,22 @@ pub trait Running {
 pub enum Trouble {
     /// This host lacks what the work needs, and another may have it.
     Lacks(String),
-    /// It was tried, and went wrong.
+    /// It was run and failed.
     Failed(String),
 }
 
-/// An agent: the side that carries out jobs, one at a time.
+/// An agent, which runs jobs one at a time.
 #[derive(Debug)]
 pub struct Agent<'a> {
     /// Its bus.
     pub connection: &'a Connection,
     /// Its name: one agent of a name takes jobs at a time.
     pub name: &'a str,
-    /// What it tells of its host.
+    /// The description of its host.
     pub about: serde_json::Value,
-    /// Whose jobs it takes.
+    /// The keys whose jobs it accepts.
     pub trusted: &'a [TrustedKey],
-    /// Gets sentences on what happens.
+    /// Receives messages, a sentence each.
     pub tell: fn(&str),
 }
 

@@ -1,4 +1,4 @@
-//! A job in the hands of an agent, from its claim to the result in its entry.
+//! A claimed job, from the claim to the result in its entry.
 
 use std::time::{Duration, Instant};
 
@@ -10,16 +10,16 @@ use crate::entry::{Entry, State};
 use crate::lease::Lease;
 use crate::places::{INLINE_BYTES_MAX, hints};
 
-/// How often work under way is asked whether it is over.
+/// Interval of checks whether a job has ended.
 const POLL: Duration = Duration::from_millis(20);
-/// How often it is asked what it waits for.
+/// Interval of checks what it is waiting for.
 const ASK: Duration = Duration::from_millis(500);
-/// Between two tries of what the bus did not take.
+/// Delay before an operation on the bus is repeated.
 pub(crate) const RETRY: Duration = Duration::from_millis(500);
-/// After a try that went wrong nobody gets a job for so long.
+/// Delay before a failed job is delivered again.
 const FAILED_BACK_OFF: Duration = Duration::from_secs(1);
 
-/// A job that this agent holds, as long as nobody has changed its entry since.
+/// A job that this agent holds, as long as its entry is unchanged.
 pub(crate) struct Claim<'a> {
     pub(crate) agent: &'a Agent<'a>,
     pub(crate) message: &'a Message,
@@ -31,12 +31,12 @@ pub(crate) struct Claim<'a> {
 }
 
 impl Claim<'_> {
-    /// Takes the job. False if somebody else has taken it first, or the bus does not answer.
+    /// Claims the job. False if another agent was first, or the bus does not reply.
     pub(crate) async fn take(&mut self) -> bool {
         self.put(State::Claimed, b"").await.unwrap_or(false)
     }
 
-    /// Changes the entry from the revision that is known. False if somebody else has.
+    /// Changes the entry from the known revision. False if it was changed by another agent.
     async fn put(&mut self, state: State, result: &[u8]) -> Result<bool, async_nats::Error> {
         self.entry.state = state;
         let bytes = self.entry.to_bytes(result);
@@ -45,7 +45,7 @@ impl Claim<'_> {
             match put {
                 Ok(revision) => self.revision = revision,
                 Err(e) if e.kind() == UpdateErrorKind::WrongLastRevision => {
-                    // An update whose answer was lost was made all the same, this one or the one before it.
+                    // An update whose reply was lost may have been made.
                     let (entry, revision) = self.agent.entry(&self.key).await?;
                     let is_new = revision != self.revision;
                     match entry {
@@ -66,7 +66,7 @@ impl Claim<'_> {
         Ok(true)
     }
 
-    /// Whether somebody else has changed the entry. False if the bus does not answer.
+    /// Whether another agent has changed the entry. False if the bus does not reply.
     async fn is_lost(&self) -> bool {
         let entry = self.agent.entry(&self.key).await;
         entry.is_ok_and(|(entry, _)| !entry.is_some_and(|entry| self.entry.is_same_claim(&entry)))
@@ -79,13 +79,13 @@ impl Claim<'_> {
         ));
     }
 
-    /// Says that the job is being worked on.
+    /// Reports that the job is running.
     async fn say_progress(&self, lease: &mut Lease<'_>) {
         let _ = self.message.ack_with(AckKind::Progress).await;
         let _ = lease.keep(Some(&self.key)).await;
     }
 
-    /// Waits for what comes of the work. None if the agent is to end, or another holds the job by now; the work is ended then.
+    /// Waits for the result. None if the agent is to end, or another agent holds the job; then the job is ended.
     pub(crate) async fn outcome(
         &mut self,
         mut running: Box<dyn Running>,
@@ -100,7 +100,7 @@ impl Claim<'_> {
             }
             if stop() {
                 drop(running);
-                // Another may hold it by now: from under that one it must not be taken.
+                // Another agent may hold it by now, and must keep it.
                 if !self.is_lost().await {
                     give_back(self.message, None).await;
                 }
@@ -122,8 +122,8 @@ impl Claim<'_> {
         }
     }
 
-    /// Tells here and on the bus what work waits for, once for each thing, and that it waits no longer. If the bus
-    /// does not answer, the next look says it.
+    /// Reports here and on the bus what the job is waiting for, once, and when it continues. If the bus does not reply,
+    /// the next check repeats it.
     async fn say_what_it_waits_for(&mut self, waits: Option<String>) {
         let state = waits.clone().map_or(State::Claimed, State::Waiting);
         if state == self.entry.state {
@@ -133,14 +133,14 @@ impl Claim<'_> {
         match self.put(state, b"").await {
             Ok(true) => (self.agent.tell)(&match waits {
                 Some(what) => format!("{} is {what}", self.key),
-                None => format!("{} goes on", self.key),
+                None => format!("{} continues", self.key),
             }),
             // It is lost, or is not on the bus: what the entry says there is as before.
             Ok(false) | Err(_) => self.entry.state = known,
         }
     }
 
-    /// Puts what came of the job into its entry, and only then acknowledges it. Tried until the bus takes it.
+    /// Stores the result of the job in its entry, and then acknowledges it. Repeated until the bus accepts it.
     pub(crate) async fn end(
         &mut self,
         outcome: Result<Vec<u8>, Trouble>,
@@ -152,7 +152,7 @@ impl Claim<'_> {
             Ok(_) => tell(&format!("end {}", self.key)),
             Err(Trouble::Failed(why)) => tell(&format!("failed {}: {why}", self.key)),
             Err(Trouble::Lacks(why)) => {
-                tell(&format!("left {} to others: {why}", self.key));
+                tell(&format!("left {} to other agents: {why}", self.key));
                 self.entry.tries = self.entry.tries.saturating_sub(1);
                 self.entry.lacking.insert(self.agent.name.to_owned(), why.clone());
             }
@@ -181,7 +181,7 @@ impl Claim<'_> {
         }
     }
 
-    /// Puts a large result on the bus. That may take longer than an agent may be silent.
+    /// Uploads a large result, which may take longer than an agent may be silent.
     async fn put_object(
         &mut self,
         mut result: &[u8],
@@ -205,7 +205,7 @@ impl Claim<'_> {
     }
 }
 
-/// Its next holder has it at once, or after a time.
+/// Releases the job to the next agent, at once or after a delay.
 pub(crate) async fn give_back(message: &Message, after: Option<Duration>) {
     let _ = message.ack_with(AckKind::Nak(after)).await;
 }

@@ -13,10 +13,10 @@ use crate::address::Address;
 use crate::credentials::Credentials;
 use crate::places::Places;
 
-/// The oldest server that will do. Debian 12 has 2.9, which refuses buckets with the options that are needed here.
+/// The oldest supported server. Debian 12 has 2.9, which refuses buckets with the required options.
 pub const VERSION_MIN: (u32, u32) = (2, 11);
 
-/// How long a server may take to answer.
+/// Timeout of a reply.
 pub(crate) const ANSWER_MAX: Duration = Duration::from_secs(5);
 
 /// A connection to a bus. It is kept over restarts of the server.
@@ -35,10 +35,10 @@ impl std::fmt::Debug for Connection {
 }
 
 impl Connection {
-    /// Opens it, and makes on the bus what is not there yet. `tell` gets sentences on what becomes of the connection.
+    /// Opens it, and creates streams and buckets that do not exist. `tell` receives messages about the connection.
     ///
     /// # Errors
-    /// If credentials are missing or wrong, nobody listens, or the server is too old or has no `JetStream`.
+    /// If credentials are missing or wrong, no server listens, or it is too old or has no `JetStream`.
     pub fn open(
         address: &Address,
         credentials: Option<&Credentials>,
@@ -46,7 +46,7 @@ impl Connection {
     ) -> Result<Connection, Failure> {
         Credentials::check(credentials, address)?;
         let runtime = Builder::new_current_thread().enable_all().build().map_err(|e| {
-            Failure::run(format!("no runtime could be made: {e}"), "raise the limit on descriptors")
+            Failure::run(format!("no runtime could be created: {e}"), "raise the limit on descriptors")
         })?;
         let options = options(address, credentials, tell);
         let client = runtime
@@ -72,7 +72,7 @@ impl Connection {
         let places = runtime.block_on(Places::reach(&context)).map_err(|e| {
             Failure::run(
                 format!("the bus at {} cannot hold jobs: {e}", address.as_str()),
-                "start it with JetStream (nats-server -js), and give these credentials the permissions of docs/bus.md",
+                "start it with JetStream (nats-server -js), and grant these credentials the permissions of docs/bus.md",
             )
         })?;
         Ok(Connection { runtime, client, context, places: Mutex::new(Arc::new(places)), tell })
@@ -83,16 +83,14 @@ impl Connection {
         Arc::clone(&self.places.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Makes anew what the bus has lost, as one does whose disk was wiped, and tells it.
+    /// Recreates streams and buckets that the bus has lost, and reports it.
     pub(crate) async fn restore(&self) {
         if !Places::are_lost(&self.context).await {
             return;
         }
         if let Ok(places) = Places::reach(&self.context).await {
             *self.places.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(places);
-            (self.tell)(
-                "the bus had lost its streams and buckets, and what was in them; they were made anew",
-            );
+            (self.tell)("the bus had lost its streams and buckets with their content; they were recreated");
         }
     }
 
@@ -123,9 +121,9 @@ fn options(address: &Address, credentials: Option<&Credentials>, tell: fn(&str))
         })
         .event_callback(move |event| async move {
             match event {
-                async_nats::Event::Disconnected => tell("the bus is gone; waiting until it is back"),
+                async_nats::Event::Disconnected => tell("the connection to the bus was lost; reconnecting"),
                 async_nats::Event::Connected => tell("connected to the bus"),
-                async_nats::Event::ServerError(e) => tell(&format!("the bus says: {e}")),
+                async_nats::Event::ServerError(e) => tell(&format!("error of the bus: {e}")),
                 _ => {}
             }
         })
@@ -162,18 +160,19 @@ fn unreachable(
             "check the file of --bus-creds",
         ),
         ConnectErrorKind::AuthorizationViolation => Failure::misuse(
-            format!("the bus at {at} asks for credentials"),
-            "name a file with them: --bus-creds FILE (docs/bus.md)",
+            format!("the bus at {at} requires credentials"),
+            "pass a file with them: --bus-creds FILE (docs/bus.md)",
         ),
-        ConnectErrorKind::Authentication => {
-            Failure::misuse("the nkey of the credentials is no seed", "it begins with SU (docs/bus.md)")
-        }
+        ConnectErrorKind::Authentication => Failure::misuse(
+            "the nkey of the credentials is not a seed",
+            "use a seed, which begins with SU (docs/bus.md)",
+        ),
         ConnectErrorKind::Tls => Failure::run(
             format!("no TLS with the bus at {at}: {e}"),
             "check tls-ca, tls-cert and tls-key of --bus-creds, and the names in the server's certificate",
         ),
         _ => Failure::run(
-            format!("no bus answers at {at}: {e}"),
+            format!("no bus at {at}: {e}"),
             "start one: nats-server -js (pitot target install nats-server --yes builds it)",
         ),
     }

@@ -1,4 +1,4 @@
-//! The side that hands out jobs and gathers their results.
+//! The coordinator, which sends jobs and collects their results.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -18,39 +18,39 @@ use crate::job::{Job, now_unix_s};
 use crate::keys::SigningKey;
 use crate::places::{AGE_MAX, Places, STATES, TRIES_MAX, hints, subject};
 
-/// What comes of a job.
+/// The result of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// Its result.
     Done {
         /// The job.
         job: String,
-        /// Who carried it out.
+        /// The agent that ran it.
         agent: String,
-        /// What came of it.
+        /// The result.
         result: Vec<u8>,
     },
-    /// Nobody tries it any more.
+    /// It was given up.
     Failed {
         /// The job.
         job: String,
-        /// Who tried last.
+        /// The agent that tried last.
         agent: String,
-        /// Why not: a sentence.
+        /// Why: a sentence.
         reason: String,
     },
 }
 
-/// An agent that is there.
+/// An agent on the bus.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Present {
     /// Its name.
     pub name: String,
-    /// What it tells of its host.
+    /// The description of its host.
     pub about: serde_json::Value,
 }
 
-/// A larger result is refused. Those of parts have some hundred kilobytes, and the files of their plans.
+/// Maximum size of a result. Those of runs have some hundred kilobytes, and the files of their plans.
 const RESULT_BYTES_MAX: usize = 256 << 20;
 
 /// All that a stream has, in no more room than that takes; none if it is more than `most` bytes.
@@ -160,7 +160,7 @@ impl<'a> Coordinator<'a> {
         let bytes_max = self.connection.client.server_info().max_payload;
         if bytes_max > 0 && bytes + 1024 > bytes_max {
             return Err(Failure::misuse(
-                format!("a job of {bytes} bytes is larger than what the bus takes, {bytes_max}"),
+                format!("the job has {bytes} bytes, and the maximum of the bus is {bytes_max}"),
                 "make the files of the plan smaller, or raise max_payload of nats-server",
             ));
         }
@@ -244,7 +244,7 @@ impl<'a> Coordinator<'a> {
                 // It was acknowledged just now, or the bus has lost it.
                 self.look_at(&job).await?;
                 if let Some(open) = self.jobs.get_mut(&job) {
-                    (self.tell)(&format!("the bus has lost the job {job}; it is handed out anew"));
+                    (self.tell)(&format!("the bus has lost the job {job}; sending it again"));
                     (open.epoch, open.is_on_bus) = (open.epoch + 1, false);
                 }
                 continue;
@@ -272,7 +272,7 @@ impl<'a> Coordinator<'a> {
         let Some(open) = self.jobs.get_mut(job) else { return Ok(None) };
         open.gone = if is_gone { open.gone.or(Some(Instant::now())) } else { None };
         let is_over = open.gone.is_some_and(|since| since.elapsed() >= gone);
-        Ok(is_over.then(|| "it was begun again and again, and the agent was lost each time".to_owned()))
+        Ok(is_over.then(|| "it was started several times, and the agent was lost each time".to_owned()))
     }
 
     /// Whether every agent that is there lacks something for a job.
@@ -297,7 +297,7 @@ impl<'a> Coordinator<'a> {
         for (agent, why) in &entry.lacking {
             let (agent, why) = (sentence(agent), sentence(why));
             if self.told.len() < TOLD_MAX && self.told.insert((agent.clone(), why.clone())) {
-                (self.tell)(&format!("the agent `{agent}` leaves {job} to others: {why}"));
+                (self.tell)(&format!("the agent `{agent}` leaves {job} to other agents: {why}"));
             }
         }
         if let State::Waiting(what) = &entry.state {

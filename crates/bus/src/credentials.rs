@@ -1,4 +1,4 @@
-//! By what a client shows who it is: a file.
+//! Credentials of a client, from a file.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -46,26 +46,26 @@ impl Credentials {
         let wrong = |what: String| {
             Failure::misuse(
                 format!("{}: {what}", path.display()),
-                "it has token, or user and password, or nkey, or tls-cert and tls-key; and tls-ca (docs/bus.md)",
+                "write token, or user and password, or nkey, or tls-cert and tls-key; and optionally tls-ca (docs/bus.md)",
             )
         };
         // The error of the parser would show the line, which may be a password.
-        let mut found: Credentials =
-            toml::from_str(&text).map_err(|e| wrong(format!("it is no credentials: {}", e.message())))?;
+        let mut found: Credentials = toml::from_str(&text)
+            .map_err(|e| wrong(format!("it is not a file of credentials: {}", e.message())))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         for file in [&mut found.tls_ca, &mut found.tls_cert, &mut found.tls_key].into_iter().flatten() {
             *file = folder.join(&*file);
             if !file.is_file() {
-                return Err(wrong(format!("there is no file {}", file.display())));
+                return Err(wrong(format!("the file {} does not exist", file.display())));
             }
         }
         if let Some(key) = &found.tls_key {
             check_mode(key)?;
         }
         for (is_whole, what) in [
-            (found.user.is_some() == found.password.is_some(), "user and password need each other"),
-            (found.tls_cert.is_some() == found.tls_key.is_some(), "tls-cert and tls-key need each other"),
-            (found.shows_who(), "it says nothing of who this is"),
+            (found.user.is_some() == found.password.is_some(), "user and password must both be set"),
+            (found.tls_cert.is_some() == found.tls_key.is_some(), "tls-cert and tls-key must both be set"),
+            (found.shows_who(), "it has neither token, user, nkey nor tls-cert"),
         ] {
             if !is_whole {
                 return Err(wrong(what.into()));
@@ -99,8 +99,8 @@ impl Credentials {
         let is_tls = address.is_tls() || credentials.tls_ca.is_some() || credentials.tls_cert.is_some();
         if !is_tls && (credentials.token.is_some() || credentials.password.is_some()) {
             return Err(Failure::misuse(
-                format!("a token or password would go to {} in clear", address.as_str()),
-                "use TLS (tls://HOST:PORT), or an nkey, which is not sent (docs/bus.md)",
+                format!("a token or password would be sent to {} unencrypted", address.as_str()),
+                "use TLS (tls://HOST:PORT), or an nkey, whose seed is not sent (docs/bus.md)",
             ));
         }
         Ok(())
@@ -119,7 +119,11 @@ fn check_mode(path: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::misuse(
-        format!("{} holds a secret, and its mode {:o} lets others at it", path.display(), mode & 0o777),
+        format!(
+            "{} contains a secret, and its mode {:o} gives other users access",
+            path.display(),
+            mode & 0o777
+        ),
         format!("chmod 600 {}", path.display()),
     ))
 }
@@ -146,10 +150,10 @@ mod tests {
         assert_eq!(read("token = 'abc'", 0o600).unwrap().token.as_deref(), Some("abc"));
         for (text, mode, said) in [
             ("token = 'abc'", 0o640, "mode 640"),
-            ("user = 'a'", 0o600, "need each other"),
-            ("", 0o600, "nothing of who"),
+            ("user = 'a'", 0o600, "must both be set"),
+            ("", 0o600, "neither token"),
             ("pass = 'abc'", 0o600, "unknown field"),
-            ("tls-cert = 'none.pem'\ntls-key = 'none.pem'", 0o600, "no file"),
+            ("tls-cert = 'none.pem'\ntls-key = 'none.pem'", 0o600, "does not exist"),
         ] {
             let failure = read(text, mode).unwrap_err();
             assert!(failure.what.contains(said), "{text}: {}", failure.what);

@@ -53,7 +53,7 @@ impl Openings {
             // Before the answer, so that nothing is missed.
             Ok(session) => match client.subscribe(down(&session)).await {
                 Ok(sent) => work.open().map(|child| (session, sent, child)),
-                Err(e) => Err(format!("the bus does not listen: {e}")),
+                Err(e) => Err(format!("the bus refused the subscription: {e}")),
             },
             Err(why) => Err(why.to_owned()),
         };
@@ -71,7 +71,7 @@ impl Openings {
             let why = stream(agent, lease, &session, sent, &mut program, stop).await;
             drop(program);
             agent.connection.flush().await;
-            (agent.tell)(&format!("a lab is served no more: {why}"));
+            (agent.tell)(&format!("the stream to the lab has ended: {why}"));
         }
         true
     }
@@ -82,7 +82,7 @@ impl Openings {
             return Err("it was signed for another agent");
         }
         if self.seen.contains(&opening.session) || !crate::is_name(&opening.session) {
-            return Err("it was there before");
+            return Err("it is a repeated request");
         }
         self.seen.push(opening.session.clone());
         Ok(opening.session)
@@ -103,10 +103,10 @@ async fn stream(
     let (begun, mut has_heard) = (Instant::now(), false);
     loop {
         if stop() {
-            return "the agent ends";
+            return "the agent is stopping";
         }
         if !has_heard && begun.elapsed() >= FIRST_MAX {
-            return "it says nothing";
+            return "the lab is silent";
         }
         if renewed.is_none_or(|at| at.elapsed() >= agent.connection.places().times.progress) {
             let _ = lease.keep(Some(&format!("stream.{session}"))).await;
@@ -123,7 +123,7 @@ async fn stream(
                     Turn::TooFar => return "the bus lost a message",
                     Turn::Next if bytes.is_empty() => program.close_input(),
                     Turn::Next if program.write(bytes) => {}
-                    Turn::Next => return "its program takes nothing more",
+                    Turn::Next => return "its program does not read any more",
                 }
             }
             piece = program.output.recv() => {

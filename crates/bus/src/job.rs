@@ -61,15 +61,15 @@ impl Job {
         let signature = serde_json::from_slice::<Signature>(head).map_err(|_| "it is not signed")?;
         let signature = STANDARD.decode(signature.signature).map_err(|_| "it is not signed")?;
         if !trusted.iter().any(|key| key.has_signed(body, &signature)) {
-            return Err("no key that is trusted here has signed it");
+            return Err("it is not signed by a trusted key");
         }
         let found: Job =
-            serde_json::from_slice(body).map_err(|_| "it is signed, and of another version of Pitot")?;
+            serde_json::from_slice(body).map_err(|_| "it is signed, but by another version of Pitot")?;
         if (found.run.as_str(), found.job.as_str()) != (run, job) {
-            return Err("it was signed as another job");
+            return Err("the signature is for another job");
         }
         if found.until_unix_s < now_unix_s {
-            return Err("its time is over");
+            return Err("it has expired");
         }
         Ok(found)
     }

@@ -1,4 +1,4 @@
-//! Whose jobs an agent takes: jobs are signed (Ed25519, as nkeys: <https://docs.nats.io/running-a-nats-service/nats_admin/security/nkeys>).
+//! Keys that sign jobs, by which agents accept them (Ed25519, as nkeys: <https://docs.nats.io/running-a-nats-service/nats_admin/security/nkeys>).
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -10,7 +10,7 @@ use pitot_results::Failure;
 
 use crate::credentials::read_secret;
 
-/// What is signed begins with this, so that a signature of something else is none of a job.
+/// Prefix of what is signed, so that a signature for another purpose is not valid for a job.
 const PURPOSE: &[u8] = b"pitot job 1\n";
 
 /// The key that signs jobs.
@@ -23,17 +23,18 @@ impl std::fmt::Debug for SigningKey {
 }
 
 impl SigningKey {
-    /// Makes a key and writes its seed into a new file of mode 600.
+    /// Creates a key and writes its seed to a new file of mode 600.
     ///
     /// # Errors
     /// If the file exists or cannot be written.
     pub fn create(path: &Path) -> Result<SigningKey, Failure> {
         let key = KeyPair::new_user();
-        let seed = key.seed().map_err(|e| Failure::run(format!("no key could be made: {e}"), "try again"))?;
+        let seed =
+            key.seed().map_err(|e| Failure::run(format!("no key could be created: {e}"), "try again"))?;
         let cannot = |e: std::io::Error| {
             Failure::misuse(
                 format!("{} cannot be written: {e}", path.display()),
-                "name a file that does not exist",
+                "choose a file that does not exist",
             )
         };
         let mut file =
@@ -52,7 +53,7 @@ impl SigningKey {
         key.map(SigningKey).ok_or_else(|| {
             Failure::misuse(
                 format!("{} is not the seed of a user's nkey, which begins with SU", path.display()),
-                "make one: pitot bus-key FILE",
+                "create one: pitot bus-key FILE",
             )
         })
     }
@@ -89,8 +90,9 @@ impl TrustedKey {
     pub fn parse(text: &str) -> Result<TrustedKey, Failure> {
         let key = KeyPair::from_public_key(text).ok();
         if key.is_none_or(|key| key.key_pair_type() != KeyPairType::User) {
-            let cure = "pitot bus-key FILE makes a key and prints its public half, which begins with U";
-            return Err(Failure::misuse(format!("`{text}` is no public key of a user"), cure));
+            let cure =
+                "run pitot bus-key FILE to create a key; it prints the public key, which begins with U";
+            return Err(Failure::misuse(format!("`{text}` is not the public key of a user"), cure));
         }
         Ok(TrustedKey(text.to_owned()))
     }

@@ -57,7 +57,7 @@ impl<'a> Lease<'a> {
         if is_other {
             if !self.has_told {
                 (self.agent.tell)(&format!(
-                    "another agent is there by the name `{}`; waiting until it is gone (--name gives this one its own)",
+                    "another agent is called `{}`; waiting until it ends (use --name to choose another name)",
                     self.agent.name
                 ));
                 self.has_told = true;

@@ -1,18 +1,17 @@
 //! Jobs and results over a message bus: NATS with JetStream (<https://docs.nats.io/nats-concepts/jetstream>).
 //!
-//! A coordinator hands out jobs, agents carry them out. What a job says and what a result is are the caller's: here they are
-//! bytes. Nothing of a queue is written by hand: jobs are messages of a work queue, agents and the state of jobs are entries
-//! of key-value buckets, large results are objects.
+//! A coordinator sends jobs, and agents run them. Jobs and results are bytes here; the caller defines them. Jobs are messages of a
+//! work queue, agents and states of jobs are entries of key-value buckets, large results are objects.
 //!
-//! The one invariant that this crate adds is the *fence*: a job has a single entry, which is changed only by whoever knows
-//! its last revision. An agent claims a job there, with the number of the delivery; a later delivery claims it anew, and what the
-//! former holder sends after that is refused by the server. An acknowledgement says nothing by itself, since JetStream takes
-//! that of a former holder as well; it is sent only by who has put the result into the entry.
+//! The invariant of this crate is the *fence*: a job has one entry, which can be changed only from its last revision. An agent claims a
+//! job there, with the number of the delivery; a later delivery claims it again, and then the server refuses updates of the former
+//! holder. An acknowledgement alone proves nothing, since JetStream accepts one of a former holder too; it is sent only after the
+//! result is in the entry.
 //!
-//! Beside jobs, an agent can be one host of a plan: a stream of bytes over plain subjects joins the lab to a program that the
-//! agent starts ([`reach`]).
+//! An agent can also be a host of a plan: a stream of bytes over plain subjects connects the lab to a program that the agent starts
+//! ([`reach`]).
 //!
-//! The client needs an async runtime. It is one of one thread, lives in [`Connection`] and is seen nowhere else.
+//! The client needs an async runtime, which has one thread and is private to [`Connection`].
 #![forbid(unsafe_code)]
 
 mod address;

@@ -62,7 +62,7 @@ pub fn reach(
                 Turn::TooFar => return Err(lost(&"a message of the agent did not arrive")),
                 Turn::Next if bytes.is_empty() => return Ok(()),
                 Turn::Next => output.write_all(bytes).and_then(|()| output.flush()).map_err(|e| {
-                    Failure::run(format!("the lab does not listen any more: {e}"), "see how it ended")
+                    Failure::run(format!("the connection to the lab was closed: {e}"), "see the lab's output")
                 })?,
             }
         }
@@ -87,7 +87,7 @@ async fn open(
             }
             return Err(Failure::run(
                 format!("no agent `{agent}` is on the bus"),
-                "start it there: pitot agent --bus URL --trust KEY --name NAME",
+                "start it on its host: pitot agent --bus URL --trust KEY --name NAME",
             ));
         };
         // What is asked of it while it is at work it would read when nobody waits for it any more.
@@ -108,11 +108,11 @@ async fn open(
                 tokio::time::sleep(RETRY).await;
                 continue;
             }
-            (None, Some(running)) => format!("it is at work on {running}"),
-            (None, None) => "it does not answer".to_owned(),
+            (None, Some(running)) => format!("it is running {running}"),
+            (None, None) => "it does not reply".to_owned(),
         };
-        let what = format!("the agent `{agent}` was not reached: {}", sentence(&why));
-        return Err(Failure::run(what, "see what it says there"));
+        let what = format!("the agent `{agent}` could not be reached: {}", sentence(&why));
+        return Err(Failure::run(what, "see its output on its host"));
     }
 }
 
@@ -131,5 +131,5 @@ fn pieces(mut input: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
 }
 
 fn lost(why: &dyn std::fmt::Display) -> Failure {
-    Failure::run(format!("the stream over the bus was lost: {why}"), "see whether nats-server runs")
+    Failure::run(format!("the stream over the bus was lost: {why}"), "check whether nats-server is running")
 }

@@ -1,4 +1,4 @@
-//! What an agent does: it takes jobs, one at a time, and serves labs that ask for a stream.
+//! The main loop of an agent: it runs jobs, one at a time, and serves labs that request a stream.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use crate::job::{Job, now_unix_s};
 use crate::lease::{Lease, drawn};
 use crate::places::{TRIES_MAX, of_subject};
 
-/// How long an agent waits for a job before it looks around.
+/// Timeout of a request for a job.
 const PULL: Duration = Duration::from_secs(1);
 /// Deliveries of a job that was handed out anew count from here.
 const EPOCH: u64 = 1_000_000;
@@ -27,7 +27,7 @@ const LACK_MAX: Duration = Duration::from_secs(600);
 const LACK_BACK_OFF: Duration = Duration::from_secs(4);
 
 impl Agent<'_> {
-    /// Takes jobs until `stop` says so.
+    /// Runs jobs until `stop` is true.
     ///
     /// # Errors
     /// None yet: what the bus refuses is tried again.

@@ -51,9 +51,9 @@ impl Opening {
     pub(crate) fn open(message: &[u8], trusted: &[TrustedKey]) -> Result<Opening, &'static str> {
         let (signature, body) = message.split_at_checked(SIGNATURE_BYTES).ok_or("it is not signed")?;
         if !trusted.iter().any(|key| key.has_signed_as(OPENING, body, signature)) {
-            return Err("no key that is trusted here has signed it");
+            return Err("it is not signed by a trusted key");
         }
-        serde_json::from_slice(body).map_err(|_| "it is signed, and of another version of Pitot")
+        serde_json::from_slice(body).map_err(|_| "it is signed, but by another version of Pitot")
     }
 }
 

@@ -1,4 +1,4 @@
-//! The life of `pitot fault`: a fault is made, held for its time, and taken back.
+//! `pitot fault`: makes a fault, holds it, and undoes it.
 
 use std::time::Duration;
 
@@ -12,21 +12,21 @@ use crate::entry::{Fault, Means};
 use crate::options::Options;
 use crate::undo::Undo;
 
-/// What the line begins with that says when the fault began (`CLOCK_MONOTONIC`, nanoseconds) and what was done.
+/// Prefix of the line with the begin of the fault (`CLOCK_MONOTONIC`, nanoseconds) and what was done.
 pub const BEGAN: &str = "began ";
-/// What the line begins with that says when it was taken back.
+/// Prefix of the line with the end of the fault.
 pub const ENDED: &str = "ended ";
 
-/// Makes a fault, holds it for `length` or until a signal asks for its end, and takes it back. A line says when it began and
-/// what was done, and another one when it ended. Must be called while the process has one thread.
+/// Makes a fault, holds it for `length` or until a signal, and undoes it. It prints a line with the begin and what was
+/// done, and a line with the end. Must be called while the process has one thread.
 ///
 /// # Errors
-/// If it cannot be made here, or could not be taken back.
+/// If it cannot be made here, or could not be undone.
 pub fn carry_out(fault: &Fault, options: &Options, length: Nanos) -> Result<(), Failure> {
     let Means::Program { begin, undo } = fault.means else {
         return Err(Failure::misuse(
-            format!("`{}` is not made by a program", fault.name),
-            "`pitot list faults` says how it is made",
+            format!("`pitot fault` cannot make `{}`", fault.name),
+            "see how it is made: `pitot list faults`",
         ));
     };
     (fault.probe)().map_err(|missing| Failure::misuse(missing.to_string(), missing.cure))?;
@@ -34,10 +34,10 @@ pub fn carry_out(fault: &Fault, options: &Options, length: Nanos) -> Result<(), 
         Failure::run(format!("the fault cannot be guarded: {e}"), "raise ulimit -u and -n")
     };
     let proof = SingleThreaded::check().ok_or_else(|| {
-        Failure::run("the process has several threads", "run pitot fault as a program of its own")
+        Failure::run("the process has several threads", "run pitot fault as a separate program")
     })?;
     let mut guardian = Undo::start(proof, fault.name, undo).map_err(|e| cannot(&e))?;
-    // After the fork: the guardian heeds no signal but the end of the pipe.
+    // After the fork: the guardian ignores signals, and waits for the end of the pipe.
     let signals = SignalFd::new(&[Signal::Interrupt, Signal::Terminate]).map_err(|e| cannot(&e))?;
     let asked = now();
     let begun = match begin(options, &mut guardian) {
@@ -47,11 +47,11 @@ pub fn carry_out(fault: &Fault, options: &Options, length: Nanos) -> Result<(), 
             let _ = guardian.recorded();
             return Err(Failure::run(
                 format!("the fault `{}` was not made: {why}{left}", fault.name),
-                "see pitot fault --help",
+                "run pitot fault --help",
             ));
         }
     };
-    // To note changes takes a moment, before the first of them is made.
+    // Notes are written before the first change, which takes a moment.
     let at = guardian.noted().unwrap_or(asked);
     say(format_args!("{BEGAN}{} {}", at.0, begun.what));
     let ends = if fault.is_moment { at } else { at + length };
@@ -66,14 +66,14 @@ pub fn carry_out(fault: &Fault, options: &Options, length: Nanos) -> Result<(), 
     let recorded = guardian.recorded();
     taken_back.map_err(|why| {
         Failure::run(
-            format!("the fault `{}` is not taken back: {why} ({})", fault.name, begun.what),
-            "see `pitot host status`, mend what stands in the way, and try `pitot host undo`",
+            format!("the fault `{}` could not be undone: {why} ({})", fault.name, begun.what),
+            "run `pitot host status`, fix the cause, then run `pitot host undo`",
         )
     })?;
     recorded.map_err(|why| {
         Failure::run(
-            format!("the fault `{}` is taken back, and that is not recorded: {why}", fault.name),
-            "mend that, and run `pitot host undo`, which looks at it again",
+            format!("the fault `{}` was undone, but that could not be recorded: {why}", fault.name),
+            "fix that, then run `pitot host undo`, which checks it again",
         )
     })
 }

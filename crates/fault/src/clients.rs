@@ -1,4 +1,4 @@
-//! Clients that misbehave, beside those of the load: one thread that keeps so many connections in a bad habit.
+//! Misbehaving clients besides those of the load, in one thread.
 
 use std::io::IoSlice;
 use std::net::SocketAddr;
@@ -15,44 +15,44 @@ use rustix::net::sockopt;
 use crate::entry::Begun;
 use crate::options::Options;
 
-/// Between two looks at all clients.
+/// Interval of turns over all clients.
 const TICK: Duration = Duration::from_millis(10);
-/// What a slow reader takes at once, and how often: 640 bytes a second.
+/// Bytes that a slow reader reads at once, and how often: 640 bytes a second.
 const SIP_BYTES: usize = 64;
 const SIP_INTERVAL: Nanos = Nanos::from_millis(100);
-/// The receive buffer of a slow reader: the kernel must not read for it.
+/// The receive buffer of a slow reader, small so that the kernel does not read ahead.
 const SLOW_BUFFER_BYTES: usize = 4096;
-/// Requests that a slow reader sends at once, over and over: more than it will ever read.
+/// Requests that a slow reader sends at once, more than it will ever read.
 const REQUESTS_AT_ONCE: usize = 16;
-/// What a client of random bytes sends on one connection, and how long it keeps that.
+/// Random bytes that a client sends on one connection, and how long it keeps the connection.
 const GARBAGE_BYTES: usize = 1024;
 const GARBAGE_LIFE: Nanos = Nanos::from_millis(100);
 
-/// What a client does.
+/// The behaviour of a client.
 #[derive(Clone, Debug)]
 pub(crate) enum Habit {
-    /// It asks for more than it reads.
+    /// It requests more than it reads.
     SlowReader {
-        /// The path that it asks for.
+        /// The requested path.
         path: String,
     },
-    /// It sends half a request and nothing more.
+    /// It sends half a request.
     HalfOpen,
-    /// It sends random bytes, and comes again.
+    /// It sends random bytes, and reconnects.
     Garbage {
         /// The seed of the bytes.
         seed: u64,
     },
 }
 
-/// Makes the fault that is so many clients of the server with this habit. `what` they do ends a sentence.
+/// Begins a fault of clients with this behaviour. `what` is the end of a sentence.
 pub(crate) fn begin(options: &Options, habit: Habit, what: &str) -> Result<Begun, String> {
-    let to = options.to.ok_or("the server's address is not known")?;
+    let to = options.to.ok_or("the server's address is unknown")?;
     let clients = Clients::start(to, options.clients, habit);
     Ok(Begun { what: format!("{} clients {what}", options.clients), held: Some(Box::new(clients)) })
 }
 
-/// Clients at work; they leave when this is dropped.
+/// Running clients, which end when this is dropped.
 struct Clients {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -93,13 +93,12 @@ struct Client {
     socket: Option<OwnedFd>,
     opened: Nanos,
     next_read: Nanos,
-    /// It has sent what it sends once.
+    /// It has sent its bytes.
     has_sent: bool,
 }
 
 impl Client {
-    /// Does what its habit is, as far as that is possible now. Whatever fails ends the connection, and the next turn opens
-    /// another one.
+    /// Acts without blocking. An error ends the connection, and the next turn opens another one.
     fn turn(&mut self, to: SocketAddr, habit: &Habit, random: &mut Random, at: Nanos) {
         if self.socket.is_none() && self.open(to, habit, at).is_none() {
             return;
@@ -138,7 +137,7 @@ impl Client {
     fn open(&mut self, to: SocketAddr, habit: &Habit, at: Nanos) -> Option<()> {
         let socket = connect::open(to, None).ok()?;
         if let Habit::SlowReader { .. } = habit {
-            // Before the connection, since the window is agreed on with it.
+            // Before connecting, since the window is negotiated then.
             let _ = sockopt::set_socket_recv_buffer_size(&socket, SLOW_BUFFER_BYTES);
         }
         connect::start(&socket, to).ok()?;
@@ -147,7 +146,7 @@ impl Client {
     }
 }
 
-/// Sends a text. False if there is no room for it, or no connection yet; `None` if the connection is gone.
+/// Sends a text. False if there is no room, or no connection yet; `None` if the connection is closed.
 fn sends(socket: &OwnedFd, bytes: &[u8]) -> Option<bool> {
     match socket::send(socket, &[IoSlice::new(bytes)], false) {
         Ok(_) => Some(true),
@@ -156,7 +155,7 @@ fn sends(socket: &OwnedFd, bytes: &[u8]) -> Option<bool> {
     }
 }
 
-/// Receives what is there. False if the connection is gone.
+/// Receives available bytes. False if the connection is closed.
 fn receives(socket: &OwnedFd, buffer: &mut [u8]) -> bool {
     match socket::recv(socket, buffer) {
         Ok(received) => received > 0,

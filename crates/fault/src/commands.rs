@@ -1,4 +1,4 @@
-//! How a proxy or a resolver is told of faults: a line for each command, and a line in answer.
+//! The commands of the fault proxy and the resolver: a line for each command, and a line in reply.
 
 use std::fmt::Arguments;
 use std::io::{Read, Write};
@@ -7,11 +7,11 @@ use crate::entry::Fault;
 use crate::faults::find;
 use crate::options::Options;
 
-/// What the answer begins with that says when a fault began and what was done.
+/// Prefix of the reply with the begin of a fault and what was done.
 pub const PROXY_BEGAN: &str = "began ";
-/// What the answer begins with that says when it was taken back.
+/// Prefix of the reply with the end of a fault.
 pub const PROXY_ENDED: &str = "ended ";
-/// What the answer begins with that says why it was not made.
+/// Prefix of the reply with the reason why a fault was not made.
 pub const PROXY_REFUSED: &str = "refused ";
 
 /// Lines on standard input.
@@ -19,7 +19,7 @@ pub const PROXY_REFUSED: &str = "refused ";
 pub struct Commands(Vec<u8>);
 
 impl Commands {
-    /// Reads what is there. False at the end of the input, and where it cannot be read: nobody commands any more.
+    /// Reads available input. False at its end or after an error.
     pub fn read(&mut self) -> bool {
         let mut buffer = [0; 4096];
         match std::io::stdin().read(&mut buffer) {
@@ -31,7 +31,7 @@ impl Commands {
         }
     }
 
-    /// The next whole line of what was read.
+    /// The next complete line.
     #[expect(clippy::should_implement_trait, reason = "it is read anew between two calls")]
     pub fn next(&mut self) -> Option<String> {
         let end = self.0.iter().position(|&byte| byte == b'\n')?;
@@ -45,18 +45,18 @@ impl Commands {
 /// # Errors
 /// A sentence.
 pub fn fault<'a>(mut words: impl Iterator<Item = &'a str>) -> Result<(&'static Fault, Options), String> {
-    let name = words.next().ok_or("no fault is named")?;
+    let name = words.next().ok_or("the fault's name is missing")?;
     let fault = find(name).ok_or_else(|| format!("there is no fault `{name}`"))?;
     let mut given = Vec::new();
     while let Some(word) = words.next() {
-        let option = word.strip_prefix("--").ok_or_else(|| format!("`{word}` is no option"))?;
+        let option = word.strip_prefix("--").ok_or_else(|| format!("`{word}` is not an option"))?;
         given.push((option, words.next().ok_or_else(|| format!("{word} has no value"))?));
     }
     let options = Options::read(fault.takes, given).map_err(|(name, why)| format!("--{name}: {why}"))?;
     Ok((fault, options))
 }
 
-/// Prints a line. A reader that is gone misses it.
+/// Prints a line, ignoring a closed pipe.
 pub fn say(line: Arguments<'_>) {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());

@@ -1,25 +1,25 @@
-//! What the clients saw of a fault: how long until service was back, which errors they had, and whether anything stayed worse.
+//! The effect of a fault on clients: time until recovery, errors, and lasting degradation.
 //!
-//! The figures come from counts of right replies and errors in short steps (`pitot load --steps`), and from the times at which
-//! the fault itself says that it began and ended; both are on one clock. What is usual is learnt from the time just before
-//! the fault: the longest gap between replies, and the rate of stretches of [`STRETCH_NS`].
+//! It is computed from right replies and errors in short steps (`pitot load --steps`), and from the fault's begin and end, on the same
+//! clock. The normal state comes from the time just before the fault: the longest gap between replies, and the rate in stretches of
+//! [`STRETCH_NS`].
 
 use pitot_results::load::{Steps, Window};
 use serde::{Deserialize, Serialize};
 
 use crate::record::FaultRecord;
 
-/// A rate is that of a stretch of this length: shorter ones hold too few replies, longer ones blur the moment.
+/// The length of a stretch for rates: shorter ones have too few replies, longer ones are imprecise.
 const STRETCH_NS: u64 = 100_000_000;
-/// A rate is back when it has been for this long, the first stretch included.
+/// A rate has recovered after this time, including the first stretch.
 const SUSTAINED_STRETCHES: usize = 4;
-/// How finely replies are to be counted (`pitot load --steps`).
+/// The length of steps (`pitot load --steps`).
 pub const STEP_NS: u64 = 10_000_000;
-/// What came earlier before the fault than this says little about it.
+/// Maximum time before the fault for the normal state.
 pub const BEFORE_NS: u64 = 3_000_000_000;
-/// Fewer stretches than these say nothing of what is usual.
+/// The fewest stretches for the normal state.
 const STRETCHES_MIN: usize = 5;
-/// The rate is back at this share of what it was.
+/// The rate has recovered at this share of the normal one.
 const BACK: f64 = 0.95;
 /// A gap between replies is an outage if it is so many times as long as the longest before the fault, ...
 const GAPS_MIN: u64 = 3;
@@ -31,34 +31,33 @@ const GAP_MIN_NS: u64 = 50_000_000;
 pub struct Service {
     /// Right replies per second before it: the median of stretches.
     pub before_rps: f64,
-    /// The same once its rate was back, or, where that was not, after the fault, up to the next one or the end; `None` if
-    /// that was too short, or there was no reply any more.
+    /// The rate after recovery, or if there was none, after the fault, until the next one or the end; `None` if that was
+    /// too short or without replies.
     pub after_rps: Option<f64>,
-    /// Right replies per second while it lasted.
+    /// Right replies per second during the fault.
     pub during_rps: f64,
-    /// How long there was no right reply, seconds; `None` if there was no gap longer than usual.
+    /// The longest time without right replies, seconds; `None` if no gap was longer than normal.
     pub outage_s: Option<f64>,
-    /// From its begin to the first right reply after the outage, seconds: 0 if service never ceased; `None` if it did and
-    /// was not back before the next fault or the end.
+    /// From its begin to the first right reply after the outage, seconds: 0 without an outage; `None` if there was none
+    /// before the next fault or the end.
     pub first_reply_s: Option<f64>,
-    /// From its begin until the rate was back at 95% of what it was, and stayed there, seconds: 0 if it never was below;
-    /// `None` if it was not back.
+    /// From its begin until the rate was at 95% of the normal one and stayed there, seconds: 0 if it never was below;
+    /// `None` if it did not recover.
     pub full_rate_s: Option<f64>,
-    /// The rate once service was back was lower than 95% of what it was, and lower than it had been before in nine of ten
-    /// stretches.
+    /// Whether the rate afterwards was below 95% of the normal one, and below that of nine of ten earlier stretches.
     pub stays_slower: bool,
 }
 
-/// What clients saw of a fault.
+/// The effect of a fault on clients.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Effect {
     /// How long it lasted, seconds.
     pub lasted_s: f64,
-    /// The replies; `None` if there were too few right ones before it to say what is usual.
+    /// The replies; `None` if there were too few right ones before it for a normal state.
     pub service: Option<Service>,
-    /// Errors from its begin to the next fault or the end, by phase and kind, the most frequent first.
+    /// Errors from its begin to the next fault or the end, by phase and kind, most frequent first.
     pub errors: Vec<(String, String, u64)>,
-    /// Errors as frequent in the time before it, in the same length of time.
+    /// Errors in an equally long time before it.
     pub errors_before: u64,
 }
 
@@ -69,8 +68,8 @@ impl Effect {
     }
 }
 
-/// The effect of the fault `index` of those that were made in a repetition whose measured part is `window`. `None` if it was
-/// not made in the measured part.
+/// The effect of fault `index` of a repetition with the measured part `window`. `None` if it was not made in the measured
+/// part.
 pub fn service_around(steps: &Steps, window: Window, faults: &[FaultRecord], index: usize) -> Option<Effect> {
     let fault = faults.get(index).filter(|fault| fault.was_made() && steps.length_ns > 0)?;
     if !(window.start..window.end).contains(&fault.began_ns) {
@@ -107,12 +106,12 @@ impl Line<'_> {
         self.steps.right.get(step as usize).copied().unwrap_or(0)
     }
 
-    /// The step in which a moment lies.
+    /// The step of a time.
     fn step(&self, at: u64) -> u64 {
         at.saturating_sub(self.start) / self.steps.length_ns
     }
 
-    /// The first step that begins at this moment or later.
+    /// The first step that begins at this time or later.
     fn step_from(&self, at: u64) -> u64 {
         at.saturating_sub(self.start).div_ceil(self.steps.length_ns)
     }
@@ -132,7 +131,7 @@ impl Line<'_> {
         replies as f64 * 1e9 / (count * self.steps.length_ns) as f64
     }
 
-    /// The rates of stretches side by side, ascending.
+    /// The rates of consecutive stretches, ascending.
     fn rates(&self, from: u64, to: u64) -> Vec<f64> {
         let stretch = self.stretch();
         let mut rates: Vec<f64> = (self.step_from(from)..)
@@ -144,8 +143,7 @@ impl Line<'_> {
         rates
     }
 
-    /// The longest run of steps without a right reply in a time, of those that begin by `latest`: its first step, and the one
-    /// after it.
+    /// The longest run of steps without a right reply that begins by `latest`: its first step, and the one after it.
     fn longest_gap(&self, (from, to): (u64, u64), latest: u64) -> (u64, u64) {
         let mut longest = (0, 0);
         let mut begins = None;
@@ -182,7 +180,7 @@ fn service(line: &Line<'_>, before: (u64, u64), (ended, until): (u64, u64)) -> O
     let length = |(from, to): (u64, u64)| (to - from) * line.steps.length_ns;
     let outage = (length(gap) >= (length(usual_gap) * GAPS_MIN).max(GAP_MIN_NS)).then_some(gap);
     let since = |at: u64| at.saturating_sub(began) as f64 / 1e9;
-    // The step in which the first reply came is over when it has come for certain.
+    // The first reply has certainly come at the end of its step.
     let back = outage.map(|(_, first)| (first < line.step(until)).then_some(first));
     let first_reply_s = match back {
         None => Some(0.0),
@@ -196,7 +194,7 @@ fn service(line: &Line<'_>, before: (u64, u64), (ended, until): (u64, u64)) -> O
             Some(below) => full_rate(line, below, until, threshold),
         },
     };
-    // Where the rate was not back, what it was in the end.
+    // If the rate did not recover, the final rate.
     let is_back = !matches!(back, Some(None));
     let after_from = full.map_or(ended, |step| line.at(step).max(ended));
     let after = is_back.then(|| line.rates(after_from, until)).filter(|rates| rates.len() >= STRETCHES_MIN);
@@ -214,7 +212,7 @@ fn service(line: &Line<'_>, before: (u64, u64), (ended, until): (u64, u64)) -> O
     })
 }
 
-/// The first stretch that touches a time and is slower than the threshold, by its first step.
+/// The first stretch in a time that is slower than the threshold, by its first step.
 fn first_below(line: &Line<'_>, (from, to): (u64, u64), threshold: f64) -> Option<u64> {
     let stretch = line.stretch();
     (line.step_from(from)..=line.step(to))
@@ -222,7 +220,7 @@ fn first_below(line: &Line<'_>, (from, to): (u64, u64), threshold: f64) -> Optio
         .find(|step| line.rate(*step, stretch) < threshold)
 }
 
-/// The first stretch from a step on that is as fast as the threshold, with those after it, by its first step.
+/// The first stretch from a step on from which all are as fast as the threshold, by its first step.
 fn full_rate(line: &Line<'_>, from: u64, until: u64, threshold: f64) -> Option<u64> {
     let stretch = line.stretch();
     let sustained = stretch * SUSTAINED_STRETCHES as u64;
@@ -233,7 +231,7 @@ fn full_rate(line: &Line<'_>, from: u64, until: u64, threshold: f64) -> Option<u
 }
 
 fn errors(line: &Line<'_>, from: u64, to: u64) -> Vec<(String, String, u64)> {
-    // The step in which the next fault begins is that fault's.
+    // The step in which the next fault begins belongs to that fault.
     let end = if to < line.whole { line.step(to) } else { u64::MAX };
     let first = line.step(from);
     let mut found: Vec<(String, String, u64)> = line

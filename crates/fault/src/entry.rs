@@ -1,4 +1,4 @@
-//! What a fault is, as data.
+//! A fault as data.
 
 use std::net::IpAddr;
 
@@ -14,38 +14,38 @@ pub struct Fault {
     pub name: &'static str,
     /// One line.
     pub summary: &'static str,
-    /// Sentences: what is done, what clients see of it, how it is taken back.
+    /// Documentation: what is done, the effect on clients, and how it is undone.
     pub doc: &'static str,
-    /// What it is aimed at.
+    /// Its target.
     pub aim: Aim,
-    /// The names of the [options](crate::OPTIONS) that it takes besides its aim and its length.
+    /// The names of its [options](crate::OPTIONS), besides target and length.
     pub takes: &'static [&'static str],
-    /// How long it lasts if nothing is said, seconds.
+    /// Its default length, seconds.
     pub lasts_s: f64,
-    /// It is over as soon as it is made. Its length then is that until a server that has died of it is started again.
+    /// It is instantaneous. Its length is the time until a server that died in it is restarted.
     pub is_moment: bool,
-    /// The whole server may die of it.
+    /// The server may die in it.
     pub may_end_server: bool,
-    /// Replies may come to an end meanwhile. Silence in one that cannot do that is the server's own.
+    /// Replies may stop during it. If not, silence is a hang of the server.
     pub can_silence: bool,
-    /// Its clients speak HTTP without TLS: to another server it does something else.
+    /// Its clients speak HTTP without TLS, so it has another effect on other servers.
     pub speaks_http: bool,
-    /// Whether this machine and this user can make it.
+    /// Checks whether this machine and user can make it.
     pub probe: fn() -> Result<(), Unavailable>,
     /// How it is made.
     pub means: Means,
 }
 
-/// What a fault is aimed at: the lab knows it of each server that it has started, and the user of `pitot fault` says it.
+/// The target of a fault, which the lab knows and a user of `pitot fault` names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aim {
     /// Processes of the server: `--pid`, the first of them.
     Process,
-    /// The server as a whole, which only whoever has started it can start again.
+    /// The whole server, which only its starter can restart.
     Server,
-    /// The way between load and server, which leads through a [proxy](crate::proxy).
+    /// The connections between load and server, through a [proxy](crate::proxy).
     Path,
-    /// The answers to questions for names, which come from the resolver of `pitot-dns`.
+    /// DNS replies, by the resolver of `pitot-dns`.
     Names,
     /// The address of the server: `--to`.
     Address,
@@ -53,22 +53,22 @@ pub enum Aim {
     Cpus,
     /// The private directory of the server: `--dir`.
     Directory,
-    /// Nothing that could be aimed at.
+    /// None.
     Nothing,
 }
 
-/// What is replied to a question for a name.
+/// The reply to a DNS query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// That the resolver has failed (SERVFAIL).
+    /// The resolver has failed (SERVFAIL).
     Failed,
-    /// That it refuses (REFUSED).
+    /// It refuses (REFUSED).
     Refused,
-    /// That there is no such name (NXDOMAIN).
+    /// There is no such name (NXDOMAIN).
     NoName,
-    /// This address, if an address of its kind was asked for; else no record.
+    /// This address, for a query of its type; else no record.
     Address(IpAddr),
-    /// Nothing at all.
+    /// No reply.
     Silence,
 }
 
@@ -77,18 +77,18 @@ pub enum Reply {
 pub enum Means {
     /// By `pitot fault`.
     Program {
-        /// Makes it. Each change is noted with the guardian before it is made. The error is a sentence.
+        /// Makes it. Each change is noted before it is made. The error is a sentence.
         begin: fn(&Options, &mut Undo) -> Result<Begun, String>,
-        /// Undoes a change, from its note: in the guardian, or by `pitot host undo`.
+        /// Undoes a change from its note: in the guardian, or by `pitot host undo`.
         undo: UndoChange,
     },
-    /// By the [proxy](crate::proxy) on the way: the condition, and what it does in words.
+    /// By the [proxy](crate::proxy): the condition, and a description.
     Path(fn(&Options) -> (Condition, String)),
-    /// By the resolver of `pitot-dns`: what it replies, and that in words.
+    /// By the resolver of `pitot-dns`: its reply, and a description.
     Names(fn(&Options) -> (Reply, String)),
-    /// By whoever has started the server: it stops it and starts it again.
+    /// By the starter of the server, which restarts it.
     Starter,
-    /// Not at all: where it happens it is told.
+    /// Not made, only reported when it happens.
     Told,
 }
 
@@ -99,16 +99,16 @@ impl Means {
     }
 }
 
-/// A fault that is made.
+/// An active fault.
 pub struct Begun {
     /// What was done, for the report: `SIGSTOP to process 4711 (pitot)`.
     pub what: String,
-    /// What keeps it going; it ends when this is dropped.
+    /// What holds it; it ends when this is dropped.
     pub held: Option<Box<dyn std::any::Any>>,
 }
 
 impl Begun {
-    /// A fault that nothing keeps going.
+    /// A fault that needs nothing to hold it.
     pub fn done(what: String) -> Begun {
         Begun { what, held: None }
     }

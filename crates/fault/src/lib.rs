@@ -1,14 +1,13 @@
-//! Faults: what can be done to a server while it is under load, and how it is taken back.
+//! Faults of a server under load, and how they are undone.
 //!
-//! A fault is an entry of [`FAULTS`]: a name, what it is aimed at, which options it takes, what it needs of the machine, and
-//! how it is made. Most are made by a program of their own, `pitot fault NAME` ([`carry_out`]), which the lab starts as a user
-//! could: it makes the fault, holds it for its time, and takes it back. Before each change it notes how to undo it
-//! ([`Undo`]) with a guardian process, which undoes everything when the program ends, *by whatever means*: the way back that a
-//! kill -9 takes is the one that every run takes. The notes are in the journal of the host as well, so that `pitot host undo`
-//! takes back ([`take_back`]) what is left when the guardian was killed too.
+//! A fault is an entry of [`FAULTS`]: its name, target, options, requirements, and how it is made. Most are made by a program, `pitot
+//! fault NAME` ([`carry_out`]), which makes the fault, holds it, and undoes it. Before each change it records how to undo it
+//! ([`Undo`]) with a guardian process, which undoes everything when the program ends *in any way*: there is only one way back, also
+//! after a kill -9. The notes are also in the host's journal, so that `pitot host undo` undoes ([`take_back`]) what is left if the
+//! guardian was killed too.
 //!
-//! When faults are made is a [`Schedule`]; what became of one is a [`FaultRecord`], and [`Effect`] is what the clients saw of
-//! it. Both know nothing of the lab, so that runs of hours use them as those of seconds do.
+//! A [`Schedule`] says when faults are made, a [`FaultRecord`] what happened, and [`Effect`] how clients were affected. They do not
+//! depend on the lab, so runs and soaks share them.
 #![forbid(unsafe_code)]
 
 mod carry_out;

@@ -1,24 +1,24 @@
-//! Options of faults: one set for all, of which each takes some.
+//! Options of faults: one set, of which each fault takes some.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use pitot_meter::units;
 
-/// An option of faults, as plans and the command line have it.
+/// An option of faults in plans and on the command line.
 pub struct Given {
     /// Its name.
     pub name: &'static str,
-    /// What it takes.
+    /// Its type.
     pub value: &'static str,
-    /// What it means, one sentence or two.
+    /// Its documentation, one or two sentences.
     pub doc: &'static str,
     /// Its default, as a plan would spell it.
     pub default: &'static str,
     read: fn(&mut Options, &str) -> Result<(), String>,
 }
 
-/// Options other than what a fault is aimed at.
+/// All options, without targets.
 pub static OPTIONS: &[Given] = &[
     Given {
         name: "process",
@@ -35,7 +35,7 @@ pub static OPTIONS: &[Given] = &[
     Given {
         name: "signal",
         value: "TERM|KILL",
-        doc: "What stops the server: TERM, or the signal that the plan has for it, lets it finish; KILL does not.",
+        doc: "How to stop the server: TERM (or the plan's signal) lets it finish requests; KILL does not.",
         default: "TERM",
         read: |options, text| {
             options.is_killed = match text {
@@ -49,21 +49,21 @@ pub static OPTIONS: &[Given] = &[
     Given {
         name: "delay",
         value: "TIME",
-        doc: "What is added to every reply.",
+        doc: "The delay of every reply.",
         default: "100ms",
         read: |options, text| seconds(text).map(|s| options.delay_s = s),
     },
     Given {
         name: "jitter",
         value: "TIME",
-        doc: "At most so much more is added, drawn anew for each piece of a reply.",
+        doc: "The maximum additional delay, random for each piece of a reply.",
         default: "0ms",
         read: |options, text| seconds(text).map(|s| options.jitter_s = s),
     },
     Given {
         name: "rate",
         value: "SIZE",
-        doc: "Bytes a second in each direction.",
+        doc: "Bytes per second in each direction.",
         default: "1MiB",
         read: |options, text| match units::size(text) {
             Ok(bytes @ 1..) => {
@@ -77,7 +77,7 @@ pub static OPTIONS: &[Given] = &[
     Given {
         name: "share",
         value: "SHARE",
-        doc: "The share of the packets that is lost: `1%`, or `0.01`.",
+        doc: "The share of packets to drop: `1%`, or `0.01`.",
         default: "1%",
         read: |options, text| {
             let share = match text.strip_suffix('%') {
@@ -94,7 +94,7 @@ pub static OPTIONS: &[Given] = &[
     Given {
         name: "failure",
         value: "servfail|refused|silence",
-        doc: "How the resolver fails: it says so (SERVFAIL), it refuses (REFUSED), or it replies nothing.",
+        doc: "How the resolver fails: it reports a failure (SERVFAIL), refuses (REFUSED), or does not reply.",
         default: "servfail",
         read: |options, text| {
             let known = FAILURES.iter().find(|(word, _)| *word == text);
@@ -106,7 +106,7 @@ pub static OPTIONS: &[Given] = &[
     Given {
         name: "lie",
         value: "no-name|ADDRESS",
-        doc: "What is said of every name: that it does not exist, or that it has this address on loopback.",
+        doc: "The reply for every name: it does not exist, or it has this loopback address.",
         default: "no-name",
         read: |options, text| {
             options.lie = match text.parse::<IpAddr>() {
@@ -120,7 +120,7 @@ pub static OPTIONS: &[Given] = &[
     Given {
         name: "clients",
         value: "N",
-        doc: "How many clients there are beside the load.",
+        doc: "The number of additional clients.",
         default: "50",
         read: |options, text| match units::count(text) {
             Ok(count @ 1..=100_000) => {
@@ -133,7 +133,7 @@ pub static OPTIONS: &[Given] = &[
     Given {
         name: "path",
         value: "PATH",
-        doc: "What they ask for. In a plan it is that of the load's URL, if it is left out.",
+        doc: "The requested path. Default in a plan: that of the load's URL.",
         default: "/",
         read: |options, text| {
             if !text.starts_with('/') {
@@ -146,7 +146,7 @@ pub static OPTIONS: &[Given] = &[
     Given {
         name: "seed",
         value: "N",
-        doc: "What random bytes follow from.",
+        doc: "The seed of the random bytes.",
         default: "1",
         read: |options, text| {
             options.seed = text.parse().map_err(|_| "write a number".to_owned())?;
@@ -156,7 +156,7 @@ pub static OPTIONS: &[Given] = &[
     Given {
         name: "bytes",
         value: "SIZE",
-        doc: "How much memory the server may newly use.",
+        doc: "How much additional memory the server may use.",
         default: "4MiB",
         read: |options, text| {
             options.bytes = units::size(text).map_err(|e| e.to_string())?;
@@ -166,7 +166,7 @@ pub static OPTIONS: &[Given] = &[
     Given {
         name: "threads",
         value: "N",
-        doc: "How many threads compute on each CPU.",
+        doc: "The number of busy threads on each CPU.",
         default: "1",
         read: |options, text| match text.parse() {
             Ok(count @ 1..=64) => {
@@ -188,7 +188,7 @@ const WHICH: [(&str, Which); 3] = [("worker", Which::Worker), ("main", Which::Ma
 /// Which processes of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Which {
-    /// Of those without children the busiest.
+    /// The busiest one without children.
     #[default]
     Worker,
     /// The first.
@@ -203,59 +203,59 @@ const FAILURES: [(&str, Failing); 3] =
 /// How a resolver fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Failing {
-    /// It says that it has failed.
+    /// It reports a failure.
     #[default]
     Fails,
     /// It refuses.
     Refuses,
-    /// It replies nothing.
+    /// It does not reply.
     IsSilent,
 }
 
-/// What a fault is made with.
+/// The options and target of a fault.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
     /// The first process of the server.
     pub pid: u32,
     /// Which of its processes.
     pub process: Which,
-    /// Where the server listens.
+    /// The server's address.
     pub to: Option<SocketAddr>,
     /// The CPUs of the server; empty for all.
     pub cpus: Vec<usize>,
     /// The private directory of the server.
     pub dir: Option<PathBuf>,
-    /// The share of the packets that is lost, 0 to 1.
+    /// The share of packets to drop, 0 to 1.
     pub share: f64,
-    /// Clients beside the load.
+    /// Additional clients.
     pub clients: usize,
-    /// What they ask for.
+    /// The requested path.
     pub path: String,
-    /// What random bytes follow from.
+    /// The seed of the random bytes.
     pub seed: u64,
     /// Memory, bytes.
     pub bytes: u64,
     /// Threads on each CPU.
     pub threads: usize,
-    /// The server is killed, and not asked to end.
+    /// Whether to kill the server instead of asking it to end.
     pub is_killed: bool,
-    /// Added to every reply, seconds.
+    /// The delay of every reply, seconds.
     pub delay_s: f64,
-    /// At most so much more, seconds.
+    /// The maximum additional delay, seconds.
     pub jitter_s: f64,
-    /// Bytes a second in each direction.
+    /// Bytes per second in each direction.
     pub bytes_per_s: f64,
     /// How the resolver fails.
     pub failure: Failing,
-    /// The address that every name has; none if no name exists.
+    /// The address of every name; none for "no such name".
     pub lie: Option<IpAddr>,
 }
 
 impl Options {
-    /// Reads options by name, those of `takes` alone.
+    /// Reads options by name, only those in `takes`.
     ///
     /// # Errors
-    /// The name of the first that is wrong, and what is wrong about it.
+    /// The name of the first wrong option, and its error.
     pub fn read<'a>(
         takes: &[&str],
         given: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -266,7 +266,7 @@ impl Options {
             let outcome = entry.map_or_else(
                 || {
                     Err(match takes {
-                        [] => "this fault takes no such option".to_owned(),
+                        [] => "this fault has no options".to_owned(),
                         takes => format!("this fault takes {}", takes.join(", ")),
                     })
                 },

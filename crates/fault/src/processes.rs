@@ -1,29 +1,29 @@
-//! The processes of a server that a fault is aimed at.
+//! The processes of a server that is the target of a fault.
 
 use pitot_sys::processes::{Process, ProcessTable};
 
 use crate::options::Which;
 
-/// A note by which [`of_note`] finds the process again, and no other: its number and its start, which together are never used
-/// again (proc_pid_stat(5)).
+/// A note by which [`of_note`] finds the process again: its id and start time, which are unique together
+/// (proc_pid_stat(5)).
 pub(crate) fn note(process: &Process) -> String {
     format!("{} {}", process.pid, process.stat.started)
 }
 
-/// The process of a note, if it is still there.
+/// The process of a note, if it still exists.
 pub(crate) fn of_note(note: &str) -> Option<u32> {
     let mut words = note.split(' ');
     let (pid, started): (u32, u64) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
     Process::read(pid).filter(|process| process.stat.started == started).map(|process| process.pid)
 }
 
-/// Whether the number of a note names another process now.
+/// Whether the process id of a note has been reused.
 pub(crate) fn is_another(note: &str) -> bool {
     let pid = note.split(' ').next().and_then(|pid| pid.parse().ok());
     of_note(note).is_none() && pid.and_then(Process::read).is_some()
 }
 
-/// All processes of a server: its first, their descendants, and what has its session.
+/// All processes of a server: the first, its descendants, and those with its session.
 pub(crate) fn of_server(first: u32) -> Vec<Process> {
     ProcessTable::read().of(first).into_iter().cloned().collect()
 }
@@ -44,7 +44,7 @@ pub(crate) fn choose(first: u32, which: Which) -> Result<Vec<Process>, String> {
             .collect(),
     };
     if chosen.is_empty() {
-        return Err(format!("process {first} is not there"));
+        return Err(format!("process {first} does not exist"));
     }
     Ok(chosen)
 }

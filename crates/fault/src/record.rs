@@ -1,4 +1,4 @@
-//! A fault that was made, as it is recorded.
+//! A recorded fault.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,17 +9,17 @@ pub struct FaultRecord {
     pub number: u32,
     /// Its name among [`FAULTS`](crate::FAULTS).
     pub kind: String,
-    /// When it was to begin, seconds from the start of the measured part.
+    /// Its planned begin, seconds from the start of the measured part.
     pub due_s: f64,
     /// When it began, `CLOCK_MONOTONIC` in nanoseconds; 0 if it was not made.
     pub began_ns: u64,
-    /// When it was taken back; 0 if it was not, or not made.
+    /// When it ended; 0 if it did not end, or was not made.
     pub ended_ns: u64,
-    /// What was done: `SIGSTOP to process 4711 (pitot)`; where nothing was, why.
+    /// What was done: `SIGSTOP to process 4711 (pitot)`; or why nothing was.
     pub what: String,
     /// The command that repeats it.
     pub command: String,
-    /// The whole server had died with it, and was started again at its end.
+    /// Whether the server died in it, and was restarted at its end.
     pub server_died: bool,
 }
 

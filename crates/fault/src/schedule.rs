@@ -1,11 +1,11 @@
-//! When the faults of a plan are made.
+//! The schedule of a plan's faults.
 
 use pitot_meter::Random;
 use serde::{Deserialize, Serialize};
 
 use crate::faults::find;
 
-/// A fault that a plan asks for.
+/// A fault of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct FaultPlan {
@@ -13,7 +13,7 @@ pub struct FaultPlan {
     pub kind: String,
     /// When it begins.
     pub at: At,
-    /// In a soak it is made anew after every so many seconds, in a run once.
+    /// Its period in a soak, seconds; a run makes it once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every_s: Option<f64>,
     /// How long it lasts, seconds; the fault's own length if none.
@@ -28,7 +28,7 @@ pub struct FaultPlan {
 pub enum At {
     /// So many seconds after the start of the measured part.
     Seconds(f64),
-    /// At a moment that is drawn anew for every block, and the same for all its cells.
+    /// At a random time for every block, the same for all its cells.
     Random,
 }
 
@@ -51,15 +51,15 @@ pub struct Moment {
 /// The faults of one repetition, or of a soak, in the order of their times.
 pub type Schedule = Vec<Moment>;
 
-/// When the faults are made in the repetitions of block `block` of a run of this seed, whose measured part takes `duration_s`. Random
-/// moments lie where the fault ends before the measured part does, if it is short enough. A pure function, so that a dry run
-/// tells what a run will do.
+/// The schedule for the repetitions of block `block` of a run with this seed and a measured part of `duration_s`. At
+/// random times the fault ends within the measured part, if it is short enough. A pure function, so that a dry run shows
+/// the same.
 pub fn schedule(faults: &[FaultPlan], seed: u64, block: u64, duration_s: f64) -> Schedule {
     let mut random = Random::new(seed ^ block.wrapping_mul(0x9E37_79B9_7F4A_7C15));
     let mut moments: Schedule = (0..)
         .zip(faults)
         .map(|(number, fault)| {
-            // Drawn for each, so that a fault with a time of its own does not move the others.
+            // Drawn for each fault, so that one with a fixed time does not change the others.
             let drawn = random.unit();
             let room_s = (duration_s - fault.length_s()).max(0.0);
             let at_s = match fault.at {
@@ -73,13 +73,13 @@ pub fn schedule(faults: &[FaultPlan], seed: u64, block: u64, duration_s: f64) ->
     moments
 }
 
-/// When the faults are made in a soak of this seed that takes `length_s` under load. One with `every` is made at its time and
-/// then as often, or, at random, at one moment of every such stretch; none begins that would not end in time. A pure function: a
-/// soak that is resumed goes on with the same moments.
+/// The schedule for a soak with this seed and `length_s` under load. A fault with `every` is repeated with that period, or
+/// at a random time in every period; none begins that would not end in time. A pure function, so that a resumed soak
+/// continues with the same times.
 pub fn schedule_of_soak(faults: &[FaultPlan], seed: u64, length_s: f64) -> Schedule {
     let mut moments = Schedule::new();
     for (number, fault) in faults.iter().enumerate() {
-        // Each draws for itself, so that a fault that is added does not move the others.
+        // Separate generators, so that an added fault does not change the others.
         let mut random = Random::new(seed ^ (number as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
         let stretch_s = fault.every_s.unwrap_or(length_s).max(fault.length_s()).max(SHORTEST_S);
         let room_s = (stretch_s.min(length_s) - fault.length_s()).max(0.0);
@@ -98,7 +98,7 @@ pub fn schedule_of_soak(faults: &[FaultPlan], seed: u64, length_s: f64) -> Sched
     moments
 }
 
-/// Faults do not come more often than this, seconds, which bounds the schedule of a soak.
+/// Shortest period, seconds, which bounds the schedule of a soak.
 const SHORTEST_S: f64 = 1.0;
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
-//! What a killed program has left of a fault is taken back by the note in the journal of the host.
+//! Undoes the fault of a killed program, from the note in the host's journal.
 
 use crate::entry::Means;
 use crate::faults::find;
 
-/// Takes back part of a fault that is recorded: see [`pitot_host::journal::TakeBack`].
+/// Undoes a recorded change of a fault: see [`pitot_host::journal::TakeBack`].
 ///
 /// # Errors
-/// If it is still made. A sentence.
+/// A sentence, if it could not be undone.
 pub fn take_back(fault: &str, note: &str) -> Result<bool, String> {
     match find(fault).map(|fault| fault.means) {
         Some(Means::Program { undo, .. }) => undo(note),
-        _ => Err(format!("this pitot knows no fault `{fault}` that a program makes")),
+        _ => Err(format!("this version of Pitot has no fault `{fault}` that a program makes")),
     }
 }
 

@@ -1,5 +1,5 @@
-//! How a fault is taken back: by a guardian process that knows each change before it is made, and from the journal of the host
-//! if that is killed as well.
+//! Undoes faults: by a guardian process that knows each change before it is made, and from the host's journal if that is
+//! killed too.
 
 use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Read, Write, pipe};
 use std::path::{Path, PathBuf};
@@ -15,21 +15,21 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::processes;
 
-/// How long the guardian may take to undo everything.
+/// Timeout of the guardian to undo everything.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// How long it may take to record that: others may hold the journal.
+/// Timeout to record that; other processes may have locked the journal.
 const RECORD_TIMEOUT: Duration = Duration::from_secs(40);
 
-/// A change that is about to be made.
+/// A planned change.
 #[derive(Debug)]
 pub(crate) struct Note {
-    /// To what it is done: `process 4711 (nginx)`.
+    /// Its object: `process 4711 (nginx)`.
     pub(crate) on: String,
-    /// What it is undone by, on one line.
+    /// How to undo it, on one line.
     pub(crate) note: String,
     /// It belongs to the network namespace.
     pub(crate) is_of_network: bool,
-    /// It is still there when the machine is started anew.
+    /// It survives a reboot.
     pub(crate) outlasts_boot: bool,
 }
 
@@ -39,14 +39,14 @@ impl Note {
         Note::new(processes::name(std::slice::from_ref(process)), note)
     }
 
-    /// A change that the end of the machine takes with it.
+    /// A change that does not survive a reboot.
     pub(crate) fn new(on: String, note: String) -> Note {
         Note { on, note, is_of_network: false, outlasts_boot: false }
     }
 }
 
-/// Undoes a change, from its note. What has been undone is left alone. False if there is nothing left of it, as of a process
-/// that has ended. The error is a sentence.
+/// Undoes a change from its note, unless it is undone already. False if its object is gone, like an ended process. The
+/// error is a sentence.
 pub(crate) type UndoChange = fn(&str) -> Result<bool, String>;
 
 /// The program's end of the pipe to its guardian.
@@ -54,11 +54,11 @@ pub(crate) type UndoChange = fn(&str) -> Result<bool, String>;
 pub struct Undo {
     fault: &'static str,
     undo: UndoChange,
-    /// What was noted, with the numbers of its lines in the journal.
+    /// The notes, with their line numbers in the journal.
     notes: Vec<(u64, String)>,
-    /// Closed to have everything undone.
+    /// Closing it undoes everything.
     pipe: Option<PipeWriter>,
-    /// Here the guardian says what came of that.
+    /// The guardian's reports.
     outcome: PipeReader,
     journal: PathBuf,
     batch: u64,
@@ -67,8 +67,8 @@ pub struct Undo {
 }
 
 impl Undo {
-    /// Forks the guardian, which undoes by `undo` what was noted, the last change first, when this process ends or
-    /// [takes it back](Self::take_back).
+    /// Forks the guardian, which calls `undo` for all notes, last one first, when this process ends or calls
+    /// [`take_back`](Self::take_back).
     ///
     /// # Errors
     /// As pipe(2) and fork(2).
@@ -85,7 +85,7 @@ impl Undo {
         Ok(Undo { fault, undo, notes, pipe: Some(pipe), outcome, journal, batch, noted: None })
     }
 
-    /// Notes changes that are about to be made. The error is a sentence: without the notes they must not be made.
+    /// Records planned changes. After an error, which is a sentence, they must not be made.
     pub(crate) fn note(&mut self, changes: Vec<Note>) -> Result<(), String> {
         let lines: Vec<String> = changes.iter().map(|change| change.note.clone()).collect();
         let noted = changes
@@ -102,8 +102,8 @@ impl Undo {
             .map_err(|failure| format!("{} (PITOT_HOST_JOURNAL names another place)", failure.what))?;
         let text: String = ids.iter().zip(&lines).map(|(id, line)| format!("{id} {line}\n")).collect();
         self.notes.extend(ids.into_iter().zip(lines));
-        let pipe = self.pipe.as_mut().ok_or("the guardian was asked to undo everything")?;
-        pipe.write_all(text.as_bytes()).map_err(|e| format!("the guardian is gone: {e}"))?;
+        let pipe = self.pipe.as_mut().ok_or("everything is being undone already")?;
+        pipe.write_all(text.as_bytes()).map_err(|e| format!("the guardian has ended: {e}"))?;
         self.noted = Some(now());
         Ok(())
     }
@@ -113,10 +113,10 @@ impl Undo {
         self.noted
     }
 
-    /// Has everything undone, and waits until it is. The error is a sentence.
+    /// Undoes everything, and waits for it. The error is a sentence.
     pub(crate) fn take_back(&mut self) -> Result<(), String> {
         self.pipe = None;
-        // A guardian that was killed cannot do it.
+        // The guardian may have been killed.
         let why = self.line(TIMEOUT).unwrap_or_else(|| undo_all(&self.notes, self.undo).1.join("; "));
         if why.is_empty() { Ok(()) } else { Err(why) }
     }
@@ -130,7 +130,7 @@ impl Undo {
         if why.is_empty() { Ok(()) } else { Err(why) }
     }
 
-    /// A line of the guardian; `None` if it does not come in time, or the guardian is gone.
+    /// A line of the guardian; `None` after a timeout, or if the guardian has ended.
     fn line(&mut self, timeout: Duration) -> Option<String> {
         let deadline = Instant::now() + timeout;
         let mut line = Vec::new();
@@ -152,19 +152,19 @@ impl Undo {
     }
 }
 
-/// Undoes everything first, and records it then: a journal that cannot be written must keep nothing from being undone.
+/// Undoes everything, then records it, since undoing must not depend on a writable journal.
 fn watch(pipe: PipeReader, undo: UndoChange, journal: &Path, mut told: PipeWriter) {
     let lines = BufReader::new(pipe).lines().map_while(Result::ok);
     let notes: Vec<(u64, String)> = lines
         .filter_map(|line| line.split_once(' ').and_then(|(id, note)| Some((id.parse().ok()?, note.into()))))
         .collect();
     let (undone, whys) = undo_all(&notes, undo);
-    // Nobody reads it if the program was killed.
+    // There is no reader if the program was killed.
     let _ = writeln!(told, "{}", whys.join("; "));
     let _ = writeln!(told, "{}", record(journal, &undone));
 }
 
-/// Undoes changes, the last first: which are undone, and why others are not.
+/// Undoes changes, last one first; returns which are undone, and why others are not.
 fn undo_all(notes: &[(u64, String)], undo: UndoChange) -> (Vec<u64>, Vec<String>) {
     let (mut undone, mut whys) = (Vec::new(), Vec::new());
     for (id, note) in notes.iter().rev() {
@@ -176,7 +176,7 @@ fn undo_all(notes: &[(u64, String)], undo: UndoChange) -> (Vec<u64>, Vec<String>
     (undone, whys)
 }
 
-/// Records what is undone. Returns why that cannot be done, or nothing.
+/// Records what is undone. Returns an error, or nothing.
 fn record(journal: &Path, undone: &[u64]) -> String {
     if undone.is_empty() {
         return String::new();

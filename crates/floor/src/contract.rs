@@ -1,4 +1,4 @@
-//! What a primitive is.
+//! Primitives as data.
 
 use std::io;
 use std::path::PathBuf;
@@ -16,15 +16,14 @@ pub struct Primitive {
     pub summary: &'static str,
     /// What one operation is.
     pub operation: Operation,
-    /// Makes the work, anew for each round: descriptors, threads and memory are what differs between two runs of the same
-    /// program, and belongs into what is repeated.
+    /// Prepares the work, in each round again, since descriptors, threads and memory differ between runs of a program.
     pub make: fn(&Place) -> Result<Work, Unavailable>,
 }
 
-/// What one operation of a primitive is, for readers of its figure.
+/// What one operation of a primitive is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// One call, or the few that belong together.
+    /// One call, or a few that belong together.
     Call,
     /// One switch from a thread to another.
     Switch,
@@ -34,12 +33,12 @@ pub enum Operation {
     Page,
     /// A mebibyte.
     Mebibyte,
-    /// How much later than asked for; not a cost.
+    /// A delay beyond the requested time; not a cost.
     Lateness,
 }
 
 impl Operation {
-    /// The word of lists and results.
+    /// Its name in lists and results.
     pub fn name(self) -> &'static str {
         match self {
             Operation::Call => "call",
@@ -52,7 +51,7 @@ impl Operation {
     }
 }
 
-/// Carries out so many operations or a few more, and times them.
+/// Runs and times so many operations, or a few more.
 pub type Work = Box<dyn FnMut(u64, &mut Stopwatch) -> io::Result<()>>;
 
 /// A topic of primitives.
@@ -69,7 +68,7 @@ pub struct Topic {
 pub struct Place {
     /// The CPU of the measuring thread.
     pub cpu: usize,
-    /// Another CPU, for a partner that is not to share the first.
+    /// Another CPU, for a partner that must not share the first.
     pub other_cpu: Option<usize>,
     /// A directory for small files.
     pub dir: PathBuf,
@@ -81,7 +80,7 @@ impl Place {
         self.other_cpu.ok_or_else(|| Unavailable {
             what: "another CPU".into(),
             cause: "this process may use one CPU only".into(),
-            cure: "allow it a second one (taskset), or leave these primitives out".into(),
+            cure: "allow a second one (taskset), or leave these primitives out".into(),
         })
     }
 }
@@ -91,6 +90,6 @@ pub(crate) fn refused(what: &str, error: &io::Error) -> Unavailable {
     Unavailable {
         what: what.into(),
         cause: error.to_string(),
-        cure: "see the limits of this user and of its control group (`pitot host check`)".into(),
+        cure: "check the limits of this user and of its control group (`pitot host check`)".into(),
     }
 }

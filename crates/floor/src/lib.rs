@@ -1,9 +1,8 @@
-//! What the machine itself costs: the primitives that every server is built of, each in nanoseconds an operation, and the
-//! floor of a request that adds up from them.
+//! The cost of the machine: primitives that every server uses, in nanoseconds per operation, and the floor of a request as their sum.
 //!
-//! A primitive is an entry in a table of its topic ([`TOPICS`]): a name, what one operation is, and a function that makes
-//! the work. [`measure`] makes each anew in every round, in an order drawn for the round, and times it in short
-//! pieces; [`request`] knows which of them a server cannot do without.
+//! A primitive is an entry in a table of its topic ([`TOPICS`]): a name, its operation, and a function that prepares the work.
+//! [`measure`] prepares each in every round again, in random order, and times it in short pieces; [`request`] lists those that
+//! every server needs.
 #![forbid(unsafe_code)]
 
 mod contract;

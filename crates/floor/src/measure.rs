@@ -1,4 +1,4 @@
-//! Rounds: each primitive once in each, made anew, in an order of the round's own.
+//! Measures primitives in rounds: each once in a round, prepared again, in random order.
 //!
 //! Noise of a shared machine comes in bursts longer than a piece of some milliseconds. So the figure of a round is the
 //! median of short pieces, which a burst rarely reaches all of, and the figures of rounds, seconds apart and with fresh
@@ -12,10 +12,10 @@ use crate::{Place, Primitive, Stopwatch};
 /// Pieces in the slice of a round.
 const PIECES: u32 = 7;
 
-/// How often the number of operations of a piece is doubled at most before it is taken as it is.
+/// Maximum number of times that the operations of a piece are doubled.
 const DOUBLINGS: u32 = 32;
 
-/// What is measured, and for how long.
+/// The settings of a measurement.
 #[derive(Clone, Debug)]
 pub struct Measurement {
     /// The primitives.
@@ -30,7 +30,7 @@ pub struct Measurement {
     pub seed: u64,
 }
 
-/// What a primitive costs in one round.
+/// The cost of a primitive in one round.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Round {
     /// Nanoseconds an operation on the clock: the median of the pieces.
@@ -41,16 +41,16 @@ pub struct Round {
     pub operations: u64,
 }
 
-/// What a primitive costs.
+/// The cost of a primitive.
 #[derive(Debug)]
 pub struct Figure {
     /// The primitive.
     pub primitive: &'static Primitive,
-    /// Its rounds, in order; why there are none.
+    /// Its rounds, in order, or why there are none.
     pub rounds: Result<Vec<Round>, Unavailable>,
 }
 
-/// Measures all primitives of a plan. `begins` hears of each round before it begins, and ends the measurement by `false`.
+/// Measures all primitives of a plan. `begins` is called before each round, and ends the measurement by returning `false`.
 pub fn measure(plan: &Measurement, mut begins: impl FnMut(u32) -> bool) -> Vec<Figure> {
     let mut figures: Vec<Figure> =
         plan.primitives.iter().map(|primitive| Figure { primitive, rounds: Ok(Vec::new()) }).collect();
@@ -83,7 +83,7 @@ fn slice(primitive: &Primitive, place: &Place, length: Nanos) -> Result<Round, U
         work(count, &mut watch).map_err(|e| crate::contract::refused(primitive.name, &e))?;
         Ok((watch, now() - begin))
     };
-    // What lies outside the timed parts counts for the length too: a primitive may need long preparations.
+    // Untimed parts count for the length too, since preparations may be long.
     let wanted = Nanos(length.0 / u64::from(PIECES));
     let mut count = 1u64;
     for _ in 0..DOUBLINGS {

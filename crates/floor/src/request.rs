@@ -1,9 +1,8 @@
-//! The floor of a request: the calls that no server can avoid, added up from the primitives.
+//! The floor of a request: the sum of the system calls that no server can avoid.
 //!
-//! A connection that stays open has its request received and its reply sent, and with many connections a wait for
-//! events is shared by those that are ready together. What is left out makes this a floor and no estimate: parsing, making
-//! the reply, bookkeeping, caches that others have filled. What a server costs above it is its architecture and its
-//! code.
+//! On an open connection the request is received and the reply sent, and with many connections one wait for events serves those that
+//! are ready together. Not included are parsing, generating the reply, bookkeeping and cold caches, so it is a floor, not an
+//! estimate. The rest of a server's cost is its architecture and code.
 
 /// A kind of request.
 #[derive(Debug)]
@@ -33,12 +32,12 @@ const fn part(primitive: &'static str, times: f64) -> PrimitiveUse {
 pub static REQUESTS: &[Request] = &[
     Request {
         name: "keep-alive",
-        summary: "a request on an open connection, 64 of which are ready in one wait",
+        summary: "a request on an open connection, with 64 connections ready in one wait",
         parts: &[part("recv", 1.0), part("send-1k", 1.0), part("epoll-wait-64-ready", 1.0 / 64.0)],
     },
     Request {
         name: "keep-alive-alone",
-        summary: "a request on an open connection, for which the server had to be woken",
+        summary: "a request on an open connection, for which the server is woken up",
         parts: &[
             part("recv", 1.0),
             part("send-1k", 1.0),

@@ -6,8 +6,7 @@ use pitot_meter::{Nanos, now};
 use pitot_sys::usage;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Adds up what operations take: on the clock, and of CPU time in this process, all its threads, and the children that it
-/// waits for.
+/// Sums the time of operations: elapsed, and CPU time of this process with all threads and waited-for children.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stopwatch {
     /// Operations timed.

@@ -10,10 +10,10 @@ use std::path::Path;
 const MAGIC: &[u8; 6] = b"070701";
 const HEADER_BYTES: usize = 110;
 const TRAILER: &str = "TRAILER!!!";
-/// A longer name is no name.
+/// Maximum length of a name.
 const NAME_BYTES_MAX: usize = 4096;
 
-/// The bits of a mode that say what kind of entry it is.
+/// The bits of a mode for the type of an entry.
 const KIND: u32 = 0o170_000;
 const DIRECTORY: u32 = 0o040_000;
 const FILE: u32 = 0o100_000;
@@ -33,7 +33,7 @@ impl<W: Write> Writer<W> {
         Writer { to, entries: 0, known: BTreeSet::new() }
     }
 
-    /// A file with its permissions; directories on the way to it are made. Of two of the same path the first counts.
+    /// Adds a file with its permissions, and its parent directories. Of two with the same path the first counts.
     pub(crate) fn file(&mut self, path: &str, mode: u32, content: &[u8]) -> io::Result<()> {
         self.entry(path, FILE | mode, (0, 0), content)
     }
@@ -97,7 +97,7 @@ fn padding(length: usize) -> usize {
     length.wrapping_neg() % 4
 }
 
-/// Reads the files of an archive. None if it is cut short or is none: an archive that ends with its trailer is whole.
+/// Reads the files of an archive. None if it is truncated or not an archive; a complete one ends with a trailer.
 pub(crate) fn read(from: &[u8]) -> Option<Vec<(String, Vec<u8>)>> {
     let mut files = Vec::new();
     entries(from, |mode, path, content| {
@@ -108,7 +108,7 @@ pub(crate) fn read(from: &[u8]) -> Option<Vec<(String, Vec<u8>)>> {
     Some(files)
 }
 
-/// Makes what an archive has below a folder: directories, files and links, and no devices. The archive is one of our own making.
+/// Unpacks directories, files and links of a trusted archive into a folder, without devices.
 pub(crate) fn unpack(from: &[u8], folder: &Path) -> io::Result<()> {
     let mut outcome = Ok(());
     let make = |mode: u32, path: &str, content: &[u8]| -> io::Result<()> {
@@ -131,7 +131,7 @@ pub(crate) fn unpack(from: &[u8], folder: &Path) -> io::Result<()> {
     outcome.and(is_whole.ok_or_else(|| io::ErrorKind::InvalidData.into()))
 }
 
-/// Calls `visit` with mode, path and content of each entry. None if the archive is cut short or is none.
+/// Calls `visit` with mode, path and content of each entry. None if the archive is truncated or not an archive.
 fn entries(mut from: &[u8], mut visit: impl FnMut(u32, &str, &[u8])) -> Option<()> {
     loop {
         let header = take(&mut from, HEADER_BYTES)?;

@@ -18,14 +18,14 @@ use crate::running::{Ended, Running};
 pub struct Direct<'a> {
     /// The CPUs that it may use; all if none.
     pub cpus: &'a [usize],
-    /// A folder for files of this job alone, which is also that of its temporary files.
+    /// A folder for files of this job, also for temporary files.
     pub dir: &'a Path,
-    /// It is ended after this time.
+    /// Its timeout.
     pub timeout: Duration,
 }
 
 impl Direct<'_> {
-    /// Carries out the job, whose files are already there. It is killed with the thread that calls this.
+    /// Runs the job, whose files exist already. It is killed with the calling thread.
     ///
     /// # Errors
     /// If its files cannot be written or it cannot be started.
@@ -35,7 +35,7 @@ impl Direct<'_> {
             Failure::run(what, "check the free space of TMPDIR")
         };
         let Some((program, arguments)) = job.argv.split_first() else {
-            return Err(Failure::misuse("there is no command", "give one"));
+            return Err(Failure::misuse("the command is missing", "add a command"));
         };
         fs::create_dir_all(self.dir).map_err(cannot)?;
         let mut command = Command::new(program);

@@ -1,9 +1,9 @@
-//! What of an executable is loaded (elf(5)).
+//! Strips executables to what is loaded (elf(5)).
 
 const PROGRAM_HEADER_BYTES: usize = 56;
 
-/// An executable or library without what no kernel and no loader reads: sections of debuggers and their table lie behind the
-/// last segment. None if it is no ELF file of 64 bits and little ends.
+/// An executable or library without debug sections and the section table, which are after the last segment. None if it is
+/// not a 64-bit little-endian ELF file.
 pub(crate) fn stripped(mut file: Vec<u8>) -> Option<Vec<u8>> {
     if !is_elf(&file) || file.get(4..6) != Some(&[2, 1]) {
         return None;

@@ -20,26 +20,25 @@ use crate::store::Kernel;
 /// The program.
 pub const QEMU: &str = "qemu-system-x86_64";
 
-/// What every guest's kernel is told: a console, no waiting after a panic (QEMU ends in place of starting the machine anew),
-/// no work-arounds for flaws of processors that emulation does not have, no tests of ciphers (they would go on for seconds beside a
-/// measurement), and Pitot as the first process. What stands behind
-/// `--` are the arguments of that.
+/// Boot parameters of every guest: a console, immediate reboot after a panic (which ends QEMU), no mitigations for flaws
+/// that an emulated processor does not have, no cipher self-tests (they would take seconds during a measurement), and
+/// Pitot as the first process, with arguments after `--`.
 const PARAMETERS: &str =
     "console=ttyS0 quiet loglevel=4 panic=-1 mitigations=off cryptomgr.notests rdinit=/usr/bin/pitot";
 
 /// The device of KVM.
 const KVM: &str = "/dev/kvm";
-/// How long a kernel may take under KVM until it finds that it has nothing to start.
+/// Timeout of a kernel with KVM that has nothing to start.
 pub const TRIAL: Duration = Duration::from_secs(15);
 
 /// What a guest's clock counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
-    /// Time: a processor that the hardware virtualises (KVM).
+    /// Time, on a virtualised processor (KVM).
     Time,
-    /// Time as well, on a processor that is emulated as fast as it goes: nothing can be measured with it.
+    /// Time, on an emulated processor at full speed, which cannot be used for measurements.
     Emulated,
-    /// Instructions, of which the emulated processor has one in a nanosecond. While it waits the clock jumps.
+    /// Instructions: the emulated processor runs one in each nanosecond of its clock, which skips idle time.
     Instructions,
 }
 
@@ -55,15 +54,15 @@ impl Clock {
     }
 }
 
-/// Where QEMU is.
+/// The path of QEMU.
 ///
 /// # Errors
-/// If it is not installed, or this is no machine of the architecture of its guests.
+/// If it is not installed, or this machine has another architecture.
 pub fn qemu() -> Result<PathBuf, Failure> {
     if std::env::consts::ARCH != "x86_64" {
         return Err(Failure::misuse(
             format!("guests are for x86-64, and this machine is {}", std::env::consts::ARCH),
-            "run it on such a machine",
+            "run it on an x86-64 machine",
         ));
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -76,8 +75,8 @@ pub fn qemu() -> Result<PathBuf, Failure> {
     })
 }
 
-/// The clock of guests that measure, and why it counts no time, if it does not: a sentence's beginning. KVM is tried, as a device
-/// that opens does not always run a kernel: one without anything to start ends at once.
+/// The clock of guests, and why it does not count time, if so: the beginning of a sentence. KVM is tested with a kernel
+/// that has nothing to start and ends at once, since a device that can be opened does not always work.
 pub fn clock_of_this_machine(qemu: &Path, kernel: &Kernel) -> (Clock, String) {
     match try_kvm(qemu, kernel) {
         Ok(()) => (Clock::Time, String::new()),
@@ -101,7 +100,7 @@ fn start_with_kvm(qemu: &Path, kernel: &Kernel, trial: Duration) -> Result<(), S
     command.arg(&kernel.image).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     spawn::isolate(&mut command, &[]);
     let mut child = command.spawn().map_err(|e| format!("{QEMU} cannot be started with KVM ({e})"))?;
-    // After an error of KVM QEMU holds the machine and goes on waiting.
+    // After an error of KVM, QEMU stops the machine but does not exit.
     let (sender, refused) = channel();
     let said = child.stderr.take().map(BufReader::new);
     let reader = std::thread::spawn(move || {
@@ -123,28 +122,28 @@ fn start_with_kvm(qemu: &Path, kernel: &Kernel, trial: Duration) -> Result<(), S
     let release = &kernel.release;
     match (ended, first.into_inner().or_else(|| refused.try_recv().ok())) {
         (Ok(Some(status)), _) if status.success() => Ok(()),
-        (_, Some(said)) => Err(format!("KVM does not run Linux {release} here (QEMU: {said})")),
+        (_, Some(said)) => Err(format!("KVM cannot run Linux {release} here (QEMU: {said})")),
         (Ok(None), None) => {
             Err(format!("KVM did not start Linux {release} here within {} s", trial.as_secs()))
         }
         (Ok(Some(status)), None) => {
-            Err(format!("KVM does not run Linux {release} here (QEMU ended with {status})"))
+            Err(format!("KVM cannot run Linux {release} here (QEMU ended with {status})"))
         }
-        (Err(e), None) => Err(format!("KVM cannot be tried here ({e})")),
+        (Err(e), None) => Err(format!("KVM cannot be tested here ({e})")),
     }
 }
 
 const COMMON: [&str; 8] =
     ["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-smp", "1", "-nographic"];
 
-/// A guest that is to be started.
+/// A guest to start.
 #[derive(Clone, Copy, Debug)]
 pub struct Boot<'a> {
     /// QEMU.
     pub qemu: &'a Path,
     /// The kernel.
     pub kernel: &'a Kernel,
-    /// Parameters of the kernel besides those that every guest has.
+    /// Additional boot parameters.
     pub append: &'a str,
     /// The initramfs, as [`Image::write`](crate::Image::write) made it.
     pub initramfs: &'a Path,
@@ -154,15 +153,15 @@ pub struct Boot<'a> {
     pub memory_mib: u32,
     /// The CPUs of this machine that QEMU may use; all if none.
     pub cpus: &'a [usize],
-    /// A folder for files of this guest alone.
+    /// A folder for files of this guest.
     pub dir: &'a Path,
-    /// It is ended after this time.
+    /// Its timeout.
     pub timeout: Duration,
 }
 
 impl Boot<'_> {
-    /// Starts the guest, has it carry out the job, and waits for its end. `files` are put into it by their paths. QEMU is killed
-    /// with the thread that calls this.
+    /// Starts the guest with `files` at their paths, runs the job, and waits for its end. QEMU is killed with the calling
+    /// thread.
     ///
     /// # Errors
     /// If the guest's files cannot be written or QEMU cannot be started.
@@ -204,7 +203,7 @@ impl Boot<'_> {
         Ok(outcome)
     }
 
-    /// What the kernel is told.
+    /// The kernel's command line.
     pub fn parameters(&self) -> String {
         debug_assert!(PARAMETERS.ends_with(OWN));
         [PARAMETERS, self.append, "-- guest"]
@@ -214,11 +213,11 @@ impl Boot<'_> {
             .join(" ")
     }
 
-    /// Why nothing came back: what QEMU said, or else the last that the kernel did.
+    /// Why there is no result: the output of QEMU, or the last of the kernel.
     fn why(&self, ended: Option<ExitStatus>, said: &Path, console: &Path) -> String {
         let what = match ended {
             None => format!("the guest did not end within {} s", self.timeout.as_secs()),
-            Some(status) if status.success() => "the guest ended without an answer".to_owned(),
+            Some(status) if status.success() => "the guest ended without a result".to_owned(),
             Some(status) => format!("QEMU ended with {status}"),
         };
         let read = |path: &Path| String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned();
@@ -229,7 +228,7 @@ impl Boot<'_> {
         };
         match last_lines(&lines) {
             last if last.is_empty() => what,
-            last => format!("{what}; the last it said: {last}"),
+            last => format!("{what}; its last output: {last}"),
         }
     }
 }

@@ -13,20 +13,20 @@ use crate::cpio::{Writer, content};
 use crate::elf;
 use crate::job::{JOB, Job};
 
-/// Where Pitot itself is in a guest.
+/// The path of Pitot in a guest.
 pub(crate) const OWN: &str = "/usr/bin/pitot";
 
-/// A larger file is no part of a program.
+/// Maximum size of a program's file.
 const FILE_BYTES_MAX: u64 = 512 << 20;
 /// Names and users that libraries look up.
 const TABLES: [&str; 6] = ["passwd", "group", "nsswitch.conf", "services", "protocols", "mime.types"];
-/// Where Debian has daemons, and leaves them out of a user's `PATH`.
+/// Debian's directories of daemons, which are not in a user's `PATH`.
 const DAEMONS: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
 /// Parts of packages that no program reads.
 const UNREAD: [&str; 5] =
     ["/usr/share/doc", "/usr/share/man", "/usr/share/locale", "/usr/share/lintian", "/usr/share/bug"];
 
-/// What an initramfs consists of.
+/// The content of an initramfs.
 #[derive(Clone, Debug)]
 pub struct Image {
     own: PathBuf,
@@ -34,21 +34,20 @@ pub struct Image {
 }
 
 impl Image {
-    /// An initramfs with Pitot, whose own file `own` is.
+    /// An initramfs with Pitot, whose file is `own`.
     pub fn new(own: &Path) -> Image {
         Image { own: own.to_owned(), programs: Vec::new() }
     }
 
-    /// Adds a program of this machine with all that its package has. A path, or a name that is looked for in `PATH`; the path
-    /// that it has in the guest is returned.
+    /// Adds a program of this machine with its package, by path, or by name in `PATH`. Returns its path in the guest.
     ///
     /// # Errors
-    /// If it is not there.
+    /// If it does not exist.
     pub fn program(&mut self, name: &str) -> Result<String, Failure> {
         let path = find(name).ok_or_else(|| {
             Failure::misuse(
-                format!("there is no program `{name}` on this machine that could go into the guest"),
-                "install it, or give its path",
+                format!("the program `{name}`, which the guest needs, is not installed on this machine"),
+                "install it, or use its path",
             )
         })?;
         if !self.programs.contains(&path) {
@@ -70,13 +69,13 @@ impl Image {
             .and_then(|()| parts.archive.finish().map(drop).map_err(|e| (to.to_owned(), e)))
             .map_err(|(path, e)| {
                 Failure::run(
-                    format!("the initramfs cannot be made: {}: {e}", path.display()),
-                    "check that the file can be read, and the free space of TMPDIR",
+                    format!("the initramfs cannot be created: {}: {e}", path.display()),
+                    "check the file's permissions and the free space of TMPDIR",
                 )
             })
     }
 
-    /// Makes what the archive has below a folder, for a kernel that takes its files from there; devices are left out.
+    /// Unpacks the archive into a folder without devices, for a kernel that uses such a folder.
     ///
     /// # Errors
     /// As [`Image::write`].
@@ -100,9 +99,9 @@ impl Image {
         {
             parts.archive.directory(path).map_err(named(path))?;
         }
-        // What is still read from the first process's standard descriptors.
+        // For the standard descriptors of the first process.
         parts.archive.device("/dev/console", 5, 1).map_err(named("/dev/console"))?;
-        // /bin, /lib and the like, which are links on all but the oldest systems.
+        // /bin, /lib and others are links on most systems.
         for path in ["/bin", "/sbin", "/lib", "/lib64", "/lib32"] {
             if let Ok(target) = fs::read_link(path) {
                 parts.archive.link(path, &target.to_string_lossy()).map_err(named(path))?;
@@ -118,7 +117,7 @@ impl Image {
         for program in &self.programs {
             parts.path(program)?;
             for path in of_package(program) {
-                // A package lists what a user may have removed.
+                // A file of a package may have been removed.
                 if path.exists() {
                     parts.path(&path)?;
                 }
@@ -132,17 +131,17 @@ fn cannot_write(path: &Path, e: &io::Error) -> Failure {
     Failure::run(format!("{} cannot be written: {e}", path.display()), "check the free space of TMPDIR")
 }
 
-/// An initramfs in the making.
+/// An initramfs that is being built.
 struct Parts<W: Write> {
     archive: Writer<W>,
     known: BTreeSet<PathBuf>,
 }
 
 impl<W: Write> Parts<W> {
-    /// A file of this machine, in the same place; links with what they lead to, and executables with their libraries.
+    /// Adds a file of this machine at the same path; links with their targets, and executables with their libraries.
     fn path(&mut self, path: &Path) -> Result<(), (PathBuf, io::Error)> {
         let named = |e| (path.to_owned(), e);
-        // Where it really is, as folders on the way may be links.
+        // Its real path, since parent folders may be links.
         let Ok(folder) = path.parent().map_or(Ok(PathBuf::from("/")), fs::canonicalize) else {
             return Ok(());
         };
@@ -170,7 +169,7 @@ impl<W: Write> Parts<W> {
         if is_elf { self.libraries_of(&place) } else { Ok(()) }
     }
 
-    /// What ldd(1) names. It fails for what is linked statically.
+    /// The libraries that ldd(1) lists. It fails for static executables.
     fn libraries_of(&mut self, program: &Path) -> Result<(), (PathBuf, io::Error)> {
         let listed = Command::new("ldd").arg(program).stdin(Stdio::null()).stderr(Stdio::null()).output();
         let listed = listed.map_err(|e| (PathBuf::from("ldd"), e))?;
@@ -193,8 +192,8 @@ fn find(name: &str) -> Option<PathBuf> {
     folders.map(|folder| folder.join(name)).find(|path| path.is_file())
 }
 
-/// The files of the Debian packages that a program and what they bring with them need to run, as far as dpkg(1) knows: the
-/// package that has it, and those of the same source on which it depends (nginx-common of nginx-light).
+/// The files of a program's Debian packages according to dpkg(1): the package that has it, and those of the same source on
+/// which it depends (nginx-common of nginx-light).
 fn of_package(program: &Path) -> Vec<PathBuf> {
     let place = fs::canonicalize(program).unwrap_or_else(|_| program.to_owned());
     let Some(owner) = dpkg(&["-S", &place.to_string_lossy()]) else { return Vec::new() };
@@ -220,7 +219,7 @@ fn ask(argv: &[&str]) -> Option<String> {
     said.status.success().then(|| String::from_utf8_lossy(&said.stdout).into_owned())
 }
 
-/// Puts a job and its files behind an initramfs: the kernel unpacks archives one after the other.
+/// Appends a job and its files to an initramfs, since the kernel unpacks several archives.
 pub(crate) fn with_job(base: &Path, job: &Job, files: &[(&str, &[u8])], to: &Path) -> io::Result<()> {
     fs::copy(base, to)?;
     let mut archive = Writer::new(fs::OpenOptions::new().append(true).open(to)?);

@@ -1,4 +1,4 @@
-//! The first process of a guest: it mounts what programs expect, carries out the job, and sends back what came of it.
+//! The first process of a guest: mounts file systems, runs the job, and sends its result.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -16,10 +16,10 @@ use crate::cpio::{Writer, content};
 use crate::job::{JOB, Job, OUTCOME, OUTPUT_BYTES_MAX, RESULT, RESULT_BYTES_MAX, STDERR, STDOUT, Summary};
 use crate::modules;
 
-/// The serial line that leads out; the first one is the console.
+/// The serial line for the result; the first one is the console.
 const LINE: &str = "/dev/ttyS1";
 
-/// Type and place of what is mounted. What this kernel does not have is left out.
+/// Types and paths of mounts. Those that this kernel does not support are skipped.
 const MOUNTS: [(&str, &str); 8] = [
     ("proc", "/proc"),
     ("sysfs", "/sys"),
@@ -31,8 +31,8 @@ const MOUNTS: [(&str, &str); 8] = [
     ("cgroup2", "/sys/fs/cgroup"),
 ];
 
-/// Is the first process of a sandbox, in which all is mounted and the loopback interface is up: carries out the job, and writes
-/// what came of it to a file.
+/// The first process of a sandbox, in which everything is mounted and the loopback interface is up: runs the job, and
+/// writes its result to a file.
 ///
 /// # Errors
 /// If this is not the first process of a sandbox, or the file cannot be written.
@@ -49,7 +49,7 @@ fn check() -> io::Result<()> {
     }
 }
 
-/// Is the first process of a guest, from its start to its end. It returns only where it is not in one.
+/// The first process of a guest. It returns only if this is not a guest.
 ///
 /// # Errors
 /// If this is not the first process of a guest.
@@ -58,11 +58,11 @@ pub fn first_process() -> io::Result<()> {
     mount_all();
     modules::load_all();
     if let Err(e) = carry_out().and_then(|answer| send(&answer)) {
-        // It goes to the console, of which the host shows the end.
-        eprintln!("pitot: the job could not be carried out: {e}");
+        // The host shows the last output of the console.
+        eprintln!("pitot: the job could not be run: {e}");
     }
     rustix::fs::sync();
-    // QEMU ends in place of starting the machine anew.
+    // QEMU exits instead of rebooting.
     Ok(rustix::system::reboot(RebootCommand::Restart)?)
 }
 
@@ -79,7 +79,7 @@ fn mount_all() {
     }
 }
 
-/// Carries out the job; returned is what came of it, as an archive.
+/// Runs the job and returns its result as an archive.
 fn carry_out() -> io::Result<Vec<u8>> {
     let mut summary = Summary {
         release: rustix::system::uname().release().to_string_lossy().into_owned(),
@@ -95,7 +95,7 @@ fn carry_out() -> io::Result<Vec<u8>> {
     archive(&job, &summary)
 }
 
-/// Runs the program. Meanwhile this process takes in the orphans, as the first one does.
+/// Runs the program. Meanwhile this process reaps orphans, as the first process must.
 fn run(job: &Job) -> io::Result<i32> {
     let (program, arguments) = job.argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut command = Command::new(program);

@@ -1,4 +1,4 @@
-//! Kernels of Debian: their packages are fetched by apt-get, checked, and unpacked; nothing is installed on this machine.
+//! Kernels of Debian: downloads packages with apt-get, verifies and unpacks them, without installing them on this machine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use pitot_results::Failure;
 use crate::modules;
 use crate::store::{Kernel, Store, hex, is_taken};
 
-/// No package of a kernel is larger.
+/// Maximum size of a kernel's package.
 const PACKAGE_BYTES_MAX: u64 = 1 << 30;
 
-/// What is asked for: `debian:6.12-cloud`, `debian:6.1`.
+/// A requested kernel: `debian:6.12-cloud`, `debian:6.1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// The first numbers of the release.
@@ -22,10 +22,11 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Reads what a user writes.
+    /// Parses a user's request.
     ///
     /// # Errors
-    /// If it is none.
+    /// If it is not valid.
+    ///
     pub fn parse(text: &str) -> Result<Origin, Failure> {
         let parsed = text.strip_prefix("debian:").and_then(|rest| {
             let (version, flavour) = rest.split_once('-').unwrap_or((rest, ""));
@@ -39,17 +40,17 @@ impl Origin {
         });
         parsed.ok_or_else(|| {
             Failure::misuse(
-                format!("`{text}` is no kernel that can be installed"),
-                "write debian:VERSION or debian:VERSION-cloud, such as debian:6.12-cloud, or gvisor; for a file: pitot kernel add",
+                format!("`{text}` is not a kernel that can be installed"),
+                "write debian:VERSION or debian:VERSION-cloud, for example debian:6.12-cloud, or gvisor; to add a file: pitot kernel add",
             )
         })
     }
 }
 
-/// What will be done for one kernel.
+/// The steps to install a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstallPlan {
-    /// The name that the kernel will have.
+    /// The kernel's name.
     pub name: String,
     package: String,
     version: String,
@@ -58,7 +59,7 @@ pub struct InstallPlan {
 }
 
 impl InstallPlan {
-    /// Looks for the newest package of what is asked for in apt's lists.
+    /// Finds the newest matching package in apt's lists.
     ///
     /// # Errors
     /// If there is none.
@@ -68,8 +69,8 @@ impl InstallPlan {
         let listed = ask(&["apt-cache", "search", "--names-only", &pattern])?;
         let package = newest(&listed, version, flavour).ok_or_else(|| {
             Failure::misuse(
-                format!("apt knows no package of a kernel {version}{flavour} for x86-64"),
-                "see `apt-cache search linux-image`, after apt-get update",
+                format!("apt has no package of a kernel {version}{flavour} for x86-64"),
+                "run apt-get update, then `apt-cache search linux-image` to see what there is",
             )
         })?;
         let about = ask(&["apt-cache", "show", "--no-all-versions", &package])?;
@@ -80,13 +81,16 @@ impl InstallPlan {
         let (Some(version), Some(sha256), Some(bytes)) =
             (field("Version"), field("SHA256"), field("Size").and_then(|size| size.parse().ok()))
         else {
-            return Err(Failure::run(format!("apt does not say enough of {package}"), "run apt-get update"));
+            return Err(Failure::run(
+                format!("apt's record of {package} is incomplete"),
+                "run apt-get update",
+            ));
         };
         let name = name.map_or_else(|| origin.version.clone(), str::to_owned);
         Ok(InstallPlan { name, package, version, sha256, bytes })
     }
 
-    /// What will be done, a line for each step.
+    /// The steps, a line each.
     pub fn lines(&self, store: &Store) -> Vec<String> {
         vec![
             format!("apt-get download {}={} ({:.1} MB)", self.package, self.version, self.bytes as f64 / 1e6),
@@ -98,26 +102,27 @@ impl InstallPlan {
         ]
     }
 
-    /// Where the kernel is from, in words.
+    /// The origin of the kernel, in words.
     fn from(&self) -> String {
         format!("Debian {} {}", self.package, self.version)
     }
 
-    /// Whether its name is free, or that of the same kernel.
+    /// Checks that its name is free, or is that of the same kernel.
     ///
     /// # Errors
-    /// If another has it.
+    /// If another kernel has it.
     pub fn check_name(&self, store: &Store) -> Result<(), Failure> {
         let other = store.find(&self.name).filter(|known| known.from != self.from());
         other.map_or(Ok(()), |known| Err(is_taken(&known)))
     }
 
-    /// Does it.
+    /// Runs the steps.
+    ///
     ///
     /// # Errors
-    /// The first step that fails. Then nothing is kept.
+    /// The first step that fails; then nothing is installed.
     pub fn carry_out(&self, store: &Store, dir: &Path, replace: bool) -> Result<Kernel, Failure> {
-        // Whoever runs this as root has a folder that apt's own user may not enter.
+        // As root, the folder may not be accessible to apt's user.
         run(
             &[
                 "apt-get",
@@ -129,14 +134,14 @@ impl InstallPlan {
             dir,
         )?;
         let package = first(dir, "deb")
-            .ok_or_else(|| Failure::run("apt-get has fetched no package", "see what it printed above"))?;
+            .ok_or_else(|| Failure::run("apt-get has not downloaded a package", "see its output above"))?;
         let content = crate::cpio::content(&package, PACKAGE_BYTES_MAX).map_err(|e| {
             Failure::run(format!("{} cannot be read: {e}", package.display()), "check TMPDIR")
         })?;
         let found = hex(&content);
         if found != self.sha256 {
             return Err(Failure::run(
-                format!("the SHA-256 of {} is {found} and should be {}", package.display(), self.sha256),
+                format!("the SHA-256 of {} is {found} instead of {}", package.display(), self.sha256),
                 "run apt-get update; the package was removed",
             ));
         }
@@ -144,7 +149,7 @@ impl InstallPlan {
     }
 }
 
-/// Puts the kernel of a package among those of a store. `dir` is a folder to unpack it in.
+/// Adds the kernel of a package to a store. `dir` is a folder to unpack it in.
 pub(crate) fn add_package(
     store: &Store,
     package: &Path,
@@ -158,7 +163,7 @@ pub(crate) fn add_package(
     let image = first_named(&unpacked.join("boot"), "vmlinuz-").ok_or_else(|| {
         Failure::misuse(
             format!("{} has no kernel in /boot", package.display()),
-            "give a package linux-image-VERSION, and not one that only depends on it",
+            "use a package linux-image-VERSION, not one that only depends on it",
         )
     })?;
     let added = store.add(&image, from, name, replace).and_then(|kernel| {
@@ -170,10 +175,10 @@ pub(crate) fn add_package(
 }
 
 impl Store {
-    /// Puts the kernel of a file among them: of a package of Debian (`.deb`), or an image. `dir` is a folder to unpack in.
+    /// Adds the kernel of a file: a Debian package (`.deb`) or an image. `dir` is a folder to unpack it in.
     ///
     /// # Errors
-    /// If it has none, or another has the name and is not to be replaced.
+    /// If it has none, or another kernel has the name and must not be replaced.
     pub fn add_file(
         &self,
         file: &Path,
@@ -193,14 +198,14 @@ impl Store {
     }
 }
 
-/// The package with the highest numbers, of a list as apt-cache search prints it. Those that only depend on others have no
-/// release in their names, and those without a signature are the same kernel.
+/// The package with the highest version in a list of apt-cache search. Meta packages have no release in their names, and
+/// unsigned ones are the same kernel.
 fn newest(listed: &str, version: &str, flavour: &str) -> Option<String> {
     let names = listed.lines().filter_map(|line| line.split_whitespace().next());
     let of_version = names.filter_map(|name| {
         let rest = name.strip_prefix("linux-image-")?.strip_suffix("-amd64")?.strip_suffix(flavour)?;
         let more = rest.strip_prefix(version)?;
-        // 6.1 is not 6.12, and without a flavour it is none of cloud or rt.
+        // 6.1 must not match 6.12, nor no flavour match cloud or rt.
         (more.starts_with('.') && !more.contains("cloud") && !more.contains("rt"))
             .then(|| (numbers(rest), name.to_owned()))
     });
@@ -227,7 +232,7 @@ fn first_named(dir: &Path, beginning: &str) -> Option<PathBuf> {
 fn started(argv: &[&str], e: &std::io::Error) -> Failure {
     Failure::run(
         format!("`{}` cannot be started: {e}", argv[0]),
-        "kernels are installed on Debian and its like; elsewhere: pitot kernel add VMLINUZ",
+        "this works on Debian and its derivatives; elsewhere use: pitot kernel add VMLINUZ",
     )
 }
 
@@ -245,7 +250,7 @@ fn run(argv: &[&str], dir: &Path) -> Result<(), Failure> {
         true => Ok(()),
         false => Err(Failure::run(
             format!("`{}` failed ({status})", argv.join(" ")),
-            "what it printed above says why; nothing was kept",
+            "see its output above; nothing was installed",
         )),
     }
 }

@@ -1,4 +1,4 @@
-//! What a guest is to do, and what comes back of it.
+//! A job of a guest, and its result.
 
 use std::time::Duration;
 
@@ -6,51 +6,51 @@ use serde::{Deserialize, Serialize};
 
 use crate::cpio;
 
-/// Where the job stands in a guest.
+/// The path of the job in a guest.
 pub(crate) const JOB: &str = "/pitot/job.json";
-/// The folder of the job and of what it needs and writes.
+/// The folder of the job and its files.
 pub const FOLDER: &str = "/pitot";
-/// The names of what comes back, in the archive.
+/// The names of files in the result's archive.
 pub(crate) const OUTCOME: &str = "outcome.json";
 pub(crate) const STDOUT: &str = "stdout";
 pub(crate) const STDERR: &str = "stderr";
 pub(crate) const RESULT: &str = "result";
 
-/// At most so much of each output comes back: its beginning.
+/// Maximum length of each output, from its beginning.
 pub(crate) const OUTPUT_BYTES_MAX: u64 = 1 << 20;
-/// A larger result does not come back.
+/// Maximum size of the result file.
 pub(crate) const RESULT_BYTES_MAX: u64 = 256 << 20;
 
-/// What a guest is to do.
+/// A job of a guest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
     /// The program and its arguments.
     pub argv: Vec<String>,
-    /// A file that the program writes and that comes back.
+    /// A file that the program writes, for the result.
     pub result: Option<String>,
 }
 
-/// What came of a job.
+/// The result of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobOutcome {
-    /// The exit code; 128 and the number of the signal that ended it, as a shell has it; none if it could not be started.
+    /// The exit code, or 128 plus the number of the signal that ended it; none if it could not be started.
     pub code: Option<i32>,
     /// Why it could not be started; else empty.
     pub reason: String,
-    /// The beginning of what it printed on its standard output.
+    /// The beginning of its stdout.
     pub stdout: Vec<u8>,
-    /// The same of its standard error.
+    /// The beginning of its stderr.
     pub stderr: Vec<u8>,
-    /// The file that it was to write, if it did.
+    /// The file that it wrote, if it did.
     pub result: Option<Vec<u8>>,
-    /// How long it took, by the guest's clock.
+    /// Its duration, by the guest's clock.
     pub elapsed: Duration,
     /// The guest's kernel, as uname(1) prints it.
     pub release: String,
 }
 
 impl JobOutcome {
-    /// What came back; none if it is not whole.
+    /// Parses a result; none if it is incomplete.
     pub(crate) fn read(came: &[u8]) -> Option<JobOutcome> {
         let mut outcome = JobOutcome::default();
         let mut is_there = false;

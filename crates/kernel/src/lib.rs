@@ -1,14 +1,14 @@
-//! Other kernels than the one that runs: guests, in which Pitot itself is the first process.
+//! Other kernels: guests in which Pitot is the first process.
 //!
-//! A guest is QEMU with a kernel and an initramfs that is made here: the running binary, other programs with the libraries
-//! that they need, and a job. Nothing of a distribution starts in it. What goes in is a cpio archive behind the initramfs, and
-//! what comes out is one again, through a serial line, which every kernel has without a module.
+//! A guest is QEMU with a kernel and an initramfs: this binary, other programs with their libraries, and a job. No distribution starts
+//! in it. The job is a cpio archive after the initramfs, and its result is one that is sent through a serial line, which every
+//! kernel has built in.
 //!
-//! gVisor is a kernel of another kind: a sandbox with the same files and the same first process ([`SandboxRun`]), on this machine's
-//! processor; beside it the same job runs on the kernel of this machine ([`Direct`]).
+//! gVisor is a sandbox with the same files and the same first process ([`SandboxRun`]), on this machine's processor. For comparison the
+//! job can run on this machine's kernel ([`Direct`]).
 //!
-//! Without KVM the processor is emulated ([`Clock::Instructions`]): one virtual CPU, whose clock counts instructions, one to a
-//! nanosecond. What such a guest measures is instructions; it has no caches, no devices and no other CPU.
+//! Without KVM the processor is emulated ([`Clock::Instructions`]): one virtual CPU whose clock counts instructions, one for each
+//! nanosecond. Such a guest measures instructions; it has no caches, no devices and no other CPU.
 #![forbid(unsafe_code)]
 
 mod cpio;

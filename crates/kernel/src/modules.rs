@@ -1,5 +1,4 @@
-//! Modules of a kernel that guests load: those of TLS in the kernel, which distributions do not build into it. All else that a
-//! guest needs is built in.
+//! Kernel modules that guests load: those of kernel TLS, which distributions do not build in. Everything else is built in.
 
 use std::fs::{self, File};
 use std::io;
@@ -9,8 +8,7 @@ use rustix::system::finit_module;
 
 use crate::cpio::content;
 
-/// The TLS of sockets, the ciphers that it asks for by their names, and what those depend on. What a kernel has built in, or
-/// has not, has no file.
+/// Kernel TLS, its ciphers, and their dependencies. Modules that are built in, or missing, have no file.
 const WANTED: [&str; 19] = [
     "aesni-intel",
     "chacha-x86_64",
@@ -33,14 +31,14 @@ const WANTED: [&str; 19] = [
     "tls",
 ];
 
-/// Where they are in a guest.
+/// Their folder in a guest.
 const FOLDER: &str = "/pitot/modules";
-/// No module is larger.
+/// Maximum size of a module.
 const BYTES_MAX: u64 = 64 << 20;
 /// The file is compressed (`MODULE_INIT_COMPRESSED_FILE`, finit_module(2)).
 const COMPRESSED: i32 = 4;
 
-/// The wanted modules below folders that a package has.
+/// The wanted modules in folders of a package.
 pub(crate) fn below(folders: &[PathBuf]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut left = folders.to_vec();
@@ -76,7 +74,7 @@ pub(crate) fn for_guest(modules: &[PathBuf]) -> io::Result<Vec<(String, Vec<u8>)
     modules.iter().map(of).collect()
 }
 
-/// Loads all of them. One that needs another is tried again after it; who needs one that fails says that it is missing.
+/// Loads all of them. A module that depends on another is tried again after it.
 pub(crate) fn load_all() {
     let entries = fs::read_dir(FOLDER).into_iter().flatten().flatten();
     let mut left: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();

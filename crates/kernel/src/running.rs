@@ -1,4 +1,4 @@
-//! A program that carries out a job, from its start to its end, and how that ended.
+//! A program that runs a job, and how it ended.
 
 use std::io;
 use std::process::{Child, ExitStatus};
@@ -6,29 +6,29 @@ use std::time::{Duration, Instant};
 
 use crate::job::JobOutcome;
 
-/// How often it is looked at.
+/// Interval of checks.
 const INTERVAL: Duration = Duration::from_millis(20);
-/// Lines that are shown where nothing came back.
+/// Number of lines that are shown if there is no result.
 const LINES: usize = 6;
 
 /// How it ended.
 #[derive(Debug)]
 pub enum Ended {
-    /// The job was carried out, whatever came of it.
+    /// The job was run, successfully or not.
     Done(JobOutcome),
-    /// Nothing came back: why, in a sentence.
+    /// There is no result: why, in a sentence.
     Failed(String),
     /// `stop` was true.
     Stopped,
 }
 
-/// A program, which ends with this at the latest.
+/// A program, which is killed when this is dropped.
 pub(crate) struct Running {
     pub(crate) child: Child,
 }
 
 impl Running {
-    /// Waits until it ends; none if it was killed for lack of time or since `stop` was true.
+    /// Waits until it ends; none if it was killed after its timeout or by `stop`.
     pub(crate) fn wait(
         mut self,
         timeout: Duration,
@@ -54,7 +54,7 @@ impl Drop for Running {
     }
 }
 
-/// The last lines of what a program said, in one; if a kernel panicked, from there on, as a panic says why in its first line.
+/// The last lines of a program's output, joined; after a kernel panic, from its first line, which has the reason.
 pub(crate) fn last_lines(said: &str) -> String {
     let printable = |text: &str| -> String { text.chars().filter(|c| !c.is_control()).collect() };
     let lines: Vec<&str> = said.lines().collect();

@@ -1,8 +1,7 @@
-//! gVisor: a kernel in user mode, in whose sandbox server and load both are, as in a guest.
+//! gVisor: a kernel in user mode. Server and load both run in its sandbox, as in a guest.
 //!
-//! runsc(1) starts it with a bundle (OCI runtime specification): a folder of files like a guest's initramfs, of which all changes
-//! stay in memory, a loopback interface of its own network stack, and Pitot as the first process. It runs on this machine's
-//! processor, and its times are times.
+//! runsc(1) starts it with a bundle (OCI runtime specification): the files of a guest's initramfs with changes in memory, a loopback
+//! interface of its network stack, and Pitot as the first process. It runs on this machine's processor, so its times are real.
 
 use std::fs::{self, File};
 use std::io;
@@ -22,28 +21,28 @@ use crate::store::Store;
 /// The program.
 pub const RUNSC: &str = "runsc";
 
-/// The module that go builds it from, in one version, with the digests of all that it is made of; checked by go.
+/// The Go module of one version, with digests of all dependencies, which go verifies.
 pub const GVISOR_MODULE: [(&str, &str); 2] =
     [("go.mod", include_str!("../gvisor/go.mod")), ("go.sum", include_str!("../gvisor/go.sum"))];
-/// How go builds it. With cgo it would be linked dynamically, and could not start its sandbox.
+/// The build command. With cgo it would be dynamically linked, and could not start its sandbox.
 pub const GVISOR_BUILD: [&str; 9] = [
     "env",
     "CGO_ENABLED=0",
     "go",
     "build",
     "-trimpath",
-    // The date of the version in go.mod: a build from a module has none of its own.
+    // The date of the version in go.mod, since a build from a module has none.
     "-ldflags=-X gvisor.dev/gvisor/runsc/version.version=20260905.0",
     "-o",
     "bin/runsc",
     "gvisor.dev/gvisor/runsc",
 ];
 
-/// Where what came of the job is written to.
+/// The path of the job's result.
 const ANSWER: &str = "answer";
-/// How the sandbox takes system calls over: the way that needs neither KVM nor ptrace(2).
+/// How the sandbox intercepts system calls: without KVM and ptrace(2).
 const PLATFORM: &str = "--platform=systrap";
-/// What the first process may do; it is root of the sandbox alone.
+/// Capabilities of the first process, which is root only in the sandbox.
 const CAPABILITIES: [&str; 13] = [
     "CAP_CHOWN",
     "CAP_DAC_OVERRIDE",
@@ -59,7 +58,7 @@ const CAPABILITIES: [&str; 13] = [
     "CAP_SYS_PTRACE",
     "CAP_SYS_RESOURCE",
 ];
-/// Descriptors that a process in it may have.
+/// Limit on descriptors of a process in it.
 const DESCRIPTORS: u32 = 1 << 20;
 
 /// gVisor on this machine.
@@ -70,7 +69,7 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// Looks for it: what Pitot has installed among its kernels, or else `runsc` in `PATH`.
+    /// Finds it: installed by Pitot, or else `runsc` in `PATH`.
     pub fn find(store: &Store) -> Option<Sandbox> {
         let own = Sandbox::own(store);
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -80,14 +79,14 @@ impl Sandbox {
         Some(Sandbox { version: version(&String::from_utf8_lossy(&said.stdout)), runsc })
     }
 
-    /// The same, or what to say where it is not there.
+    /// Finds it.
     ///
     /// # Errors
-    /// If it is not there.
+    /// If it is not installed.
     pub fn get(store: &Store) -> Result<Sandbox, Failure> {
         Sandbox::find(store).ok_or_else(|| {
             Failure::misuse(
-                format!("gVisor is not there: no `{RUNSC}` is in PATH, and Pitot has installed none"),
+                format!("gVisor is not installed: there is no `{RUNSC}` in PATH"),
                 format!("install it: pitot kernel install {GVISOR} --yes"),
             )
         })
@@ -113,7 +112,7 @@ impl Sandbox {
     }
 }
 
-/// What `runsc --version` says; a build without a version says that.
+/// The version in the output of `runsc --version`.
 fn version(said: &str) -> String {
     let version = said.lines().next().and_then(|line| line.strip_prefix("runsc version ")).map(str::trim);
     match version {
@@ -122,7 +121,7 @@ fn version(said: &str) -> String {
     }
 }
 
-/// A sandbox that is to be started.
+/// A sandbox to start.
 #[derive(Clone, Copy, Debug)]
 pub struct SandboxRun<'a> {
     /// gVisor.
@@ -131,15 +130,15 @@ pub struct SandboxRun<'a> {
     pub root: &'a Path,
     /// The CPUs of this machine that it may use; all if none.
     pub cpus: &'a [usize],
-    /// A folder for files of this sandbox alone.
+    /// A folder for files of this sandbox.
     pub dir: &'a Path,
-    /// It is ended after this time.
+    /// Its timeout.
     pub timeout: Duration,
 }
 
 impl SandboxRun<'_> {
-    /// Starts the sandbox, has it carry out the job, and waits for its end. `files` are put into it by their paths, below
-    /// [`FOLDER`]. All of it is killed with the thread that calls this.
+    /// Starts the sandbox with `files` in [`FOLDER`], runs the job, and waits for its end. It is killed with the calling
+    /// thread.
     ///
     /// # Errors
     /// If its files cannot be written or runsc cannot be started.
@@ -152,7 +151,7 @@ impl SandboxRun<'_> {
         };
         let prepare = || -> io::Result<()> {
             fs::create_dir_all(&folder)?;
-            // Whatever is mounted there needs a place.
+            // Mount points must exist.
             fs::create_dir_all(self.root.join(&FOLDER[1..]))?;
             fs::write(at("config.json"), bundle(self.root, &folder).to_string())?;
             let job = serde_json::to_vec(job)?;
@@ -165,7 +164,7 @@ impl SandboxRun<'_> {
         prepare().map_err(cannot)?;
         let mut command = Command::new(&self.sandbox.runsc);
         command.arg("--root").arg(at("state")).args(["--network=none", PLATFORM, "--ignore-cgroups"]);
-        // What is changed stays in memory.
+        // Changes stay in memory.
         command.arg("--overlay2=root:memory");
         let is_root = rustix::process::geteuid().is_root();
         if !is_root {
@@ -195,16 +194,16 @@ impl SandboxRun<'_> {
         Ok(outcome)
     }
 
-    /// Why nothing came back.
+    /// Why there is no result.
     fn why(&self, ended: Option<ExitStatus>, said: &Path) -> String {
         let what = match ended {
             None => format!("the sandbox did not end within {} s", self.timeout.as_secs()),
-            Some(status) if status.success() => "the sandbox ended without an answer".to_owned(),
+            Some(status) if status.success() => "the sandbox ended without a result".to_owned(),
             Some(status) => format!("{RUNSC} ended with {status}"),
         };
         match last_lines(&String::from_utf8_lossy(&fs::read(said).unwrap_or_default())) {
             last if last.is_empty() => what,
-            last => format!("{what}; the last it said: {last}"),
+            last => format!("{what}; its last output: {last}"),
         }
     }
 }

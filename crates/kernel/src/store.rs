@@ -1,4 +1,4 @@
-//! The kernels that are there: a folder for each, below the user's cache directory.
+//! The installed kernels: a folder for each in the user's cache directory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,17 +12,17 @@ use crate::vmlinuz;
 const IMAGE: &str = "vmlinuz";
 const ABOUT: &str = "kernel.json";
 const MODULES: &str = "modules";
-/// No kernel is larger.
+/// Maximum size of a kernel.
 const IMAGE_BYTES_MAX: u64 = 256 << 20;
 
-/// A kernel that is there.
+/// An installed kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kernel {
     /// Its name, which plans use.
     pub name: String,
-    /// As uname(1) prints it.
+    /// Its release, as uname(1) prints it.
     pub release: String,
-    /// Where it is from: a package with its version, or a file.
+    /// Its origin: a package with its version, or a file.
     pub from: String,
     /// The SHA-256 of its image, in hexadecimal digits.
     pub sha256: String,
@@ -31,7 +31,7 @@ pub struct Kernel {
     pub image: PathBuf,
 }
 
-/// Where kernels are.
+/// The installed kernels.
 #[derive(Clone, Debug)]
 pub struct Store {
     folder: PathBuf,
@@ -48,7 +48,7 @@ impl Kernel {
 }
 
 impl Store {
-    /// The kernels below a folder.
+    /// The kernels in a folder.
     pub fn at(folder: PathBuf) -> Store {
         Store { folder }
     }
@@ -76,30 +76,30 @@ impl Store {
         image.is_file().then(|| Kernel { name: name.to_owned(), image, ..kernel })
     }
 
-    /// One of them, or what to say where it is not there.
+    /// One of them.
     ///
     /// # Errors
-    /// If it is not there.
+    /// If it is not installed.
     pub fn get(&self, name: &str) -> Result<Kernel, Failure> {
         self.find(name).ok_or_else(|| {
             let known: Vec<String> = self.list().into_iter().map(|kernel| kernel.name).collect();
-            // Debian calls its kernels by their first two numbers.
+            // Debian names its kernels by their first two numbers.
             let is_version = name.chars().all(|c| c.is_ascii_digit() || c == '.');
             let origin = if is_version { name } else { "VERSION" };
             let install =
-                format!("pitot kernel install debian:{origin}-cloud --yes, or pitot kernel add FILE");
+                format!("run pitot kernel install debian:{origin}-cloud --yes, or pitot kernel add FILE");
             let cure = match &known[..] {
                 [] => install,
-                known => format!("{install}; there are {}", known.join(", ")),
+                known => format!("{install}; installed are {}", known.join(", ")),
             };
-            Failure::misuse(format!("there is no kernel `{name}`"), cure)
+            Failure::misuse(format!("the kernel `{name}` is not installed"), cure)
         })
     }
 
-    /// Puts an image among them. Without a name it has the first two numbers of its release.
+    /// Adds an image. Its default name is the first two numbers of its release.
     ///
     /// # Errors
-    /// If the file is no kernel, or cannot be read or written, or another kernel has the name and is not to be replaced.
+    /// If the file is not a kernel, cannot be read or written, or another kernel has the name and must not be replaced.
     pub fn add(
         &self,
         image: &Path,
@@ -113,21 +113,21 @@ impl Store {
         })?;
         let release = vmlinuz::release(&content).ok_or_else(|| {
             Failure::misuse(
-                format!("{shown} is no kernel for x86-64"),
-                "give a bzImage (/boot/vmlinuz-...) or a package that has one (linux-image-....deb)",
+                format!("{shown} is not a kernel for x86-64"),
+                "use a bzImage (/boot/vmlinuz-...) or a package with one (linux-image-....deb)",
             )
         })?;
         let name = name.map_or_else(|| vmlinuz::short(&release), str::to_owned);
         if is_reserved(&name) {
             return Err(Failure::misuse(
-                format!("`{name}` is the name of a kernel that is in no guest"),
-                "give another: --name NAME",
+                format!("`{name}` is reserved for a kernel without an image"),
+                "choose another name: --name NAME",
             ));
         }
         if !is_name(&name) {
             return Err(Failure::misuse(
-                format!("`{name}` cannot be the name of a kernel"),
-                "give one of letters, digits, ., -, _ and +: --name NAME",
+                format!("`{name}` is not a valid name of a kernel"),
+                "use letters, digits, ., -, _ and +: --name NAME",
             ));
         }
         let kernel = Kernel {
@@ -150,16 +150,16 @@ impl Store {
 
     fn write(&self, kernel: &Kernel, content: &[u8]) -> std::io::Result<()> {
         let folder = self.folder.join(&kernel.name);
-        // What says that it is there comes last.
+        // Its description comes last, since it marks the kernel as installed.
         let _ = fs::remove_file(folder.join(ABOUT));
-        // Those of another kernel, which had this name.
+        // Modules of another kernel that had this name.
         let _ = fs::remove_dir_all(folder.join(MODULES));
         fs::create_dir_all(&folder)?;
         fs::write(&kernel.image, content)?;
         fs::write(folder.join(ABOUT), serde_json::to_vec_pretty(kernel)?)
     }
 
-    /// Keeps modules of a kernel, in place of those that it had.
+    /// Stores modules of a kernel, and removes older ones.
     ///
     /// # Errors
     /// If they cannot be copied.
@@ -182,7 +182,7 @@ impl Store {
     /// Removes one of them.
     ///
     /// # Errors
-    /// If it is not there or cannot be removed.
+    /// If it is not installed or cannot be removed.
     pub fn remove(&self, name: &str) -> Result<Kernel, Failure> {
         let kernel = self.get(name)?;
         let folder = self.folder.join(name);
@@ -193,12 +193,12 @@ impl Store {
     }
 }
 
-/// What is said where another kernel has the name.
+/// The error that another kernel has the name.
 pub(crate) fn is_taken(known: &Kernel) -> Failure {
     let Kernel { name, release, from, .. } = known;
     Failure::misuse(
-        format!("there is another kernel `{name}`: Linux {release} ({from})"),
-        "give this one another name: --name NAME; or replace that one: --replace",
+        format!("another kernel is called `{name}`: Linux {release} ({from})"),
+        "choose another name with --name NAME, or replace it with --replace",
     )
 }
 

@@ -1,6 +1,6 @@
-//! What the file of a kernel says of itself (Documentation/arch/x86/boot.rst).
+//! Reads the header of a kernel image (Documentation/arch/x86/boot.rst).
 
-/// The release of a bzImage, as uname(1) prints it; none if the file is none.
+/// The release of a bzImage, as uname(1) prints it; none if the file is not one.
 pub(crate) fn release(file: &[u8]) -> Option<String> {
     if file.get(0x202..0x206)? != b"HdrS" {
         return None;

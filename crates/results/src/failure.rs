@@ -1,23 +1,23 @@
-//! How every command fails: what is wrong, how to mend it, and which exit code says so.
+//! The failure of a command: what is wrong, how to fix it, and the exit code.
 
-/// Why a command failed: one line of what is wrong and one of how to mend it.
+/// Why a command failed: one line for the error and one for the fix.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}")]
 pub struct Failure {
     /// What is wrong: one line, no full stop.
     pub what: String,
-    /// How to mend it: one line, no full stop.
+    /// How to fix it: one line, no full stop.
     pub cure: String,
-    /// Whose fault it is, which decides the exit code.
+    /// The kind of failure, which determines the exit code.
     pub kind: FailureKind,
 }
 
-/// Whose fault a failure is.
+/// The kind of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureKind {
-    /// The command was used wrongly, or asks for what this machine does not have: exit code 2.
+    /// Wrong usage, or something that this machine does not have: exit code 2.
     Misuse,
-    /// The command was right and its run failed: exit code 1.
+    /// Correct usage, but the run failed: exit code 1.
     Run,
 }
 

@@ -124,8 +124,8 @@ pub struct FloorFigure {
 }
 
 impl FloorFigure {
-    /// How many times this floor a cost is. The two were measured apart, so that on a scale of logarithms their errors
-    /// add up as those of independent figures.
+    /// The ratio of a cost to this floor. Both were measured separately, so their errors add up as independent ones, in
+    /// logarithms.
     pub fn times(&self, cost: f64, interval: Option<(f64, f64)>) -> FloorTimes {
         let ratio = cost / self.median;
         let bounds = interval.zip(self.low.zip(self.high)).map(|((low, high), (floor_low, floor_high))| {
@@ -145,7 +145,7 @@ pub struct FloorMissing {
     pub name: String,
     /// Why.
     pub reason: String,
-    /// What mends it.
+    /// How to fix it.
     pub cure: String,
 }
 

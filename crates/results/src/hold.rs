@@ -1,4 +1,4 @@
-//! What `pitot load --hold` prints: one line of JSON in answer to each command.
+//! The output of `pitot load --hold`: one line of JSON as reply to each command.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::failure::Failure;
 use crate::load::Window;
 
-/// The answer to one command. The field `event` says which it is.
+/// The reply to a command. The field `event` is its kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Answer {
@@ -18,7 +18,7 @@ pub enum Answer {
     Slice(Box<Slice>),
     /// To `close`: the connections are closed.
     Closed(Closed),
-    /// To a command that could not be carried out.
+    /// To a command that failed.
     Error(Refused),
     /// To `quit`: nothing follows.
     Quit,
@@ -128,7 +128,7 @@ impl SliceLatency {
     }
 }
 
-/// A group that is no more.
+/// A closed group.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Closed {
@@ -138,7 +138,7 @@ pub struct Closed {
     pub connections: u64,
 }
 
-/// Why a command was not carried out.
+/// Why a command failed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Refused {
@@ -146,7 +146,7 @@ pub struct Refused {
     pub group: Option<String>,
     /// What is wrong: one line.
     pub what: String,
-    /// How to mend it: one line.
+    /// How to fix it: one line.
     pub cure: String,
 }
 
@@ -158,7 +158,7 @@ impl Slice {
 }
 
 impl Refused {
-    /// A failure as the answer to a command about `group`.
+    /// A failure as the reply to a command about `group`.
     pub fn new(group: Option<&str>, failure: Failure) -> Refused {
         Refused { group: group.map(str::to_owned), what: failure.what, cure: failure.cure }
     }

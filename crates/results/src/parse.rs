@@ -21,10 +21,10 @@ pub enum ParseError {
     #[error(transparent)]
     Json(#[from] serde_json::Error),
     /// A number is greater than any that is counted or timed.
-    #[error("`{0}` is {1}, which nothing was counted or timed to be")]
+    #[error("`{0}` is {1}, which is out of range")]
     Number(String, Number),
     /// No program that is known here prints it.
-    #[error("the field `schema` names none that is known here")]
+    #[error("the field `schema` has an unknown value")]
     Schema,
 }
 

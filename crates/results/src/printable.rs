@@ -1,4 +1,4 @@
-//! Text for a terminal: text of others is shown and never obeyed, and codes of Pitot's own go another way ([`Drawn`]).
+//! Text for a terminal: foreign text is escaped, and only Pitot's own codes are written as they are ([`Drawn`]).
 
 use std::borrow::Cow;
 use std::fmt::{self, Display, Write as _};

@@ -1,24 +1,24 @@
-//! The control: the baseline's twin, which should be told apart from it by chance only.
+//! The A/A control: a second copy of the baseline, which should differ from it only by chance.
 //!
-//! The twin is the same command as the baseline, in one more arm. Whatever sets the two apart is the measurement's
-//! own doing: the order, the start, the position, a neighbour. So the tolerance is zero, and the twin stands outside
-//! the family that Holm corrects: it is a question about the run, not about the servers.
+//! It runs the same command as the baseline. Any difference is due to the measurement: the order, the start, the position, another
+//! process. So the tolerance is zero, and the control is not in the family that Holm's method corrects: it is a question about the
+//! run, not about the servers.
 
 use crate::comparison::{Comparison, Decision, judge};
 use crate::samples::Samples;
 use crate::sequential::sequential_p_min;
 use crate::signed_rank::signed_rank_p_min;
 
-/// The share of sound runs in which the twin is told apart from the baseline, by construction.
+/// The share of sound runs in which the control differs from the baseline by chance.
 ///
-/// At 5% one sound run of twenty would be discarded. The price of 1% is that the control needs 8 generations before it
-/// can say anything, and 9 in a run that goes on until it has decided.
+/// At 5% one sound run of twenty would be discarded. With 1% the control needs at least 8 generations, and 9 in a run until
+/// decided.
 pub const CONTROL_ALPHA: f64 = 0.01;
 
-/// Judges the twin against the baseline: [`Decision::Higher`] or [`Decision::Lower`] means that the run cannot be
-/// trusted. `None` without any figures.
+/// Judges the control against the baseline: [`Decision::Higher`] or [`Decision::Lower`] means that the run cannot be trusted. `None`
+/// without any figures.
 ///
-/// What the run can be trusted *for* stands in the interval: two equal servers may look as different as that.
+/// The interval shows how different two equal servers may look in this run.
 pub fn judge_control(twin: &Samples) -> Option<Comparison> {
     let mut comparison = judge(std::slice::from_ref(twin), 0.0).remove(0)?;
     let p_min = match twin {

@@ -6,22 +6,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::placeholders::MODULE;
 
-/// A server that Pitot knows.
+/// A known server of other projects.
 ///
-/// In texts `{address}`, `{port}`, `{dir}` (its private directory), `{cpus}`, `{cpu-count}` and `{root}` (the folder that
-/// it serves) stand for what the lab chooses, `{program}` and `{home}` for what was found, and the name of a setting for
-/// its value.
+/// Placeholders in texts: `{address}`, `{port}`, `{dir}` (its private directory), `{cpus}`, `{cpu-count}` and `{root}`
+/// (the folder that it serves) are set by the lab, `{program}` and `{home}` are the installed program and folder, and the
+/// name of a setting is its value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {
     /// Its name: the file's, without its ending.
     pub name: String,
-    /// One line for readers.
+    /// A description in one line.
     pub summary: String,
     /// The protocol that it speaks, as a scheme of `pitot load`.
     pub protocol: String,
-    /// The names that its program may have; the first that is found is taken.
+    /// The possible names of its program; the first that is found is used.
     pub programs: Vec<String>,
-    /// A file by which the folder `{home}` is recognised, relative to it; none if the program is all there is.
+    /// A file in the folder `{home}` by which it is recognised; none if there is only the program.
     pub home: Option<String>,
     /// The program and its arguments; it stays in the foreground.
     pub command: Vec<String>,
@@ -31,26 +31,25 @@ pub struct Target {
     pub version: Vec<String>,
     /// How it shows that it is ready.
     pub ready: Ready,
-    /// What a line that it prints contains if it will never be ready, although it goes on.
+    /// Texts in its output that show that it will never become ready.
     pub failed: Vec<String>,
-    /// How long it may take until it is ready.
+    /// Timeout until it is ready.
     pub ready_timeout: Duration,
-    /// How long it usually takes, for estimates.
+    /// Usual time until it is ready, for estimates.
     pub start: Duration,
     /// How it is stopped.
     pub stop: Stop,
-    /// How long that may take; what a plan says if none.
+    /// Timeout until it has stopped; the plan's if none.
     pub stop_timeout: Option<Duration>,
-    /// Its rate rises for seconds, as that of a virtual machine that compiles: it is loaded until the rate has settled,
-    /// for at most so long.
+    /// Maximum warm-up, until its rate has settled, for servers that compile at run time.
     pub settles_within: Option<Duration>,
-    /// What it is asked for, if that is not the same as for others of its protocol.
+    /// Its URL, if it differs from the protocol's default.
     pub url: Option<String>,
     /// What it cannot serve of [`PAGES`](crate::PAGES), by name, and why.
     pub cannot: Vec<(String, String)>,
-    /// What its configuration has for a page only where that is asked for.
+    /// Configuration for single pages, used only if they are requested.
     pub on_demand: Vec<OnDemand>,
-    /// What can be set.
+    /// Its settings.
     pub settings: Vec<TargetSetting>,
     /// Files written to its private directory before it starts.
     pub files: Vec<TargetFile>,
@@ -61,7 +60,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// Whether its program is no part of it, as a virtual machine is none.
+    /// Whether its program is not a part of it, for instance a runtime.
     pub fn runs_on(&self, program: &str) -> bool {
         let is_of_java = |recipe: &Recipe| matches!(recipe, Recipe::Maven { .. } | Recipe::MavenProject);
         program == "java" && self.install.iter().any(is_of_java)
@@ -71,30 +70,28 @@ impl Target {
 /// How a target shows that it is ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ready {
-    /// It answers a request for this path with status 200.
+    /// It replies to a request for this path with status 200.
     Get(String),
-    /// It answers what it is sent, or says by itself where that is nothing, something that contains a text.
+    /// Its reply, or its banner if nothing is sent, contains a text.
     Answer {
         /// What it is sent; empty if it speaks first.
         send: String,
-        /// What its answer or its banner contains.
+        /// A text in its reply or banner.
         expect: String,
     },
 }
 
-/// What a configuration has for one page, and only where that page is asked for, so that the others cost what they cost
-/// without it.
+/// Configuration for one page, used only if the page is requested, so that others are not slowed down.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct OnDemand {
     /// The page, by name.
     pub page: String,
-    /// Where the file may be without which it cannot be served; `{module}` stands for the one that was found. None if it
-    /// needs none.
+    /// Possible paths of a required file; `{module}` is the one that was found. Empty if none is needed.
     pub modules: Vec<String>,
-    /// Names of placeholders, and what stands for them; nothing does where the page is not asked for.
+    /// Placeholders and their texts; empty if the page is not requested.
     pub texts: Vec<(String, String)>,
-    /// Files of the private directory besides the others.
+    /// Additional files of the private directory.
     pub files: Vec<TargetFile>,
 }
 
@@ -125,22 +122,21 @@ pub enum Stop {
     Command(Vec<String>),
 }
 
-/// Something that can be set.
+/// A setting.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TargetSetting {
     /// Its name, in plans `target.NAME`.
     pub name: String,
-    /// Its value where a plan says nothing.
+    /// Its default.
     pub default: String,
     /// What it means.
     pub doc: String,
-    /// The values that it may have, each with the text that stands for it in the configuration. Empty: any value, which
-    /// stands for itself.
+    /// Its values, each with its text in the configuration. If empty, any value, unchanged.
     pub values: Vec<(String, String)>,
 }
 
 impl TargetSetting {
-    /// The text that stands for a value in the configuration; none if it is not a value of this setting.
+    /// The text of a value in the configuration; none if it is not a value of this setting.
     pub fn text<'a>(&'a self, value: &'a str) -> Option<&'a str> {
         match &self.values[..] {
             [] => Some(value),
@@ -158,7 +154,7 @@ pub struct TargetFile {
     pub text: String,
 }
 
-/// One way in which something is installed; a target may need several, one after the other.
+/// A way to install something; a target may need several, in order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Recipe {
     /// Packages of Debian, by apt-get.

@@ -1,11 +1,11 @@
-//! What is wrong with a file of a target, and where.
+//! Errors in the file of a target, with their positions.
 
 use std::fmt;
 use std::ops::Range;
 
 use pitot_results::Failure;
 
-/// What is wrong with a target, where, and what to do about it.
+/// An error in a target, its position, and how to fix it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetError {
     /// The file.

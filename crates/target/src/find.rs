@@ -1,17 +1,17 @@
-//! Where the programs of targets are on this machine.
+//! Finds the programs of targets on this machine.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::definition::Target;
 
-/// Where Debian has daemons, and leaves them out of a user's `PATH`.
+/// Debian's directories of daemons, which are not in a user's `PATH`.
 const DAEMONS: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
 
-/// Where Debian has PostgreSQL: a folder for each version, with its programs in `bin`.
+/// Debian's folder of PostgreSQL, with one for each version and programs in `bin`.
 const VERSIONS: &str = "/usr/lib/postgresql";
 
-/// The file that a folder has once all steps of its installation have succeeded.
+/// The file that marks a complete installation in a folder.
 pub(crate) const DONE: &str = ".pitot-installed";
 
 /// Where programs are looked for.
@@ -23,7 +23,7 @@ pub struct Places {
     pub cache: PathBuf,
 }
 
-/// A target that is there.
+/// An installed target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// Its program as a command names it: by name if it is in `PATH`, else by its path.
@@ -32,12 +32,12 @@ pub struct Found {
     pub home: Option<String>,
 }
 
-/// What of a target is not there.
+/// What a target lacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// The program, by the first of its names.
     Program(String),
-    /// The folder that holds the rest of it.
+    /// The folder of its other files.
     Home,
 }
 
@@ -51,10 +51,10 @@ impl Places {
         }
     }
 
-    /// Looks for a target.
+    /// Finds a target.
     ///
     /// # Errors
-    /// What is not there.
+    /// What is missing.
     pub fn find(&self, target: &Target) -> Result<Found, Missing> {
         let own = self.cache.join(&target.name);
         let program = target.programs.iter().find_map(|name| self.program(&own, name));
@@ -66,8 +66,8 @@ impl Places {
         Ok(Found { program, home })
     }
 
-    /// A target as it can be served here: what its pages on demand need is put in, and those whose module is not there are
-    /// among what it cannot serve.
+    /// A target for this machine: modules of its pages are filled in, and pages without their module are added to those
+    /// that it cannot serve.
     pub fn serving(&self, mut target: Target) -> Target {
         for one in &mut target.on_demand {
             let Some(first) = one.modules.first() else { continue };
@@ -76,7 +76,7 @@ impl Places {
                 None => {
                     let name = Path::new(first).file_name().unwrap_or_default().to_string_lossy();
                     let why = format!(
-                        "the module `{name}` is not installed here; to install it: pitot target install {} --yes",
+                        "the module `{name}` is not installed; run pitot target install {} --yes",
                         target.name
                     );
                     target.cannot.push((one.page.clone(), why));
@@ -87,7 +87,7 @@ impl Places {
         target
     }
 
-    /// Whether a target is there with all that its pages need.
+    /// Whether a target is installed with the modules of all pages.
     pub fn has_all_of(&self, target: &Target) -> bool {
         self.find(target).is_ok() && self.serving(target.clone()).cannot.len() == target.cannot.len()
     }
@@ -105,7 +105,7 @@ impl Places {
         name != "python3" || makes_environments()
     }
 
-    /// A program: what Pitot itself has installed goes first.
+    /// A program; those that Pitot has installed come first.
     fn program(&self, own: &Path, name: &str) -> Option<String> {
         let is_there = |folder: &Path| folder.join(name).is_file();
         let whole = |folder: &Path| folder.join(name).to_string_lossy().into_owned();

@@ -1,7 +1,7 @@
-//! Installing a target by the ways of the ecosystem that it is from.
+//! Installs a target with the tools of its ecosystem.
 //!
-//! What is installed besides packages of Debian goes into a folder of the target's own, and nowhere else. The folder counts
-//! only once all steps have succeeded: then it has the file [`DONE`].
+//! Everything except Debian packages is installed in the target's folder. The folder counts only after all steps have succeeded: then
+//! it has the file [`DONE`].
 
 use std::fs;
 use std::io::Read;
@@ -13,23 +13,23 @@ use pitot_results::Failure;
 use crate::definition::{Recipe, Target};
 use crate::find::{DONE, Places};
 
-/// A file of a target with all packages of PyPI that it needs, and what their archives may be (pip documentation, "Secure installs").
+/// A file of a target with all PyPI packages and hashes of their archives (pip documentation, "Secure installs").
 const REQUIREMENTS: &str = "requirements.txt";
-/// What installs packages of Debian.
+/// The tool that installs Debian packages.
 const APT: &str = "apt-get";
-/// The plugin that fetches a single archive; its version is pinned like those of what it fetches.
+/// The plugin that downloads an archive, with a pinned version.
 const MAVEN_COPY: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy";
 
-/// What has to be done to install a target.
+/// The installation of a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installation {
     /// The target.
     pub name: String,
-    /// The folder that is made anew for it; none if nothing but packages of the system is installed.
+    /// The folder that is created again for it; none if only system packages are installed.
     pub folder: Option<PathBuf>,
     /// The steps, in their order.
     pub steps: Vec<Step>,
-    /// Programs without which the steps cannot be done, and that they do not install: each with what to do about it.
+    /// Missing programs that the steps need and do not install, each with a fix.
     pub missing: Vec<(String, String)>,
     sources: Vec<(String, String)>,
 }
@@ -37,9 +37,9 @@ pub struct Installation {
 /// A program that recipes use.
 struct Tool {
     name: &'static str,
-    /// The package of Debian that has it, in a version that is new enough; empty if there is none.
+    /// The Debian package with a recent enough version; empty if there is none.
     package: &'static str,
-    /// What to do about it where there is no such package.
+    /// How to install it without such a package.
     cure: &'static str,
 }
 
@@ -68,11 +68,11 @@ fn tools(recipe: &Recipe) -> &'static [Tool] {
 pub enum Step {
     /// A command, started in the target's folder if it has one.
     Run(Vec<String>),
-    /// Compares the SHA-256 of a file of the folder, and removes the file if it is another.
+    /// Verifies the SHA-256 of a file of the folder, and removes the file if it differs.
     Check {
         /// Its name.
         file: String,
-        /// What it must be, in hexadecimal digits.
+        /// The expected digest, in hexadecimal digits.
         sha256: String,
     },
 }
@@ -92,21 +92,21 @@ impl Installation {
         let mut missing: Vec<(String, String)> = Vec::new();
         for tool in by_hand {
             let cure = match tool.cure {
-                "" => format!("install it: the package `{}` of Debian has it", tool.package),
+                "" => format!("install the Debian package `{}`", tool.package),
                 cure => cure.to_owned(),
             };
             missing.push((tool.name.to_owned(), cure));
         }
         if has_debian && !places.has(APT) {
-            missing.push((APT.to_owned(), "install it by the ways of this system".to_owned()));
+            missing.push((APT.to_owned(), "install it with the package manager of this system".to_owned()));
         }
         let recipes = tools_first.iter().chain(&target.install);
         let steps = recipes.flat_map(|recipe| steps(recipe, target, is_root)).collect();
         Installation { name: target.name.clone(), folder, steps, missing, sources: target.sources.clone() }
     }
 
-    /// The steps for a program in Go that is no target: `sources` are files of its module, `go.mod` and `go.sum` among them, by
-    /// which go checks all that it fetches, and `build` is the command that makes it, started in `folder`.
+    /// The steps for a Go program that is not a target: `sources` are files of its module, including `go.mod` and
+    /// `go.sum`, with which go verifies downloads, and `build` is the command that builds it in `folder`.
     pub fn of_go_module(
         name: &str,
         folder: PathBuf,
@@ -122,20 +122,21 @@ impl Installation {
         }
     }
 
-    /// What will be done, a line for each step.
+    /// The steps, a line each.
     pub fn lines(&self) -> Vec<String> {
-        let folder = self.folder.iter().map(|folder| format!("make {} anew", folder.display()));
+        let folder =
+            self.folder.iter().map(|folder| format!("create {} (after removing it)", folder.display()));
         folder.chain(self.steps.iter().map(Step::line)).collect()
     }
 
-    /// Does it. What the commands print goes where this program prints.
+    /// Runs the steps. Commands print to the same place as this program.
     ///
     /// # Errors
-    /// A program that is missing, before anything is done; or the first step that fails. Then the folder is removed.
+    /// A missing program, before anything is done; or the first step that fails, after which the folder is removed.
     pub fn carry_out(&self, mut tell: impl FnMut(&str)) -> Result<(), Failure> {
         if let Some((program, cure)) = self.missing.first() {
             return Err(Failure::run(
-                format!("{} needs `{program}`, which is not here", self.name),
+                format!("{} needs `{program}`, which is not installed", self.name),
                 cure.as_str(),
             ));
         }
@@ -212,7 +213,7 @@ fn steps(recipe: &Recipe, target: &Target, is_root: bool) -> Vec<Step> {
         Recipe::MavenProject => vec![run(&["mvn", "-q", "-B", "-C", "package"])],
         Recipe::Go => vec![run(&["go", "build", "-trimpath", "-o", &format!("bin/{name}"), "."])],
         Recipe::Cargo => vec![
-            // Wherever the user has builds put, these can be removed.
+            // Build in the folder, whatever the user's settings, so that it can be removed.
             run(&["cargo", "install", "--locked", "--path", ".", "--root", ".", "--target-dir", "target"]),
             run(&["rm", "-r", "target"]),
         ],
@@ -256,7 +257,7 @@ fn run(argv: &[String], folder: &Path) -> Result<(), Failure> {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(Failure::run(
             format!("`{}` failed ({status})", argv.join(" ")),
-            "what it printed above says why; nothing of the target was kept",
+            "see its output above; nothing was installed",
         )),
         Err(e) => {
             Err(Failure::run(format!("`{program}` cannot be started: {e}"), format!("install `{program}`")))
@@ -267,7 +268,7 @@ fn run(argv: &[String], folder: &Path) -> Result<(), Failure> {
 fn check(path: &Path, wanted: &str) -> Result<(), Failure> {
     let shown = path.display();
     let unreadable = |e: std::io::Error| {
-        Failure::run(format!("{shown} cannot be read: {e}"), "see what the step before printed")
+        Failure::run(format!("{shown} cannot be read: {e}"), "see the output of the previous step")
     };
     let mut file = fs::File::open(path).map_err(unreadable)?;
     let mut context = ring::digest::Context::new(&ring::digest::SHA256);
@@ -283,8 +284,8 @@ fn check(path: &Path, wanted: &str) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::run(
-        format!("the SHA-256 of {shown} is {found} and should be {wanted}"),
-        "the archive is not the one that this version of Pitot knows; it was removed",
+        format!("the SHA-256 of {shown} is {found} instead of {wanted}"),
+        "the archive differs from the one that this version of Pitot knows, and was removed",
     ))
 }
 

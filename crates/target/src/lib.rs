@@ -1,12 +1,11 @@
-//! Targets: servers of others that Pitot knows.
+//! Targets: known servers of other projects.
 //!
-//! A target is a file of data, `targets/NAME.toml`: where its program is found, its configuration as a template, its
-//! settings with their defaults, how it is started, is known to be ready and is stopped, what it cannot serve, and how it
-//! is installed. A folder of its name holds the programs that some targets run. The folder is embedded in the binary, and
-//! users have one of their own ([`Registry`]).
+//! A target is a file of data, `targets/NAME.toml`: its program, its configuration as a template, its settings with defaults, how to
+//! start it, detect that it is ready and stop it, what it cannot serve, and how to install it. A folder of the same name has programs
+//! of some targets. These files are embedded in the binary, and users can add their own ([`Registry`]).
 //!
-//! Nothing here starts a server: the lab makes of a target what a table `[servers.NAME]` of a plan would say. Only
-//! [`install`](crate::Installation) starts programs, those of the ecosystem that the target is from.
+//! Nothing here starts a server: the lab turns a target into a table `[servers.NAME]` of a plan. Only
+//! [`install`](crate::Installation) starts programs.
 #![forbid(unsafe_code)]
 
 mod definition;

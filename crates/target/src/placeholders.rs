@@ -2,17 +2,17 @@
 
 /// Placeholders that the lab fills in when it starts a server.
 const OF_THE_LAB: &[&str] = &["address", "port", "dir", "cpus", "cpu-count", "root"];
-/// Placeholders for what was found on the machine.
+/// Placeholders for paths of this machine.
 const OF_THE_MACHINE: &[&str] = &["program", "home"];
-/// What stands for the file that a page needs, in the texts for that page.
+/// The placeholder for the file that a page needs, in texts for that page.
 pub(crate) const MODULE: &str = "module";
 
-/// Whether a setting may not have this name.
+/// Whether this name is not allowed for a setting.
 pub(crate) fn is_reserved(name: &str) -> bool {
     OF_THE_LAB.contains(&name) || OF_THE_MACHINE.contains(&name) || name == MODULE
 }
 
-/// All that may stand in braces in a command, with these names of the target's own.
+/// All placeholders of a command, including these of the target.
 pub(crate) fn known<'a>(own: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     OF_THE_LAB.iter().chain(OF_THE_MACHINE).copied().chain(own).collect()
 }

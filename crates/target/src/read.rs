@@ -1,4 +1,4 @@
-//! From the text of a file to a checked [`Target`].
+//! Reads and checks the file of a [`Target`].
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -125,7 +125,7 @@ struct RawMaven {
     sha256: String,
 }
 
-/// What builds the folder of the target.
+/// How to build the folder of the target.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Build {
@@ -236,7 +236,7 @@ fn of_toml(file: &str, text: &str, error: &toml::de::Error) -> TargetError {
     TargetError::at(file, text, &error.span().unwrap_or(0..0), what, cure)
 }
 
-/// A text whose places errors name.
+/// A text, for positions in errors.
 #[derive(Clone, Copy)]
 struct Reader<'a> {
     file: &'a str,
@@ -268,7 +268,7 @@ impl Reader<'_> {
         match (raw.get, raw.expect) {
             (Some(path), None) if path.starts_with('/') && raw.send.is_empty() => Ok(Ready::Get(path)),
             (None, Some(expect)) if !expect.is_empty() => Ok(Ready::Answer { send: raw.send, expect }),
-            _ => Err(self.near("ready", "`ready` says neither what to get nor what to expect", cure)),
+            _ => Err(self.near("ready", "`ready` needs `get` or `expect`", cure)),
         }
     }
 
@@ -277,8 +277,8 @@ impl Reader<'_> {
             OneOrMore::One(signal) if SIGNALS.contains(&signal.as_str()) => Ok(Stop::Signal(signal)),
             OneOrMore::One(other) => Err(self.near(
                 "stop",
-                format!("`{other}` is not a signal that stops"),
-                format!("known: {}; a command is a list", SIGNALS.join(", ")),
+                format!("`{other}` is not a signal to stop a server"),
+                format!("known: {}; write a command as a list", SIGNALS.join(", ")),
             )),
             OneOrMore::More(command) if !command.is_empty() => Ok(Stop::Command(command)),
             OneOrMore::More(_) => Err(self.near("stop", "the command is empty", "name a program")),
@@ -308,7 +308,7 @@ impl Reader<'_> {
                         self.near(
                             &source,
                             what,
-                            "put it into the folder beside the file, of the target's name",
+                            "add it to the folder with the target's name, beside the file",
                         )
                     };
                     found.map(|(_, text)| text.clone()).ok_or_else(missing)?
@@ -319,7 +319,7 @@ impl Reader<'_> {
         Ok(files)
     }
 
-    /// What holds between keys.
+    /// Checks that involve several keys.
     fn check(&self, target: &Target) -> Result<(), TargetError> {
         for (key, list) in [("command", &target.command), ("program", &target.programs)] {
             if list.first().is_none_or(String::is_empty) {
@@ -335,8 +335,8 @@ impl Reader<'_> {
             }
         }
         if target.failed.iter().any(String::is_empty) {
-            let what = "an empty text is in every line";
-            return Err(self.near("failed", what, "write what only the line of a failure has"));
+            let what = "an empty text matches every line";
+            return Err(self.near("failed", what, "write a text that only the error has"));
         }
         let stop: &[String] = match &target.stop {
             Stop::Command(command) => command,
@@ -349,7 +349,7 @@ impl Reader<'_> {
         let known = placeholders::known(names.chain(of_pages().map(|(name, _)| name.as_str())));
         for word in commands().flat_map(|text| placeholders::words(text)) {
             if !known.contains(&word) {
-                let what = format!("`{{{word}}}` is neither a setting nor known");
+                let what = format!("`{{{word}}}` is neither a setting nor a known placeholder");
                 let cure = format!("known: {{{}}}", known.join("}, {"));
                 return Err(self.near(&format!("{{{word}}}"), what, cure));
             }
@@ -361,11 +361,11 @@ impl Reader<'_> {
         for (name, _) in of_pages() {
             let place = format!("{{{name}}}");
             if placeholders::is_reserved(name) || target.settings.iter().any(|s| s.name == *name) {
-                let what = format!("`{place}` has a meaning of its own");
+                let what = format!("`{place}` is a placeholder already");
                 return Err(self.near(name, what, "choose another name"));
             }
             if !is_used(&place) {
-                let what = format!("the text `{name}` is used nowhere");
+                let what = format!("the text `{name}` is not used");
                 return Err(self.near(name, what, format!("write {place} where it belongs")));
             }
         }
@@ -373,17 +373,17 @@ impl Reader<'_> {
             let name = &setting.name;
             let at = format!("[settings.{name}]");
             if placeholders::is_reserved(name) {
-                let what = format!("`{{{name}}}` has a meaning of its own");
+                let what = format!("`{{{name}}}` is a placeholder already");
                 return Err(self.near(&at, what, "choose another name"));
             }
             let place = format!("{{{name}}}");
             if !is_used(&place) {
-                let what = format!("the setting `{name}` is used nowhere");
+                let what = format!("the setting `{name}` is not used");
                 return Err(self.near(&at, what, format!("write {place} where it belongs")));
             }
             if setting.text(&setting.default).is_none() {
                 let values: Vec<&str> = setting.values.iter().map(|(value, _)| value.as_str()).collect();
-                let what = format!("the default of `{name}` is none of its values");
+                let what = format!("the default of `{name}` is not one of its values");
                 return Err(self.near(&at, what, format!("known: {}", values.join(", "))));
             }
         }

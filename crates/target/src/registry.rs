@@ -1,4 +1,4 @@
-//! All targets: those of the binary, and those of the user.
+//! All targets: embedded ones, and those of the user.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use crate::definition::Target;
 use crate::find::base;
 use crate::read::read;
 
-/// A target in the binary.
+/// An embedded target.
 struct Embedded {
     name: &'static str,
     text: &'static str,
@@ -18,7 +18,7 @@ struct Embedded {
 
 static EMBEDDED: &[Embedded] = include!(concat!(env!("OUT_DIR"), "/targets.rs"));
 
-/// A target and where it is from.
+/// A target and its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Known {
     /// The target.
@@ -30,26 +30,25 @@ pub struct Known {
 /// All targets, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Registry {
-    /// Each target once: one of the user takes the place of one of the binary.
+    /// Each target once: a user's replaces an embedded one.
     pub targets: Vec<Known>,
-    /// What is wrong with files of the user that are left out. A target of the binary by the same name is left out too: a
-    /// server that the user meant to replace is not measured in its place.
+    /// Errors of skipped files of the user. Embedded targets of the same names are skipped too, since the user meant to
+    /// replace them.
     pub unsound: Vec<Failure>,
 }
 
 impl Registry {
-    /// The targets of the binary, and those of the user: the files `NAME.toml` of `pitot/targets` below
-    /// `XDG_CONFIG_HOME` or else below `~/.config`, where there need not be any.
+    /// The embedded targets and those of the user: files `NAME.toml` of `pitot/targets` in `XDG_CONFIG_HOME`, or else in `~/.config`.
     ///
-    /// A file with a mistake stops nobody who does not use it: it is left out, and named in [`Registry::unsound`].
+    /// A file with an error is skipped, and listed in [`Registry::unsound`].
     ///
     /// # Errors
-    /// A mistake in the binary's own.
+    /// If an embedded target has an error.
     pub fn load() -> Result<Registry, Failure> {
         Registry::with(&base("XDG_CONFIG_HOME", ".config").join("pitot/targets"))
     }
 
-    /// The targets of the binary, and those of a folder.
+    /// The embedded targets, and those of a folder.
     fn with(folder: &Path) -> Result<Registry, Failure> {
         let mut registry = Registry::embedded()?;
         let Ok(entries) = std::fs::read_dir(folder) else { return Ok(registry) };
@@ -68,10 +67,10 @@ impl Registry {
         Ok(registry)
     }
 
-    /// The targets of the binary.
+    /// The embedded targets.
     ///
     /// # Errors
-    /// The first mistake, which a test would have found.
+    /// The first error, which tests exclude.
     pub fn embedded() -> Result<Registry, Failure> {
         let known = |e: &Embedded| -> Result<Known, Failure> {
             let sources = e.sources.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned()));
@@ -113,7 +112,7 @@ fn collect(root: &Path, folder: &Path, sources: &mut Vec<(String, String)>) -> s
             collect(root, &path, sources)?;
         } else {
             let below = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
-            // What is no text, as an editor's or a system's own files, is none of its sources.
+            // Files that are not text, such as those of an editor, are not sources.
             match std::fs::read_to_string(&path) {
                 Ok(text) => sources.push((below, text)),
                 Err(e) if e.kind() == std::io::ErrorKind::InvalidData => {}

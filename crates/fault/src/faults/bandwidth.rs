@@ -1,12 +1,12 @@
-//! The line between load and server is slower.
+//! Limits the bandwidth between load and server.
 
 use crate::entry::{Aim, Fault, Means};
 use crate::proxy::condition::Condition;
 
 pub(super) static FAULT: Fault = Fault {
     name: "bandwidth",
-    summary: "Let so many bytes a second pass in each direction, of all connections together.",
-    doc: "On the way, in a proxy between load and server: a token bucket of 10 ms for each direction.",
+    summary: "Limit the bandwidth in each direction, for all connections together.",
+    doc: "Made by a proxy between load and server, with a token bucket of 10 ms for each direction.",
     aim: Aim::Path,
     takes: &["rate"],
     lasts_s: 1.0,
@@ -17,6 +17,6 @@ pub(super) static FAULT: Fault = Fault {
     probe: || Ok(()),
     means: Means::Path(|options| {
         let condition = Condition { bytes_per_s: Some(options.bytes_per_s), ..Condition::default() };
-        (condition, format!("{:.0} bytes a second pass in each direction", options.bytes_per_s))
+        (condition, format!("{:.0} bytes per second in each direction", options.bytes_per_s))
     }),
 };

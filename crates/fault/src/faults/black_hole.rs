@@ -1,13 +1,13 @@
-//! Nothing passes between load and server, and nobody is told.
+//! Drops everything between load and server silently.
 
 use crate::entry::{Aim, Fault, Means};
 use crate::proxy::condition::Condition;
 
 pub(super) static FAULT: Fault = Fault {
     name: "black-hole",
-    summary: "Let nothing pass between load and server, and tell nobody.",
-    doc: "On the way, in a proxy between load and server: it receives and sends nothing and accepts no connection. What clients \
-          send waits in the kernel's buffers and passes afterwards; new connections are established by the kernel alone.",
+    summary: "Block all traffic between load and server without an error.",
+    doc: "Made by a proxy between load and server, which stops receiving, sending and accepting. Bytes of clients wait in the \
+          kernel's buffers and are forwarded afterwards; the kernel still establishes new connections.",
     aim: Aim::Path,
     takes: &[],
     lasts_s: 1.0,
@@ -17,6 +17,6 @@ pub(super) static FAULT: Fault = Fault {
     speaks_http: false,
     probe: || Ok(()),
     means: Means::Path(|_| {
-        (Condition { black_hole: true, ..Condition::default() }, "nothing passes".to_owned())
+        (Condition { black_hole: true, ..Condition::default() }, "all traffic is blocked".to_owned())
     }),
 };

@@ -1,4 +1,4 @@
-//! The clock is set.
+//! A step of the wall clock.
 
 use pitot_sys::Unavailable;
 
@@ -6,9 +6,9 @@ use crate::entry::{Aim, Fault, Means};
 
 pub(super) static FAULT: Fault = Fault {
     name: "clock-step",
-    summary: "The wall clock jumps. It is told where it happens, and never made.",
-    doc: "The clock belongs to the whole machine, and what others do with it could not be taken back. Runs of days report the steps that \
-          happen (`pitot soak`).",
+    summary: "The wall clock jumps. It is reported when it happens, and never made.",
+    doc: "The clock belongs to the whole machine, and its effects on other programs could not be undone. `pitot soak` reports steps \
+          that happen.",
     aim: Aim::Nothing,
     takes: &[],
     lasts_s: 0.0,
@@ -20,7 +20,7 @@ pub(super) static FAULT: Fault = Fault {
         Err(Unavailable {
             what: "a step of the clock".into(),
             cause: "the clock belongs to the whole machine".into(),
-            cure: "set it by hand on a machine of your own".into(),
+            cure: "set it by hand on a machine that nobody else uses".into(),
         })
     },
     means: Means::Told,

@@ -1,4 +1,4 @@
-//! Something else needs the server's CPUs.
+//! Threads that compete for the server's CPUs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,9 +10,9 @@ use crate::entry::{Aim, Begun, Fault, Means};
 
 pub(super) static FAULT: Fault = Fault {
     name: "cpu-hog",
-    summary: "Let a thread on each of the server's CPUs compute without a pause.",
-    doc: "It has the priority of the server, so that the kernel gives it as much of each CPU as one thread of the server; \
-          `threads` on each CPU take more.",
+    summary: "Run a busy thread on each of the server's CPUs.",
+    doc: "It has the same priority as the server, so it gets as much of each CPU as one thread of the server; use `threads` for \
+          several on each CPU.",
     aim: Aim::Cpus,
     takes: &["threads"],
     lasts_s: 1.0,
@@ -28,7 +28,7 @@ pub(super) static FAULT: Fault = Fault {
                 cpus => cpus.to_vec(),
             };
             let hogs = Hogs::start(&cpus, options.threads);
-            let threads = units::counted(options.threads as u64, "thread computes", "threads compute");
+            let threads = units::counted(options.threads as u64, "busy thread", "busy threads");
             let what = format!("{threads} on each of the CPUs {cpus:?}");
             Ok(Begun { what, held: Some(Box::new(hogs)) })
         },
@@ -36,7 +36,7 @@ pub(super) static FAULT: Fault = Fault {
     },
 };
 
-/// Threads that compute until this is dropped.
+/// Busy threads, which end when this is dropped.
 struct Hogs {
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
@@ -48,7 +48,7 @@ impl Hogs {
         let hog = |cpu: usize| {
             let stop = Arc::clone(&stop);
             std::thread::spawn(move || {
-                // Where it may not run there, it runs where it may.
+                // If it may not run there, it runs elsewhere.
                 let _ = pitot_sys::affinity::pin(&[cpu]);
                 let mut x = 1_u64;
                 while !stop.load(Ordering::Relaxed) {

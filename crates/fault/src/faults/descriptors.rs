@@ -1,4 +1,4 @@
-//! No descriptors are left: the server can accept nothing and open nothing.
+//! Exhausts the server's file descriptors, so that it can neither accept nor open.
 
 use pitot_sys::processes::Process;
 use rustix::io::Errno;
@@ -11,10 +11,9 @@ use crate::undo::{Note, Undo};
 
 pub(super) static FAULT: Fault = Fault {
     name: "descriptors",
-    summary: "Leave the server no descriptor: its limit is lowered to what it has open (RLIMIT_NOFILE).",
-    doc: "accept(2), open(2) and socket(2) fail with EMFILE, and connections that are open go on: clients that keep theirs see \
-          nothing, so let the load open new ones (`requests-per-connection`). Taken back by the old soft limit; \
-          processes that inherited the low one get it too.",
+    summary: "Exhaust the server's file descriptors: lower its limit to those that are open (RLIMIT_NOFILE).",
+    doc: "accept(2), open(2) and socket(2) fail with EMFILE, but open connections continue to work, so let the load open new ones \
+          (`requests-per-connection`). Undone by restoring the soft limit, also of processes that inherited the low one.",
     aim: Aim::Process,
     takes: &["process"],
     lasts_s: 1.0,
@@ -29,14 +28,14 @@ pub(super) static FAULT: Fault = Fault {
 fn begin(options: &Options, undo: &mut Undo) -> Result<Begun, String> {
     let chosen = choose(options.pid, options.process)?;
     let soft_of = |pid: u32| limits(pid).map(|limits| limits.current.unwrap_or(u64::MAX));
-    let main = soft_of(options.pid).ok_or_else(|| format!("process {} is not there", options.pid))?;
+    let main = soft_of(options.pid).ok_or_else(|| format!("process {} does not exist", options.pid))?;
     let server = processes::of_server(options.pid);
     let known: Vec<String> = server.iter().map(|p| p.pid.to_string()).collect();
     let first = server.iter().find(|process| process.pid == options.pid);
-    let first = first.ok_or_else(|| format!("process {} is not there", options.pid))?;
+    let first = first.ok_or_else(|| format!("process {} does not exist", options.pid))?;
     let heirs = format!("heirs {} {main} {}", processes::note(first), known.join(","));
     let mut notes = vec![Note::new(format!("what process {} starts", first.pid), heirs)];
-    // A worker may have ended since.
+    // A worker may have ended meanwhile.
     let found: Vec<(&Process, Rlimit)> =
         chosen.iter().filter_map(|process| Some((process, limits(process.pid)?))).collect();
     notes.extend(found.iter().map(|(process, limits)| {
@@ -55,7 +54,7 @@ fn begin(options: &Options, undo: &mut Undo) -> Result<Begun, String> {
         }
     }
     Ok(Begun::done(format!(
-        "{} may open no more than the {open_all} descriptors that are open",
+        "the limit of {} is lowered to its {open_all} open descriptors",
         processes::name(&chosen)
     )))
 }
@@ -63,13 +62,13 @@ fn begin(options: &Options, undo: &mut Undo) -> Result<Begun, String> {
 fn undo(note: &str) -> Result<bool, String> {
     let words: Vec<&str> = note.split(' ').collect();
     let [whose, pid, started, soft, rest @ ..] = &words[..] else {
-        return Err(format!("`{note}` is no note of this fault"));
+        return Err(format!("`{note}` is not a note of this fault"));
     };
     let process = format!("{pid} {started}");
-    let soft: u64 = soft.parse().map_err(|_| format!("`{soft}` is no limit"))?;
+    let soft: u64 = soft.parse().map_err(|_| format!("`{soft}` is not a limit"))?;
     match *whose {
         "own" => processes::of_note(&process).map_or(Ok(false), |pid| restore(pid, soft)),
-        // What was forked meanwhile has the limit of its parent. The session of a first process that has ended keeps its number.
+        // Children that were forked meanwhile have inherited the limit. The session of an ended first process keeps its id.
         "heirs" if !processes::is_another(&process) => {
             let known: Vec<u32> =
                 rest.iter().flat_map(|list| list.split(',')).filter_map(|pid| pid.parse().ok()).collect();
@@ -81,7 +80,7 @@ fn undo(note: &str) -> Result<bool, String> {
     }
 }
 
-/// Raises the limit of a process again. One that is not lower than it was has been set by somebody else since.
+/// Restores the limit of a process, unless another program has raised it meanwhile.
 fn restore(pid: u32, soft: u64) -> Result<bool, String> {
     let Some(limits) = limits(pid) else { return Ok(false) };
     let soft = limits.maximum.map_or(soft, |maximum| soft.min(maximum));
@@ -95,7 +94,7 @@ fn restore(pid: u32, soft: u64) -> Result<bool, String> {
     }
 }
 
-/// The limits on descriptors of a process. prlimit(2) tells the old ones only when it sets new ones, so they are read.
+/// The limits on descriptors of a process, from /proc.
 fn limits(pid: u32) -> Option<Rlimit> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("Max open files"))?;

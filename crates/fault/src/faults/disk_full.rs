@@ -1,4 +1,4 @@
-//! The disk is full.
+//! Fills the disk.
 
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
@@ -18,11 +18,11 @@ use crate::undo::{Note, Undo};
 
 pub(super) static FAULT: Fault = Fault {
     name: "disk-full",
-    summary: "Fill the file system on which the server's private directory lies.",
-    doc: "Writes fail with ENOSPC. Only a small file system that others do not need is ever filled: not that of /, /var, /home or \
-          /tmp, and none with more than 5 GiB free, so a plan makes one for its servers (`host.filesystem = [\"ext4\"]`, as root). The \
-          space is taken by a file without a name (fallocate(2), O_TMPFILE), with what becomes free meanwhile, and given back with it: \
-          no end of the program and of the machine leaves it.",
+    summary: "Fill the file system of the server's private directory.",
+    doc: "Writes fail with ENOSPC. Only a small, separate file system is filled: not that of /, /var, /home or /tmp, and none with \
+          more than 5 GiB free, so let the plan create one for its servers (`host.filesystem = [\"ext4\"]`, as root). An unnamed \
+          file takes the space (fallocate(2), O_TMPFILE), including space that is freed meanwhile. It disappears when the \
+          program or the machine ends in any way.",
     aim: Aim::Directory,
     takes: &[],
     lasts_s: 1.0,
@@ -41,23 +41,23 @@ pub(super) static FAULT: Fault = Fault {
     },
 };
 
-/// A file system with more room is not one that was made for the purpose.
+/// Maximum free space of a file system that may be filled.
 const FREE_BYTES_MAX: u64 = 5 << 30;
-/// What the machine itself, or everybody on it, needs.
+/// Directories whose file systems are never filled.
 const OF_OTHERS: [&str; 11] =
     ["/", "/tmp", "/var", "/var/lib", "/var/log", "/var/tmp", "/home", "/root", "/usr", "/run", "/dev/shm"];
-/// The name of the file where the file system has none without names.
+/// The name of the file on file systems without unnamed files.
 const NAME: &str = ".pitot-disk-full";
-/// What is reserved at once, from the largest to the smallest.
+/// Sizes of reservations, from the largest to the smallest.
 const PARTS: [u64; 4] = [256 << 20, 16 << 20, 1 << 20, 4096];
-/// What is written at once, at most and at least.
+/// Maximum and minimum size of a write.
 static PIECE: [u8; 64 << 10] = [0; 64 << 10];
 const PIECE_MIN: usize = 4096;
-/// How often it is looked for space that has become free.
+/// Interval of checks for freed space.
 const FILL_INTERVAL: Duration = Duration::from_millis(20);
 
 fn begin(options: &Options, undo: &mut Undo) -> Result<Begun, String> {
-    let dir = options.dir.as_deref().ok_or("the directory is not known")?;
+    let dir = options.dir.as_deref().ok_or("the directory is unknown")?;
     let free = check(dir)?;
     let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
     let file = match openat(CWD, dir, flags, Mode::RUSR | Mode::WUSR) {
@@ -67,26 +67,26 @@ fn begin(options: &Options, undo: &mut Undo) -> Result<Begun, String> {
     let mut filled = 0;
     fill(&file, &mut filled).map_err(|e| match e {
         Errno::OPNOTSUPP => format!(
-            "the file system of {} reserves no space (fallocate(2)); ext4, xfs, btrfs and tmpfs do",
+            "the file system of {} does not support fallocate(2); ext4, xfs, btrfs and tmpfs do",
             dir.display()
         ),
         e => format!("{} cannot be filled: {e}", dir.display()),
     })?;
-    let what = format!("{filled} of {free} free bytes are taken on the file system of {}", dir.display());
+    let what = format!("{filled} of {free} free bytes on the file system of {} are used up", dir.display());
     Ok(Begun { what, held: Some(Box::new(Filler::start(file, filled))) })
 }
 
-/// A file that somebody has to remove.
+/// A named file that has to be removed.
 fn named(path: &Path, undo: &mut Undo) -> Result<File, String> {
     let text = path.to_str().filter(|text| !text.contains('\n'));
-    let text = text.ok_or_else(|| format!("{} cannot be noted", path.display()))?;
+    let text = text.ok_or_else(|| format!("the path {} cannot be recorded", path.display()))?;
     undo.note(vec![Note { outlasts_boot: true, ..Note::new(format!("file {text}"), text.to_owned()) }])?;
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(0o600);
-    options.open(path).map_err(|e| format!("{} cannot be made: {e}", path.display()))
+    options.open(path).map_err(|e| format!("{} cannot be created: {e}", path.display()))
 }
 
-/// Takes what becomes free meanwhile, such as that of files that were replaced before, until this is dropped.
+/// Takes freed space, such as that of replaced files, until this is dropped.
 struct Filler {
     stop: Sender<()>,
     thread: Option<JoinHandle<()>>,
@@ -113,15 +113,15 @@ impl Drop for Filler {
     }
 }
 
-/// Whether the file system of a directory may be filled by this fault. The error is a sentence.
+/// Checks that this fault may fill the file system of a directory. The error is a sentence.
 ///
 /// # Errors
-/// If others need it too, or it has much room.
+/// If other programs need it, or it is too large.
 pub fn can_be_filled(dir: &Path) -> Result<(), String> {
     check(dir).map(drop)
 }
 
-/// How much is free, if the file system may be filled.
+/// The free space, if the file system may be filled.
 fn check(dir: &Path) -> Result<u64, String> {
     let device = |path: &Path| std::fs::metadata(path).map(|data| data.dev());
     let own = device(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
@@ -129,7 +129,7 @@ fn check(dir: &Path) -> Result<u64, String> {
     let others = OF_OTHERS.iter().map(Path::new).chain(journal.parent());
     if let Some(other) = others.into_iter().find(|other| device(other).is_ok_and(|other| other == own)) {
         return Err(format!(
-            "{} lies on the file system of {}, which others need too; a plan makes one for its servers: host.filesystem = [\"ext4\"]",
+            "{} is on the file system of {}, which other programs need; let the plan create one: host.filesystem = [\"ext4\"]",
             dir.display(),
             other.display()
         ));
@@ -138,15 +138,15 @@ fn check(dir: &Path) -> Result<u64, String> {
     let free = system.f_bfree * system.f_frsize;
     if free > FREE_BYTES_MAX {
         return Err(format!(
-            "{} has {free} bytes free: that is no file system made for the purpose",
+            "the file system of {} has {free} bytes free, too many for a test file system",
             dir.display()
         ));
     }
     Ok(free)
 }
 
-/// Reserves all that is there behind the first `filled` bytes of a file, and moves these on. What a file system keeps from
-/// reservations it still gives to writers, so that the last of it is written.
+/// Reserves all free space after the first `filled` bytes of a file, and updates `filled`. The rest, which cannot be
+/// reserved, is written.
 fn fill(file: &File, filled: &mut u64) -> Result<(), Errno> {
     for part in PARTS {
         take(filled, |at| fallocate(file, FallocateFlags::empty(), at, part).map(|()| part))?;
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_file_system_that_others_need_is_never_filled() {
-        assert!(check(Path::new("/")).unwrap_err().contains("others need too"));
+        assert!(check(Path::new("/")).unwrap_err().contains("other programs need"));
         assert!(check(&std::env::temp_dir()).is_err());
     }
 }

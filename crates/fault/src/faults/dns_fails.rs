@@ -1,14 +1,13 @@
-//! Names cannot be looked up.
+//! DNS lookups fail.
 
 use crate::entry::{Aim, Fault, Means, Reply};
 use crate::options::Failing;
 
 pub(super) static FAULT: Fault = Fault {
     name: "dns-fails",
-    summary: "Let names not be looked up: the resolver fails, refuses or is silent.",
-    doc: "In a resolver of Pitot's own, `{resolver}` in plans, for those who ask it. `failure` says how: SERVFAIL, REFUSED, or no \
-          reply at all, where clients wait and ask again. Connections that are open go on. Its answers may not be remembered (TTL 0), \
-          so that the fault is felt at once and is over when it ends.",
+    summary: "Let DNS lookups fail: the resolver fails, refuses or does not reply.",
+    doc: "Made by Pitot's resolver, `{resolver}` in plans. `failure` says how: SERVFAIL, REFUSED, or no reply, so that clients wait and \
+          repeat the query. Open connections continue to work. Replies are not cached (TTL 0), so the fault begins and ends at once.",
     aim: Aim::Names,
     takes: &["failure"],
     lasts_s: 1.0,
@@ -19,9 +18,9 @@ pub(super) static FAULT: Fault = Fault {
     probe: || Ok(()),
     means: Means::Names(|options| {
         let (reply, what) = match options.failure {
-            Failing::Fails => (Reply::Failed, "lookups of names fail (SERVFAIL)"),
-            Failing::Refuses => (Reply::Refused, "lookups of names are refused (REFUSED)"),
-            Failing::IsSilent => (Reply::Silence, "lookups of names get no reply"),
+            Failing::Fails => (Reply::Failed, "DNS lookups fail (SERVFAIL)"),
+            Failing::Refuses => (Reply::Refused, "DNS lookups are refused (REFUSED)"),
+            Failing::IsSilent => (Reply::Silence, "DNS lookups get no reply"),
         };
         (reply, what.to_owned())
     }),

@@ -1,13 +1,13 @@
-//! Names are looked up, and the answer is wrong.
+//! DNS replies are wrong.
 
 use crate::entry::{Aim, Fault, Means, Reply};
 
 pub(super) static FAULT: Fault = Fault {
     name: "dns-lies",
-    summary: "Answer wrongly for names: there is none, or another address.",
-    doc: "In a resolver of Pitot's own, `{resolver}` in plans, for those who ask it. `lie` is `no-name`, NXDOMAIN for every name, or an \
-          address on loopback that every name then has: one at which nothing listens, or another server. Connections that are open go \
-          on. Neither answer may be remembered (TTL 0; no SOA, RFC 2308).",
+    summary: "Send wrong DNS replies: no such name, or another address.",
+    doc: "Made by Pitot's resolver, `{resolver}` in plans. `lie` is `no-name` (NXDOMAIN for every name), or a loopback address for \
+          every name, where nothing or another server listens. Open connections continue to work. Replies are not cached (TTL 0; no \
+          SOA, RFC 2308).",
     aim: Aim::Names,
     takes: &["lie"],
     lasts_s: 1.0,

@@ -1,12 +1,12 @@
-//! Clients speak no protocol at all.
+//! Clients that send random bytes.
 
 use crate::clients::{Habit, begin};
 use crate::entry::{Aim, Fault, Means};
 
 pub(super) static FAULT: Fault = Fault {
     name: "garbage",
-    summary: "Let clients beside the load send random bytes, and come again.",
-    doc: "1 KiB on every connection, which is closed after a tenth of a second and opened anew; the bytes follow from `seed`.",
+    summary: "Let additional clients send random bytes and reconnect.",
+    doc: "Each connection sends 1 KiB, and is closed and reopened after 100 ms. The bytes are generated from `seed`.",
     aim: Aim::Address,
     takes: &["clients", "seed"],
     lasts_s: 1.0,

@@ -1,13 +1,13 @@
-//! Clients begin a request and are gone, or never meant it.
+//! Clients that begin a request and never end it.
 
 use crate::clients::{Habit, begin};
 use crate::entry::{Aim, Fault, Means};
 
 pub(super) static FAULT: Fault = Fault {
     name: "half-open",
-    summary: "Let clients beside the load begin a request and never end it.",
-    doc: "They keep their connections open, and open another one when the server closes one: a process or thread for each connection is \
-          taken by nobody.",
+    summary: "Let additional clients begin a request and never end it.",
+    doc: "They keep their connections open, and open another one when the server closes one. With a process or thread for each \
+          connection, each of them blocks one.",
     aim: Aim::Address,
     takes: &["clients"],
     lasts_s: 1.0,

@@ -1,4 +1,4 @@
-//! Processes are killed, as by the kernel when memory is short, or by a crash.
+//! Kills processes, like a crash or the kernel when memory is short.
 
 use pitot_sys::spawn::{self, Stop};
 
@@ -10,9 +10,8 @@ use crate::undo::Undo;
 pub(super) static FAULT: Fault = Fault {
     name: "kill",
     summary: "Kill processes of the server (SIGKILL).",
-    doc: "Connections of the killed process are reset, and requests that it had are lost. What comes back by itself is the \
-          server's own affair: a supervisor starts another worker. Where the whole server has died with it, the lab starts \
-          it again after the fault's length.",
+    doc: "Connections of the killed process are reset, and its requests are lost. The server's supervisor may start another worker. \
+          If the whole server dies, the lab restarts it after the fault's length.",
     aim: Aim::Process,
     takes: &["process"],
     lasts_s: 1.0,
@@ -26,7 +25,7 @@ pub(super) static FAULT: Fault = Fault {
 
 fn begin(options: &Options, _: &mut Undo) -> Result<Begun, String> {
     let chosen = choose(options.pid, options.process)?;
-    // Parents first, so that none replaces a child that dies with it.
+    // Parents first, so that none replaces a killed child.
     chosen.iter().for_each(|process| spawn::stop(process.pid, Stop::Kill));
     Ok(Begun::done(format!("SIGKILL to {}", processes::name(&chosen))))
 }

@@ -1,4 +1,4 @@
-//! What the server sends arrives later.
+//! Delays replies.
 
 use pitot_meter::Nanos;
 
@@ -7,9 +7,9 @@ use crate::proxy::condition::Condition;
 
 pub(super) static FAULT: Fault = Fault {
     name: "latency",
-    summary: "Delay what the server sends, with jitter if asked for.",
-    doc: "On the way, in a proxy between load and server: every reply takes so much longer. Connections are opened without the \
-          delay. What is delayed keeps its order, and waits in 256 KiB for each connection at most.",
+    summary: "Delay the server's replies, optionally with jitter.",
+    doc: "Made by a proxy between load and server, which delays every reply. Connecting is not delayed. Bytes keep their order, in \
+          a buffer of up to 256 KiB for each connection.",
     aim: Aim::Path,
     takes: &["delay", "jitter"],
     lasts_s: 1.0,

@@ -1,4 +1,4 @@
-//! Packets are lost between load and server.
+//! Drops packets between load and server.
 
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
@@ -13,10 +13,10 @@ use crate::undo::{Note, Undo};
 
 pub(super) static FAULT: Fault = Fault {
     name: "loss",
-    summary: "Lose a share of the packets to and from the server's address, by a rule of nftables.",
-    doc: "Each packet of a TCP connection with the server is dropped by chance where it would be received, in both directions. TCP sends \
-          it again, at the earliest 200 ms later unless others that arrive behind it tell (RFC 6298, RFC 8985): clients see that some \
-          replies are late. The rule stands in a table of its own, and goes with it.",
+    summary: "Drop a share of the packets to and from the server's address, with an nftables rule.",
+    doc: "Packets of TCP connections with the server are dropped at random on receipt, in both directions. TCP retransmits them after \
+          at least 200 ms, or earlier if later packets arrive (RFC 6298, RFC 8985), so some replies are late. The rule is in a \
+          separate table, which is removed afterwards.",
     aim: Aim::Address,
     takes: &["share"],
     lasts_s: 1.0,
@@ -28,17 +28,14 @@ pub(super) static FAULT: Fault = Fault {
     means: Means::Program { begin, undo },
 };
 
-/// What the names of the tables begin with, behind which the process stands that made them.
+/// Prefix of the tables' names, followed by the id of the process that created them.
 const TABLE: &str = "pitot_loss_";
-/// Chances are drawn from so many numbers.
+/// Range of the random numbers.
 const DRAWS: u32 = 100_000;
 
 fn probe() -> Result<(), Unavailable> {
-    let missing = |cause: String, cure: &str| Unavailable {
-        what: "the loss of packets".into(),
-        cause,
-        cure: cure.into(),
-    };
+    let missing =
+        |cause: String, cure: &str| Unavailable { what: "packet loss".into(), cause, cure: cure.into() };
     let table = format!("{TABLE}{}_probe", std::process::id());
     let trial = run(&format!(
         "{}delete table inet {table}\n",
@@ -48,14 +45,14 @@ fn probe() -> Result<(), Unavailable> {
         Refused::NotInstalled => missing("nft(8) is not installed".into(), "apt-get install nftables"),
         Refused::Said(said) => missing(
             format!("nft(8) says: {said}"),
-            "run as root, or in a network namespace of your own: unshare --user --map-root-user --net",
+            "run as root, or in a new network namespace: unshare --user --map-root-user --net",
         ),
     })
 }
 
 fn begin(options: &Options, undo: &mut Undo) -> Result<Begun, String> {
-    let to = options.to.ok_or("the address of the server is not known")?;
-    // No later process makes one of this name, should this one be left.
+    let to = options.to.ok_or("the server's address is unknown")?;
+    // A unique name, in case this table is left.
     let table = format!("{TABLE}{}_{:x}", std::process::id(), now().0);
     let on = format!("table inet {table} of nftables");
     undo.note(vec![Note { is_of_network: true, ..Note::new(on, table.clone()) }])?;
@@ -69,7 +66,7 @@ fn begin(options: &Options, undo: &mut Undo) -> Result<Begun, String> {
 
 fn undo(table: &str) -> Result<bool, String> {
     if !table.starts_with(TABLE) {
-        return Err(format!("`{table}` is no table of this fault"));
+        return Err(format!("`{table}` is not a table of this fault"));
     }
     match run(&format!("delete table inet {table}\n")) {
         Ok(()) => Ok(true),
@@ -89,7 +86,7 @@ fn rules(table: &str, to: SocketAddr, chances: u32) -> String {
         IpAddr::V4(ip) => ("ip", ip.to_string(), to.port()),
         IpAddr::V6(ip) => ("ip6", ip.to_string(), to.port()),
     };
-    // No number that is drawn is as large as their count, which is no limit that nft(8) takes.
+    // nft(8) does not accept a limit equal to the range.
     let drop = match chances < DRAWS {
         true => format!("numgen random mod {DRAWS} < {chances} drop"),
         false => "drop".to_owned(),
@@ -105,10 +102,10 @@ enum Refused {
     Said(String),
 }
 
-/// Carries out commands of nft(8), all of them or none.
+/// Runs commands of nft(8) in one transaction.
 fn run(commands: &str) -> Result<(), Refused> {
     let said = |e: std::io::Error| Refused::Said(e.to_string());
-    // Debian leaves the directory of daemons out of a user's PATH.
+    // Debian's PATH for users does not have the directory of daemons.
     let path = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default());
     let mut child = Command::new("nft")
         .args(["-f", "-"])

@@ -1,4 +1,4 @@
-//! Memory is short: the server's processes get a control group with little of it.
+//! Limits the server's memory with a control group.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -15,10 +15,9 @@ use crate::undo::{Note, Undo};
 
 pub(super) static FAULT: Fault = Fault {
     name: "memory",
-    summary: "Leave the server little memory: a control group with so much for what it newly needs.",
-    doc: "All its processes are moved to a control group of their own with a limit, and back to their own afterwards; what they \
-          have already stays charged where it was (cgroups(7)). Beyond the limit the kernel takes page cache back, and then \
-          kills one of them (OOM).",
+    summary: "Limit the server's additional memory with a control group.",
+    doc: "All its processes are moved to a new control group with a limit, and back afterwards. Memory that they have already is not \
+          counted (cgroups(7)). Above the limit the kernel reclaims page cache, and then kills one of them (OOM).",
     aim: Aim::Process,
     takes: &["bytes"],
     lasts_s: 1.0,
@@ -30,9 +29,9 @@ pub(super) static FAULT: Fault = Fault {
     means: Means::Program { begin, undo },
 };
 
-/// What the names of the groups begin with.
+/// Prefix of the groups' names.
 const GROUP: &str = "pitot-fault-";
-/// How long the group may need to become empty.
+/// Timeout until the group is empty.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A hierarchy of control groups that limits memory.
@@ -56,7 +55,7 @@ fn hierarchy() -> Option<Hierarchy> {
     })
 }
 
-/// The mounts of this process, of control groups those that can be reached: over some another file system may be mounted.
+/// The reachable mounts of this process; another file system may be mounted over one of control groups.
 fn mounts() -> Option<String> {
     let all = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
     let can_be_reached = |line: &&str| {
@@ -72,26 +71,27 @@ fn hands_memory_down(group: &Path) -> bool {
     controllers.split_whitespace().any(|controller| controller == "memory")
 }
 
-/// What names the hierarchy: nothing that of version 2.
+/// The name of the hierarchy; empty for version 2.
 fn controller(is_unified: bool) -> Option<&'static str> {
     (!is_unified).then_some("memory")
 }
 
 fn probe() -> Result<(), Unavailable> {
-    let missing = |cause: &str| {
-        Unavailable {
+    let missing = |cause: &str| Unavailable {
         what: "a limit on memory".into(),
         cause: cause.into(),
-        cure: "run as root where control groups of memory can be made, such as systemd-run --scope -p Delegate=yes".into(),
-    }
+        cure:
+            "run as root with a delegated control group, for example by systemd-run --scope -p Delegate=yes"
+                .into(),
     };
-    let hierarchy = hierarchy()
-        .ok_or_else(|| missing("no control group here can limit the memory of groups below it"))?;
+    let hierarchy =
+        hierarchy().ok_or_else(|| missing("no control group here can limit the memory of subgroups"))?;
     let trial = group_of(&hierarchy, "probe");
-    std::fs::create_dir(&trial).map_err(|e| missing(&format!("{} cannot be made: {e}", trial.display())))?;
+    std::fs::create_dir(&trial)
+        .map_err(|e| missing(&format!("{} cannot be created: {e}", trial.display())))?;
     let limited = trial.join(hierarchy.limit).exists();
     let _ = std::fs::remove_dir(&trial);
-    if limited { Ok(()) } else { Err(missing("a group that is made has no limit on memory")) }
+    if limited { Ok(()) } else { Err(missing("new control groups have no memory limit here")) }
 }
 
 fn group_of(hierarchy: &Hierarchy, name: &str) -> PathBuf {
@@ -107,12 +107,12 @@ fn begin(options: &Options, undo: &mut Undo) -> Result<Begun, String> {
     };
     let path = group.display();
     undo.note(vec![Note::new(format!("control group {path}"), format!("group {path}"))])?;
-    std::fs::create_dir(&group).map_err(said("the control group cannot be made"))?;
+    std::fs::create_dir(&group).map_err(said("the control group cannot be created"))?;
     std::fs::write(group.join(hierarchy.limit), options.bytes.to_string())
         .map_err(said("the limit cannot be set"))?;
     let processes = of_server(options.pid);
     if processes.is_empty() {
-        return Err(format!("process {} is not there", options.pid));
+        return Err(format!("process {} does not exist", options.pid));
     }
     // A worker may have ended since.
     let homes: Vec<(&Process, PathBuf)> =
@@ -128,7 +128,7 @@ fn begin(options: &Options, undo: &mut Undo) -> Result<Begun, String> {
         }
     }
     let name = processes::name(&processes);
-    Ok(Begun::done(format!("{name} may newly use {} bytes of memory", options.bytes)))
+    Ok(Begun::done(format!("{name} may use {} more bytes of memory", options.bytes)))
 }
 
 /// The group that a process is in.
@@ -151,11 +151,11 @@ fn undo(note: &str) -> Result<bool, String> {
             let (pid, started, home) = (words.next(), words.next(), words.next());
             let (Some(pid), Some(started), Some(home)) = (pid, started, home) else { return Ok(false) };
             let process = processes::of_note(&format!("{pid} {started}"));
-            // What somebody has moved elsewhere since stays there.
+            // A process that another program has moved stays where it is.
             let Some(pid) = process.filter(|pid| is_in_group(*pid)) else { return Ok(false) };
             match enter(Path::new(home), pid) {
                 Ok(()) => Ok(true),
-                // It goes to the group above, with the fault's own.
+                // It is moved to the parent group.
                 Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
                 Err(e) if e.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => Ok(false),
                 Err(e) => Err(format!("process {pid} cannot be moved to {home}: {e}")),
@@ -168,7 +168,7 @@ fn undo(note: &str) -> Result<bool, String> {
             }
             let mut why = String::new();
             wait_until(TIMEOUT, || {
-                // What was forked meanwhile goes to the group above.
+                // Children that were forked meanwhile are moved to the parent group.
                 let members = std::fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
                 for pid in members.lines().filter_map(|pid| pid.parse().ok()) {
                     let _ = group.parent().map(|parent| enter(parent, pid));
@@ -181,7 +181,7 @@ fn undo(note: &str) -> Result<bool, String> {
                 false => Ok(true),
             }
         }
-        _ => Err(format!("`{note}` is no note of this fault")),
+        _ => Err(format!("`{note}` is not a note of this fault")),
     }
 }
 

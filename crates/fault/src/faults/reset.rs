@@ -1,12 +1,12 @@
-//! Connections are reset, as by a firewall that has forgotten them, or a load balancer that goes.
+//! Resets connections, like a firewall that lost its state, or a load balancer that stops.
 
 use crate::entry::{Aim, Fault, Means};
 use crate::proxy::condition::Condition;
 
 pub(super) static FAULT: Fault = Fault {
     name: "reset",
-    summary: "Reset all connections, and those that are opened meanwhile.",
-    doc: "On the way, in a proxy between load and server. The server and its clients get a reset (RST) in the same moment.",
+    summary: "Reset all open and new connections.",
+    doc: "Made by a proxy between load and server. Server and clients get a reset (RST) at the same time.",
     aim: Aim::Path,
     takes: &[],
     lasts_s: 0.2,

@@ -1,13 +1,13 @@
-//! Clients read slowly, as over a bad line, or as an attack does.
+//! Clients that read slowly, like those with a bad connection, or an attack.
 
 use crate::clients::{Habit, begin};
 use crate::entry::{Aim, Fault, Means};
 
 pub(super) static FAULT: Fault = Fault {
     name: "slow-readers",
-    summary: "Let clients beside the load ask for much and read little.",
-    doc: "They keep requests under way on every connection and read 640 bytes a second of the replies, from a receive buffer of 4 KiB. A \
-          server that writes without waiting is full of them; one that waits in write(2) for each has a worker less.",
+    summary: "Let additional clients request a lot and read slowly.",
+    doc: "They always have requests under way, and read 640 bytes of the replies per second, with a receive buffer of 4 KiB. A server \
+          with non-blocking writes has to buffer replies; with blocking writes, each of them blocks a worker.",
     aim: Aim::Address,
     takes: &["clients", "path"],
     lasts_s: 1.0,

@@ -1,4 +1,4 @@
-//! Processes are suspended, as by a debugger, a frozen container or a machine that is moved.
+//! Suspends processes, like a debugger, a frozen container or a migrated virtual machine.
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
@@ -11,8 +11,8 @@ use crate::undo::{Note, Undo};
 pub(super) static FAULT: Fault = Fault {
     name: "stop",
     summary: "Suspend processes of the server (SIGSTOP), and continue them (SIGCONT).",
-    doc: "The kernel goes on taking connections and bytes for a suspended process, until its queues are full; it answers \
-          nothing. Clients wait, and those with a short timeout give up. Taken back with SIGCONT.",
+    doc: "The kernel continues to accept connections and bytes for a suspended process until its queues are full, but there are no \
+          replies. Clients wait, or time out. Undone with SIGCONT.",
     aim: Aim::Process,
     takes: &["process"],
     lasts_s: 1.0,
@@ -29,7 +29,7 @@ fn begin(options: &Options, undo: &mut Undo) -> Result<Begun, String> {
     undo.note(chosen.iter().map(|process| Note::of(process, processes::note(process))).collect())?;
     for process in &chosen {
         match signal(process.pid, Signal::STOP) {
-            // Of several one may have ended since.
+            // One of several may have ended meanwhile.
             Err(Errno::SRCH) if chosen.len() > 1 => {}
             stopped => stopped.map_err(|e| format!("process {} cannot be stopped: {e}", process.pid))?,
         }

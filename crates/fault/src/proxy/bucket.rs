@@ -2,9 +2,9 @@
 
 use pitot_meter::Nanos;
 
-/// What may pass at once after a pause: bursts longer than this time at the rate are no limit of it.
+/// Maximum burst after a pause, as time at the rate.
 const BURST_S: f64 = 0.01;
-/// And at least a segment of loopback's usual size.
+/// Minimum burst: a segment of loopback's usual size.
 const BURST_BYTES_MIN: f64 = 1500.0;
 
 /// A token bucket of one direction.
@@ -16,12 +16,12 @@ pub(super) struct Bucket {
 }
 
 impl Bucket {
-    /// From now on so many bytes per second may pass; `None` for all.
+    /// Sets the rate, bytes per second; `None` for no limit.
     pub(super) fn set(&mut self, rate: Option<f64>, now: Nanos) {
         *self = Bucket { rate, tokens: 0.0, filled: now };
     }
 
-    /// How many bytes may pass now; if none, when some may.
+    /// The number of bytes that may pass now; if none, when some may.
     pub(super) fn allows(&mut self, now: Nanos) -> Result<usize, Nanos> {
         let Some(rate) = self.rate else { return Ok(usize::MAX) };
         let burst = (rate * BURST_S).max(BURST_BYTES_MIN);
@@ -34,7 +34,7 @@ impl Bucket {
         Err(now + Nanos(((burst / 2.0 - self.tokens) / rate * 1e9) as u64 + 1))
     }
 
-    /// So many have passed.
+    /// Notes that so many bytes have passed.
     pub(super) fn passed(&mut self, bytes: usize) {
         if self.rate.is_some() {
             self.tokens -= bytes as f64;

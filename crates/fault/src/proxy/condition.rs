@@ -1,24 +1,24 @@
-//! What connections through the proxy are under.
+//! The conditions of connections through the proxy.
 
 use pitot_meter::Nanos;
 
-/// What all connections are under while a fault lasts. Of several at once delays add up, and the lowest rate counts.
+/// The condition of all connections during a fault. For several faults delays add up, and the lowest rate counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Condition {
-    /// Added to what the server sends.
+    /// Delay of what the server sends.
     pub delay: Nanos,
-    /// At most so much more is added, drawn anew for each piece; pieces keep their order.
+    /// Maximum additional delay, random for each piece; pieces keep their order.
     pub jitter: Nanos,
     /// Bytes per second in each direction, of all connections together.
     pub bytes_per_s: Option<f64>,
-    /// Nothing passes, in neither direction.
+    /// All traffic is blocked.
     pub black_hole: bool,
-    /// Connections are reset, those that are open and those that are opened.
+    /// Open and new connections are reset.
     pub reset: bool,
 }
 
 impl Condition {
-    /// All of several.
+    /// The combination of several.
     pub(super) fn of(all: impl IntoIterator<Item = Condition>) -> Condition {
         all.into_iter().fold(Condition::default(), |sum, one| Condition {
             delay: sum.delay + one.delay,

@@ -19,13 +19,13 @@ pub(super) const SERVER: usize = 1;
 pub(super) struct Link {
     /// The client's end and the server's.
     pub(super) ends: [OwnedFd; 2],
-    /// Ends are watched for this.
+    /// What the ends are watched for.
     pub(super) interests: [Interest; 2],
-    /// What comes from each end.
+    /// The two directions.
     ways: [Way; 2],
     /// The connection to the server is established.
     connected: bool,
-    /// Which connection this is of those that had its slot.
+    /// The generation of its slot.
     pub(super) generation: u32,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Link {
 pub(super) struct Waits {
     /// The ends whose sockets must have room.
     room: [bool; 2],
-    /// When something is due.
+    /// The next due time.
     pub(super) until: Option<Nanos>,
 }
 
@@ -49,7 +49,7 @@ impl Link {
         }
     }
 
-    /// The connection to the server is established, or the error that it ended with.
+    /// Whether the connection to the server is established, or its error.
     pub(super) fn try_connected(&mut self) -> std::io::Result<()> {
         if !self.connected {
             connect::outcome(&self.ends[SERVER])?;
@@ -62,7 +62,7 @@ impl Link {
         self.connected
     }
 
-    /// Receives from an end as much as there is room for; it is due at `due`. The error is that of a connection that is gone.
+    /// Receives from an end as much as there is room for; it is due at `due`. The error is that of a broken connection.
     pub(super) fn receive(&mut self, end: usize, buffer: &mut [u8], due: Nanos) -> std::io::Result<()> {
         let way = &mut self.ways[end];
         while way.has_room() {
@@ -82,7 +82,7 @@ impl Link {
         Ok(())
     }
 
-    /// Sends on in both directions what is due.
+    /// Forwards what is due in both directions.
     pub(super) fn send(&mut self, buckets: &mut [Bucket; 2], now: Nanos) -> std::io::Result<Waits> {
         let mut waits = Waits::default();
         for from in [CLIENT, SERVER] {
@@ -96,7 +96,7 @@ impl Link {
         Ok(waits)
     }
 
-    /// What an end is to be watched for.
+    /// What to watch an end for.
     pub(super) fn interest(&self, end: usize, waits: Waits) -> Interest {
         let reads = self.connected && self.ways[end].has_room();
         let writes = waits.room[end] || end == SERVER && !self.connected;
@@ -108,7 +108,7 @@ impl Link {
         }
     }
 
-    /// Both ends have finished, and all was passed on.
+    /// Whether both ends have finished, and everything was forwarded.
     pub(super) fn is_over(&self) -> bool {
         self.ways.iter().all(|way| way.is_closed)
     }

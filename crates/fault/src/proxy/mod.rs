@@ -1,9 +1,9 @@
-//! A proxy between load and server, in which their connections are reset, delayed, slowed down or held up.
+//! A proxy between load and server that resets, delays, throttles or blocks their connections.
 //!
-//! It works without any privilege, on every kernel and for every protocol on TCP. It is one loop on epoll with level trigger.
-//! Without a fault bytes go from one socket to the other as they come; a fault is a [`Condition`] under which all connections
-//! are for a time. Each command on standard input is answered by a line: `begin NUMBER FAULT OPTIONS` by `began NUMBER NS
-//! WHAT`, `end NUMBER` by `ended NUMBER NS`, what is not understood by `refused NUMBER WHY`; `quit` ends the proxy.
+//! It needs no privilege and works on every kernel and for every protocol on TCP. It is one level-triggered epoll loop. Without a fault
+//! it forwards bytes at once; a fault is a temporary [`Condition`] of all connections. It replies to each command on stdin with a
+//! line: to `begin NUMBER FAULT OPTIONS` with `began NUMBER NS WHAT`, to `end NUMBER` with `ended NUMBER NS`, to an error with `refused
+//! NUMBER WHY`; `quit` ends the proxy.
 
 mod bucket;
 pub(crate) mod condition;

@@ -20,29 +20,28 @@ use super::link::{CLIENT, Link, SERVER, Waits};
 use crate::commands::{self, Commands, PROXY_BEGAN, PROXY_ENDED, PROXY_REFUSED, say};
 use crate::entry::Means;
 
-/// What its last line begins with, which says what became of the connections of clients.
+/// Prefix of its last line, with counts of client connections.
 const PROXY_COUNTS: &str = "accepted ";
 
 const BACKLOG: u32 = 4096;
 const BUFFER_BYTES: usize = 64 * 1024;
-/// Tokens of what is no connection.
+/// Tokens of descriptors that are not connections.
 const LISTENER: u32 = u32::MAX;
 const INPUT: u32 = u32::MAX - 1;
 const SIGNALS: u32 = u32::MAX - 2;
 /// Each link has two tokens.
 const LINKS_MAX: usize = 1 << 30;
 
-/// Passes connections on to `to` until a signal or the command `quit` ends it.
+/// Forwards connections to `to` until a signal or the command `quit`.
 ///
 /// # Errors
-/// If the address cannot be listened on, or the kernel refuses what a loop needs.
+/// If it cannot listen, or the kernel refuses what the loop needs.
 pub fn serve(listen: SocketAddr, to: SocketAddr) -> Result<(), Failure> {
-    let failed = |e: std::io::Error| Failure::run(format!("the proxy cannot go on: {e}"), "raise ulimit -n");
+    let failed = |e: std::io::Error| Failure::run(format!("the proxy failed: {e}"), "raise ulimit -n");
     let _ = pitot_sys::limits::raise_descriptors();
     let how = Listen { backlog: BACKLOG, reuse_port: false, nonblocking: true, congestion: None };
-    let listener = socket::listen(listen, how).map_err(|e| {
-        Failure::misuse(format!("{listen} cannot be listened on: {e}"), "choose another --listen")
-    })?;
+    let listener = socket::listen(listen, how)
+        .map_err(|e| Failure::misuse(format!("cannot listen on {listen}: {e}"), "choose another --listen"))?;
     let address = socket::local_addr(&listener).map_err(failed)?;
     let counts = Proxy::new(listener, to).and_then(|proxy| proxy.run(address)).map_err(failed)?;
     let Counts { accepted, refused, reset, broken } = counts;
@@ -62,10 +61,10 @@ struct Proxy {
     links: Vec<Option<Link>>,
     free: Vec<u32>,
     generation: u32,
-    /// When links have something to do.
+    /// The due times of links.
     due: BinaryHeap<Reverse<(Nanos, u32, u32)>>,
     counts: Counts,
-    /// Faults under way, by their number.
+    /// Active faults, by number.
     faults: BTreeMap<String, Condition>,
     condition: Condition,
     buckets: [Bucket; 2],
@@ -74,16 +73,16 @@ struct Proxy {
     commands: Commands,
 }
 
-/// What became of the connections of clients.
+/// Counts of client connections.
 #[derive(Debug, Default)]
 struct Counts {
-    /// Taken.
+    /// Accepted.
     accepted: u64,
     /// Of these, reset at once: a fault resets connections, or the server cannot be reached.
     refused: u64,
-    /// Reset by a fault, once they led to the server.
+    /// Reset by a fault after they were connected.
     reset: u64,
-    /// Reset because one of their ends was.
+    /// Reset because one of their ends was reset.
     broken: u64,
 }
 
@@ -115,7 +114,7 @@ impl Proxy {
         })
     }
 
-    /// Passes on until it is told to end; what became of the connections of clients meanwhile.
+    /// Runs until it is told to end; returns counts of client connections.
     fn run(mut self, address: SocketAddr) -> std::io::Result<Counts> {
         say(format_args!("ready {address}"));
         let mut ready = Vec::new();
@@ -189,13 +188,13 @@ impl Proxy {
         }
     }
 
-    /// Resets the connection of a client that cannot be led on.
+    /// Resets the connection of a client that cannot be forwarded.
     fn refuse(&mut self, client: &OwnedFd) {
         let _ = socket::reset_on_close(client);
         self.counts.refused += 1;
     }
 
-    /// Something happened to an end.
+    /// Handles an event of an end.
     fn event(&mut self, bits: u32, ready: &Ready) {
         let (index, end) = (bits >> 1, (bits & 1) as usize);
         let (delay, jitter) = (self.condition.delay, self.condition.jitter);
@@ -209,7 +208,7 @@ impl Proxy {
         let outcome = if end == SERVER && !link.is_connected() {
             link.try_connected()
         } else if black_hole {
-            // What was readable when the hole opened waits; what is broken is reported of ends that are watched for nothing.
+            // Data that was readable when the traffic was blocked waits; errors are reported even for ends that are not watched.
             if ready.ended { Err(ErrorKind::ConnectionReset.into()) } else { Ok(()) }
         } else if ready.readable {
             let due = if end == SERVER { at + delay + drawn } else { at };
@@ -223,7 +222,7 @@ impl Proxy {
         }
     }
 
-    /// Sends on what is due, and watches for what is to come.
+    /// Forwards what is due, and updates watches.
     fn pass_on(&mut self, index: u32) {
         if self.condition.black_hole {
             return self.watch(index, Waits::default());
@@ -257,7 +256,7 @@ impl Proxy {
         }
     }
 
-    /// Resets a link of which an end is gone, or cannot be reached.
+    /// Resets a link with a broken or unreachable end.
     fn reset(&mut self, index: u32) {
         match self.link(index).map(|link| link.is_connected()) {
             Some(true) => self.counts.broken += 1,
@@ -267,7 +266,7 @@ impl Proxy {
         self.remove(index, true);
     }
 
-    /// Resets a link because a fault says so.
+    /// Resets a link for a fault.
     fn reset_by_fault(&mut self, index: u32) {
         if self.link(index).is_some() {
             self.counts.reset += 1;
@@ -286,10 +285,10 @@ impl Proxy {
         }
     }
 
-    /// Reads commands and carries them out. True if the proxy is to end.
+    /// Reads and runs commands. True if the proxy should end.
     fn commands(&mut self) -> bool {
         if !self.commands.read() {
-            // Nobody commands any more; the connections go on.
+            // There are no more commands; connections continue.
             self.epoll.unwatch(std::io::stdin().as_fd(), false);
             return false;
         }
@@ -319,11 +318,11 @@ impl Proxy {
                 self.apply();
                 say(format_args!("{PROXY_ENDED}{number} {}", now().0));
             }
-            _ => say(format_args!("{PROXY_REFUSED}{number} `{line}` is no command that has a meaning now")),
+            _ => say(format_args!("{PROXY_REFUSED}{number} `{line}` is not a valid command now")),
         }
     }
 
-    /// Puts all connections under the faults that are under way.
+    /// Applies the active faults to all connections.
     fn apply(&mut self) {
         let before = self.condition;
         self.condition = Condition::of(self.faults.values().copied());
@@ -331,7 +330,7 @@ impl Proxy {
             let at = now();
             self.buckets.iter_mut().for_each(|bucket| bucket.set(self.condition.bytes_per_s, at));
         }
-        // In a black hole nobody is let in either.
+        // If all traffic is blocked, do not accept either.
         let listening = if self.condition.black_hole { Interest::Nothing } else { Interest::Read };
         if listening != self.listening {
             self.listening = listening;
@@ -348,9 +347,11 @@ fn token(index: u32, end: usize, link: &Link) -> Token {
     Token::new(index << 1 | end as u32, link.generation)
 }
 
-/// The condition that a fault is, and what it does, from its name and options. The error is a sentence.
+/// The condition and the description of a fault, from its name and options. The error is a sentence.
 fn condition<'a>(words: impl Iterator<Item = &'a str>) -> Result<(Condition, String), String> {
     let (fault, options) = commands::fault(words)?;
-    let Means::Path(of) = fault.means else { return Err(format!("`{}` is not made on the way", fault.name)) };
+    let Means::Path(of) = fault.means else {
+        return Err(format!("the fault proxy cannot make `{}`", fault.name));
+    };
     Ok(of(&options))
 }

@@ -1,4 +1,4 @@
-//! One direction of a connection: what was received and may not be sent on yet.
+//! One direction of a connection: received bytes that are not forwarded yet.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, IoSlice};
@@ -9,7 +9,7 @@ use pitot_sys::socket;
 
 use super::bucket::Bucket;
 
-/// At most so much waits in one direction; beyond it nothing more is received, as on a line with a short queue.
+/// Maximum size of the buffer; if it is full, nothing more is received.
 const WAITING_BYTES_MAX: usize = 256 * 1024;
 
 /// Bytes that came together.
@@ -27,18 +27,18 @@ pub(super) struct Way {
     waiting: usize,
     /// The sender has finished.
     pub(super) ended: bool,
-    /// The end was passed on.
+    /// The end was forwarded.
     pub(super) is_closed: bool,
 }
 
-/// What is to be waited for.
+/// What to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wait {
     /// Nothing: there is nothing to send.
     Nothing,
     /// Room in the receiver's socket.
     Room,
-    /// A moment.
+    /// A time.
     Until(Nanos),
 }
 
@@ -48,14 +48,14 @@ impl Way {
         !self.ended && self.waiting < WAITING_BYTES_MAX
     }
 
-    /// Takes what was received, to be sent on at `due` at the earliest and never before what came earlier.
+    /// Adds received bytes, which are forwarded at `due` or later, in order.
     pub(super) fn push(&mut self, bytes: &[u8], due: Nanos) {
         let due = self.pieces.back().map_or(due, |last| due.max(last.due));
         self.waiting += bytes.len();
         self.pieces.push_back(Piece { due, bytes: bytes.to_vec(), sent: 0 });
     }
 
-    /// Sends on what is due, as far as the limit and the receiver allow. The error is that of a connection that is gone.
+    /// Forwards what is due, as far as limit and receiver allow. The error is that of a broken connection.
     pub(super) fn send(
         &mut self,
         to: BorrowedFd<'_>,
@@ -87,7 +87,7 @@ impl Way {
         }
         if self.ended && !self.is_closed {
             self.is_closed = true;
-            // A receiver that is gone needs no end.
+            // A closed receiver needs no end.
             let _ = socket::finish_sending(to);
         }
         Ok(Wait::Nothing)

@@ -12,31 +12,31 @@ pub(super) static TOPIC: Topic = Topic {
     primitives: &[
         Primitive {
             name: "system-call",
-            summary: "the smallest system call, made in place as Pitot's servers make theirs: getppid(2)",
+            summary: "the smallest system call, inlined as in Pitot's servers: getppid(2)",
             operation: Operation::Call,
             make: |_| repeated(rustix::process::getppid),
         },
         Primitive {
             name: "system-call-libc",
-            summary: "the same through the function of the C library, as most programs make it",
+            summary: "the same through the C library, as in most programs",
             operation: Operation::Call,
             make: |_| repeated(std::os::unix::process::parent_id),
         },
         Primitive {
             name: "clock-read",
-            summary: "the monotonic clock: clock_gettime(2), which the vDSO answers without the kernel where it can",
+            summary: "the monotonic clock: clock_gettime(2), in the vDSO if possible",
             operation: Operation::Call,
             make: |_| repeated(pitot_meter::now),
         },
         Primitive {
             name: "cpu-clock-read",
-            summary: "the CPU time of a thread: clock_gettime(2), answered by the kernel",
+            summary: "the CPU time of a thread: clock_gettime(2), in the kernel",
             operation: Operation::Call,
             make: |_| repeated(|| clock_gettime(ClockId::ThreadCPUTime)),
         },
         Primitive {
             name: "signal",
-            summary: "a realtime signal queued for the own thread (tgkill(2)) and taken (sigtimedwait(2))",
+            summary: "a realtime signal queued for the same thread (tgkill(2)) and received (sigtimedwait(2))",
             operation: Operation::RoundTrip,
             make: |_| {
                 let signal = QueuedSignal::new();

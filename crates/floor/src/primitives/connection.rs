@@ -29,7 +29,7 @@ pub(super) static TOPIC: Topic = Topic {
         },
         Primitive {
             name: "close",
-            summary: "close(2) of an accepted connection, whose peer is told",
+            summary: "close(2) of an accepted connection, including the notification of the peer",
             operation: Operation::Call,
             make: |_| lives(Step::Close),
         },
@@ -43,7 +43,7 @@ enum Step {
     Close,
 }
 
-/// Connections in batches, from their beginning to their end; one step of it is timed.
+/// Connections in batches, of which one step is timed.
 fn lives(timed: Step) -> Result<Work, Unavailable> {
     let listener = TcpListener::bind("127.0.0.1:0");
     let listener = listener.map_err(|e| refused("a listener", &e))?;
@@ -75,6 +75,6 @@ fn batch(timed: Step, listener: &TcpListener, addr: SocketAddr, watch: &mut Stop
         servers.clear();
         Ok(())
     })?;
-    // The client's reset leaves no state behind (TIME-WAIT) that the next connections would have to step over.
+    // The client's reset leaves no TIME-WAIT state that would slow down the next connections.
     clients.iter().try_for_each(reset_on_close)
 }

@@ -54,7 +54,7 @@ pub(super) static TOPIC: Topic = Topic {
         },
         Primitive {
             name: "file-fsync",
-            summary: "1 KiB overwritten and made safe (fsync(2))",
+            summary: "1 KiB overwritten and synchronised (fsync(2))",
             operation: Operation::Call,
             make: |place| {
                 on_file(place, |scratch, count| {

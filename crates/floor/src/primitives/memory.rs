@@ -9,8 +9,8 @@ use crate::{Operation, Primitive, Topic, Work};
 const PAGE_BYTES: usize = 4096;
 /// Pages touched in one mapping.
 const PAGES: u64 = 512;
-/// Copied at once. With 16 MiB, source and target together are as large as many a last cache, and the figure says how
-/// much of that cache the neighbours leave.
+/// Size of a copy. With 16 MiB, source and target would fit into many last-level caches, and the figure would depend on
+/// how much of it other programs use.
 const COPY_BYTES: usize = 64 << 20;
 const MEBIBYTE: usize = 1 << 20;
 
@@ -34,7 +34,7 @@ pub(super) static TOPIC: Topic = Topic {
         },
         Primitive {
             name: "mmap-munmap",
-            summary: "64 KiB mapped and unmapped again, untouched",
+            summary: "64 KiB mapped and unmapped, without touching them",
             operation: Operation::Call,
             make: |_| {
                 Ok(Box::new(|count, watch| {
@@ -44,7 +44,7 @@ pub(super) static TOPIC: Topic = Topic {
         },
         Primitive {
             name: "copy",
-            summary: "memory copied, 64 MiB at once, so that hardly a cache holds it",
+            summary: "memory copied, 64 MiB at once, more than most caches",
             operation: Operation::Mebibyte,
             make: |_| copies(),
         },

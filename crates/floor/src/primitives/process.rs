@@ -10,7 +10,7 @@ use rustix::process::{Pid, WaitOptions, waitpid};
 
 use crate::{Operation, Primitive, Topic, Work};
 
-/// A program that ends at once.
+/// A program that exits at once.
 const PROGRAM: &str = "/bin/true";
 
 pub(super) static TOPIC: Topic = Topic {
@@ -18,13 +18,13 @@ pub(super) static TOPIC: Topic = Topic {
     primitives: &[
         Primitive {
             name: "fork",
-            summary: "fork(2) of this small process, the child's end and wait(2) for it",
+            summary: "fork(2) of this small process, exit of the child and wait(2)",
             operation: Operation::Call,
             make: |_| forked(|| exit_now(0)),
         },
         Primitive {
             name: "fork-exec",
-            summary: "fork(2), execve(2) of /bin/true, its end and wait(2) for it",
+            summary: "fork(2), execve(2) of /bin/true, its exit and wait(2)",
             operation: Operation::Call,
             make: |_| {
                 forked(|| {
@@ -35,7 +35,7 @@ pub(super) static TOPIC: Topic = Topic {
         },
         Primitive {
             name: "posix-spawn",
-            summary: "posix_spawn(3) of /bin/true, which copies no page tables, its end and wait(2) for it",
+            summary: "posix_spawn(3) of /bin/true, which copies no page tables, its exit and wait(2)",
             operation: Operation::Call,
             make: |_| {
                 Ok(Box::new(|count, watch| {

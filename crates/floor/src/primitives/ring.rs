@@ -10,7 +10,7 @@ pub(super) static TOPIC: Topic = Topic {
     primitives: &[
         Primitive {
             name: "uring-nop",
-            summary: "an operation that does nothing, submitted and awaited by one io_uring_enter(2)",
+            summary: "a no-op, submitted and awaited by one io_uring_enter(2)",
             operation: Operation::Call,
             make: |_| nops(1),
         },

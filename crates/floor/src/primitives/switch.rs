@@ -16,7 +16,7 @@ pub(super) static TOPIC: Topic = Topic {
     primitives: &[
         Primitive {
             name: "pipe-switch",
-            summary: "a byte through a pipe to a thread on the same CPU, which had to wait for it",
+            summary: "a byte through a pipe to a waiting thread on the same CPU",
             operation: Operation::Switch,
             make: |place| by_pipe(place.cpu),
         },
@@ -28,7 +28,7 @@ pub(super) static TOPIC: Topic = Topic {
         },
         Primitive {
             name: "futex-switch",
-            summary: "a turn given by a futex(2) to a thread on the same CPU",
+            summary: "wake-up of a thread on the same CPU by futex(2)",
             operation: Operation::Switch,
             make: |place| by_futex(place.cpu),
         },

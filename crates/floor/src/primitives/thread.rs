@@ -8,7 +8,7 @@ pub(super) static TOPIC: Topic = Topic {
     primitives: &[
         Primitive {
             name: "thread",
-            summary: "a thread created and waited for",
+            summary: "a thread created and joined",
             operation: Operation::Call,
             make: |_| Ok(Box::new(|count, watch| made(count, 1, watch))),
         },

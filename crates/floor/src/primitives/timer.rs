@@ -13,7 +13,7 @@ pub(super) static TOPIC: Topic = Topic {
     title: "Timers",
     primitives: &[Primitive {
         name: "timer-lateness",
-        summary: "how much later a sleep of 100 us ends, with the slack of 50 us that threads have (prctl(2))",
+        summary: "lateness of a sleep of 100 us, with the default timer slack of 50 us (prctl(2))",
         operation: Operation::Lateness,
         make: |_| {
             Ok(Box::new(|count, watch| {

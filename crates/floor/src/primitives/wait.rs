@@ -74,13 +74,13 @@ pub(super) static TOPIC: Topic = Topic {
         },
         Primitive {
             name: "epoll-add",
-            summary: "epoll_ctl(2) that begins to watch a descriptor",
+            summary: "epoll_ctl(2) that adds a descriptor",
             operation: Operation::Call,
             make: |_| controls(true),
         },
         Primitive {
             name: "epoll-delete",
-            summary: "epoll_ctl(2) that ceases to watch one",
+            summary: "epoll_ctl(2) that removes one",
             operation: Operation::Call,
             make: |_| controls(false),
         },

@@ -43,7 +43,7 @@ pub fn loads(results: Vec<(String, LoadResult)>) -> Result<LoadResult, String> {
             ("searches", part.search.is_some()),
         ];
         if let Some((what, _)) = kept_apart.iter().find(|(_, is_there)| *is_there) {
-            return Err(format!("figures of {what} are not put together from several hosts"));
+            return Err(format!("figures of {what} cannot be merged from several hosts"));
         }
         for (name, text) in &part.histograms {
             let histogram = decoded(text).map_err(|e| format!("`{name}` of the host `{host}` is {e}"))?;

@@ -113,7 +113,7 @@ impl fmt::Display for TooFew {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "no trend of {} can be told: {} intervals, {INTERVALS_MIN} are needed",
+            "too few intervals for a trend of {}: {}, and {INTERVALS_MIN} are needed",
             self.figure, self.intervals
         )
     }

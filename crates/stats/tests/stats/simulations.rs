@@ -101,7 +101,7 @@ fn odd_series_have_an_answer_or_say_why_not() {
     let ask = |points: &[(f64, f64)]| drift(&Series { figure: "it", points }, &question);
     assert_eq!(
         ask(&[(0.0, 1.0), (f64::NAN, 2.0)]).unwrap_err().to_string(),
-        "no trend of it can be told: 1 intervals, 12 are needed"
+        "too few intervals for a trend of it: 1, and 12 are needed"
     );
     assert!(ask(&[(5.0, 1.0); 100]).is_err());
     assert!(!ask(&every_ten_seconds([0.0; 60])).unwrap().declared);
