@@ -172,7 +172,7 @@ mod tests {
         let nkey = Credentials { nkey: Some("SU".into()), ..Credentials::default() };
         assert!(Credentials::check(None, &here).is_ok());
         assert_eq!(Credentials::check(None, &there).unwrap_err().exit_code(), 2);
-        assert!(Credentials::check(Some(&token), &there).unwrap_err().what.contains("in clear"));
+        assert!(Credentials::check(Some(&token), &there).unwrap_err().what.contains("unencrypted"));
         assert!(Credentials::check(Some(&token), &address("tls://10.0.0.1:4222")).is_ok());
         assert!(Credentials::check(Some(&nkey), &there).is_ok());
     }

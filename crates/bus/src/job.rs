@@ -89,7 +89,7 @@ mod tests {
         let message = job.sealed(&key);
         let open = |message: &[u8], at, now| Job::open(message, &trusted, at, now);
         assert_eq!(open(&message, ("r", "j"), 100), Ok(job.clone()));
-        assert!(open(&message, ("r", "j"), 101).unwrap_err().contains("time"));
+        assert!(open(&message, ("r", "j"), 101).unwrap_err().contains("expired"));
         assert!(open(&message, ("r", "k"), 1).unwrap_err().contains("another job"));
         assert!(open(&job.sealed(&other), ("r", "j"), 1).unwrap_err().contains("trusted"));
         let mut forged = message.clone();

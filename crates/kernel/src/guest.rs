@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(tried("exit 0", long), Ok(()));
         let error = "echo 'KVM internal error. Suberror: 1' >&2; exec sleep 60";
         let said = tried(error, long).unwrap_err();
-        assert_eq!(said, "KVM does not run Linux 6.1.0-x here (QEMU: KVM internal error. Suberror: 1)");
+        assert_eq!(said, "KVM cannot run Linux 6.1.0-x here (QEMU: KVM internal error. Suberror: 1)");
         assert!(tried("exit 3", long).unwrap_err().contains("QEMU ended with exit status: 3"));
         let said = tried("exec sleep 60", Duration::from_secs(1)).unwrap_err();
         assert_eq!(said, "KVM did not start Linux 6.1.0-x here within 1 s");

@@ -234,13 +234,23 @@ mod tests {
         image.push(0);
         std::fs::write(&path, &image).unwrap();
         let refused = store.add(&path, "a newer file", Some("mine"), false).unwrap_err();
-        assert!(refused.what.contains("another kernel `mine`: Linux 6.1.0-56 (a file)"), "{}", refused.what);
+        assert!(
+            refused.what.contains("another kernel is called `mine`: Linux 6.1.0-56 (a file)"),
+            "{}",
+            refused.what
+        );
         store.add(&path, "a newer file", Some("mine"), true).unwrap();
         assert_eq!(store.get("mine").unwrap().from, "a newer file");
         assert!(store.add(&path, "a file", Some("../mine"), false).is_err());
-        assert!(store.add(&path, "a file", Some("gvisor"), false).unwrap_err().what.contains("in no guest"));
+        assert!(
+            store
+                .add(&path, "a file", Some("gvisor"), false)
+                .unwrap_err()
+                .what
+                .contains("is reserved for a kernel")
+        );
         std::fs::write(&path, "#!/bin/sh\n").unwrap();
-        assert!(store.add(&path, "a file", None, false).unwrap_err().what.contains("is no kernel"));
+        assert!(store.add(&path, "a file", None, false).unwrap_err().what.contains("is not a kernel"));
         store.remove("6.1").unwrap();
         assert!(store.find("6.1").is_none() && store.remove("..").is_err());
     }

@@ -336,13 +336,13 @@ mod tests {
         // Not a system of Debian: nothing can be installed by itself.
         let java: Vec<String> = of("tomcat").missing.into_iter().map(|(name, _)| name).collect();
         assert_eq!(java, ["java", "jar", "mvn"]);
-        assert!(of("nginx").missing[0].1.contains("by the ways of this system"));
+        assert!(of("nginx").missing[0].1.contains("package manager of this system"));
         touch(APT);
         let tomcat = of("tomcat").lines();
         assert!(tomcat[2].ends_with("--no-install-recommends default-jdk-headless maven"), "{tomcat:?}");
         assert!(of("tomcat").missing.is_empty());
         let failure = of("rust-hyper").carry_out(|_| panic!("nothing is done")).unwrap_err();
-        assert_eq!(failure.what, "rust-hyper needs `cargo`, which is not here");
+        assert_eq!(failure.what, "rust-hyper needs `cargo`, which is not installed");
         for tool in ["java", "jar", "mvn", "cargo"] {
             touch(tool);
         }
@@ -366,7 +366,7 @@ mod tests {
         of(vec![check(sha256)]).carry_out(|_| {}).unwrap();
         assert!(folder.join(DONE).exists());
         let failure = of(vec![check("00")]).carry_out(|_| {}).unwrap_err();
-        assert!(failure.what.contains("should be 00"), "{}", failure.what);
+        assert!(failure.what.contains("instead of 00"), "{}", failure.what);
         assert!(!folder.exists(), "nothing of it is kept");
         let failure = of(vec![Step::Run(vec!["false".into()])]).carry_out(|_| {}).unwrap_err();
         assert!(failure.what.contains("`false` failed"), "{}", failure.what);

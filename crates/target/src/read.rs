@@ -450,10 +450,14 @@ values = { off = "no-log", on = "log {dir}/log" }
             ("summary = ", "sumary = ", "one.toml:2:1: unknown field `sumary`"),
             ("protocol = \"http\"\n", "", "missing field `protocol`"),
             ("stop = \"TERM\"", "stop = \"KILL\"", "one.toml:7:1: `KILL` is not a signal"),
-            ("{ get = \"/1k\" }", "{ get = \"1k\" }", "one.toml:6:1: `ready` says neither"),
-            ("\"{workers}\"]", "\"{worker}\"]", "one.toml:5:44: `{worker}` is neither a setting nor known"),
-            ("{log}", "", "one.toml:13:1: the setting `log` is used nowhere"),
-            ("default = \"off\"", "default = \"none\"", "the default of `log` is none of its values"),
+            ("{ get = \"/1k\" }", "{ get = \"1k\" }", "one.toml:6:1: `ready` needs `get`"),
+            (
+                "\"{workers}\"]",
+                "\"{worker}\"]",
+                "one.toml:5:44: `{worker}` is neither a setting nor a known placeholder",
+            ),
+            ("{log}", "", "one.toml:13:1: the setting `log` is not used"),
+            ("default = \"off\"", "default = \"none\"", "the default of `log` is not one of its values"),
             ("\"one.conf\" =", "\"../one.conf\" =", "is not a path below the private directory"),
             ("\"listen {address} {log}\"", "{ source = \"x\" }", "has no file `x`"),
             ("stop = \"TERM\"", "stop = \"TERM\"\nstart = \"1 fortnight\"", "one.toml:8:1:"),
@@ -464,12 +468,12 @@ values = { off = "no-log", on = "log {dir}/log" }
             (
                 "stop = \"TERM\"",
                 "stop = \"TERM\"\non-demand = { echo = { texts = { more = \"\" } } }",
-                "the text `more` is used nowhere",
+                "the text `more` is not used",
             ),
             (
                 "stop = \"TERM\"",
                 "stop = \"TERM\"\non-demand = { echo = { texts = { workers = \"\" } } }",
-                "`{workers}` has a meaning of its own",
+                "`{workers}` is a placeholder already",
             ),
         ] {
             let told = refusal(from, to);

@@ -97,7 +97,7 @@ fn a_plan_with_kernels_is_checked_before_a_guest_is_started() {
     let (code, said) = of("[\"a\"]", "[kernels.a]\nkernel = \"gvisor\"\nappend = \"quiet\"\n", &[]);
     assert!(code == Some(2) && said.contains("has no boot parameters"), "{said}");
     let (code, said) = of("[\"host\", \"gvisor\"]", "", &["--within", "1s", "--dry-run"]);
-    assert!(code == Some(2) && said.contains("and 14 starts of the kernels besides"), "{said}");
+    assert!(code == Some(2) && said.contains("plus 14 starts of the kernels"), "{said}");
     assert!(!said.contains("emulated"), "{said}");
     let (code, said) = of("[\"host\", \"a\"]", "[kernels.a]\nkernel = \"6.12\"\n", &["--dry-run"]);
     assert!(code == Some(2) && said.contains("# skipped: host, loop+epoll-et"), "{said}");

@@ -161,7 +161,7 @@ fn an_agent_that_waits_for_another_run_says_so_and_so_does_the_lab() {
     assert!(bus.log("lab").contains("the agent `x` has "), "{}", bus.log("lab"));
     drop(other);
     assert_eq!(lab.wait().unwrap().code(), Some(0), "{}", bus.log("lab"));
-    assert!(bus.log("x").contains(" goes on"), "{}", bus.log("x"));
+    assert!(bus.log("x").contains(" continues"), "{}", bus.log("x"));
     drop(agent);
     bus.assert_nothing_is_left();
 }
