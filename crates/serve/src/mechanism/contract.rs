@@ -53,7 +53,7 @@ pub type Run = fn(LoopWorker) -> io::Result<()>;
 
 impl Kind {
     /// The event loops for a readiness mechanism.
-    pub const fn readiness<R: Readiness>() -> Kind {
+    pub const fn readiness<R: Readiness + 'static>() -> Kind {
         Kind::Readiness { run_loop: readiness::run::<R>, run_data: data::run::<R> }
     }
 }

@@ -52,8 +52,8 @@ pub struct DataWorker {
 ///
 /// # Errors
 /// Failures of the mechanism or the engine.
-pub fn run<R: Readiness>(worker: DataWorker) -> io::Result<()> {
-    Data::<R>::new(worker)?.serve()
+pub fn run<R: Readiness + 'static>(worker: DataWorker) -> io::Result<()> {
+    Data::new(worker, Box::new(R::new()?))?.serve()
 }
 
 struct Link {
@@ -82,10 +82,11 @@ struct Stream {
     waiting: bool,
 }
 
-struct Data<R> {
+struct Data {
     worker: DataWorker,
     env: Env,
-    mechanism: R,
+    mechanism: Box<dyn Readiness>,
+    trigger: Trigger,
     disk: Disk,
     /// The threads that store uploads, if the root is writable.
     store_threads: Option<StoreThreads<UploadName>>,
@@ -107,13 +108,12 @@ enum Request {
     Invalid,
 }
 
-impl<R: Readiness> Data<R> {
-    fn new(worker: DataWorker) -> io::Result<Data<R>> {
+impl Data {
+    fn new(worker: DataWorker, mut mechanism: Box<dyn Readiness>) -> io::Result<Data> {
         let env = Env::new(&worker.server, worker.index);
         let unavailable = |e| io::Error::new(io::ErrorKind::Unsupported, e);
         let plan = worker.server.engine().ok_or(io::ErrorKind::InvalidInput)?;
         let disk = Disk::open(plan).map_err(unavailable)?;
-        let mut mechanism = R::new()?;
         mechanism.watch(worker.listener.as_fd(), LISTENER, Interest::Read)?;
         mechanism.watch(worker.stop.as_fd(), STOP, Interest::Read)?;
         if let Some(fd) = disk.completion_fd() {
@@ -125,7 +125,18 @@ impl<R: Readiness> Data<R> {
         }
         let (links, streams) = (Slots::new(), Slots::new());
         let uploads = HashMap::new();
-        Ok(Data { worker, env, mechanism, disk, store_threads, uploads, links, streams, stopping: false })
+        Ok(Data {
+            worker,
+            env,
+            trigger: mechanism.trigger(),
+            mechanism,
+            disk,
+            store_threads,
+            uploads,
+            links,
+            streams,
+            stopping: false,
+        })
     }
 
     fn serve(&mut self) -> io::Result<()> {
@@ -223,7 +234,7 @@ impl<R: Readiness> Data<R> {
         match received {
             Ok(super::peer::Received::All) => {}
             // A level-triggered mechanism reports the link again; an edge-triggered one does not.
-            Ok(super::peer::Received::ShareUsed) if R::TRIGGER == Trigger::Level => {}
+            Ok(super::peer::Received::ShareUsed) if self.trigger == Trigger::Level => {}
             Ok(super::peer::Received::ShareUsed) => self.receive(token),
             Err(_) => self.drop_link(token),
         }
@@ -406,7 +417,7 @@ impl<R: Readiness> Data<R> {
                     self.drop_link(token);
                     continue;
                 };
-                if R::TRIGGER == Trigger::Level && interest != link.peer.interest {
+                if self.trigger == Trigger::Level && interest != link.peer.interest {
                     link.peer.interest = interest;
                     let _ = self.mechanism.rewatch(link.peer.as_fd(), token, interest);
                 }

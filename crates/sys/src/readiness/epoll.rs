@@ -76,7 +76,9 @@ pub(super) fn level_flags(interest: Interest) -> EventFlags {
 }
 
 impl Readiness for EpollLevel {
-    const TRIGGER: Trigger = Trigger::Level;
+    fn trigger(&self) -> Trigger {
+        Trigger::Level
+    }
 
     fn new() -> io::Result<EpollLevel> {
         Epoll::new().map(EpollLevel)
@@ -100,7 +102,9 @@ impl Readiness for EpollLevel {
 }
 
 impl Readiness for EpollEdge {
-    const TRIGGER: Trigger = Trigger::Edge;
+    fn trigger(&self) -> Trigger {
+        Trigger::Edge
+    }
 
     fn new() -> io::Result<EpollEdge> {
         Epoll::new().map(EpollEdge)

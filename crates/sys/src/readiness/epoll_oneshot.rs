@@ -65,7 +65,9 @@ impl EpollOneShot {
 }
 
 impl Readiness for EpollOneShot {
-    const TRIGGER: Trigger = Trigger::Level;
+    fn trigger(&self) -> Trigger {
+        Trigger::Level
+    }
 
     fn new() -> io::Result<EpollOneShot> {
         Ok(EpollOneShot { epoll: Epoll::new()?, watched: Vec::new(), disarmed: Vec::new() })

@@ -59,15 +59,17 @@ pub struct Ready {
 /// A mechanism that waits for readiness. One thread uses it.
 ///
 /// A watched descriptor must be unwatched before it is closed.
-pub trait Readiness: Sized {
+pub trait Readiness {
     /// When it reports a descriptor.
-    const TRIGGER: Trigger;
+    fn trigger(&self) -> Trigger;
 
     /// A mechanism that watches nothing yet.
     ///
     /// # Errors
     /// EMFILE, ENFILE, ENOMEM.
-    fn new() -> io::Result<Self>;
+    fn new() -> io::Result<Self>
+    where
+        Self: Sized;
 
     /// Starts to watch a descriptor. With an edge trigger `interest` is that of the moment: both are reported from then on.
     ///

@@ -1,7 +1,7 @@
 //! Readiness mechanisms: they report which descriptors can be read or written without blocking.
 //!
 //! select(2), poll(2), epoll(7) with level trigger, with edge trigger and with EPOLLONESHOT, and realtime signals (fcntl(2), F_SETSIG). Each is
-//! one file; all that differs for the user of one is [`Readiness::TRIGGER`].
+//! one file; all that differs for the user of one is [`Readiness::trigger`].
 
 mod epoll;
 mod epoll_oneshot;

@@ -19,7 +19,9 @@ pub struct Poll {
 const NOWHERE: u32 = u32::MAX;
 
 impl Readiness for Poll {
-    const TRIGGER: Trigger = Trigger::Level;
+    fn trigger(&self) -> Trigger {
+        Trigger::Level
+    }
 
     fn new() -> io::Result<Poll> {
         Ok(Poll { set: Vec::new(), tokens: Vec::new(), places: Vec::new() })

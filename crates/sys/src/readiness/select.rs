@@ -30,7 +30,9 @@ struct Sets {
 }
 
 impl Readiness for Select {
-    const TRIGGER: Trigger = Trigger::Level;
+    fn trigger(&self) -> Trigger {
+        Trigger::Level
+    }
 
     fn new() -> io::Result<Select> {
         Ok(Select { wanted: Sets::default(), result: Sets::default(), tokens: Vec::new(), end: 0 })

@@ -81,7 +81,9 @@ pub struct SigIo {
 }
 
 impl Readiness for SigIo {
-    const TRIGGER: Trigger = Trigger::Edge;
+    fn trigger(&self) -> Trigger {
+        Trigger::Edge
+    }
 
     fn new() -> io::Result<SigIo> {
         block_signals();

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 
 use pitot_proto::{FileFailure, StoreError};
 use pitot_sys::Token;
-use pitot_sys::readiness::{Interest, Readiness, Trigger};
+use pitot_sys::readiness::{Interest, Trigger};
 
 use super::{Entry, LINKS, Loop};
 use crate::relay::frame::Failure;
@@ -14,7 +14,7 @@ use crate::server::Env;
 use crate::socket::{Request, SocketConnection, Turn};
 use crate::store::{Outcome, Stored};
 
-impl<R: Readiness> Loop<R> {
+impl Loop {
     /// Opens missing connections to the data process.
     pub(super) fn connect_remote(&mut self) {
         let Some(remote) = &mut self.remote else { return };
@@ -106,7 +106,7 @@ impl<R: Readiness> Loop<R> {
         for link in links {
             let Some(peer) = self.remote.as_mut().and_then(|remote| remote.peer(link)) else { continue };
             match remote::flush(peer) {
-                Ok(interest) if R::TRIGGER == Trigger::Level && interest != peer.interest => {
+                Ok(interest) if self.trigger == Trigger::Level && interest != peer.interest => {
                     peer.interest = interest;
                     let _ =
                         self.mechanism.rewatch(peer.as_fd(), Token::new(LINKS + link as u32, 0), interest);

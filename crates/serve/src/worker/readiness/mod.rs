@@ -48,9 +48,14 @@ const LINKS: u32 = u32::MAX - LINKS_MAX as u32 - 8;
 ///
 /// # Errors
 /// Failures of the mechanism.
-pub fn run<R: Readiness>(worker: LoopWorker) -> io::Result<()> {
+pub fn run<R: Readiness + 'static>(worker: LoopWorker) -> io::Result<()> {
+    run_over(worker, || Ok(Box::new(R::new()?)))
+}
+
+fn run_over(worker: LoopWorker, open: fn() -> io::Result<Box<dyn Readiness>>) -> io::Result<()> {
     let pool = worker.pool.clone();
-    let result = Loop::<R>::new(worker).and_then(|mut this| {
+    let result = open().and_then(|mechanism| {
+        let mut this = Loop::new(worker, mechanism)?;
         this.serve()?;
         this.finish()
     });
@@ -108,10 +113,11 @@ impl Entry {
     }
 }
 
-struct Loop<R> {
+struct Loop {
     server: Arc<Server>,
     env: Env,
-    mechanism: R,
+    mechanism: Box<dyn Readiness>,
+    trigger: Trigger,
     source: Option<Source>,
     stop: Arc<Waker>,
     disk: Option<Disk>,
@@ -145,8 +151,8 @@ enum AcceptState {
     Paused,
 }
 
-impl<R: Readiness> Loop<R> {
-    fn new(worker: LoopWorker) -> io::Result<Loop<R>> {
+impl Loop {
+    fn new(worker: LoopWorker, mut mechanism: Box<dyn Readiness>) -> io::Result<Loop> {
         let LoopWorker { server, index, source, stop, prepared, pool, remote } = worker;
         let mut env = Env::new(&server, index);
         env.batches_log = true;
@@ -158,7 +164,6 @@ impl<R: Readiness> Loop<R> {
             }
             None => (None, None),
         };
-        let mut mechanism = R::new()?;
         mechanism.watch(source_fd(&source), SOURCE, Interest::Read)?;
         mechanism.watch(stop.as_fd(), STOP, Interest::Read)?;
         if let Some(queue) = &pool {
@@ -185,6 +190,7 @@ impl<R: Readiness> Loop<R> {
         Ok(Loop {
             server,
             env,
+            trigger: mechanism.trigger(),
             mechanism,
             source: Some(source),
             stop,
@@ -329,7 +335,7 @@ impl<R: Readiness> Loop<R> {
                     return self.turn(ready.token);
                 }
                 connection.became_ready();
-                if R::TRIGGER == Trigger::Level {
+                if self.trigger == Trigger::Level {
                     // It would be reported in every wait until the engine is done; afterwards it is watched again.
                     self.mechanism.unwatch(connection.as_fd(), false);
                     entry.watch = Watch::No;
@@ -381,7 +387,7 @@ impl<R: Readiness> Loop<R> {
             return;
         }
         queue.give(&mut self.batch);
-        if R::TRIGGER == Trigger::Level {
+        if self.trigger == Trigger::Level {
             // The next wait would report connections again whose input has not been received yet. To stop watching
             // them costs two calls per turn; to wait a moment for the threads costs two for all of them.
             queue.await_all(SETTLE);
@@ -422,7 +428,7 @@ impl<R: Readiness> Loop<R> {
             }
         }
         // A level-triggered mechanism reports it again, except a queue whose counter was reset.
-        if R::TRIGGER == Trigger::Edge || matches!(source, Source::Handoff(_)) {
+        if self.trigger == Trigger::Edge || matches!(source, Source::Handoff(_)) {
             self.accept = AcceptState::Due;
         }
         self.source = Some(source);
@@ -432,7 +438,7 @@ impl<R: Readiness> Loop<R> {
         if !self.server.admission.admit(&self.env.counters, Some(fd.as_fd())) {
             return;
         }
-        let is_shared = self.pool.is_some() && R::TRIGGER == Trigger::Level;
+        let is_shared = self.pool.is_some() && self.trigger == Trigger::Level;
         let socket = Socket::new(fd, is_shared || self.env.route == Route::Send);
         let connection = SocketConnection::open(&self.server, &mut self.env, socket);
         let entry = Entry { holder: Holder::Loop(connection), watch: Watch::No, stalled: false };
@@ -459,7 +465,7 @@ impl<R: Readiness> Loop<R> {
     fn give_to_pool(&mut self, token: Token) {
         let Some(entry) = self.connections.get(token) else { return };
         let Some(connection) = entry.connection().filter(|connection| !connection.is_asked()) else { return };
-        let socket = if R::TRIGGER == Trigger::Level { connection.shared_socket().cloned() } else { None };
+        let socket = if self.trigger == Trigger::Level { connection.shared_socket().cloned() } else { None };
         let away = Holder::Thread { news: News::None, socket };
         let is_watched = entry.watch != Watch::No;
         if let Holder::Loop(connection) = std::mem::replace(&mut entry.holder, away) {
@@ -510,7 +516,7 @@ impl<R: Readiness> Loop<R> {
             watched = match *watch {
                 // An edge-triggered mechanism then reports everything since the turn.
                 Watch::No => self.mechanism.watch(connection.as_fd(), token, interest),
-                Watch::For(before) if R::TRIGGER == Trigger::Level && before != interest => {
+                Watch::For(before) if self.trigger == Trigger::Level && before != interest => {
                     self.mechanism.rewatch(connection.as_fd(), token, interest)
                 }
                 Watch::For(_) if self.server.is_unix && matches!(turn, Turn::AwaitRoom) => {
