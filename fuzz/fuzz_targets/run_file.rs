@@ -124,7 +124,7 @@ fn repetition(block: u32, cell: u32, is_sliced: bool) -> Repetition {
             "sessions": {{"begun": 9, "completed": 8, "completed_per_s": 4.0, "time_ns": {latency},
                 "steps": [{{"step": "a/b", "requests": 9, "errors": 1, "share": 0.5, "time_ns": {latency}}}]}},
             "search": {{"conditions": "p99 < 1ms", "found_rps": 900.0, "steps": [{{"rate_rps": 900.0, "passed": true}}]}},
-            "receipts": {{"bytes": 5, "connections": [{{"connection": "receipt-0004d2-00001f", "numbers": [[1, 7]]}}]}},
+            "durability": {{"bytes": 5, "connections": [{{"connection": "request-0004d2-00001f", "numbers": [[1, 7]]}}]}},
             "unanswered_since_s": 1.5, "parts": [{{"host": "far", "requests_ok": 9, "clock_ns": {{"start": 1, "end": 2}}}}],
             "client": {{"cpu_user_s": 0.5, "cpu_utilisation": 0.5, "threads": [{{"cpu_user_s": 0.5}}], "verdict": "valid"}},
             "histograms": {{"response": "{}"}}}}"#,

@@ -24,6 +24,7 @@ const ADVICE: &[Advice] = &[
         &["--json", "--format"],
         "the results of a run are printed by pitot report RUN.pitot --format json",
     ),
+    ("load", &["--receipts"], "it is now called --durability, and {receipt} is {request-id}"),
     ("load", &["--request"], "the method of the requests is -X"),
     ("load", &["--port", "--server"], PORT),
     (

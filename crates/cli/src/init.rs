@@ -11,9 +11,8 @@ use pitot_results::Failure;
 
 use crate::catalog::catalog;
 use crate::comparison::{Comparison, Folder};
-use crate::failure::hint;
 use crate::output::{print, print_line};
-use crate::plan_text::PlanText;
+use crate::plan_text::{PlanText, unknown_suite};
 
 /// Write a plan with comments, to edit.
 ///
@@ -87,9 +86,8 @@ const SCHEMA: &str = "#:schema ./plan-schema.json";
 /// The plan of a suite, changed, as one who reads it first would write it.
 fn suite_text(name: &str, changes: &[String]) -> Result<String, Failure> {
     if pitot_plan::suite(name).is_none() {
-        let near = hint(name, pitot_plan::SUITES.iter().map(|suite| suite.name));
         return Err(Failure::misuse(
-            format!("unknown suite `{name}`{near}"),
+            unknown_suite(name),
             "`pitot list suites` names them; a plan of your own is copied with cp",
         ));
     }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use pitot_plan::{Catalog, Plan, SUITES, suite, with_change};
+use pitot_plan::{Catalog, Plan, RENAMED_SUITES, SUITES, suite, with_change};
 use pitot_results::Failure;
 
 use crate::failure::hint;
@@ -49,13 +49,20 @@ impl PlanText {
     }
 }
 
+/// What is wrong with a name that no suite has, with the name that was meant.
+pub(crate) fn unknown_suite(name: &str) -> String {
+    match RENAMED_SUITES.iter().find(|(old, _)| *old == name) {
+        Some((_, new)) => format!("the suite `{name}` is now called `{new}`"),
+        None => format!("unknown suite `{name}`{}", hint(name, SUITES.iter().map(|suite| suite.name))),
+    }
+}
+
 fn read_plan(name: &str) -> Result<String, Failure> {
     let path = Path::new(name);
     if !path.exists() && path.extension().is_none() {
-        let near = hint(name, SUITES.iter().map(|s| s.name));
         let all: Vec<&str> = SUITES.iter().map(|s| s.name).collect();
         return Err(Failure::misuse(
-            format!("unknown suite `{name}`{near}"),
+            unknown_suite(name),
             format!("suites are {}; a plan is a file whose name ends in .toml", all.join(", ")),
         ));
     }

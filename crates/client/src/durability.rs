@@ -35,7 +35,7 @@ impl NamedRequests {
                 Ok(NamedRequests { protocol, connections: Arc::default() })
             }
             _ => Err(format!(
-                "--receipts needs one kind of request that the server stores: an HTTP/1.1 upload with a body and \
+                "--durability needs one kind of request that the server stores: an HTTP/1.1 upload with a body and \
                  {NAME_PLACE} in its path, or mail"
             )),
         }
@@ -165,7 +165,7 @@ mod tests {
     fn protocol(url: &str, spec: RequestSpec) -> Result<NamedRequests, String> {
         let url = Url::parse(url).unwrap();
         let spec = RequestSpec { path: url.path.replace(NAME_PLACE, BLANK_NAME), ..spec };
-        let options = ClientOptions { requests: vec![spec], receipts: true, ..ClientOptions::default() };
+        let options = ClientOptions { requests: vec![spec], durability: true, ..ClientOptions::default() };
         NamedRequests::new((find(&url.scheme).unwrap().build)(&url, &options).unwrap())
     }
 
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn each_upload_has_a_name_and_what_is_answered_right_is_acknowledged() {
-        let named = protocol("http://h/in/{receipt}.dat", upload()).unwrap();
+        let named = protocol("http://h/in/{request-id}.dat", upload()).unwrap();
         assert_eq!(named.stored(), Some((Stored::Uploads, &b"content"[..])));
         let mut conn = [named.connect(), named.connect()].into_iter().nth(1).unwrap();
         let mut out = Outgoing::new();
@@ -192,7 +192,7 @@ mod tests {
         let written = sent(&mut out);
         let process = std::process::id();
         for number in 0..3 {
-            let line = format!("PUT /in/receipt-{process:06x}-000001-{number:010x}.dat HTTP/1.1\r\n");
+            let line = format!("PUT /in/request-{process:06x}-000001-{number:010x}.dat HTTP/1.1\r\n");
             assert!(written.contains(&line), "{written}");
         }
         let mut answer = |conn: &mut Box<dyn ClientConn>, status: &str| {
@@ -218,7 +218,7 @@ mod tests {
         let since = conn.take_acknowledged().unwrap();
         assert_eq!(
             (since.numbers, since.connection),
-            (vec![(5, 5)], format!("receipt-{process:06x}-000001"))
+            (vec![(5, 5)], format!("request-{process:06x}-000001"))
         );
         assert_eq!(conn.take_acknowledged().unwrap().numbers, []);
     }
@@ -239,19 +239,19 @@ mod tests {
             }
             out.clear();
             conn.receive(Some(tag), b"354 go on\r\n", &mut out).unwrap();
-            let name = format!("Message-ID: <receipt-{:06x}-000000-{number:010x}@", std::process::id());
+            let name = format!("Message-ID: <request-{:06x}-000000-{number:010x}@", std::process::id());
             let message = sent(&mut out);
             assert!(message.starts_with(&name), "{message}");
             conn.receive(Some(tag), b"250 kept\r\n", &mut out).unwrap();
         }
         assert_eq!(conn.take_acknowledged().unwrap().numbers, [(0, 1)]);
         let Some((Stored::Mail, content)) = named.stored() else { panic!("no mail") };
-        assert!(content.starts_with(b"Message-ID: <receipt-000000-"));
+        assert!(content.starts_with(b"Message-ID: <request-000000-"));
     }
 
     #[test]
     fn requests_of_which_nothing_is_stored_are_refused() {
-        assert!(protocol("http://h/{receipt}", RequestSpec::default()).is_err());
+        assert!(protocol("http://h/{request-id}", RequestSpec::default()).is_err());
         assert!(protocol("http://h/always-the-same", upload()).is_err());
         assert!(protocol("smtp://h/?end=rset", RequestSpec::default()).is_err());
     }

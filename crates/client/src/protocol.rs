@@ -31,7 +31,7 @@ pub trait ClientProtocol: Send + Sync {
     }
 
     /// What a server stores, and the content of each request: the body of an upload, or a mail with its header, which the server may
-    /// extend. `None` if there are several kinds of requests, or they have no [names](ClientOptions::receipts).
+    /// extend. `None` if there are several kinds of requests, or they have no [names](ClientOptions::durability).
     fn stored(&self) -> Option<(Stored, &[u8])> {
         None
     }
@@ -158,7 +158,7 @@ pub trait ClientConn: Send {
         None
     }
 
-    /// The requests that the server has acknowledged since the last call, if they have [names](ClientOptions::receipts). A layer
+    /// The requests that the server has acknowledged since the last call, if they have [names](ClientOptions::durability). A layer
     /// returns those of its inner connection.
     fn take_acknowledged(&mut self) -> Option<OfConnection> {
         None
@@ -199,7 +199,7 @@ pub struct ClientOptions {
     pub pages: bool,
     /// Give each request a unique [name](pitot_durability::BLANK_NAME). The user puts it into a path; protocols with a place for it
     /// write a blank one there.
-    pub receipts: bool,
+    pub durability: bool,
     /// The version of HTTP.
     pub http: HttpVersion,
     /// Streams per HTTP/2 connection; where cookies are kept, each is a user. 0 counts as 1.

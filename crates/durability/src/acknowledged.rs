@@ -35,7 +35,7 @@ pub enum Stored {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OfConnection {
-    /// The prefix of its request names: `receipt-0004d2-00001f`, with the numbers of process and connection.
+    /// The prefix of its request names: `request-0004d2-00001f`, with the numbers of process and connection.
     pub connection: String,
     /// The numbers of the requests that were answered right: ranges with their last number, in ascending order.
     pub numbers: Vec<(u64, u64)>,

@@ -93,7 +93,7 @@ mod tests {
 
     use super::*;
 
-    const CONNECTION: &str = "receipt-000001-000002";
+    const CONNECTION: &str = "request-000001-000002";
 
     fn acknowledged(of: Stored, content: &[u8], numbers: Vec<(u64, u64)>) -> Acknowledged {
         let connections = vec![OfConnection { connection: CONNECTION.into(), numbers }];

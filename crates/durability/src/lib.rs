@@ -1,6 +1,6 @@
 //! Durability: what a server has acknowledged must be stored, complete and once, whatever happened to its processes.
 //!
-//! The requests of a load have unique names (`pitot load --receipts`), which servers store with them: in the path of an upload, in
+//! The requests of a load have unique names (`pitot load --durability`), which servers store with them: in the path of an upload, in
 //! the header of a mail. The load reports which were acknowledged ([`Acknowledged`]). The stored files are checked when the server
 //! has ended ([`Found`]), or while it runs ([`DurabilityWatch`]).
 //!

@@ -178,7 +178,7 @@ mod tests {
     use super::*;
     use crate::acknowledged::OfConnection;
 
-    const CONNECTION: &str = "receipt-000001-000002";
+    const CONNECTION: &str = "request-000001-000002";
 
     fn acknowledged(numbers: &[(u64, u64)]) -> Acknowledged {
         let connections = vec![OfConnection { connection: CONNECTION.into(), numbers: numbers.to_vec() }];

@@ -87,7 +87,7 @@ pub struct Options {
     /// Compare generated content.
     pub verify: bool,
     /// Give each request a name of its own, and say which were acknowledged.
-    pub receipts: bool,
+    pub durability: bool,
     /// How the target is reached, where that is not by its name.
     pub reach: ReachOptions,
     /// Other bodies, credentials and the client's name.
@@ -146,7 +146,7 @@ impl Options {
             expect_status: None,
             expect_body: None,
             verify: false,
-            receipts: false,
+            durability: false,
             reach: ReachOptions::default(),
             content: ContentOptions::default(),
             keep_secrets: false,

@@ -44,7 +44,7 @@ pub struct LoadPlan {
     /// What is asked of the server, for the result.
     pub(crate) asked: Value,
     /// What a server keeps of each request, if these have names of their own; nothing is acknowledged yet.
-    pub(crate) receipts: Option<Acknowledged>,
+    pub(crate) durability: Option<Acknowledged>,
     /// The port of the URL, or its scheme's default.
     pub(crate) port: u16,
     /// There is TLS.
@@ -98,7 +98,7 @@ impl LoadPlan {
         let target = protocol::target(&options.url)?;
         let client = target.client;
         let engine = named_engine(options)?;
-        let Built { protocol, requests_from, asked, receipts, recorded, sessions, count, is_tls } =
+        let Built { protocol, requests_from, asked, durability, recorded, sessions, count, is_tls } =
             protocol::build(options, &target)?;
         let options = &Options { requests: options.requests.or(count), ..options.clone() };
         let pacing = PaceOptions { recorded, ..options.pacing.clone() };
@@ -127,7 +127,7 @@ impl LoadPlan {
         let conditions = Conditions::new(options, &pace, is_tls, client.has_statuses)?;
         Ok(LoadPlan {
             asked,
-            receipts,
+            durability,
             reach: Reach::new(&options.reach, &target.url, target.port)?,
             target: match options.keep_secrets {
                 true => Url::without_user_info(&options.url),

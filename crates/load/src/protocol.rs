@@ -120,7 +120,7 @@ pub(crate) struct Built {
     /// What is asked of the server, for the result.
     pub(crate) asked: Value,
     /// What a server stores of each request, if these have names of their own.
-    pub(crate) receipts: Option<Acknowledged>,
+    pub(crate) durability: Option<Acknowledged>,
     /// The times of a log that is replayed.
     pub(crate) recorded: Option<Recorded>,
     /// Its sessions, if its requests are steps of such.
@@ -145,7 +145,7 @@ pub(crate) fn build(options: &Options, target: &LoadTarget) -> Result<Built, Fai
             "send requests of its own with the options in its URL; pitot load --help lists them",
         ));
     }
-    if options.receipts {
+    if options.durability {
         specs.iter_mut().for_each(|spec| spec.path = spec.path.replace(NAME_PLACE, BLANK_NAME));
     }
     let client_options = ClientOptions {
@@ -162,16 +162,16 @@ pub(crate) fn build(options: &Options, target: &LoadTarget) -> Result<Built, Fai
         streams: options.streams.unwrap_or_default(),
         single_request: options.workload.requests_per_connection == Some(1),
         pages: options.workload.browser.is_some(),
-        receipts: options.receipts,
+        durability: options.durability,
     };
     let refused = |what| Failure::misuse(what, "see pitot load --help");
     let mut protocol = (target.client.build)(url, &client_options)
         .map_err(|what| refused(with_place(what, &from, &positions, url, target.client, &client_options)))?;
-    if options.receipts {
+    if options.durability {
         protocol = Box::new(NamedRequests::new(protocol).map_err(refused)?);
     }
-    let stored = protocol.stored().filter(|_| options.receipts);
-    let receipts = stored.map(|(of, content)| Acknowledged::nothing(of, content));
+    let stored = protocol.stored().filter(|_| options.durability);
+    let durability = stored.map(|(of, content)| Acknowledged::nothing(of, content));
     let sessions = protocol.sessions().map(|info| SessionPlan {
         own_connection: !options.sessions.keep_connection.unwrap_or(info.keeps_connection),
         info,
@@ -184,7 +184,7 @@ pub(crate) fn build(options: &Options, target: &LoadTarget) -> Result<Built, Fai
         (false, Some(option)) => return Err(tls_without_tls(target, option)),
     };
     let asked = asked::asked(options, &url.path, !from.is_null(), &client_options);
-    Ok(Built { protocol, requests_from: from, asked, receipts, recorded, sessions, count, is_tls })
+    Ok(Built { protocol, requests_from: from, asked, durability, recorded, sessions, count, is_tls })
 }
 
 /// The options of TLS as the protocol wants them, which may not look at the certificate by itself.

@@ -347,7 +347,7 @@ impl Supervisor<'_> {
         take(&mut self.collector, &mut |collector, second, response| {
             watch.second(&Progress {
                 steps: collector.steps_of_second(),
-                receipts: acknowledged_of(plan.receipts.as_ref(), collector.acknowledged_in_second()),
+                durability: acknowledged_of(plan.durability.as_ref(), collector.acknowledged_in_second()),
                 second,
                 response,
                 errors: collector.errors,
@@ -511,7 +511,7 @@ impl Measured {
             protocol: tally.protocol.clone(),
             redirects_to: tally.redirects_to.clone(),
             server_said: tally.server_said.clone(),
-            receipts: acknowledged_of(plan.receipts.as_ref(), Some(&tally.acknowledged)),
+            durability: acknowledged_of(plan.durability.as_ref(), Some(&tally.acknowledged)),
             unanswered_since_s: silence::at_the_end(tally)
                 .filter(|_| plan.has_requests())
                 .map(|silence| silence.since.as_secs_f64()),

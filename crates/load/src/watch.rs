@@ -68,7 +68,7 @@ pub struct Progress<'a> {
     /// That second in its steps, where they are asked for and the seconds are not kept.
     pub steps: Option<&'a Steps>,
     /// What the server acknowledged in that second, where requests have names and the seconds are not kept.
-    pub receipts: Option<Acknowledged>,
+    pub durability: Option<Acknowledged>,
     /// Errors so far, of all phases.
     pub errors: u64,
     /// The same by phase and kind.

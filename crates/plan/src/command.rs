@@ -144,8 +144,8 @@ impl Cell {
         }
         if self.program.is_none() {
             argv.extend(plan.load_options_for_faults(self.load.get("back-off").is_some()));
-            if plan.keeps.is_some() {
-                argv.push("--receipts".into());
+            if plan.durability.is_some() {
+                argv.push("--durability".into());
             }
         }
         if self.takes.cpus {

@@ -102,7 +102,7 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_resolver: bool,
     /// The directory in which the durability check looks for what servers acknowledged; may contain `{dir}`.
-    pub keeps: Option<String>,
+    pub durability: Option<String>,
     /// How `pitot soak` runs it.
     pub soak: SoakPlan,
     /// CPUs of the servers as a list (`0-3,8`); one half of the cores if none.
@@ -159,7 +159,7 @@ impl Default for Plan {
             stop_timeout_s: 10.0,
             faults: Vec::new(),
             has_resolver: false,
-            keeps: None,
+            durability: None,
             soak: SoakPlan::default(),
             server_cpus: None,
             load_cpus: None,

@@ -67,7 +67,7 @@ pub use server::{External, FileContent, Helper, PlanFile, Program, Ready, Server
 pub use skip::{SkipKind, SkipRecord, shortened, skips_by_reason};
 pub use soak::SoakPlan;
 pub use source::PlanError;
-pub use suites::{SUITES, Suite, suite};
+pub use suites::{RENAMED_SUITES, SUITES, Suite, suite};
 pub use template::{LinePiece, line_template};
 pub use value::{Settings, Value};
 pub use written::{shell_line, toml_key, toml_string};

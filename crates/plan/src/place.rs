@@ -36,7 +36,7 @@ impl Plan {
             in_settings(settings, &folder);
         }
         in_files(&mut self.files, &folder);
-        if let Some(dir) = &mut self.keeps {
+        if let Some(dir) = &mut self.durability {
             *dir = dir.replace(PLACEHOLDER, &folder);
         }
         self.folder = Some(folder);

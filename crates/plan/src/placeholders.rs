@@ -12,7 +12,7 @@ const COMMON: &[&str] = &["address", "port", "dir", "cpus", "plan", RESOLVER];
 /// The placeholder for the resolver's address, in plans with DNS faults.
 pub const RESOLVER: &str = "resolver";
 /// Additional placeholders in URLs.
-const OF_URLS: &[&str] = &["size", "receipt"];
+const OF_URLS: &[&str] = &["size", "request-id"];
 
 /// # Errors
 /// The first unknown placeholder.

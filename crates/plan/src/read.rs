@@ -12,7 +12,7 @@ use super::source::{PlanError, Section, Source};
 use crate::catalog::Catalog;
 
 /// A plan without `measure` is measured in fresh runs if it has one of these keys.
-const FRESH_KEYS: [&str; 4] = ["repetitions", "duration", "faults", "keeps"];
+const FRESH_KEYS: [&str; 4] = ["repetitions", "duration", "faults", "durability"];
 /// Keys that only slices have.
 const SLICE_KEYS: [&str; 4] = ["generations", "until-decided", "slices", "slice"];
 /// The default warm-up of slices: shorter, since every generation has one.
@@ -170,28 +170,30 @@ static CONFLICTS: &[Conflict] = &[
         fix: "remove that server, or the factor `kernel`",
     },
     Conflict {
-        key: "keeps",
-        is_in: |plan| plan.keeps.is_some() && plan.measure == Measure::Slices,
+        key: "durability",
+        is_in: |plan| plan.durability.is_some() && plan.measure == Measure::Slices,
         what: "durability is checked after the server has stopped, and `measure` says slices",
         fix: "write measure = \"fresh\"",
     },
     Conflict {
-        key: "keeps",
-        is_in: |plan| plan.keeps.is_some() && (!plan.hosts.is_empty() || plan.foreign_server().is_some()),
+        key: "durability",
+        is_in: |plan| {
+            plan.durability.is_some() && (!plan.hosts.is_empty() || plan.foreign_server().is_some())
+        },
         what: "durability is checked on this machine only, and this plan has servers elsewhere",
-        fix: "remove `keeps`",
+        fix: "remove `durability`",
     },
     Conflict {
-        key: "keeps",
-        is_in: |plan| plan.keeps.is_some() && plan.is_in_guests(),
+        key: "durability",
+        is_in: |plan| plan.durability.is_some() && plan.is_in_guests(),
         what: "durability is checked on this machine only, and this plan has guests",
-        fix: "remove `keeps`",
+        fix: "remove `durability`",
     },
     Conflict {
-        key: "keeps",
-        is_in: |plan| plan.keeps.is_some() && plan.program.is_some(),
+        key: "durability",
+        is_in: |plan| plan.durability.is_some() && plan.program.is_some(),
         what: "only `pitot load` records what was acknowledged, and this plan runs another program",
-        fix: "remove `keeps`",
+        fix: "remove `durability`",
     },
     Conflict {
         key: "helpers",

@@ -16,6 +16,9 @@ pub struct Suite {
 /// All suites, by name.
 pub static SUITES: &[Suite] = include!(concat!(env!("OUT_DIR"), "/suites.rs"));
 
+/// Suites that were renamed: the old name and the new one.
+pub const RENAMED_SUITES: &[(&str, &str)] = &[("kept", "durability"), ("kept-mail", "durability-mail")];
+
 /// The suite of that name.
 pub fn suite(name: &str) -> Option<&'static Suite> {
     SUITES.iter().find(|s| s.name == name)

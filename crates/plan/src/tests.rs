@@ -645,7 +645,7 @@ fn what_a_guest_cannot_do_is_refused_with_the_plan() {
     let host = "[hosts.a]\nagent = [\"x\"]\naddress = \"10.0.0.1\"\ncpus = \"0\"\n";
     refused("", host, "guests are started on this machine only");
     refused("until-decided = \"5m\"", "", "kernels are measured in fresh runs");
-    refused("repetitions = 2\nkeeps = \"{dir}\"", "", "this plan has guests");
+    refused("repetitions = 2\ndurability = \"{dir}\"", "", "this plan has guests");
     let foreign = "[servers.x]\naddress = \"10.0.0.9:80\"\ncommand = [\"ssh\"]\n";
     refused("", foreign, "a guest has no network to the outside");
 }

@@ -41,7 +41,7 @@ pub struct Interval {
     /// The interval in steps (`--steps`), the first of which begins with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steps: Option<Steps>,
-    /// What the server acknowledged in it (`--receipts`).
+    /// What the server acknowledged in it (`--durability`).
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub receipts: Option<Acknowledged>,
+    pub durability: Option<Acknowledged>,
 }

@@ -83,9 +83,9 @@ pub struct LoadResult {
     /// The first refusal of the server in its own words (PostgreSQL, Redis, memcached, SMTP).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_said: Option<String>,
-    /// Which requests were acknowledged, where each had a name of its own (`--receipts`); in the warm-up too.
+    /// Which requests were acknowledged, where each had a name of its own (`--durability`); in the warm-up too.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub receipts: Option<Acknowledged>,
+    pub durability: Option<Acknowledged>,
     /// When the last reply came, seconds from the start of the measured part, if the server answered nothing from then to
     /// the end; 0 if it never answered, and `None` if it answered to the end.
     #[serde(skip_serializing_if = "Option::is_none")]

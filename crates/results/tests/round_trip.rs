@@ -129,11 +129,11 @@ fn load_result() -> LoadResult {
             failed_at: vec![FailedStep { step: "shop/login".into(), count: 5 }],
         }),
         protocol: BTreeMap::from([("hits".into(), 1)]),
-        receipts: Some(Acknowledged {
+        durability: Some(Acknowledged {
             of: Stored::Mail,
             bytes: 7,
             sha256: "ed".into(),
-            connections: vec![OfConnection { connection: "receipt-1".into(), numbers: vec![(1, 2)] }],
+            connections: vec![OfConnection { connection: "request-1".into(), numbers: vec![(1, 2)] }],
         }),
         redirects_to: Some("/there".into()),
         server_said: Some("no such user".into()),

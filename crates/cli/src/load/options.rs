@@ -180,11 +180,11 @@ pub(crate) struct Load {
     /// Compare generated content byte by byte; `pitot list schemes` shows which protocols have some.
     #[arg(long, help_heading = "Requests")]
     pub(super) verify: bool,
-    /// Give each request a unique name, for {receipt} in the path of an upload or as the Message-ID of a mail, and list in the JSON
+    /// Give each request a unique name, for {request-id} in the path of an upload or as the Message-ID of a mail, and list in the JSON
     /// result those that the server has acknowledged, so that it can be checked whether it still has them. With --intervals each
     /// line lists those of its interval, and the result none.
     #[arg(long, help_heading = "Requests")]
-    pub(super) receipts: bool,
+    pub(super) durability: bool,
 
     /// Threads of each process, each with its own event loop and connections; with --processes auto those of all processes, at
     /// least one of each. [default: 1]
@@ -391,7 +391,7 @@ impl Load {
             expect_status: self.expect_status.clone(),
             expect_body: self.expect_body.clone(),
             verify: self.verify,
-            receipts: self.receipts,
+            durability: self.durability,
             reach: self.reach.options(),
             content: self.content.options(),
             visit: self.visit.options(),

@@ -412,7 +412,7 @@ fn further(
 fn unknown_in(url: &str) -> Option<&str> {
     let words = url.split('{').skip(1).filter_map(|rest| Some(rest.split_once('}')?.0));
     let mut words = words.filter(|word| word.starts_with(|c: char| c.is_ascii_alphabetic()));
-    words.find(|word| *word != "receipt")
+    words.find(|word| *word != "request-id")
 }
 
 fn command(pitot: &str, url: &str, words: &[String], cpus: &CpuSplit) -> Vec<String> {
@@ -445,7 +445,7 @@ mod tests {
         let argv = of("-X PUT --body @{plan}/body --path /{port}").unwrap();
         assert!(argv.contains(&"@/a b/body".to_owned()) && argv.contains(&"/{port}".to_owned()), "{argv:?}");
         assert!(argv.contains(&"http://{address}/".to_owned()), "{argv:?}");
-        assert!(of("http://{adress}/{0..9}/{receipt} -c 1").unwrap_err().what.contains("`{adress}`"));
+        assert!(of("http://{adress}/{0..9}/{request-id} -c 1").unwrap_err().what.contains("`{adress}`"));
         assert!(!of("http://other/ -c 1").unwrap().contains(&"http://{address}/".to_owned()));
         for line in ["--no-such", "-R abc", "http://[/ -c 2", "-d 1s"] {
             let refused = of(line).unwrap_err();

@@ -2,7 +2,7 @@
 //! those of the fault.
 
 mod counts;
-mod kept;
+mod durability;
 mod loss;
 
 use std::path::Path;

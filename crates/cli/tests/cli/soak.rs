@@ -1,9 +1,9 @@
 //! `pitot soak` as a user runs it.
 
 mod alarms;
+mod durability;
 mod faults;
 mod hangs;
-mod kept;
 mod leaks;
 mod restarts;
 mod runs;

@@ -71,12 +71,12 @@ fn build(_: &Url, options: &ClientOptions) -> Result<Box<dyn ClientProtocol>, St
             message.into_bytes()
         };
         let message = if request.body.is_empty() { generated() } else { request.body.clone() };
-        match options.receipts {
+        match options.durability {
             true => [format!("Message-ID: <{BLANK_NAME}@pitot.invalid>\r\n").into_bytes(), message].concat(),
             false => message,
         }
     });
-    let stored = message.as_deref().filter(|_| options.receipts).map(<[u8]>::to_vec).unwrap_or_default();
+    let stored = message.as_deref().filter(|_| options.durability).map(<[u8]>::to_vec).unwrap_or_default();
     let data = message.map(|message| &*data_of(&message).leak());
     let pipelined = commands.concat().into_bytes().leak();
     let commands = commands.into_iter().map(|command| &*command.into_bytes().leak()).collect();

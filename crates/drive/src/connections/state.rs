@@ -135,7 +135,7 @@ pub struct Connections {
     pub(super) start_at: Nanos,
     pub(super) end_at: Nanos,
     /// When connections are asked next what was acknowledged; `MAX` if their requests have no names.
-    pub(super) receipts_at: Nanos,
+    pub(super) hand_over_at: Nanos,
     pub(super) out: Outgoing,
 }
 
@@ -249,7 +249,7 @@ impl Connections {
             duration: plan.duration,
             start_at: Nanos::MAX,
             end_at: Nanos::MAX,
-            receipts_at: Nanos::ZERO,
+            hand_over_at: Nanos::ZERO,
             out: Outgoing::new(),
             protocol: plan.protocol,
             slots,

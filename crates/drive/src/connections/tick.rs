@@ -28,15 +28,15 @@ pub(super) const OPENING_EACH: Nanos = Nanos::from_millis(1);
 const STORM_BATCH: u32 = 32;
 pub(super) const INTERVAL: Nanos = Nanos::from_millis(100);
 /// Between two times that connections are asked what the server has acknowledged.
-const RECEIPTS_INTERVAL: Nanos = Nanos::from_millis(500);
+const HAND_OVER_INTERVAL: Nanos = Nanos::from_millis(500);
 
 impl Connections {
     /// Does what is due by `now`. Everything that had happened by `seen` has been reported, so that what should have
     /// come by then and has not timed out: a loop that was kept from running does not blame the server.
     pub fn tick(&mut self, wire: &mut impl Wire, now: Nanos, seen: Nanos) -> Next {
         self.recorder.tick(now);
-        if now >= self.receipts_at && self.recorder.is_measuring() {
-            self.hand_over_receipts(now);
+        if now >= self.hand_over_at && self.recorder.is_measuring() {
+            self.hand_over_acknowledged(now);
         }
         if self.gate.stopped() {
             return Next::Over;
@@ -195,10 +195,10 @@ impl Connections {
     }
 
     /// What was acknowledged goes with the second under way, so that no connection of a run of days keeps it.
-    fn hand_over_receipts(&mut self, now: Nanos) {
-        self.receipts_at = Nanos::MAX;
+    fn hand_over_acknowledged(&mut self, now: Nanos) {
+        self.hand_over_at = Nanos::MAX;
         for told in self.slots.iter_mut().map_while(|slot| slot.conn.take_acknowledged()) {
-            self.receipts_at = now + RECEIPTS_INTERVAL;
+            self.hand_over_at = now + HAND_OVER_INTERVAL;
             self.recorder.acknowledged(told);
         }
     }
@@ -226,7 +226,7 @@ impl Connections {
         // A run that ends in time ends at its time, even if the loop noticed later.
         let end = now.min(self.end_at);
         self.recorder.tick(end);
-        self.hand_over_receipts(end);
+        self.hand_over_acknowledged(end);
         for slot in 0..self.slots.len() as u32 {
             let idle = self.is_idle(slot);
             for n in 0..self.slots[slot as usize].under_way {

@@ -14,7 +14,7 @@ use crate::undo::{Note, Undo};
 pub(super) static FAULT: Fault = Fault {
     name: "loss",
     summary: "Drop a share of the packets to and from the server's address, with an nftables rule.",
-    doc: "Packets of TCP connections with the server are dropped at random on receipt, in both directions. TCP retransmits them after \
+    doc: "Packets of TCP connections with the server are dropped at random when they arrive, in both directions. TCP retransmits them after \
           at least 200 ms, or earlier if later packets arrive (RFC 6298, RFC 8985), so some replies are late. The rule is in a \
           separate table, which is removed afterwards.",
     aim: Aim::Address,

@@ -295,7 +295,7 @@ impl LongRunningServer<'_> {
 
     /// The directory for the durability check, if the plan has one.
     pub fn kept_dir(&self) -> Option<PathBuf> {
-        Some(PathBuf::from(self.at.as_ref()?.fill(self.plan.keeps.as_ref()?)))
+        Some(PathBuf::from(self.at.as_ref()?.fill(self.plan.durability.as_ref()?)))
     }
 
     /// Its command line.

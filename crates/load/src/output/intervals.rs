@@ -43,9 +43,9 @@ impl Intervals {
         if let Some(steps) = progress.steps {
             append(interval.steps.get_or_insert_default(), steps, second.t_s - interval.t_s);
         }
-        if let Some(told) = &progress.receipts {
+        if let Some(told) = &progress.durability {
             let blank = || Acknowledged { connections: Vec::new(), ..told.clone() };
-            interval.receipts.get_or_insert_with(blank).add(told);
+            interval.durability.get_or_insert_with(blank).add(told);
         }
         if (second.t_s + 1).is_multiple_of(self.length_s) { self.end(progress.kinds) } else { None }
     }
@@ -98,7 +98,7 @@ mod tests {
                 second: &second,
                 response: &response,
                 steps: Some(&steps),
-                receipts: Some(Acknowledged {
+                durability: Some(Acknowledged {
                     connections: vec![OfConnection {
                         connection: "a".into(),
                         numbers: vec![(2 * t_s, 2 * t_s + 1)],
@@ -120,9 +120,9 @@ mod tests {
         let steps = read[1].steps.as_ref().unwrap();
         assert_eq!(steps.right, [3, 2, 0, 0, 4, 2]);
         assert_eq!((steps.errors.len(), &steps.errors[0].at), (1, &vec![(1, 3), (5, 4)]));
-        let receipts: Vec<_> =
-            read.iter().map(|i| i.receipts.as_ref().unwrap().connections[0].numbers.clone()).collect();
-        assert_eq!(receipts, [vec![(0, 5)], vec![(6, 9)]]);
+        let durability: Vec<_> =
+            read.iter().map(|i| i.durability.as_ref().unwrap().connections[0].numbers.clone()).collect();
+        assert_eq!(durability, [vec![(0, 5)], vec![(6, 9)]]);
         let response = Histogram::decode(&read[1].response).unwrap();
         // To the resolution of a histogram.
         assert_eq!((response.count(), (response.min().0 + 500_000) / 1_000_000), (2, 4));

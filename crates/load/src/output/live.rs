@@ -223,7 +223,7 @@ mod tests {
         let kinds = [row("timeout", "reply", 1), row("connect", "ECONNREFUSED", 2)];
         let kinds = &kinds[..if t_s < 50 { 0 } else { 2 }];
         live.second(&Progress {
-            receipts: None,
+            durability: None,
             second: &second,
             response: &response,
             steps: None,
@@ -265,7 +265,7 @@ mod tests {
         };
         let kinds: Vec<ErrorRow> = (500..520).map(row).collect();
         let progress = Progress {
-            receipts: None,
+            durability: None,
             second: &Second::default(),
             response: &Histogram::new(),
             steps: None,

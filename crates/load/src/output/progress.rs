@@ -116,7 +116,7 @@ mod tests {
                 second: &second,
                 response: &response,
                 steps: None,
-                receipts: None,
+                durability: None,
                 errors: 1,
                 kinds: &[],
                 left: Some(Nanos::from_secs(7 - t_s)),

@@ -24,7 +24,7 @@ const REPLIES: [Replies; 2] = [Replies::Alike, Replies::MayDiffer];
 const NEEDS: [&str; SUBJECTS.len()] = [SUBJECTS[0].0];
 
 /// Renamed keys: old and new name.
-pub(crate) const RENAMED: &[(&str, &str)] = &[("beside", "helpers")];
+pub(crate) const RENAMED: &[(&str, &str)] = &[("beside", "helpers"), ("keeps", "durability")];
 
 /// The keys, in the order in which they are applied: a key that declares servers, factors or levels comes before those that
 /// name them.
@@ -75,7 +75,7 @@ pub(crate) static PLAN: &[Key<Plan>] = &[
         presence: Presence::Optional,
         doc: "`slices`: the compared servers stay up side by side and are loaded in turn, for a slice of time each; every \
               generation starts them again. `fresh`: one cell after the other, each repetition with a fresh server. \
-              Default: `slices`, or `fresh` if the plan sets `repetitions`, `duration`, `faults` or `keeps`.",
+              Default: `slices`, or `fresh` if the plan sets `repetitions`, `duration`, `faults` or `durability`.",
     },
     Key {
         name: "generations",
@@ -306,10 +306,10 @@ pub(crate) static PLAN: &[Key<Plan>] = &[
         doc: "Faults that are made while the server is under load (docs/faults.md). Such a plan is measured in fresh runs.",
     },
     Key {
-        name: "keeps",
-        kind: Kind::Text(|p, text| p.keeps = Some(text)),
+        name: "durability",
+        kind: Kind::Text(|p, text| p.durability = Some(text)),
         presence: Presence::Optional,
-        doc: "The directory in which servers store what they acknowledge: uploads whose paths contain `{receipt}`, or mail in a \
+        doc: "The directory in which servers store what they acknowledge: uploads whose paths contain `{request-id}`, or mail in a \
               Maildir. It is searched after a server has stopped; a repetition fails if acknowledged data is missing \
               (docs/faults.md). Such a plan is measured in fresh runs.",
     },

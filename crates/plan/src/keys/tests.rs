@@ -58,7 +58,7 @@ fn every_field_of_a_plan_has_its_key() {
         files: _,
         faults: _,
         has_resolver: _, // follows from the faults
-        keeps: _,
+        durability: _,
         soak: _,
         exclude: _,
         published: _,

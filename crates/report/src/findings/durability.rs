@@ -45,5 +45,5 @@ pub(super) fn durability(a: &Analysis<'_>) -> Option<String> {
 }
 
 fn kind(repetition: &Repetition) -> Option<&'static str> {
-    Some(repetition.load.as_ref()?.receipts.as_ref()?.of.words().1)
+    Some(repetition.load.as_ref()?.durability.as_ref()?.of.words().1)
 }

@@ -103,7 +103,7 @@ fn add(all: &mut LoadResult, host: &str, part: &LoadResult) {
     }
     all.server_said = all.server_said.take().or_else(|| part.server_said.clone());
     all.redirects_to = all.redirects_to.take().or_else(|| part.redirects_to.clone());
-    all.receipts = merged(all.receipts.take(), part.receipts.clone(), |a, b| Acknowledged {
+    all.durability = merged(all.durability.take(), part.durability.clone(), |a, b| Acknowledged {
         connections: [a.connections, b.connections].concat(),
         ..a
     });

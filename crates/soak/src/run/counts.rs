@@ -18,7 +18,7 @@ pub(crate) struct Told {
     /// Whether something was sent, or a connection could not be opened.
     pub(crate) asked: bool,
     /// What the server acknowledged in it, if the load records that.
-    pub(crate) receipts: Option<Acknowledged>,
+    pub(crate) durability: Option<Acknowledged>,
 }
 
 /// A second of a load, for people.
@@ -116,13 +116,13 @@ impl LoadCounts {
             }
         }
         let asked = line.sent > 0 || line.open == 0;
-        if let Some(receipts) = &line.receipts {
-            totals.kept = Some(receipts.of);
-            totals.acknowledged += receipts.count();
+        if let Some(durability) = &line.durability {
+            totals.kept = Some(durability.of);
+            totals.acknowledged += durability.count();
         }
-        let Line { t_s, steps, receipts, completed: replies, error_kinds, .. } = line;
+        let Line { t_s, steps, durability, completed: replies, error_kinds, .. } = line;
         self.known = error_kinds;
-        Some(Told { t_s, steps, replies, asked, receipts })
+        Some(Told { t_s, steps, replies, asked, durability })
     }
 
     /// The interval from `begin_s` to `end_s`, if the load ran in it. Loads report each second after it is over, so counts

@@ -292,9 +292,9 @@ impl<'g> RunningSubject<'g> {
                 self.faults.steps(begins.0, &steps);
             }
             // No durability check of a server that the soak did not start.
-            if let Some(receipts) = told.receipts.filter(|_| self.server.kept_dir().is_some()) {
+            if let Some(durability) = told.durability.filter(|_| self.server.kept_dir().is_some()) {
                 let at_s = begins.map_or(now_s - TOLD_AFTER_S, |begins| self.faults.axis_s(begins.0));
-                self.kept.take(load, at_s, receipts);
+                self.kept.take(load, at_s, durability);
             }
         }
     }

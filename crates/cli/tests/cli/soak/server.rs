@@ -91,7 +91,7 @@ fn forget(stream: TcpStream, dir: &Path) -> Option<()> {
         let length = header.iter().find_map(|line| line.to_lowercase().strip_prefix(length)?.parse().ok());
         let mut body = vec![0; length.unwrap_or(0)];
         stream.read_exact(&mut body).ok()?;
-        let name = request.split([' ', '/']).find(|word| word.starts_with("receipt-"))?;
+        let name = request.split([' ', '/']).find(|word| word.starts_with("request-"))?;
         let number = u64::from_str_radix(name.rsplit_once('-')?.1, 16).ok()?;
         let kept = match number % UPLOADS_PER_LOSS {
             7 => 0,

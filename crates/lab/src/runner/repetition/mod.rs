@@ -181,16 +181,16 @@ fn stages(context: &mut Context<'_>, number: usize, progress: &mut Progress) -> 
 
 /// Looks for what the server has acknowledged.
 fn check_durability(context: &Context<'_>, progress: &mut Progress) -> Result<(), Abort> {
-    let Some(dir) = &context.shared.plan.keeps else { return Ok(()) };
-    let receipts = progress.result.as_ref().and_then(|result| result.receipts.as_ref());
-    let receipts =
-        receipts.ok_or_else(|| Abort::Failed("the load does not say what was acknowledged".into()))?;
+    let Some(dir) = &context.shared.plan.durability else { return Ok(()) };
+    let durability = progress.result.as_ref().and_then(|result| result.durability.as_ref());
+    let durability =
+        durability.ok_or_else(|| Abort::Failed("the load does not say what was acknowledged".into()))?;
     let dir = PathBuf::from(context.at.fill(dir));
-    let found = Found::look(&dir, receipts).map_err(|e| {
+    let found = Found::look(&dir, durability).map_err(|e| {
         Abort::Failed(format!("what the server keeps cannot be read in {}: {e}", dir.display()))
     })?;
     progress.durability = found.figures();
-    found.complaint(receipts.of).map_or(Ok(()), |reason| Err(Abort::Failed(reason)))
+    found.complaint(durability.of).map_or(Ok(()), |reason| Err(Abort::Failed(reason)))
 }
 
 /// Why a repetition failed, if a signal has suspended one of its programs: then that program's name comes first.

@@ -69,8 +69,8 @@ fn uploads_are_found_and_taken_away_in_a_soak_with_faults() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir(dir.path().join("kept")).unwrap();
     let plan = format!(
-        "keeps = \"{{plan}}/kept\"\n{FAULTS}[server]\nprotocol = \"http\"\nroot = \"{{plan}}/kept\"\nwritable = true\n\
-         [load]\nurl = \"http://{{address}}/{{receipt}}\"\nmethod = \"PUT\"\nbody = \"0123456789\"\nconnections = 2\n\
+        "durability = \"{{plan}}/kept\"\n{FAULTS}[server]\nprotocol = \"http\"\nroot = \"{{plan}}/kept\"\nwritable = true\n\
+         [load]\nurl = \"http://{{address}}/{{request-id}}\"\nmethod = \"PUT\"\nbody = \"0123456789\"\nconnections = 2\n\
          rate = \"200\"\n[factors]\nserver = [\"thread\"]\n"
     );
     let (soak, said) = run(dir.path(), &plan, 0);
@@ -85,7 +85,7 @@ fn uploads_are_found_and_taken_away_in_a_soak_with_faults() {
 fn mail_is_found_in_its_maildir() {
     let dir = tempfile::tempdir().unwrap();
     let plan = format!(
-        "keeps = \"{{dir}}/mail\"\n{FAULTS}[load]\nurl = \"smtp://{{address}}/?size=1KiB\"\nconnections = 2\nrate = \"50\"\n\
+        "durability = \"{{dir}}/mail\"\n{FAULTS}[load]\nurl = \"smtp://{{address}}/?size=1KiB\"\nconnections = 2\nrate = \"50\"\n\
          [servers.maildir]\ncommand = [\"pitot\", \"serve\", \"smtp\", \"--listen\", \"{{address}}\", \"--deliver\", \
          \"maildir\", \"{{dir}}/mail\", \"--model\", \"prefork\"]\n[factors]\nserver = [\"maildir\"]\n"
     );
@@ -99,8 +99,8 @@ fn what_a_server_forgets_is_told_when_it_was_acknowledged() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir(dir.path().join("kept")).unwrap();
     let plan = format!(
-        "keeps = \"{{plan}}/kept\"\n[[faults]]\nkind = \"stop\"\nat = \"2s\"\nfor = \"100ms\"\n\
-         [load]\nurl = \"http://{{address}}/{{receipt}}\"\nmethod = \"PUT\"\nbody = \"0123456789\"\nconnections = 2\n\
+        "durability = \"{{plan}}/kept\"\n[[faults]]\nkind = \"stop\"\nat = \"2s\"\nfor = \"100ms\"\n\
+         [load]\nurl = \"http://{{address}}/{{request-id}}\"\nmethod = \"PUT\"\nbody = \"0123456789\"\nconnections = 2\n\
          rate = \"100\"\n[servers.forgetful]\ncommand = {:?}\n[factors]\nserver = [\"forgetful\"]\n",
         forgetful(dir.path())
     );
@@ -114,7 +114,7 @@ fn what_a_server_forgets_is_told_when_it_was_acknowledged() {
     assert_eq!(soak.losses.iter().map(|loss| loss.lost).sum::<u64>(), totals.lost);
     assert!(soak.losses.len() >= 3, "they are spread over the seconds: {:?}", soak.losses);
     let lost = soak.events.iter().find(|event| event.kind == EventKind::Lost).unwrap();
-    assert!(lost.evidence.contains("receipt-"), "{lost:?}");
+    assert!(lost.evidence.contains("request-"), "{lost:?}");
     // What is there in part is left for whoever wants to see why.
     let left = files(&dir.path().join("kept")) as u64;
     assert!((totals.torn..=totals.torn + 2).contains(&left), "{left} {totals:?}");

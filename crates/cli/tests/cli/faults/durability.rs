@@ -28,13 +28,13 @@ for = "100ms"
 "#;
 
 const UPLOADS: &str = r#"
-keeps = "{dir}/html"
+durability = "{dir}/html"
 [server]
 protocol = "http"
 root = "{dir}/html"
 writable = true
 [load]
-url = "http://{address}/{receipt}.dat"
+url = "http://{address}/{request-id}.dat"
 method = "PUT"
 body = "@{plan}/body"
 connections = 4
@@ -71,9 +71,9 @@ fn nothing_is_lost(lines: &str) {
         assert_ne!(repetition.verdict.kind, VerdictKind::Failed, "{label}: {:?}", repetition.verdict);
         let died = repetition.faults.iter().filter(|fault| fault.server_died).count();
         assert_eq!(died, 2, "{label}: {:?}", repetition.faults);
-        let receipts = repetition.load.as_ref().unwrap().receipts.as_ref().unwrap();
-        assert_eq!(figure(repetition, "acknowledged"), receipts.count() as f64);
-        assert!(receipts.count() > 0, "{label}");
+        let durability = repetition.load.as_ref().unwrap().durability.as_ref().unwrap();
+        assert_eq!(figure(repetition, "acknowledged"), durability.count() as f64);
+        assert!(durability.count() > 0, "{label}");
         assert_eq!((figure(repetition, "lost"), figure(repetition, "torn")), (0.0, 0.0), "{label}");
     }
     let report = pitot(dir.path(), &["report", "run.pitot", "--format", "json"]);
@@ -106,7 +106,7 @@ fn mail_that_was_acknowledged_is_there_whole_after_kills() {
     });
     let names = servers.map(|(name, _)| format!("{name:?}")).join(", ");
     nothing_is_lost(&format!(
-        "keeps = \"{{dir}}/mail\"\n{KILLS}[load]\nurl = \"smtp://{{address}}/?size=8KiB\"\nconnections = 4\n{}[factors]\n\
+        "durability = \"{{dir}}/mail\"\n{KILLS}[load]\nurl = \"smtp://{{address}}/?size=8KiB\"\nconnections = 4\n{}[factors]\n\
          server = [{names}]\n",
         described.concat()
     ));
@@ -114,9 +114,9 @@ fn mail_that_was_acknowledged_is_there_whole_after_kills() {
 
 /// A server that removes three of its files at its end, spoils one and empties another; not when it is tried before the run.
 const FORGETFUL: &str = r#"
-keeps = "{dir}/html"
+durability = "{dir}/html"
 [load]
-url = "http://{address}/{receipt}"
+url = "http://{address}/{request-id}"
 method = "PUT"
 body = "0123456789"
 connections = 4
@@ -127,7 +127,7 @@ rate = 500
 command = ["sh", "-c", """
 "$0" serve http --root html --writable --listen {address} &
 trap 'kill $!; wait $!
-      set -- html/receipt-*
+      set -- html/request-*
       [ ! -e {plan}/tried ] || { rm "$1" "$2" "$3"; printf 012345678x > "$4"; : > "$5"; }
       : > {plan}/tried
       exit 0' TERM
@@ -144,7 +144,7 @@ fn a_server_that_loses_what_it_acknowledged_is_found_out() {
     let (run, said) = run(dir.path(), &FORGETFUL.replace("PITOT", super::PITOT));
     let repetition = &run.cells[0].repetitions[0];
     assert_eq!(repetition.verdict.kind, VerdictKind::Failed, "{said}");
-    let acknowledged = repetition.load.as_ref().unwrap().receipts.as_ref().unwrap().count();
+    let acknowledged = repetition.load.as_ref().unwrap().durability.as_ref().unwrap().count();
     let reason = format!("lost: 3, torn: 2 uploads of {acknowledged} acknowledged by the server");
     assert_eq!(repetition.verdict.reason, reason);
     assert_eq!((figure(repetition, "lost"), figure(repetition, "torn")), (5.0, 2.0));
@@ -158,11 +158,11 @@ fn a_server_that_loses_what_it_acknowledged_is_found_out() {
 fn what_cannot_be_looked_for_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     for (lines, said) in [
-        (UPLOADS.replace("{receipt}", "{recept}"), "did you mean `{receipt}`?"),
-        (UPLOADS.replace("keeps", "measure = \"slices\"\nkeeps"), "after the server has stopped"),
+        (UPLOADS.replace("{request-id}", "{request-it}"), "did you mean `{request-id}`?"),
+        (UPLOADS.replace("durability", "measure = \"slices\"\nkeeps"), "after the server has stopped"),
         (
             UPLOADS.replace(
-                "keeps",
+                "durability",
                 "hosts.far = { address = \"10.0.0.1\", cpus = \"0\", agent = [\"x\"] }\nkeeps",
             ),
             "on this machine only",
@@ -174,13 +174,13 @@ fn what_cannot_be_looked_for_is_refused() {
         assert!(text(&output).contains(said), "{}", text(&output));
     }
     for arguments in [
-        &["load", "http://127.0.0.1:9/{receipt}", "--receipts"][..],
-        &["load", "http://127.0.0.1:9/", "--receipts", "--body", "x"],
-        &["load", "http://127.0.0.1:9/{receipt}", "--receipts", "--body", "x", "--http", "2"],
-        &["load", "redis://127.0.0.1:9/", "--receipts"],
+        &["load", "http://127.0.0.1:9/{request-id}", "--durability"][..],
+        &["load", "http://127.0.0.1:9/", "--durability", "--body", "x"],
+        &["load", "http://127.0.0.1:9/{request-id}", "--durability", "--body", "x", "--http", "2"],
+        &["load", "redis://127.0.0.1:9/", "--durability"],
     ] {
         let output = pitot(dir.path(), arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", text(&output));
-        assert!(text(&output).contains("--receipts needs one kind of request"), "{}", text(&output));
+        assert!(text(&output).contains("--durability needs one kind of request"), "{}", text(&output));
     }
 }
