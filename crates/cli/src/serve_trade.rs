@@ -90,7 +90,7 @@ fn orders(text: &str) -> Result<String, String> {
 /// A number that is not 0.
 fn some(text: &str) -> Result<u64, String> {
     match units::count(text) {
-        Ok(0) => Err("not 0".into()),
+        Ok(0) => Err("must be 1 or more".into()),
         Ok(count) => Ok(count),
         Err(e) => Err(e.to_string()),
     }

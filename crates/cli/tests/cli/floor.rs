@@ -112,7 +112,7 @@ fn a_plan_measures_primitives_and_servers_stand_beside_them() {
     assert!(text(&refused).contains("another machine: its kernel"), "{}", text(&refused));
     let refused = report("plan.toml", "md");
     assert!(
-        refused.status.code() == Some(2) && text(&refused).contains("holds no floor"),
+        refused.status.code() == Some(2) && text(&refused).contains("has no floor"),
         "{}",
         text(&refused)
     );

@@ -219,7 +219,7 @@ fn unknown_users_root_and_others_than_root_are_refused() {
         }
         if !geteuid().is_root() {
             let said = bed.refused(&[command, &["--user", USER]].concat());
-            assert!(said.contains("only root may do that"), "{command:?}: {said}");
+            assert!(said.contains("only root may use --user"), "{command:?}: {said}");
         }
     }
     let said = bed.refused(&["serve", "trade", "--confine"]);

@@ -7,7 +7,7 @@ use crate::support::PITOT;
 #[test]
 fn what_cannot_be_is_refused_with_a_cure() {
     let cases: [(&[&str], &str); 9] = [
-        (&["trade", "--users", "0"], "has to be one"),
+        (&["trade", "--users", "0"], "must be 1 or more"),
         (&["trade", "--database", "mysql://x"], "postgres://"),
         (&["trade", "--isolation", "read-committed"], "SQLite"),
         (&["trade", "--with-postgres", "--database", "sqlite:x"], "--database"),
