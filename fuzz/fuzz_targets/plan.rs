@@ -1,4 +1,4 @@
-//! Plans: any text is a plan or is refused with the place of the mistake and what mends it; a plan goes through a run file unchanged,
+//! Plans: any text is a plan or is refused with the place of the mistake and what fixes it; a plan goes through a run file unchanged,
 //! and makes as many cells and skips as its factors have combinations.
 #![no_main]
 
@@ -107,7 +107,7 @@ fuzz_target!(|data: &[u8]| {
     let plan = match Plan::parse("p.toml", text, &CATALOG) {
         Ok(plan) => plan,
         Err(error) => {
-            assert!(!error.what.is_empty() && !error.cure.is_empty() && error.line > 0 && error.column > 0);
+            assert!(!error.what.is_empty() && !error.fix.is_empty() && error.line > 0 && error.column > 0);
             assert!(error.line <= text.matches('\n').count() + 1, "{error}");
             return;
         }

@@ -203,7 +203,7 @@ fn repetition(block: u32, cell: u32, is_sliced: bool) -> Repetition {
 }
 
 fn check_failure(failure: &Failure) {
-    assert!(!failure.what.is_empty() && !failure.cure.is_empty());
+    assert!(!failure.what.is_empty() && !failure.fix.is_empty());
     assert!(failure.what.len() < 10_000, "{} bytes", failure.what.len());
 }
 

@@ -1,4 +1,4 @@
-//! Files of targets: any text is a target or is refused with the place of the mistake and what mends it.
+//! Files of targets: any text is a target or is refused with the place of the mistake and what fixes it.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -15,7 +15,7 @@ fuzz_target!(|data: &[u8]| {
             assert_eq!(target, again);
         }
         Err(error) => {
-            assert!(!error.what.is_empty() && !error.cure.is_empty() && error.line > 0 && error.column > 0);
+            assert!(!error.what.is_empty() && !error.fix.is_empty() && error.line > 0 && error.column > 0);
             assert!(error.line <= text.matches('\n').count() + 1, "{error:?}");
         }
     }

@@ -94,7 +94,7 @@ mod tests {
         };
         let claim = entry("a", 2, State::Claimed);
         assert!(claim.is_same_claim(&entry("a", 2, State::Waiting("for b".into()))));
-        assert!(!claim.is_same_claim(&entry("a", 3, State::Claimed)), "handed out anew");
+        assert!(!claim.is_same_claim(&entry("a", 3, State::Claimed)), "handed out again");
         assert!(!claim.is_same_claim(&entry("b", 2, State::Claimed)));
         assert!(!claim.is_same_claim(&entry("a", 2, State::Failed(String::new()))));
     }

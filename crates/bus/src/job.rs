@@ -15,7 +15,7 @@ pub(crate) struct Job {
     /// Of the run; with the job's name it is the job's subject and key.
     pub(crate) run: String,
     pub(crate) job: String,
-    /// How often it was handed out anew because the bus had lost it.
+    /// How often it was handed out again because the bus had lost it.
     pub(crate) epoch: u64,
     /// Nobody begins it after this second of Unix time, so that an old job cannot be played back for ever.
     pub(crate) until_unix_s: u64,

@@ -90,9 +90,8 @@ impl TrustedKey {
     pub fn parse(text: &str) -> Result<TrustedKey, Failure> {
         let key = KeyPair::from_public_key(text).ok();
         if key.is_none_or(|key| key.key_pair_type() != KeyPairType::User) {
-            let cure =
-                "run pitot bus-key FILE to create a key; it prints the public key, which begins with U";
-            return Err(Failure::misuse(format!("`{text}` is not the public key of a user"), cure));
+            let fix = "run pitot bus-key FILE to create a key; it prints the public key, which begins with U";
+            return Err(Failure::misuse(format!("`{text}` is not the public key of a user"), fix));
         }
         Ok(TrustedKey(text.to_owned()))
     }

@@ -18,7 +18,7 @@ use crate::places::{TRIES_MAX, of_subject};
 
 /// Timeout of a request for a job.
 const PULL: Duration = Duration::from_secs(1);
-/// Deliveries of a job that was handed out anew count from here.
+/// Deliveries of a job that was handed out again count from here.
 const EPOCH: u64 = 1_000_000;
 /// A job for which this host lacks something is not tried here again for so long, ...
 const LACK_MAX: Duration = Duration::from_secs(600);

@@ -149,7 +149,7 @@ fn try_probe(
             Ok(Tried::Measured(Box::new(measured), turns))
         }
         Err(_) if times_s[1] < 1.0 => Ok(Tried::Not("no time left".into())),
-        Err(failure) => Ok(Tried::Not(format!("{}: {}", failure.what, failure.cure))),
+        Err(failure) => Ok(Tried::Not(format!("{}: {}", failure.what, failure.fix))),
     }
 }
 
@@ -173,7 +173,7 @@ fn host_rules(case: &Case, facts: &Facts) -> (Vec<Judgement>, usize) {
     };
     let all = offer::judgements(&Machine::here(), facts, wanted);
     let (mut mattering, others): (Vec<Judgement>, Vec<Judgement>) =
-        all.into_iter().filter(|j| j.verdict.mend().is_some() && is_for(j)).partition(of_topic);
+        all.into_iter().filter(|j| j.verdict.fix().is_some() && is_for(j)).partition(of_topic);
     mattering.sort_by_key(|judgement| !judgement.is_wrong());
     (mattering, others.iter().filter(|judgement| judgement.is_wrong()).count())
 }

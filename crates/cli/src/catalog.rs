@@ -110,7 +110,7 @@ pub(crate) fn catalog() -> Result<Catalog, Failure> {
     let impossible = pairs().into_iter().filter_map(|pair| {
         let reason = match (pair.impossible, &pair.unavailable) {
             (Some(why), _) => why.to_owned(),
-            (None, Some(missing)) => format!("{missing} (to enable it: {})", missing.cure),
+            (None, Some(missing)) => format!("{missing} (to enable it: {})", missing.fix),
             (None, None) => return None,
         };
         Some(ImpossiblePair { model: pair.model.name.into(), mechanism: pair.mechanism.name.into(), reason })
@@ -173,7 +173,7 @@ fn impossible_options() -> Vec<ImpossibleOption> {
     options.extend(pitot_serve::probe_kernel_tls().err().map(|missing| ImpossibleOption {
         option: option(),
         mechanism: None,
-        reason: format!("{missing} (to enable it: {})", missing.cure),
+        reason: format!("{missing} (to enable it: {})", missing.fix),
     }));
     options
 }

@@ -135,7 +135,7 @@ mod tests {
     fn refusal(comparison: &Comparison) -> String {
         let failure = comparison.plan_text(None, &catalog(), Folder::Here).unwrap_err();
         assert_eq!(failure.exit_code(), 2);
-        format!("{}\n{}", failure.what, failure.cure)
+        format!("{}\n{}", failure.what, failure.fix)
     }
 
     #[test]
@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn mistakes_are_told_in_words_of_the_command_line() {
         let with_url = |url: &str| Comparison { url: Some(url.into()), ..comparison(&["loop"]) };
-        for (of, what, cure) in [
+        for (of, what, fix) in [
             (comparison(&["./go"]), "`./go` has no address to listen on", "{address}"),
             (comparison(&["ngnix"]), "`ngnix` is not a server that Pitot can start", "did you mean `nginx`?"),
             (
@@ -314,7 +314,7 @@ mod tests {
             ),
         ] {
             let told = refusal(&of);
-            assert!(told.contains(what) && told.contains(cure), "{what}; {cure}: {told}");
+            assert!(told.contains(what) && told.contains(fix), "{what}; {fix}: {told}");
         }
     }
 

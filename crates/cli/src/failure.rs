@@ -24,7 +24,7 @@ pub(crate) const EXIT_CODES: [(u8, &str); 4] = [
 
 /// Prints a failure and its fix to standard error, one line each, and returns the exit code.
 pub(crate) fn print(failure: &Failure) -> ExitCode {
-    stderr::line(format_args!("pitot: {}\n  {}", failure.what, failure.cure));
+    stderr::line(format_args!("pitot: {}\n  {}", failure.what, failure.fix));
     ExitCode::from(failure.exit_code())
 }
 

@@ -181,7 +181,7 @@ fn result(plan: &Measurement, figures: &[Figure], threads: Option<Crowd>, starte
             Err(missing) => result.missing.push(FloorMissing {
                 name: primitive.name.into(),
                 reason: missing.to_string(),
-                cure: missing.cure.clone(),
+                fix: missing.fix.clone(),
             }),
         }
     }

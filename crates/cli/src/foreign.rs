@@ -383,8 +383,8 @@ mod tests {
     #[test]
     fn options_of_several_letters_behind_one_dash_are_known_as_such() {
         let of = |words: &[&str]| one_dash(words.iter().map(OsString::from));
-        assert!(of(&["pitot", "load", "http://h/", "-host", "x"]).unwrap().cure.contains("--host"));
-        assert!(of(&["pitot", "load", "-rate=50"]).unwrap().cure.contains("-R"));
+        assert!(of(&["pitot", "load", "http://h/", "-host", "x"]).unwrap().fix.contains("--host"));
+        assert!(of(&["pitot", "load", "-rate=50"]).unwrap().fix.contains("-R"));
         assert!(of(&["pitot", "load", "http://h/", "-c64", "-d10s", "--host", "x"]).is_none());
         assert!(of(&["pitot", "serve", "-host"]).is_none());
     }

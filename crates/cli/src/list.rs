@@ -245,7 +245,7 @@ fn mechanisms() -> Vec<Row> {
             },
             json: json!({
                 "name": m.name, "summary": m.summary, "doc": m.doc, "available": unavailable.is_none(),
-                "cause": unavailable.as_ref().map(|u| &u.cause), "cure": unavailable.as_ref().map(|u| &u.cure),
+                "cause": unavailable.as_ref().map(|u| &u.cause), "fix": unavailable.as_ref().map(|u| &u.fix),
             }),
         }
     };
@@ -368,7 +368,7 @@ fn engines() -> Vec<Row> {
                 "delivers": delivers, "options": supports, "depth_max": e.depth_max,
                 "blocks_on_cold": e.blocks_on_cold(&options), "blocks": e.blocks.words(),
                 "joins_event_loop": e.joins_event_loop(), "available": unavailable.is_none(),
-                "cause": unavailable.as_ref().map(|u| &u.cause), "cure": unavailable.as_ref().map(|u| &u.cure),
+                "cause": unavailable.as_ref().map(|u| &u.cause), "fix": unavailable.as_ref().map(|u| &u.fix),
             }),
         }
     };
@@ -377,10 +377,10 @@ fn engines() -> Vec<Row> {
 
 fn all_pairs() -> Vec<Row> {
     let row = |pair: Pair| {
-        let (text, status, reason, cure) = match (pair.impossible, &pair.unavailable) {
+        let (text, status, reason, fix) = match (pair.impossible, &pair.unavailable) {
             (Some(why), _) => (format!("impossible: {why}"), "impossible", Some(why.to_owned()), None),
             (None, Some(u)) => {
-                (unavailable_text(u), "unavailable", Some(u.cause.clone()), Some(u.cure.clone()))
+                (unavailable_text(u), "unavailable", Some(u.cause.clone()), Some(u.fix.clone()))
             }
             (None, None) => ("usable".to_owned(), "usable", None, None),
         };
@@ -390,7 +390,7 @@ fn all_pairs() -> Vec<Row> {
             text,
             json: json!({
                 "model": model, "mechanism": mechanism, "status": status, "usable": pair.is_usable(),
-                "reason": reason, "cure": cure,
+                "reason": reason, "fix": fix,
             }),
         }
     };

@@ -11,7 +11,7 @@ pub(crate) fn of(report: &Report) -> Option<Failure> {
         return None;
     }
     if result.client.verdict == Some(VerdictKind::Failed) {
-        return Some(Failure::run(result.client.reason.clone(), cure(result)));
+        return Some(Failure::run(result.client.reason.clone(), fix(result)));
     }
     if let Some(why) = &result.ended_early {
         return Some(Failure::run(
@@ -42,7 +42,7 @@ pub(crate) fn of(report: &Report) -> Option<Failure> {
 }
 
 /// What to look at after a run in which no more replies were correct.
-fn cure(result: &LoadResult) -> String {
+fn fix(result: &LoadResult) -> String {
     let url = &result.target;
     let scheme = url.split("://").next().unwrap_or_default();
     if result.unanswered_since_s.is_some() && result.requests.completed > 0 {
@@ -127,7 +127,7 @@ fn cure(result: &LoadResult) -> String {
         "protocol" => format!("it answered with something else: does it speak {scheme} at this port?"),
         "handshake" => most
             .and_then(|e| pitot_load::explain(&e.kind))
-            .map_or("see the log of the server".into(), |explained| explained.cure.into()),
+            .map_or("see the log of the server".into(), |explained| explained.fix.into()),
         "timeout" if most.is_some_and(|e| e.kind == "handshake") => {
             let plain = scheme.strip_suffix('s').unwrap_or(scheme);
             format!("it accepts connections: does it speak TLS at this port, or is {plain}:// meant? else give it more time with --timeout")
@@ -158,7 +158,7 @@ mod tests {
             LoadResult { target: "postgres://h/".into(), errors: vec![error], ..LoadResult::default() };
         result.connections.opened = 3;
         result.server_said = said.map(str::to_owned);
-        cure(&result)
+        fix(&result)
     }
 
     #[test]
@@ -179,7 +179,7 @@ mod tests {
             let mut result =
                 LoadResult { target: target.into(), errors: vec![error], ..LoadResult::default() };
             result.connections.opened = 3;
-            cure(&result)
+            fix(&result)
         };
         assert!(of("http://h/", "protocol", "unasked-bytes").contains("Content-Length"));
         assert!(of("http://h/", "protocol", "too-large").contains("64 KiB"));

@@ -68,13 +68,13 @@ fn read_plan(name: &str) -> Result<String, Failure> {
     }
     std::fs::read_to_string(path).map_err(|e| {
         let what = format!("the plan {name} cannot be read: {e}");
-        let cure = match e.kind() {
+        let fix = match e.kind() {
             // Most likely a program.
             io::ErrorKind::InvalidData => {
                 format!("to measure a program: pitot run --server '{name} {{address}}'")
             }
             _ => "check the path and its permissions".to_owned(),
         };
-        Failure::misuse(what, cure)
+        Failure::misuse(what, fix)
     })
 }

@@ -78,7 +78,7 @@ impl Run {
 
     /// Refuses what agents on a bus would not be asked for.
     fn check_bus(&self) -> Result<(), Failure> {
-        let (what, cure) = match (&self.bus.bus, self.self_check, self.comparison.is_given()) {
+        let (what, fix) = match (&self.bus.bus, self.self_check, self.comparison.is_given()) {
             (Some(_), true, _) => ("--self-check checks the lab on this machine", "omit --bus"),
             (Some(_), _, true) => (
                 "--server describes servers of this machine",
@@ -86,7 +86,7 @@ impl Run {
             ),
             _ => return Ok(()),
         };
-        Err(Failure::misuse(format!("{what}, and with --bus others measure"), cure))
+        Err(Failure::misuse(format!("{what}, and with --bus others measure"), fix))
     }
 
     /// Makes one run of what is asked for, or else of a suite, and reports it.
@@ -211,8 +211,8 @@ impl Run {
             let state = if need.is_wrong() { "NOT MET" } else { "met" };
             let _ = writeln!(text, "# needs, {state}: {}", need.sentence());
             let _ = writeln!(text, "#   {} ({})", need.rule.why, need.rule.source);
-            if let Some(mend) = need.verdict.mend() {
-                let _ = writeln!(text, "#   to fix it: {}", mend.by_hand);
+            if let Some(fix) = need.verdict.fix() {
+                let _ = writeln!(text, "#   to fix it: {}", fix.by_hand);
             }
         }
         text.push_str(&faults::shown(&prepared.plan));

@@ -85,12 +85,12 @@ impl Install {
                 && let Err(failure) =
                     installation.carry_out(|step| stderr::line(format_args!("{name}: {step}")))
             {
-                stderr::line(format_args!("{name}: {}; {}", failure.what, failure.cure));
+                stderr::line(format_args!("{name}: {}; {}", failure.what, failure.fix));
                 failed.push((name, failure));
             }
             if !self.yes {
-                for (program, cure) in &installation.missing {
-                    print_line(format_args!("  it needs `{program}`, which is not installed; {cure}"));
+                for (program, fix) in &installation.missing {
+                    print_line(format_args!("  it needs `{program}`, which is not installed; {fix}"));
                 }
             }
         }

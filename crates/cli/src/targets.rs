@@ -28,8 +28,8 @@ pub(crate) fn registry() -> Result<Registry, Failure> {
     static WARNED: Once = Once::new();
     let registry = Registry::load()?;
     WARNED.call_once(|| {
-        for Failure { what, cure, .. } in &registry.unsound {
-            stderr::line(format_args!("pitot: warning: a target is skipped: {what}; {cure}"));
+        for Failure { what, fix, .. } in &registry.unsound {
+            stderr::line(format_args!("pitot: warning: a target is skipped: {what}; {fix}"));
         }
     });
     Ok(registry)

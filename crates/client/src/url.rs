@@ -54,7 +54,7 @@ impl std::error::Error for UrlError {}
 
 impl UrlError {
     /// How to fix the text: the right one if its meaning is clear, else an example.
-    pub fn cure(self, word: &str) -> String {
+    pub fn fix(self, word: &str) -> String {
         let example = || "write it like http://127.0.0.1:8080/".to_owned();
         let if_valid = |url: String| Url::parse(&url).is_ok().then(|| format!("write it as {url}"));
         match self {
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn the_cure_shows_what_was_meant() {
-        for (word, cure) in [
+        for (word, fix) in [
             ("127.0.0.1:80/x", "http://127.0.0.1:80/x"),
             ("ftp", "http://ftp"),
             ("http://::1:9080/x", "http://[::1]:9080/x"),
@@ -273,8 +273,8 @@ mod tests {
             ("http://h o/", "http://127.0.0.1:8080/"),
             ("http://1.2.3/", "four numbers"),
         ] {
-            let shown = Url::parse(word).unwrap_err().cure(word);
-            assert!(shown.contains(cure) && !shown.contains('\n'), "{word}: {shown}");
+            let shown = Url::parse(word).unwrap_err().fix(word);
+            assert!(shown.contains(fix) && !shown.contains('\n'), "{word}: {shown}");
         }
         for name in ["host", "0x.example", "a1", "10.example", "1.2.3.a"] {
             assert!(Url::parse(&format!("http://{name}/")).is_ok(), "{name}");

@@ -443,7 +443,7 @@ impl EngineEntry {
         let pool = BufferPool::new(1, PAGE).map_err(|e| Unavailable {
             what: "memory".into(),
             cause: format!("kernel error: {e}"),
-            cure: "free some memory".into(),
+            fix: "free some memory".into(),
         })?;
         (self.open)(&EngineOptions { depth: 1, threads: 1, ..EngineOptions::default() }, &pool).map(drop)
     }

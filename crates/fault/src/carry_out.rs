@@ -29,7 +29,7 @@ pub fn carry_out(fault: &Fault, options: &Options, length: Nanos) -> Result<(), 
             "see how it is made: `pitot list faults`",
         ));
     };
-    (fault.probe)().map_err(|missing| Failure::misuse(missing.to_string(), missing.cure))?;
+    (fault.probe)().map_err(|missing| Failure::misuse(missing.to_string(), missing.fix))?;
     let cannot = |e: &std::io::Error| {
         Failure::run(format!("the fault cannot be guarded: {e}"), "raise ulimit -u and -n")
     };

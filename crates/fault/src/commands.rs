@@ -32,7 +32,7 @@ impl Commands {
     }
 
     /// The next complete line.
-    #[expect(clippy::should_implement_trait, reason = "it is read anew between two calls")]
+    #[expect(clippy::should_implement_trait, reason = "it is read again between two calls")]
     pub fn next(&mut self) -> Option<String> {
         let end = self.0.iter().position(|&byte| byte == b'\n')?;
         let line: Vec<u8> = self.0.drain(..=end).collect();

@@ -80,7 +80,7 @@ impl Place {
         self.other_cpu.ok_or_else(|| Unavailable {
             what: "another CPU".into(),
             cause: "this process may use one CPU only".into(),
-            cure: "allow a second one (taskset), or leave these primitives out".into(),
+            fix: "allow a second one (taskset), or leave these primitives out".into(),
         })
     }
 }
@@ -90,6 +90,6 @@ pub(crate) fn refused(what: &str, error: &io::Error) -> Unavailable {
     Unavailable {
         what: what.into(),
         cause: error.to_string(),
-        cure: "check the limits of this user and of its control group (`pitot host check`)".into(),
+        fix: "check the limits of this user and of its control group (`pitot host check`)".into(),
     }
 }

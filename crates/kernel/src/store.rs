@@ -88,11 +88,11 @@ impl Store {
             let origin = if is_version { name } else { "VERSION" };
             let install =
                 format!("run pitot kernel install debian:{origin}-cloud --yes, or pitot kernel add FILE");
-            let cure = match &known[..] {
+            let fix = match &known[..] {
                 [] => install,
                 known => format!("{install}; installed are {}", known.join(", ")),
             };
-            Failure::misuse(format!("the kernel `{name}` is not installed"), cure)
+            Failure::misuse(format!("the kernel `{name}` is not installed"), fix)
         })
     }
 
@@ -217,7 +217,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::at(folder.path().join("kernels"));
         assert!(store.list().is_empty());
-        assert!(store.get("6.1").unwrap_err().cure.contains("pitot kernel install debian:6.1-cloud"));
+        assert!(store.get("6.1").unwrap_err().fix.contains("pitot kernel install debian:6.1-cloud"));
         let mut image = vec![0; 0x400];
         image[0x202..0x206].copy_from_slice(b"HdrS");
         image[0x20e..0x210].copy_from_slice(&0x100_u16.to_le_bytes());

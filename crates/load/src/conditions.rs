@@ -93,10 +93,7 @@ mod tests {
             ("page p99 > 5s", "--browser"),
         ] {
             let refused = read("http://h/", |o| o.fail_if = vec![text.into()]).unwrap_err();
-            assert!(
-                refused.what.contains(text) && refused.cure.contains(word) || word == "--",
-                "{refused:?}"
-            );
+            assert!(refused.what.contains(text) && refused.fix.contains(word) || word == "--", "{refused:?}");
         }
         assert!(read("https://h/", |o| o.fail_if = vec!["handshake p99 > 5ms".into()]).is_ok());
         let full = |o: &mut Options| {
@@ -105,7 +102,7 @@ mod tests {
         };
         assert!(read("https://h/", full).is_err());
         let early = read("https://h/", |o| o.abort_on = vec!["connect p99 > 5ms".into()]).unwrap_err();
-        assert!(early.cure.contains("--fail-if"), "{early:?}");
+        assert!(early.fix.contains("--fail-if"), "{early:?}");
         let status = |o: &mut Options| o.fail_if = vec!["status 5xx > 1%".into()];
         assert!(read("http://h/", status).is_ok());
         assert!(read("redis://h/", status).unwrap_err().what.contains("the statuses of replies"));

@@ -1,11 +1,11 @@
-//! Options that only requests of HTTP heed: whoever gives one to another protocol expects something of it.
+//! Options that only requests of HTTP respect: whoever gives one to another protocol expects something of it.
 
 use pitot_client::{CLIENTS, ClientEntry, Url};
 use pitot_results::Failure;
 
 use crate::options::Options;
 
-/// Refuses options that the protocol does not heed, and those that contradict each other.
+/// Refuses options that the protocol does not respect, and those that contradict each other.
 pub(crate) fn check(options: &Options, url: &Url, client: &ClientEntry) -> Result<(), Failure> {
     let given = [
         ("--method", options.method.is_some()),
@@ -95,7 +95,7 @@ mod tests {
         let mut options = Options::new("");
         options.method = Some("10".into());
         let refused = check(&options, &url("http://h:1"), find("http").unwrap()).unwrap_err();
-        assert!(refused.cure.contains("--streams"), "{refused}");
+        assert!(refused.fix.contains("--streams"), "{refused}");
     }
 
     #[test]
@@ -113,7 +113,7 @@ mod tests {
         options.content.commands = vec!["INCR hits".into()];
         assert!(check(&options, &url("redis://h"), find("redis").unwrap()).is_ok());
         let refused = check(&options, &url("http://h"), find("http").unwrap()).unwrap_err();
-        assert!(refused.cure.contains("postgres:// and redis://"), "{refused:?}");
+        assert!(refused.fix.contains("postgres:// and redis://"), "{refused:?}");
         options.content.commands = vec![" ".into()];
         assert!(check(&options, &url("redis://h"), find("redis").unwrap()).is_err());
         options.content = crate::ContentOptions { body_file: Some("/dev/null".into()), ..Default::default() };

@@ -86,12 +86,12 @@ mod tests {
     use crate::plan::LoadPlan;
 
     #[test]
-    fn contradictions_are_refused_with_a_cure() {
+    fn contradictions_are_refused_with_a_fix() {
         let refused = |url: &str, change: fn(&mut Options)| {
             let mut options = Options::new(url);
             change(&mut options);
             let failure = LoadPlan::new(&options).unwrap_err();
-            assert!(!failure.cure.is_empty());
+            assert!(!failure.fix.is_empty());
             failure.to_string()
         };
         let http = "http://127.0.0.1:1/";
@@ -121,7 +121,7 @@ mod tests {
         options.streams = Some(4);
         assert_eq!(LoadPlan::new(&options).unwrap().pipeline, 4);
         options.workload.browser = Some(3);
-        assert!(LoadPlan::new(&options).unwrap_err().cure.contains("--streams 3"));
+        assert!(LoadPlan::new(&options).unwrap_err().fix.contains("--streams 3"));
     }
 
     #[test]

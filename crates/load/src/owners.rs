@@ -72,6 +72,6 @@ mod tests {
         assert!(plan.check_owners().is_ok());
         options.workload.idle = 8;
         let failure = LoadPlan::new(&options).unwrap().check_owners().unwrap_err();
-        assert!(failure.cure.ends_with("/27"), "{failure}");
+        assert!(failure.fix.ends_with("/27"), "{failure}");
     }
 }

@@ -39,8 +39,8 @@ pub(crate) fn check(options: &Options, pace: &Pace, has_sessions: bool) -> Resul
         ),
     ];
     match refused.into_iter().find(|(_, given, _)| *given) {
-        Some((what, _, cure)) => {
-            Err(Failure::misuse(format!("{what} cannot be done in parts (--share)"), cure))
+        Some((what, _, fix)) => {
+            Err(Failure::misuse(format!("{what} cannot be done in parts (--share)"), fix))
         }
         None => Ok(()),
     }

@@ -93,7 +93,7 @@ impl LoadPlan {
     /// Checks the options.
     ///
     /// # Errors
-    /// [`Failure`], with what is wrong and how to mend it.
+    /// [`Failure`], with what is wrong and how to fix it.
     pub fn new(options: &Options) -> Result<LoadPlan, Failure> {
         let target = protocol::target(&options.url)?;
         let client = target.client;
@@ -302,7 +302,7 @@ fn requests_per_connection(
 
 fn check_pipeline(options: &Options, pace: &Pace, requests_per_connection: u64) -> Result<(), Failure> {
     let (under_way, flag) = (http_version::under_way(options), http_version::flag(options));
-    let cure = format!("leave {flag} out");
+    let fix = format!("leave {flag} out");
     if !(1..=PIPELINE_MAX).contains(&under_way) {
         return Err(Failure::misuse(
             format!("{flag} is {under_way}"),
@@ -311,19 +311,19 @@ fn check_pipeline(options: &Options, pace: &Pace, requests_per_connection: u64) 
     }
     let is_browser = options.workload.browser.is_some();
     if options.pipeline > 1 && is_browser {
-        return Err(Failure::misuse("a browser does not pipeline requests", cure));
+        return Err(Failure::misuse("a browser does not pipeline requests", fix));
     }
     if under_way > 1 && !is_browser && matches!(pace, Pace::Closed { think } if *think > Nanos::ZERO) {
         return Err(Failure::misuse(
             format!("--think pauses after each reply, which leaves nothing to {flag}"),
-            cure,
+            fix,
         ));
     }
     if u64::from(under_way) > requests_per_connection {
         let what = format!(
             "{under_way} requests are to be under way on a connection that carries {requests_per_connection}"
         );
-        return Err(Failure::misuse(what, cure));
+        return Err(Failure::misuse(what, fix));
     }
     Ok(())
 }
@@ -347,8 +347,8 @@ fn check_sessions(options: &Options, sessions: &SessionPlan) -> Result<(), Failu
             "leave it out: idle connections play no session",
         ),
     ];
-    if let Some((option, _, cure)) = refused.iter().find(|(_, given, _)| *given) {
-        return Err(Failure::misuse(format!("{option} has no meaning for sessions"), *cure));
+    if let Some((option, _, fix)) = refused.iter().find(|(_, given, _)| *given) {
+        return Err(Failure::misuse(format!("{option} has no meaning for sessions"), *fix));
     }
     if sessions.info.burst_max > PIPELINE_MAX {
         return Err(Failure::misuse(
@@ -445,14 +445,14 @@ mod tests {
         let mut options = Options::new("http://host.invalid/");
         change(&mut options);
         let misuse = LoadPlan::new(&options).unwrap_err();
-        assert!(!misuse.cure.is_empty());
+        assert!(!misuse.fix.is_empty());
         let text = misuse.to_string();
         assert!(!text.contains('\n'), "{text}");
         text
     }
 
     #[test]
-    fn every_misuse_has_one_line_and_a_cure() {
+    fn every_misuse_has_one_line_and_a_fix() {
         for (url, word) in [
             ("127.0.0.1:80", "scheme"),
             ("ftp://h", "ftp://"),

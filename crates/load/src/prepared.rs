@@ -37,7 +37,7 @@ impl LoadPlan {
     /// # Errors
     /// [`Failure`], if the name does not resolve or this machine cannot do what the plan asks for.
     pub fn prepare(self) -> Result<PreparedRun, Failure> {
-        (self.engine.available)().map_err(|e| Failure::misuse(e.to_string(), e.cure.clone()))?;
+        (self.engine.available)().map_err(|e| Failure::misuse(e.to_string(), e.fix.clone()))?;
         let address = self.reach.find(&self.url.host, self.port, self.timeout)?;
         if self.sources.is_some() && matches!(address, Peer::Unix(_)) {
             return Err(Failure::misuse(
@@ -241,11 +241,11 @@ mod tests {
     }
 
     #[test]
-    fn what_this_machine_cannot_do_is_named_with_a_cure() {
+    fn what_this_machine_cannot_do_is_named_with_a_fix() {
         let refused = |change: fn(&mut Options), word: &str| {
             let misuse = prepared(change).unwrap_err();
             let text = misuse.to_string();
-            assert!(!misuse.cure.is_empty() && !text.contains('\n') && text.contains(word), "{text}");
+            assert!(!misuse.fix.is_empty() && !text.contains('\n') && text.contains(word), "{text}");
         };
         refused(|o| o.url = "http://host.invalid/".into(), "resolved");
         refused(|o| o.cpus = vec![9999], "9999");
@@ -288,16 +288,16 @@ mod tests {
                 o.source = Some("127.0.0.0/8".into());
             })
         };
-        assert!(with(2).unwrap_err().cure.contains("-c 3 or more"));
+        assert!(with(2).unwrap_err().fix.contains("-c 3 or more"));
         assert_eq!(with(3).unwrap().processes, 3);
         assert_eq!(with(0).unwrap().processes, 3);
     }
 
     #[test]
     fn too_few_ports_are_reported_before_the_run() {
-        let cure = check_ports(10_000_000, None).unwrap_err().cure;
-        let advised = cure.split_ascii_whitespace().last().unwrap();
-        assert!(check_ports(10_000_000, Some(Sources::parse(advised).unwrap())).is_ok(), "{cure}");
+        let fix = check_ports(10_000_000, None).unwrap_err().fix;
+        let advised = fix.split_ascii_whitespace().last().unwrap();
+        assert!(check_ports(10_000_000, Some(Sources::parse(advised).unwrap())).is_ok(), "{fix}");
     }
 
     #[test]

@@ -35,9 +35,8 @@ pub(crate) struct LoadTarget {
 
 /// Takes a target apart.
 pub(crate) fn target(text: &str) -> Result<LoadTarget, Failure> {
-    let url = Url::parse(text).map_err(|e| {
-        Failure::misuse(format!("`{}` is not a target: {e}", mask(text)), e.cure(&mask(text)))
-    })?;
+    let url = Url::parse(text)
+        .map_err(|e| Failure::misuse(format!("`{}` is not a target: {e}", mask(text)), e.fix(&mask(text))))?;
     let over_tls = || find_tls(&url.scheme).map(|client| (client, client.tls));
     let (client, tls) = find(&url.scheme)
         .map(|client| (client, None))
@@ -88,14 +87,14 @@ fn asked_for(options: &Options, target: &LoadTarget) -> Result<Url, Failure> {
 fn tls_without_tls(target: &LoadTarget, option: &str) -> Failure {
     let scheme = target.client.scheme;
     let has_sslmode = target.client.url_options.iter().any(|option| option.name == "sslmode");
-    let cure = match target.client.tls {
+    let fix = match target.client.tls {
         None if has_sslmode => {
             format!("write sslmode=require behind the ? of the URL, or leave {option} out")
         }
         Some(tls) => format!("write {}:// for TLS, or leave {option} out", tls.scheme),
         None => format!("leave {option} out"),
     };
-    Failure::misuse(format!("{option} has no effect: {scheme}:// is without TLS"), cure)
+    Failure::misuse(format!("{option} has no effect: {scheme}:// is without TLS"), fix)
 }
 
 /// No client has that scheme.
@@ -315,9 +314,9 @@ mod tests {
         }
         assert!(of("sslmode=require", |o| o.tls.insecure = true).is_ok());
         let refused = of("sslmode=verify-full", |o| o.tls.insecure = true).err().unwrap();
-        assert!(refused.cure.contains("sslmode=require"), "{refused:?}");
+        assert!(refused.fix.contains("sslmode=require"), "{refused:?}");
         let without = of("", |o| o.tls.insecure = true).err().unwrap();
-        assert!(without.cure.contains("sslmode=require"), "{without:?}");
+        assert!(without.fix.contains("sslmode=require"), "{without:?}");
         let start = |verify| Some(StartTls { request: b"", yes: b'S', no: b'N', verify });
         let mut options = Options::new("");
         assert!(tls_options(&options, start(false)).unwrap().insecure);

@@ -148,13 +148,13 @@ fn unix(options: &ReachOptions, path: &Path) -> Result<Reach, Failure> {
 
 /// The first address of the host that accepts a connection; if there is only one it is not tried.
 fn resolve(host: &str, port: u16, timeout: Nanos) -> Result<SocketAddr, Failure> {
-    let cure = "check the name, or write the address";
+    let fix = "check the name, or write the address";
     let addresses: Vec<SocketAddr> = (host, port)
         .to_socket_addrs()
-        .map_err(|e| Failure::misuse(format!("the host `{host}` cannot be resolved: {e}"), cure))?
+        .map_err(|e| Failure::misuse(format!("the host `{host}` cannot be resolved: {e}"), fix))?
         .collect();
     match addresses.as_slice() {
-        [] => Err(Failure::misuse(format!("the host `{host}` has no address"), cure)),
+        [] => Err(Failure::misuse(format!("the host `{host}` has no address"), fix)),
         [only] => Ok(*only),
         several => {
             let timeout = Duration::from(timeout).min(ADDRESS_TIMEOUT);

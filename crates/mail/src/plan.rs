@@ -136,7 +136,7 @@ impl MailPlan {
         let message = read_message(&options.message)?;
         let well_formed = well_formed::check(&message, options.smtputf8).map_err(|malformed| {
             let what = format!("the message {} cannot be sent: {malformed}", options.message.display());
-            Failure::misuse(what, malformed.cure())
+            Failure::misuse(what, malformed.fix())
         })?;
         if options.dns.is_some() && options.relay.is_some() {
             return Err(Failure::misuse(

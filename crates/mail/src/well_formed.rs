@@ -60,7 +60,7 @@ impl fmt::Display for Malformed {
 }
 
 impl Malformed {
-    pub(crate) const fn cure(&self) -> &'static str {
+    pub(crate) const fn fix(&self) -> &'static str {
         match self.why {
             Why::TooLong(_) => "break the line, or encode this part as quoted-printable or base64",
             Why::Nul => "encode this part as base64",

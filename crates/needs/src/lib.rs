@@ -33,7 +33,7 @@ pub fn needs(names: TokenStream, test: TokenStream) -> TokenStream {
         Ok(_) if !is_test(&test) => compile_error("#[needs] stands above #[test]"),
         Ok(None) => test,
         Ok(Some(requirement)) => {
-            let reason = format!("needs {}: {}", requirement.name, requirement.cure);
+            let reason = format!("needs {}: {}", requirement.name, requirement.fix);
             let mut ignored: TokenStream = format!("#[ignore = {reason:?}]").parse().expect("an attribute");
             ignored.extend(test);
             ignored

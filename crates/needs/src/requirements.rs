@@ -1,4 +1,4 @@
-//! What tests can need of the machine. The build script looks for it; the macro quotes the cure.
+//! What tests can need of the machine. The build script looks for it; the macro quotes the fix.
 
 #![allow(dead_code, reason = "the build script and the macro each use a part")]
 
@@ -13,7 +13,7 @@ pub(crate) struct Requirement {
     /// What a test writes in its `#[needs]`. For a program, the name of its file.
     pub(crate) name: &'static str,
     /// What to do where it is missing, in one line.
-    pub(crate) cure: &'static str,
+    pub(crate) fix: &'static str,
     probe: Probe,
 }
 
@@ -33,28 +33,28 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     program("apache2", "apt-get install apache2-bin"),
     Requirement {
         name: "ca-certificates",
-        cure: "apt-get install ca-certificates",
+        fix: "apt-get install ca-certificates",
         probe: Probe::File("/etc/ssl/certs/ca-certificates.crt"),
     },
     program("caddy", "apt-get install caddy"),
     Requirement {
         name: "control-groups",
-        cure: "run as root where /sys/fs/cgroup can be written",
+        fix: "run as root where /sys/fs/cgroup can be written",
         probe: Probe::Kernel(has_control_groups),
     },
     program("curl", "apt-get install curl"),
     // A compiler of another language is much for one test: where it is missing, nothing is installed.
-    Requirement { name: "go", cure: "install Go from go.dev", probe: Probe::Program },
+    Requirement { name: "go", fix: "install Go from go.dev", probe: Probe::Program },
     target("go-http", "pitot target install go-http --yes"),
     // A kernel and an emulator are much for one test: where they are missing, nothing is installed.
     Requirement {
         name: "guest-kernel",
-        cure: "pitot kernel install debian:6.12-cloud --yes; apt-get install qemu-system-x86",
+        fix: "pitot kernel install debian:6.12-cloud --yes; apt-get install qemu-system-x86",
         probe: Probe::Kernel(has_guest_kernel),
     },
     Requirement {
         name: "guest-kernel-tls",
-        cure: "pitot kernel install debian:6.12-cloud --yes; apt-get install qemu-system-x86",
+        fix: "pitot kernel install debian:6.12-cloud --yes; apt-get install qemu-system-x86",
         probe: Probe::Kernel(has_guest_kernel_tls),
     },
     program("gzip", "apt-get install gzip"),
@@ -63,14 +63,14 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     program("ip", "apt-get install iproute2"),
     Requirement {
         name: "ipv6",
-        cure: "sysctl net.ipv6.conf.lo.disable_ipv6=0",
+        fix: "sysctl net.ipv6.conf.lo.disable_ipv6=0",
         probe: Probe::Kernel(has_ipv6),
     },
     target("jetty", "pitot target install jetty --yes"),
     program("lighttpd", "apt-get install lighttpd"),
     Requirement {
         name: "lighttpd-magnet",
-        cure: "apt-get install lighttpd-modules-lua",
+        fix: "apt-get install lighttpd-modules-lua",
         probe: Probe::Kernel(has_lighttpd_magnet),
     },
     program("memcached", "apt-get install memcached"),
@@ -78,12 +78,12 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     // Without it swaks, which only recommends it, does not speak TLS.
     Requirement {
         name: "net-ssleay",
-        cure: "apt-get install libnet-ssleay-perl",
+        fix: "apt-get install libnet-ssleay-perl",
         probe: Probe::Kernel(has_net_ssleay),
     },
     Requirement {
         name: "network-namespaces",
-        cure: "run as root where they can be made; apt-get install iproute2",
+        fix: "run as root where they can be made; apt-get install iproute2",
         probe: Probe::Kernel(has_network_namespaces),
     },
     program("nft", "apt-get install nftables"),
@@ -91,31 +91,27 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     program("nginx", "apt-get install nginx-light"),
     Requirement {
         name: "nginx-echo",
-        cure: "apt-get install libnginx-mod-http-echo",
+        fix: "apt-get install libnginx-mod-http-echo",
         probe: Probe::Kernel(has_nginx_echo),
     },
-    Requirement { name: "node", cure: "pitot target install node --yes", probe: Probe::Program },
+    Requirement { name: "node", fix: "pitot target install node --yes", probe: Probe::Program },
     // Engine `nowait` asks for them where the tests of engines have their files, which is beside what cargo builds.
     Requirement {
         name: "nowait-reads",
-        cure: "set CARGO_TARGET_DIR to a directory on ext4, xfs or btrfs",
+        fix: "set CARGO_TARGET_DIR to a directory on ext4, xfs or btrfs",
         probe: Probe::Kernel(has_nowait_reads),
     },
     target("open-liberty", "pitot target install open-liberty --yes"),
     program("openssl", "apt-get install openssl"),
     // Where / is closed to them, no program of theirs finds its libraries.
-    Requirement { name: "other-users", cure: "chmod o+x /", probe: Probe::Kernel(has_other_users) },
+    Requirement { name: "other-users", fix: "chmod o+x /", probe: Probe::Kernel(has_other_users) },
     program("postfix", "apt-get install postfix"),
     program("postgres", "apt-get install postgresql"),
     program("python3", "apt-get install python3"),
     program("redis-server", "apt-get install redis-server"),
-    Requirement { name: "root", cure: "run as root", probe: Probe::Kernel(is_root) },
+    Requirement { name: "root", fix: "run as root", probe: Probe::Kernel(is_root) },
     // It takes go minutes to build.
-    Requirement {
-        name: "runsc",
-        cure: "pitot kernel install gvisor --yes",
-        probe: Probe::Kernel(has_gvisor),
-    },
+    Requirement { name: "runsc", fix: "pitot kernel install gvisor --yes", probe: Probe::Kernel(has_gvisor) },
     target("rust-actix", "pitot target install rust-actix --yes"),
     target("rust-compio", "pitot target install rust-compio --yes"),
     target("rust-hyper", "pitot target install rust-hyper --yes"),
@@ -129,19 +125,19 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     program("swaks", "apt-get install swaks"),
     Requirement {
         name: "time-namespaces",
-        cure: "run as root on Linux 5.6 or newer; apt-get install util-linux",
+        fix: "run as root on Linux 5.6 or newer; apt-get install util-linux",
         probe: Probe::Kernel(has_time_namespaces),
     },
     target("tomcat", "pitot target install tomcat --yes"),
     Requirement {
         name: "tracing",
-        cure: "run on x86-64, with Linux 5.3 or newer, where a program may trace its children (ptrace(2))",
+        fix: "run on x86-64, with Linux 5.3 or newer, where a program may trace its children (ptrace(2))",
         probe: Probe::Kernel(has_tracing),
     },
     target("undertow", "pitot target install undertow --yes"),
     Requirement {
         name: "user-namespaces",
-        cure: "apt-get install util-linux; sysctl user.max_user_namespaces=1000",
+        fix: "apt-get install util-linux; sysctl user.max_user_namespaces=1000",
         probe: Probe::Kernel(has_user_namespaces),
     },
     target("uvicorn", "pitot target install uvicorn --yes"),
@@ -149,13 +145,13 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     target("wildfly", "pitot target install wildfly --yes"),
 ];
 
-const fn program(name: &'static str, cure: &'static str) -> Requirement {
-    Requirement { name, cure, probe: Probe::Program }
+const fn program(name: &'static str, fix: &'static str) -> Requirement {
+    Requirement { name, fix, probe: Probe::Program }
 }
 
 /// Targets are much for tests: where one is missing it is not installed, and nobody is asked to do so.
-const fn target(name: &'static str, cure: &'static str) -> Requirement {
-    Requirement { name, cure, probe: Probe::Target }
+const fn target(name: &'static str, fix: &'static str) -> Requirement {
+    Requirement { name, fix, probe: Probe::Target }
 }
 
 impl Requirement {

@@ -259,7 +259,7 @@ fn mistake(line: &str, instead: &str) -> (usize, String, String) {
 }
 
 #[test]
-fn every_kind_of_mistake_is_reported_with_its_position_and_cure() {
+fn every_kind_of_mistake_is_reported_with_its_position_and_fix() {
     for (line, instead, what, fix) in [
         (
             "repetitions = 10",
@@ -494,7 +494,7 @@ fn a_mailing_has_a_server_and_a_helper() {
 }
 
 #[test]
-fn mistakes_with_programs_are_reported_with_their_cure() {
+fn mistakes_with_programs_are_reported_with_their_fix() {
     let parse = |text: &str| Plan::parse("p.toml", text, &catalog()).unwrap_err();
     let error = parse("[load]\nprogram = \"disk file\"\n[factors]\nload.sizes = [1]");
     assert_eq!((error.line, error.fix.as_str()), (2, "did you mean `disk files`?"));
@@ -587,7 +587,7 @@ fn settings_of_the_host_are_factors_by_themselves_and_as_sets() {
 }
 
 #[test]
-fn mistakes_with_settings_of_the_host_are_reported_with_their_cure() {
+fn mistakes_with_settings_of_the_host_are_reported_with_their_fix() {
     let parse = |text: &str| {
         let text = format!("[server]\nprotocol = \"http\"\n{text}");
         Plan::parse("p.toml", &text, &catalog()).unwrap_err()

@@ -568,7 +568,7 @@ mod tests {
         check_owner(&path, false).unwrap();
         mode(0o646);
         let refused = check_owner(&path, false).unwrap_err();
-        assert!(refused.exit_code() == 2 && refused.cure.contains("--trust-owner"), "{refused}");
+        assert!(refused.exit_code() == 2 && refused.fix.contains("--trust-owner"), "{refused}");
         check_owner(&path, true).unwrap();
         mode(0o600);
         if rustix::process::geteuid().is_root() {

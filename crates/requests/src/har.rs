@@ -89,7 +89,7 @@ fn parse(content: &[u8], target: &Url) -> Result<Parsed, Flaw> {
     let archive: Archive = serde_json::from_slice(text).map_err(|e| Flaw {
         line: (e.line() > 0).then_some(e.line()),
         what: format!("it is not an HTTP archive: {}", without_place(&e)),
-        cure: CURE.into(),
+        fix: CURE.into(),
     })?;
     let all = archive.log.entries.len();
     let mut requests = Vec::new();

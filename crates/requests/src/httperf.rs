@@ -127,7 +127,7 @@ fn wsesslog(text: &str, url: &Url) -> Result<Translated, Failure> {
 fn named(file: &Path, flaw: Flaw) -> Failure {
     let name = file.display();
     let place = flaw.line.map_or_else(|| name.to_string(), |line| format!("line {line} of {name}"));
-    Failure::misuse(format!("{place}: {}", flaw.what), flaw.cure)
+    Failure::misuse(format!("{place}: {}", flaw.what), flaw.fix)
 }
 
 /// Reads sessions: a URI a line, lines that begin with white space belong to the burst before them, and empty lines
@@ -243,7 +243,7 @@ fn wlog(text: &str, url: &Url) -> Result<Translated, Failure> {
 
 /// Reads URIs that are separated by NUL.
 fn parse_uris(content: &[u8], url: &Url) -> Result<Vec<RequestSpec>, Flaw> {
-    let cure = "separate URIs by NUL: tr '\\n' '\\0' < uris.txt > uris";
+    let fix = "separate URIs by NUL: tr '\\n' '\\0' < uris.txt > uris";
     let mut requests = Vec::new();
     for (number, uri) in (1..).zip(content.split(|&b| b == 0)).filter(|(_, uri)| !uri.trim_ascii().is_empty())
     {
@@ -255,12 +255,12 @@ fn parse_uris(content: &[u8], url: &Url) -> Result<Vec<RequestSpec>, Flaw> {
             _ => {
                 return Err(Flaw::of_file(
                     format!("URI number {number} is not on the target: `{}`", uri.escape_debug()),
-                    cure,
+                    fix,
                 ));
             }
         }
     }
-    if requests.is_empty() { Err(Flaw::of_file("it contains no URIs", cure)) } else { Ok(requests) }
+    if requests.is_empty() { Err(Flaw::of_file("it contains no URIs", fix)) } else { Ok(requests) }
 }
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ fn request(number: usize, line: &str, target: &Url) -> Result<RequestSpec, Flaw>
     };
     // The line of a request as HTTP/1 has it, with its version.
     let body = if body.starts_with("HTTP/") && !body.contains(char::is_whitespace) { "" } else { body };
-    let body = content::body(body).map_err(|e| Flaw::of_line(number, e.what, e.cure))?;
+    let body = content::body(body).map_err(|e| Flaw::of_line(number, e.what, e.fix))?;
     Ok(RequestSpec { method: method.to_owned(), path, body, ..RequestSpec::default() })
 }
 

@@ -45,17 +45,17 @@ pub struct Flaw {
     /// What is wrong.
     pub what: String,
     /// How to fix it.
-    pub cure: String,
+    pub fix: String,
 }
 
 impl Flaw {
     /// A flaw of the file as a whole.
-    pub(super) fn of_file(what: impl Into<String>, cure: impl Into<String>) -> Flaw {
-        Flaw { line: None, what: what.into(), cure: cure.into() }
+    pub(super) fn of_file(what: impl Into<String>, fix: impl Into<String>) -> Flaw {
+        Flaw { line: None, what: what.into(), fix: fix.into() }
     }
 
     /// A flaw of a line, counted from 1.
-    pub(super) fn of_line(line: usize, what: impl Into<String>, cure: impl Into<String>) -> Flaw {
-        Flaw { line: Some(line), what: what.into(), cure: cure.into() }
+    pub(super) fn of_line(line: usize, what: impl Into<String>, fix: impl Into<String>) -> Flaw {
+        Flaw { line: Some(line), what: what.into(), fix: fix.into() }
     }
 }

@@ -327,7 +327,7 @@ impl<'a> Script<'a> {
         let words = line.trim().trim_end_matches(';');
         let (command, rest) = words.split_once(char::is_whitespace).unwrap_or((words, ""));
         match command {
-            "\\set" => self.set(rest.trim()).map_err(|(what, cure)| Flaw::of_line(number, what, cure)),
+            "\\set" => self.set(rest.trim()).map_err(|(what, fix)| Flaw::of_line(number, what, fix)),
             "\\sleep" => {
                 let pause = pause(rest).ok_or_else(|| {
                     Flaw::of_line(
@@ -538,7 +538,7 @@ mod tests {
         ] {
             let flaw = script(text).unwrap_err();
             assert_eq!(flaw.line, Some(line), "{text}: {flaw:?}");
-            assert!(format!("{} {}", flaw.what, flaw.cure).contains(word), "{text}: {flaw:?}");
+            assert!(format!("{} {}", flaw.what, flaw.fix).contains(word), "{text}: {flaw:?}");
         }
         assert_eq!(script("-- nothing\n").unwrap_err().line, None);
     }

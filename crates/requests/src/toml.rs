@@ -93,7 +93,7 @@ fn parse(content: &[u8], target: &Url) -> Result<Parsed, Flaw> {
     let file: File = toml::from_str(text).map_err(|e| Flaw {
         line: e.span().map(line_of),
         what: e.message().replace('\n', " "),
-        cure: CURE.into(),
+        fix: CURE.into(),
     })?;
     let mut parsed = Parsed::default();
     // Those of requests that become sessions come behind those of others that do.
@@ -228,7 +228,7 @@ fn request(
             return Err(Flaw::of_line(line, "body and body_file cannot be combined", "remove one of them"));
         }
         (Some(text), None) => text.into_bytes(),
-        (None, Some(file)) => content::read(&file).map_err(|e| Flaw::of_line(line, e.what, e.cure))?,
+        (None, Some(file)) => content::read(&file).map_err(|e| Flaw::of_line(line, e.what, e.fix))?,
         (None, None) => Vec::new(),
     };
     let usual = if body.is_empty() { "GET" } else { "POST" };

@@ -7,7 +7,7 @@ pub struct Failure {
     /// What is wrong: one line, no full stop.
     pub what: String,
     /// How to fix it: one line, no full stop.
-    pub cure: String,
+    pub fix: String,
     /// The kind of failure, which determines the exit code.
     pub kind: FailureKind,
 }
@@ -23,13 +23,13 @@ pub enum FailureKind {
 
 impl Failure {
     /// Wrong use: exit code 2.
-    pub fn misuse(what: impl Into<String>, cure: impl Into<String>) -> Failure {
-        Failure { what: what.into(), cure: cure.into(), kind: FailureKind::Misuse }
+    pub fn misuse(what: impl Into<String>, fix: impl Into<String>) -> Failure {
+        Failure { what: what.into(), fix: fix.into(), kind: FailureKind::Misuse }
     }
 
     /// The run itself failed: exit code 1.
-    pub fn run(what: impl Into<String>, cure: impl Into<String>) -> Failure {
-        Failure { what: what.into(), cure: cure.into(), kind: FailureKind::Run }
+    pub fn run(what: impl Into<String>, fix: impl Into<String>) -> Failure {
+        Failure { what: what.into(), fix: fix.into(), kind: FailureKind::Run }
     }
 
     /// The exit code of the process.

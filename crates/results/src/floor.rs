@@ -146,7 +146,7 @@ pub struct FloorMissing {
     /// Why.
     pub reason: String,
     /// How to fix it.
-    pub cure: String,
+    pub fix: String,
 }
 
 /// The floor of a kind of request.

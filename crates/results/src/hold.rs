@@ -48,7 +48,7 @@ pub struct Slice {
     pub began_unix_ns: u64,
     /// From the first request to the end of the drain, on the clock that all processes of the machine share.
     pub clock_ns: Window,
-    /// From the moment at which the command was read to the first request, microseconds. Opening connections anew that
+    /// From the moment at which the command was read to the first request, microseconds. Opening connections again that
     /// were lost since the last slice is part of it.
     pub late_us: f64,
     /// From the first request until no further one was due, microseconds: the length asked for, without the few
@@ -147,7 +147,7 @@ pub struct Refused {
     /// What is wrong: one line.
     pub what: String,
     /// How to fix it: one line.
-    pub cure: String,
+    pub fix: String,
 }
 
 impl Slice {
@@ -160,7 +160,7 @@ impl Slice {
 impl Refused {
     /// A failure as the reply to a command about `group`.
     pub fn new(group: Option<&str>, failure: Failure) -> Refused {
-        Refused { group: group.map(str::to_owned), what: failure.what, cure: failure.cure }
+        Refused { group: group.map(str::to_owned), what: failure.what, fix: failure.fix }
     }
 }
 

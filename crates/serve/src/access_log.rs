@@ -118,7 +118,7 @@ impl AccessLog {
             self.said.store(now.0, Relaxed);
             stderr::line(format_args!(
                 "pitot: {all} lines of the access log were dropped: {e}\n  {}",
-                cure(&e)
+                fix(&e)
             ));
         }
         dropped
@@ -190,7 +190,7 @@ fn count(lines: &[u8]) -> u64 {
     lines.iter().filter(|&&b| b == b'\n').count() as u64
 }
 
-fn cure(e: &Errno) -> &'static str {
+fn fix(e: &Errno) -> &'static str {
     match *e {
         Errno::NOSPC | Errno::DQUOT => "free space on its disk; logging then continues",
         Errno::FBIG => "move the file; a new one is opened",

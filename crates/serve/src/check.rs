@@ -180,9 +180,9 @@ fn check_engine(disk: &DiskPlan, model: &Model, mechanism: &Mechanism) -> Result
     engine.check(&disk.options).map_err(|e| {
         Failure::misuse(e.to_string(), "`pitot list engines` shows the requirements of each engine")
     })?;
-    if let Err((why, cure)) = fits(disk, model, mechanism) {
+    if let Err((why, fix)) = fits(disk, model, mechanism) {
         let pair = format!("{}+{}", model.name, mechanism.name);
-        return Err(Failure::misuse(format!("{pair} cannot use engine {}: {why}", engine.name), cure));
+        return Err(Failure::misuse(format!("{pair} cannot use engine {}: {why}", engine.name), fix));
     }
     Ok(())
 }

@@ -35,7 +35,7 @@ pub fn probe() -> Result<(), Unavailable> {
                 "the kernel has none of its ciphers ({})",
                 KernelCipher::ALL.map(KernelCipher::name).join(", ")
             ),
-            cure: "`modprobe -a gcm ghash-generic` as root; or omit --ktls".to_owned(),
+            fix: "`modprobe -a gcm ghash-generic` as root; or omit --ktls".to_owned(),
         }),
     }
 }

@@ -49,7 +49,7 @@ const MORE_DESCRIPTORS: &str = "raise the limit on descriptors (ulimit -n), or u
 
 fn explain_unix(path: &Path, refused: Refused) -> Failure {
     let path = path.display();
-    let (what, cure) = match refused {
+    let (what, fix) = match refused {
         Refused::InUse => (
             "a server is already listening there".into(),
             format!("choose another path; `ss -xlp src {path}` shows which program it is"),
@@ -59,15 +59,15 @@ fn explain_unix(path: &Path, refused: Refused) -> Failure {
         }
         Refused::TooLong => ("the path exceeds the limit of 108 bytes".into(), "choose a shorter one".into()),
         Refused::Failed(e) => {
-            let cure = match Errno::from_io_error(&e) {
+            let fix = match Errno::from_io_error(&e) {
                 Some(Errno::NOENT) => "create the directory first",
                 Some(Errno::MFILE | Errno::NFILE) => MORE_DESCRIPTORS,
                 _ => "choose a path in a directory where you have write permission",
             };
-            (e.to_string(), cure.into())
+            (e.to_string(), fix.into())
         }
     };
-    Failure::misuse(format!("cannot listen on unix:{path}: {what}"), cure)
+    Failure::misuse(format!("cannot listen on unix:{path}: {what}"), fix)
 }
 
 fn explain_tcp(plan: &ServePlan, addr: SocketAddr, e: &io::Error) -> Failure {
@@ -80,7 +80,7 @@ fn explain_tcp(plan: &ServePlan, addr: SocketAddr, e: &io::Error) -> Failure {
             ),
         );
     }
-    let cure = match Errno::from_io_error(e) {
+    let fix = match Errno::from_io_error(e) {
         Some(Errno::ADDRINUSE) => {
             format!(
                 "choose another port; `ss -ltnp 'sport = :{}'` shows which program uses this one",
@@ -92,5 +92,5 @@ fn explain_tcp(plan: &ServePlan, addr: SocketAddr, e: &io::Error) -> Failure {
         Some(Errno::MFILE | Errno::NFILE) => MORE_DESCRIPTORS.into(),
         _ => "give --listen an ADDRESS:PORT of this host".into(),
     };
-    Failure::misuse(format!("cannot listen on {addr}: {e}"), cure)
+    Failure::misuse(format!("cannot listen on {addr}: {e}"), fix)
 }

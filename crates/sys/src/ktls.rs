@@ -115,7 +115,7 @@ fn unavailable(cause: String) -> Unavailable {
     Unavailable {
         what: "TLS of the kernel".to_owned(),
         cause,
-        cure: "`modprobe tls` as root, on a kernel built with CONFIG_TLS; or omit --ktls".to_owned(),
+        fix: "`modprobe tls` as root, on a kernel built with CONFIG_TLS; or omit --ktls".to_owned(),
     }
 }
 
@@ -154,7 +154,7 @@ mod tests {
             Ok(()) => attach(&one).unwrap(),
             Err(e) => {
                 assert!(attach(&one).is_err() && !takes(&[0; 40]));
-                assert!(e.to_string().contains("tls") && e.cure.contains("modprobe tls"), "{e}");
+                assert!(e.to_string().contains("tls") && e.fix.contains("modprobe tls"), "{e}");
             }
         }
         // Without keys bytes pass as they are, and there are no types of records.

@@ -96,7 +96,7 @@ pub fn abi() -> Result<u32, Unavailable> {
 }
 
 fn explain(e: &io::Error) -> Unavailable {
-    let (cause, cure) = match e.raw_os_error() {
+    let (cause, fix) = match e.raw_os_error() {
         Some(libc::ENOSYS) => (
             "this kernel has no Landlock, or a filter of system calls hides it".to_owned(),
             "use Linux 5.13 or later, built with CONFIG_SECURITY_LANDLOCK",
@@ -109,7 +109,7 @@ fn explain(e: &io::Error) -> Unavailable {
             (e.to_string(), "use Linux 5.13 or later, and no filter that refuses landlock_create_ruleset(2)")
         }
     };
-    Unavailable { what: "Landlock".into(), cause, cure: cure.into() }
+    Unavailable { what: "Landlock".into(), cause, fix: fix.into() }
 }
 
 /// From now on this process, and all that it starts, may open nothing but these files and what is below these directories, may

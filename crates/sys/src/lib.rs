@@ -1,7 +1,7 @@
 //! System calls, as safe functions and types. The only crate of Pitot with unsafe code.
 //!
 //! Each file wraps one corner of the kernel and nothing of it leaks: callers hold owned descriptors, tokens and
-//! buffers. What this kernel or this user may not do is a value, [`Unavailable`], that names the cause and the cure.
+//! buffers. What this kernel or this user may not do is a value, [`Unavailable`], that names the cause and the fix.
 
 pub mod access;
 pub mod affinity;

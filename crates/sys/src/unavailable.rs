@@ -8,11 +8,11 @@ pub struct Unavailable {
     /// Why: `the kernel setting io_uring_disabled is 2`.
     pub cause: String,
     /// How to fix it: `sysctl kernel.io_uring_disabled=0`.
-    pub cure: String,
+    pub fix: String,
 }
 
 impl fmt::Display for Unavailable {
-    /// One line without the cure.
+    /// One line without the fix.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} is not available: {}", self.what, self.cause)
     }

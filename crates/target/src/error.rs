@@ -17,7 +17,7 @@ pub struct TargetError {
     /// What is wrong.
     pub what: String,
     /// What to do about it.
-    pub cure: String,
+    pub fix: String,
 }
 
 impl TargetError {
@@ -27,7 +27,7 @@ impl TargetError {
         text: &str,
         span: &Range<usize>,
         what: impl Into<String>,
-        cure: impl Into<String>,
+        fix: impl Into<String>,
     ) -> TargetError {
         let before = text.get(..span.start.min(text.len())).unwrap_or(text);
         TargetError {
@@ -35,7 +35,7 @@ impl TargetError {
             line: before.matches('\n').count() + 1,
             column: before.chars().rev().take_while(|&c| c != '\n').count() + 1,
             what: what.into(),
-            cure: cure.into(),
+            fix: fix.into(),
         }
     }
 }
@@ -50,6 +50,6 @@ impl std::error::Error for TargetError {}
 
 impl From<TargetError> for Failure {
     fn from(error: TargetError) -> Failure {
-        Failure::misuse(error.to_string(), error.cure)
+        Failure::misuse(error.to_string(), error.fix)
     }
 }

@@ -40,16 +40,16 @@ struct Tool {
     /// The Debian package with a recent enough version; empty if there is none.
     package: &'static str,
     /// How to install it without such a package.
-    cure: &'static str,
+    fix: &'static str,
 }
 
-const JAVA: Tool = Tool { name: "java", package: "default-jdk-headless", cure: "" };
-const JAR: Tool = Tool { name: "jar", package: "default-jdk-headless", cure: "" };
-const MAVEN: Tool = Tool { name: "mvn", package: "maven", cure: "" };
-const PYTHON: Tool = Tool { name: "python3", package: "python3-venv", cure: "" };
-const NPM: Tool = Tool { name: "npm", package: "npm", cure: "" };
-const GO: Tool = Tool { name: "go", package: "", cure: "install Go from go.dev" };
-const CARGO: Tool = Tool { name: "cargo", package: "", cure: "install Rust from rustup.rs" };
+const JAVA: Tool = Tool { name: "java", package: "default-jdk-headless", fix: "" };
+const JAR: Tool = Tool { name: "jar", package: "default-jdk-headless", fix: "" };
+const MAVEN: Tool = Tool { name: "mvn", package: "maven", fix: "" };
+const PYTHON: Tool = Tool { name: "python3", package: "python3-venv", fix: "" };
+const NPM: Tool = Tool { name: "npm", package: "npm", fix: "" };
+const GO: Tool = Tool { name: "go", package: "", fix: "install Go from go.dev" };
+const CARGO: Tool = Tool { name: "cargo", package: "", fix: "install Rust from rustup.rs" };
 
 /// What the steps of a recipe need.
 fn tools(recipe: &Recipe) -> &'static [Tool] {
@@ -91,11 +91,11 @@ impl Installation {
         let tools_first = (!packages.is_empty()).then_some(Recipe::Debian(packages));
         let mut missing: Vec<(String, String)> = Vec::new();
         for tool in by_hand {
-            let cure = match tool.cure {
+            let fix = match tool.fix {
                 "" => format!("install the Debian package `{}`", tool.package),
-                cure => cure.to_owned(),
+                fix => fix.to_owned(),
             };
-            missing.push((tool.name.to_owned(), cure));
+            missing.push((tool.name.to_owned(), fix));
         }
         if has_debian && !places.has(APT) {
             missing.push((APT.to_owned(), "install it with the package manager of this system".to_owned()));
@@ -134,10 +134,10 @@ impl Installation {
     /// # Errors
     /// A missing program, before anything is done; or the first step that fails, after which the folder is removed.
     pub fn carry_out(&self, mut tell: impl FnMut(&str)) -> Result<(), Failure> {
-        if let Some((program, cure)) = self.missing.first() {
+        if let Some((program, fix)) = self.missing.first() {
             return Err(Failure::run(
                 format!("{} needs `{program}`, which is not installed", self.name),
-                cure.as_str(),
+                fix.as_str(),
             ));
         }
         let Some(folder) = &self.folder else {
@@ -371,6 +371,6 @@ mod tests {
         let failure = of(vec![Step::Run(vec!["false".into()])]).carry_out(|_| {}).unwrap_err();
         assert!(failure.what.contains("`false` failed"), "{}", failure.what);
         let failure = of(vec![Step::Run(vec!["no-such-program".into()])]).carry_out(|_| {}).unwrap_err();
-        assert!(failure.cure.contains("install `no-such-program`"), "{}", failure.cure);
+        assert!(failure.fix.contains("install `no-such-program`"), "{}", failure.fix);
     }
 }

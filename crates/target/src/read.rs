@@ -232,8 +232,8 @@ fn recipes(raw: RawInstall) -> Vec<Recipe> {
 
 fn of_toml(file: &str, text: &str, error: &toml::de::Error) -> TargetError {
     let what = error.message().lines().next().unwrap_or("it is not TOML").to_owned();
-    let cure = "docs/targets.md describes the keys of a target";
-    TargetError::at(file, text, &error.span().unwrap_or(0..0), what, cure)
+    let fix = "docs/targets.md describes the keys of a target";
+    TargetError::at(file, text, &error.span().unwrap_or(0..0), what, fix)
 }
 
 /// A text, for positions in errors.
@@ -244,12 +244,12 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn error(&self, at: &Range<usize>, what: impl Into<String>, cure: impl Into<String>) -> TargetError {
-        TargetError::at(self.file, self.text, at, what, cure)
+    fn error(&self, at: &Range<usize>, what: impl Into<String>, fix: impl Into<String>) -> TargetError {
+        TargetError::at(self.file, self.text, at, what, fix)
     }
 
     /// An error at the first line that begins with `key`, or else contains it.
-    fn near(&self, key: &str, what: impl Into<String>, cure: impl Into<String>) -> TargetError {
+    fn near(&self, key: &str, what: impl Into<String>, fix: impl Into<String>) -> TargetError {
         let mut start = 0;
         let mut found = None;
         for line in self.text.split_inclusive('\n') {
@@ -260,15 +260,15 @@ impl Reader<'_> {
             start += line.len();
         }
         let at = found.or_else(|| self.text.find(key)).unwrap_or(0);
-        self.error(&(at..at), what, cure)
+        self.error(&(at..at), what, fix)
     }
 
     fn ready(&self, raw: RawReady) -> Result<Ready, TargetError> {
-        let cure = "write { get = \"/1k\" }, or { send = \"PING\\r\\n\", expect = \"+PONG\" }";
+        let fix = "write { get = \"/1k\" }, or { send = \"PING\\r\\n\", expect = \"+PONG\" }";
         match (raw.get, raw.expect) {
             (Some(path), None) if path.starts_with('/') && raw.send.is_empty() => Ok(Ready::Get(path)),
             (None, Some(expect)) if !expect.is_empty() => Ok(Ready::Answer { send: raw.send, expect }),
-            _ => Err(self.near("ready", "`ready` needs `get` or `expect`", cure)),
+            _ => Err(self.near("ready", "`ready` needs `get` or `expect`", fix)),
         }
     }
 
@@ -350,8 +350,8 @@ impl Reader<'_> {
         for word in commands().flat_map(|text| placeholders::words(text)) {
             if !known.contains(&word) {
                 let what = format!("`{{{word}}}` is neither a setting nor a known placeholder");
-                let cure = format!("known: {{{}}}", known.join("}, {"));
-                return Err(self.near(&format!("{{{word}}}"), what, cure));
+                let fix = format!("known: {{{}}}", known.join("}, {"));
+                return Err(self.near(&format!("{{{word}}}"), what, fix));
             }
         }
         let is_used = |place: &str| {
@@ -420,7 +420,7 @@ values = { off = "no-log", on = "log {dir}/log" }
         assert!(SOUND.contains(from), "{from}");
         let text = SOUND.replacen(from, to, 1);
         let error = read("one", "one.toml", &text, Vec::new()).unwrap_err();
-        format!("{error}; {}", error.cure)
+        format!("{error}; {}", error.fix)
     }
 
     #[test]

@@ -123,13 +123,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_without_certificates_is_refused_with_a_cure() {
+    fn a_file_without_certificates_is_refused_with_a_fix() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("ca.pem");
         for content in ["", "no certificate\n"] {
             std::fs::write(&file, content).unwrap();
             let failure = of_file(&file).unwrap_err();
-            assert!(failure.what.contains("ca.pem") && !failure.cure.is_empty(), "{failure}");
+            assert!(failure.what.contains("ca.pem") && !failure.fix.is_empty(), "{failure}");
         }
         assert!(of_file(&dir.path().join("missing.pem")).is_err());
         let key = rcgen::generate_simple_self_signed(["h".to_owned()]).unwrap();

@@ -82,8 +82,8 @@ impl Advise {
                 "raise the hard limit (`ulimit -Hn`, `pitot host check`), or describe a part of the load",
             ),
         ];
-        if let Some((_, what, cure)) = refused.into_iter().find(|(is_so, _, _)| *is_so) {
-            return Err(Failure::misuse(what, cure));
+        if let Some((_, what, fix)) = refused.into_iter().find(|(is_so, _, _)| *is_so) {
+            return Err(Failure::misuse(what, fix));
         }
         let memory = self.memory.unwrap_or_else(pitot_host::memory_total_bytes);
         let files =

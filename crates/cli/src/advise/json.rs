@@ -70,8 +70,8 @@ pub(super) fn json(advice: &Advice<'_>) -> Value {
             "evidence": judgement.rule.evidence,
             "threshold": judgement.rule.threshold.word(),
             "threshold_source": judgement.rule.threshold.words(),
-            "can_apply": judgement.verdict.mend().is_some_and(|mend| !mend.settings.is_empty()),
-            "mend": judgement.verdict.mend().map(|mend| mend.by_hand.clone()),
+            "can_apply": judgement.verdict.fix().is_some_and(|fix| !fix.settings.is_empty()),
+            "fix": judgement.verdict.fix().map(|fix| fix.by_hand.clone()),
         })).collect::<Vec<_>>(),
     })
 }

@@ -290,12 +290,12 @@ fn host(advice: &Advice<'_>) -> Vec<Block> {
             Verdict::Consider { found, wanted, .. } => format!("consider: {found}, could be {wanted}"),
             _ => return None,
         };
-        let mend = match judgement.verdict.mend() {
-            Some(mend) if mend.settings.is_empty() => mend.by_hand.clone(),
+        let fix = match judgement.verdict.fix() {
+            Some(fix) if fix.settings.is_empty() => fix.by_hand.clone(),
             _ => format!("pitot host apply {}", rule.name),
         };
         let sure = format!("({})", rule.sources());
-        Some(format!("{}: {state}. {} {sure} To change it: {mend}", rule.name, rule.why))
+        Some(format!("{}: {state}. {} {sure} To change it: {fix}", rule.name, rule.why))
     });
     blocks.push(Block::list(shown));
     let not_shown: Vec<&str> =

@@ -355,7 +355,7 @@ fn fail(error: BenchError) -> Failure {
         BenchError::Options(_) | BenchError::Plan(_) => {
             Failure::misuse(what, "see `pitot disk read --help` and `pitot list engines`")
         }
-        BenchError::Unavailable(unavailable) => Failure::run(what, unavailable.cure),
+        BenchError::Unavailable(unavailable) => Failure::run(what, unavailable.fix),
         BenchError::Set(SetError::Empty | SetError::Foreign { .. }) => Failure::misuse(
             what,
             "choose an empty or new directory, or the --files and --file-size of the set",

@@ -31,7 +31,7 @@ pub(super) fn page(result: &FloorResult) -> Document {
         }
     }
     let missing = result.missing.iter().map(|missing| Item {
-        more: vec![missing.cure.clone()],
+        more: vec![missing.fix.clone()],
         ..Item::from(format!("{}: {}", missing.name, missing.reason))
     });
     blocks.push(Block::section("missing", "Not measured", vec![Block::list(missing)]));

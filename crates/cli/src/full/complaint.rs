@@ -14,7 +14,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_complaint_is_what_was_wrong_and_not_how_to_mend_it() {
+    fn a_complaint_is_what_was_wrong_and_not_how_to_fix_it() {
         let said = |text: &str| complaint(text.as_bytes());
         assert_eq!(said("note: x\npitot: no `nginx`\n  install it\n").as_deref(), Some("no `nginx`"));
         assert_eq!(

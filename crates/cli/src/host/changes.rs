@@ -59,9 +59,9 @@ pub(super) fn of_rule(
             "`pitot host check --all` shows the rules; settings are written as net.core.somaxconn=4096",
         )
     })?;
-    let mend = match rule.judge(facts) {
+    let fix = match rule.judge(facts) {
         Verdict::Fine { found } => return Ok((Vec::new(), Some(format!("{name} is fine: {found}")))),
-        Verdict::Wrong { mend, .. } | Verdict::Consider { mend, .. } => mend,
+        Verdict::Wrong { fix, .. } | Verdict::Consider { fix, .. } => fix,
         Verdict::Unknown { why } | Verdict::Absent { why } => {
             return Err(Failure::misuse(
                 format!("the rule {name} does not apply here: {why}"),
@@ -69,14 +69,14 @@ pub(super) fn of_rule(
             ));
         }
     };
-    if mend.settings.is_empty() {
-        return Err(Failure::misuse(format!("Pitot cannot set what the rule {name} wants"), mend.by_hand));
+    if fix.settings.is_empty() {
+        return Err(Failure::misuse(format!("Pitot cannot set what the rule {name} wants"), fix.by_hand));
     }
     let refused = |failure: Failure| Failure {
         what: format!("the rule {name} cannot be applied: {}", failure.what),
         ..failure
     };
-    offer::changes(machine, rule, &mend).map(|wanted| (wanted, None)).map_err(refused)
+    offer::changes(machine, rule, &fix).map(|wanted| (wanted, None)).map_err(refused)
 }
 
 /// The changes of `KEY=VALUE`.

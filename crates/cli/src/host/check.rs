@@ -128,8 +128,8 @@ impl Page {
         let mut item = Item { tone, ..format!("{}: {says}", rule.name).into() };
         if self.all || !matches!(judgement.verdict, Verdict::Unknown { .. }) {
             item.more.push(format!("{}. {} ({})", rule.looks_at, rule.why, rule.sources()));
-            item.more.push(match judgement.verdict.mend() {
-                Some(mend) if mend.settings.is_empty() => format!("fix by hand: {}", mend.by_hand),
+            item.more.push(match judgement.verdict.fix() {
+                Some(fix) if fix.settings.is_empty() => format!("fix by hand: {}", fix.by_hand),
                 Some(_) => format!("fix: pitot host apply {}", rule.name),
                 None if rule.can_apply => "Pitot can set it".into(),
                 None => "Pitot cannot set it".into(),
@@ -150,7 +150,7 @@ impl Page {
         );
         let mendable: Vec<&str> = judgements
             .iter()
-            .filter(|j| matches!(&j.verdict, Verdict::Wrong { mend, .. } if !mend.settings.is_empty()))
+            .filter(|j| matches!(&j.verdict, Verdict::Wrong { fix, .. } if !fix.settings.is_empty()))
             .map(|j| j.rule.name)
             .collect();
         let apply = format!("to fix what Pitot can set: pitot host apply {}", mendable.join(" "));
@@ -177,10 +177,10 @@ fn rule_json(judgement: &Judgement) -> Value {
     };
     let topic =
         TOPICS.iter().find(|(_, rules)| rules.iter().any(|r| r.name == rule.name)).map(|(topic, _)| topic);
-    let mend = judgement.verdict.mend();
-    let settings: Vec<Value> = mend
+    let fix = judgement.verdict.fix();
+    let settings: Vec<Value> = fix
         .iter()
-        .flat_map(|mend| &mend.settings)
+        .flat_map(|fix| &fix.settings)
         .map(|(key, value)| json!({ "key": key, "value": value }))
         .collect();
     json!({
@@ -197,8 +197,8 @@ fn rule_json(judgement: &Judgement) -> Value {
         "evidence": rule.evidence,
         "threshold": rule.threshold.word(),
         "threshold_source": rule.threshold.words(),
-        "can_apply": if mend.is_some() { !settings.is_empty() } else { rule.can_apply },
+        "can_apply": if fix.is_some() { !settings.is_empty() } else { rule.can_apply },
         "settings": settings,
-        "mend": mend.map(|mend| &mend.by_hand),
+        "fix": fix.map(|fix| &fix.by_hand),
     })
 }

@@ -49,7 +49,7 @@ pub(super) fn rows() -> Vec<Row> {
                     },
                     "available": probed.is_ok(),
                     "cause": probed.as_ref().err().map(|missing| missing.cause.clone()),
-                    "cure": probed.as_ref().err().map(|missing| missing.cure.clone()),
+                    "fix": probed.as_ref().err().map(|missing| missing.fix.clone()),
                 }),
             }
         })

@@ -10,5 +10,5 @@ pub(super) struct Row {
 
 /// Why something cannot be used on this machine, and what would enable it.
 pub(super) fn unavailable_text(unavailable: &Unavailable) -> String {
-    format!("unavailable: {}; to enable it: {}", unavailable.cause, unavailable.cure)
+    format!("unavailable: {}; to enable it: {}", unavailable.cause, unavailable.fix)
 }

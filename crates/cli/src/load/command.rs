@@ -27,7 +27,7 @@ impl Command {
     /// # Errors
     /// The line is no command.
     pub(super) fn parse(line: &str) -> Result<Option<Command>, Failure> {
-        let wrong = |what: String, cure: &str| Err(Failure::misuse(what, cure));
+        let wrong = |what: String, fix: &str| Err(Failure::misuse(what, fix));
         let words = match words::split(line, &[]) {
             Ok(words) => words,
             Err(flaw) => {
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_no_command_is_refused_with_a_cure() {
+    fn a_line_that_is_no_command_is_refused_with_a_fix() {
         for line in [
             "open",
             "open a",
@@ -138,7 +138,7 @@ mod tests {
             "run 'a",
         ] {
             let failure = Command::parse(line).unwrap_err();
-            assert!(!failure.what.is_empty() && !failure.cure.is_empty(), "{line}");
+            assert!(!failure.what.is_empty() && !failure.fix.is_empty(), "{line}");
         }
     }
 }

@@ -103,10 +103,10 @@ fn without_masks(file: &Path, before: &mut Words, given: &Words) -> Result<(), F
             _ => true,
         })
     };
-    let lost = |what: &str, cure: String| {
+    let lost = |what: &str, fix: String| {
         Err(Failure::misuse(
             format!("in {}, {what} is masked", file.display()),
-            format!("{cure}, or write results with --keep-secrets"),
+            format!("{fix}, or write results with --keep-secrets"),
         ))
     };
     let mut kept = Vec::new();
@@ -243,7 +243,7 @@ mod tests {
         ] {
             let file = result(line);
             let refused = load(file.path(), &[]).unwrap_err();
-            assert!(refused.what.contains("masked") && refused.cure.contains("--keep-secrets"), "{refused}");
+            assert!(refused.what.contains("masked") && refused.fix.contains("--keep-secrets"), "{refused}");
             assert!(load(file.path(), &split(given)).is_ok(), "{line}");
         }
     }

@@ -93,17 +93,17 @@ fn obey(session: &mut Session, line: &str, read_at: Nanos) -> Option<Answer> {
 
 /// Reads a URL and options.
 fn target(words: &[String]) -> Result<Load, Failure> {
-    let cure = "write it as for pitot load: open NAME URL [OPTIONS]";
+    let fix = "write it as for pitot load: open NAME URL [OPTIONS]";
     let words = std::iter::once("open").chain(words.iter().map(String::as_str));
     let target = OpenCommand::try_parse_from(words).map_err(|e| {
         let text = e.to_string();
         let what = text.lines().next().unwrap_or_default();
-        Failure::misuse(what.strip_prefix("error: ").unwrap_or(what), cure)
+        Failure::misuse(what.strip_prefix("error: ").unwrap_or(what), fix)
     })?;
     let meaningless =
         [("--help", target.help), ("--hold", target.load.hold), ("--dry-run", target.load.dry_run)];
     match meaningless.iter().find(|(_, given)| *given) {
-        Some((option, _)) => Err(Failure::misuse(format!("{option} does not apply to a command"), cure)),
+        Some((option, _)) => Err(Failure::misuse(format!("{option} does not apply to a command"), fix)),
         None => Ok(target.load),
     }
 }

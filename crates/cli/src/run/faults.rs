@@ -14,7 +14,7 @@ pub(super) fn shown(plan: &Plan) -> String {
     for fault in &plan.faults {
         let Some(Err(missing)) = find(&fault.kind).map(|fault| (fault.probe)()) else { continue };
         let _ = writeln!(text, "# fault `{}` will not be made: {}", fault.kind, missing.cause);
-        let _ = writeln!(text, "#   to fix it: {}", missing.cure);
+        let _ = writeln!(text, "#   to fix it: {}", missing.fix);
     }
     let is_random = plan.faults.iter().any(|fault| fault.at == pitot_fault::At::Random);
     let blocks = if is_random { plan.repetitions.min(BLOCKS_MAX) } else { 1 };

@@ -21,15 +21,15 @@ pub(super) fn check(part: &Path, output: &Path) -> Result<ExitCode, Failure> {
 }
 
 fn read(part: &Path) -> Result<Job, Failure> {
-    let cure = "use the same version of Pitot on all hosts";
+    let fix = "use the same version of Pitot on all hosts";
     let wrong =
-        |why: String| Failure::misuse(format!("{} is not a part of a run: {why}", part.display()), cure);
+        |why: String| Failure::misuse(format!("{} is not a part of a run: {why}", part.display()), fix);
     let text = std::fs::read_to_string(part).map_err(|e| wrong(e.to_string()))?;
     let part: Job = serde_json::from_str(&text).map_err(|e| wrong(e.to_string()))?;
     let own = env!("CARGO_PKG_VERSION");
     if part.version != own {
         let what = format!("the part is of a run by Pitot {}, and this is {own}", printable(&part.version));
-        return Err(Failure::misuse(what, cure));
+        return Err(Failure::misuse(what, fix));
     }
     Ok(part)
 }

@@ -42,7 +42,7 @@ pub(super) fn asked(
 ) -> Result<Vec<FaultPlan>, Failure> {
     let mut faults = Vec::new();
     for line in lines {
-        let wrong = |what: String, cure: String| Failure::misuse(format!("--fault '{line}': {what}"), cure);
+        let wrong = |what: String, fix: String| Failure::misuse(format!("--fault '{line}': {what}"), fix);
         let mut words = words::split(line, &[]).map_err(|flaw| {
             wrong(flaw.to_string(), "close the quotes, or write \\ before a literal character".into())
         })?;
@@ -90,7 +90,7 @@ pub(super) fn of_running(
 ) -> Result<Prepared, Failure> {
     let kind = |line: &str| line.split_whitespace().next().and_then(find);
     for line in lines {
-        let (what, cure) = match kind(line).map(|fault| fault.aim) {
+        let (what, fix) = match kind(line).map(|fault| fault.aim) {
             Some(Aim::Server) => (
                 "a server can only be restarted by what started it, and this one is running",
                 "let its supervisor restart it (and give --unit), or let the soak start it: --server",
@@ -101,7 +101,7 @@ pub(super) fn of_running(
             ),
             _ => continue,
         };
-        return Err(Failure::misuse(format!("--fault '{line}': {what}"), cure));
+        return Err(Failure::misuse(format!("--fault '{line}': {what}"), fix));
     }
     let mut plan = Plan::parse("--fault", PLAN, catalog)?;
     plan.faults = asked(lines, catalog, true)?;
@@ -151,7 +151,7 @@ pub(super) fn check_running(
         let Some(fault) = find(&plan.kind) else { continue };
         server
             .check(fault, plan)
-            .map_err(|(what, cure)| Failure::misuse(format!("--fault '{line}': {what}"), cure))?;
+            .map_err(|(what, fix)| Failure::misuse(format!("--fault '{line}': {what}"), fix))?;
     }
     Ok(())
 }
@@ -159,8 +159,8 @@ pub(super) fn check_running(
 impl Running<'_> {
     /// What speaks against a fault, and what to do about it.
     fn check(&self, fault: &Fault, plan: &FaultPlan) -> Result<(), (String, String)> {
-        let refused = |what: &str, cure: &str| Err((what.to_owned(), cure.to_owned()));
-        (fault.probe)().map_err(|missing| (missing.cause, missing.cure))?;
+        let refused = |what: &str, fix: &str| Err((what.to_owned(), fix.to_owned()));
+        (fault.probe)().map_err(|missing| (missing.cause, missing.fix))?;
         let dir = plan.options.iter().find(|(name, _)| name == DIR).map(|(_, dir)| dir);
         if dir.is_some() && fault.aim != Aim::Directory {
             return refused("--dir does not apply to this fault", "omit --dir");
@@ -182,7 +182,7 @@ impl Running<'_> {
     }
 
     fn check_processes(&self, fault: &Fault) -> Result<(), (String, String)> {
-        let refused = |what: String, cure: &str| Err((what, cure.to_owned()));
+        let refused = |what: String, fix: &str| Err((what, fix.to_owned()));
         let Some(first) = self.watch.and_then(Watch::first) else {
             return refused(
                 "the processes of the server are not known".into(),
@@ -218,7 +218,7 @@ impl Running<'_> {
     }
 
     fn check_address(&self, fault: &Fault) -> Result<(), (String, String)> {
-        let refused = |what: String, cure: &str| Err((what, cure.to_owned()));
+        let refused = |what: String, fix: &str| Err((what, fix.to_owned()));
         if fault.speaks_http && !self.url.starts_with("http://") {
             return refused(
                 format!("its clients speak HTTP without TLS, and {} does not", self.url),

@@ -365,7 +365,7 @@ fn unit(name: &str) -> Result<Watch, Failure> {
         }
     };
     let mut groups = groups.into_iter().filter(|dir| control_group::is_control_group(dir)).peekable();
-    let wrong = |what: &str, cure: &str| Failure::misuse(format!("--unit {name}: {what}"), cure);
+    let wrong = |what: &str, fix: &str| Failure::misuse(format!("--unit {name}: {what}"), fix);
     if groups.peek().is_none() {
         return Err(wrong(
             "no such control group",

@@ -146,7 +146,7 @@ fn a_load_described_in_full_has_somebody_to_advise() {
 #[test]
 fn what_makes_no_sense_is_refused_in_two_lines() {
     let dir = tempfile::tempdir().unwrap();
-    for (arguments, what, cure) in [
+    for (arguments, what, fix) in [
         ("-c 0", "there is no connection", "--connections to 1 or more"),
         ("-c 5 --active 6", "6 of 5 connections cannot be active", "5%"),
         ("-c 5 --protocol htp", "no advice for protocol `htp`", "did you mean `http`"),
@@ -176,7 +176,7 @@ fn what_makes_no_sense_is_refused_in_two_lines() {
         let text = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{arguments}: {text}");
         assert_eq!(text.lines().count(), 2, "{arguments}: {text}");
-        assert!(text.contains(what) && text.contains(cure), "{arguments}: {text}");
+        assert!(text.contains(what) && text.contains(fix), "{arguments}: {text}");
     }
     for arguments in ["", "-c many", "-c 5 --active 0%", "-c 5 --memory 1GiB"] {
         assert_eq!(advise(arguments, dir.path()).status.code(), Some(2), "{arguments}");

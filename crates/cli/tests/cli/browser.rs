@@ -262,7 +262,7 @@ fn what_a_user_has_in_its_cache_is_not_got_again() {
         let result =
             load(&[&url, "--browser", "--browser-cache", "-c", "2", "-n", "10", "-t", "2", "--http", http]);
         for (path, count) in counts(&server.seen()) {
-            // Two users of one cache each; the page itself is always got anew.
+            // Two users of one cache each; the page itself is always got again.
             assert_eq!(count, if path == "/dir/page.html" { 10 } else { 2 }, "{path}");
         }
         // What only the style sheet and the frame refer to is not known of where these are in the cache.

@@ -1,9 +1,9 @@
 //! `pitot run --bus` and `pitot agent --bus`, with a private nats-server.
 
 mod far;
+mod fixed;
 mod large;
 mod loss;
-mod mended;
 mod permissions;
 mod placed;
 mod server;

@@ -216,13 +216,13 @@ fn a_server_has_its_descriptors_back_when_the_program_that_took_them_is_killed()
     is_taken_back_from("descriptors", &["--process", "all"], times());
 }
 
-/// Whether the fault can be made; where it cannot, it says why and what mends it.
+/// Whether the fault can be made; where it cannot, it says why and what fixes it.
 fn memory_can_be_limited() -> bool {
     let listed = Command::new(PITOT).args(["list", "faults", "--format", "json"]).output().unwrap();
     let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
     let memory = listed.as_array().unwrap().iter().find(|fault| fault["name"] == "memory").unwrap();
     let is_available = memory["available"] == true;
-    assert!(is_available || memory["cause"].is_string() && memory["cure"].is_string(), "{memory}");
+    assert!(is_available || memory["cause"].is_string() && memory["fix"].is_string(), "{memory}");
     is_available
 }
 

@@ -31,7 +31,7 @@ fn every_primitive_has_a_figure_or_a_reason_and_requests_add_up() {
         assert!(0.0 < low && low <= median && median <= high, "{primitive}");
     }
     // Of this process alone nothing is missing that a test runner's threads would forbid.
-    assert!(missing.iter().all(|m| m["name"] != "fork" && !m["cure"].as_str().unwrap().is_empty()));
+    assert!(missing.iter().all(|m| m["name"] != "fork" && !m["fix"].as_str().unwrap().is_empty()));
     let cost = |name: &str| {
         let of = measured.iter().find(|primitive| primitive["name"] == name).unwrap();
         of["cpu_ns"]["low"].as_f64().unwrap()
@@ -119,9 +119,9 @@ fn a_plan_measures_primitives_and_servers_stand_beside_them() {
 }
 
 #[test]
-fn mistakes_are_told_in_a_line_with_a_cure() {
+fn mistakes_are_told_in_a_line_with_a_fix() {
     let dir = tempfile::tempdir().unwrap();
-    for (arguments, what, cure) in [
+    for (arguments, what, fix) in [
         (&["--primitive", "sistem-call"][..], "did you mean `system-call`?", "pitot list primitives"),
         (&["--cpus", "4096"], "CPU 4096 cannot be used", "--cpus 0"),
         (&["--dir", "absent"], "absent is not a directory", "--dir /tmp"),
@@ -130,6 +130,6 @@ fn mistakes_are_told_in_a_line_with_a_cure() {
     ] {
         let output = pitot(&[&["floor"], arguments].concat(), dir.path());
         assert_eq!(output.status.code(), Some(2), "{}", text(&output));
-        assert!(text(&output).contains(what) && text(&output).contains(cure), "{}", text(&output));
+        assert!(text(&output).contains(what) && text(&output).contains(fix), "{}", text(&output));
     }
 }

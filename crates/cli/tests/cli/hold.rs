@@ -132,7 +132,7 @@ impl Load {
     fn error(&mut self, command: &str) -> String {
         match self.obey(command) {
             Answer::Error(refused) => {
-                assert!(!refused.cure.is_empty() && !refused.what.contains('\n'), "{refused:?}");
+                assert!(!refused.fix.is_empty() && !refused.what.contains('\n'), "{refused:?}");
                 refused.what
             }
             other => panic!("{command}: {other:?}"),

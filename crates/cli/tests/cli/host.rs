@@ -313,8 +313,8 @@ fn a_journal_of_an_earlier_boot_is_cleared_and_a_damaged_one_named() {
 
 #[needs("user-namespaces")]
 #[test]
-fn a_machine_that_was_made_wrong_in_ten_ways_has_all_ten_named_and_mended() {
-    in_namespaces("a_machine_that_was_made_wrong_in_ten_ways_has_all_ten_named_and_mended", |place| {
+fn a_machine_that_was_made_wrong_in_ten_ways_has_all_ten_named_and_fixed() {
+    in_namespaces("a_machine_that_was_made_wrong_in_ten_ways_has_all_ten_named_and_fixed", |place| {
         let faults = [
             ("somaxconn", "net.core.somaxconn", "8"),
             ("syn-backlog", "net.ipv4.tcp_max_syn_backlog", "8"),
@@ -346,14 +346,14 @@ fn a_machine_that_was_made_wrong_in_ten_ways_has_all_ten_named_and_mended() {
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains("WRONG somaxconn: 8; wanted: at least 4096"), "{text}");
         assert!(text.contains("pitot host apply"), "{text}");
-        // What Pitot says that it can mend, it can.
-        let mended = snapshot();
+        // What Pitot says that it can fix, it can.
+        let fixed = snapshot();
         let rules: Vec<&str> = faults.iter().map(|(rule, ..)| *rule).collect();
         assert!(place.run(&[&["apply"], &rules[..]].concat()).status.success());
         let left = wrong();
         assert!(rules.iter().all(|rule| left.iter().all(|name| name != rule)), "{left:?}");
         assert_eq!(place.json(&["undo"]).1, 0);
-        assert_eq!(snapshot(), mended);
+        assert_eq!(snapshot(), fixed);
     });
 }
 
@@ -366,7 +366,7 @@ fn what_check_offers_of_every_rule_is_what_apply_takes() {
         set_by_hand("net.ipv4.tcp_timestamps", "0");
         let (checked, _) = place.json(&["check"]);
         let mut offered = 0;
-        for rule in checked["rules"].as_array().unwrap().iter().filter(|rule| rule["mend"].is_string()) {
+        for rule in checked["rules"].as_array().unwrap().iter().filter(|rule| rule["fix"].is_string()) {
             let name = rule["rule"].as_str().unwrap();
             if rule["can_apply"] == true {
                 offered += 1;
@@ -410,7 +410,7 @@ fn a_check_needs_no_rights_and_shows_every_rule() {
     let refused = place.run(&["apply", "somaxcon"]);
     assert!(stderr(&refused).contains("did you mean `somaxconn`?") && refused.status.code() == Some(2));
     let rules = all_json["rules"].as_array().unwrap();
-    let by_hand = |rule: &&Value| rule["mend"].is_string() && rule["can_apply"] == false;
+    let by_hand = |rule: &&Value| rule["fix"].is_string() && rule["can_apply"] == false;
     for rule in rules.iter().filter(by_hand) {
         let name = rule["rule"].as_str().unwrap();
         let refused = place.run(&["apply", name]);
@@ -570,7 +570,7 @@ fn what_a_profile_cannot_set_here_is_said_and_a_dry_run_says_the_same() {
 
 #[test]
 fn a_profile_or_a_rule_that_is_typed_as_something_else_is_led_to_what_is_meant() {
-    for (word, what, cure) in [
+    for (word, what, fix) in [
         ("web", "web is a profile", "pitot host apply --profile web"),
         (
             "somaxconn=9999",
@@ -580,6 +580,6 @@ fn a_profile_or_a_rule_that_is_typed_as_something_else_is_led_to_what_is_meant()
     ] {
         let refused = Command::new(PITOT).args(["host", "apply", word, "--dry-run"]).output().unwrap();
         assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
-        assert!(stderr(&refused).contains(what) && stderr(&refused).contains(cure), "{}", stderr(&refused));
+        assert!(stderr(&refused).contains(what) && stderr(&refused).contains(fix), "{}", stderr(&refused));
     }
 }

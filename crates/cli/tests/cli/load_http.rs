@@ -31,7 +31,7 @@ fn json(arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// The one line on what is wrong and the one on how to mend it of options that are refused.
+/// The one line on what is wrong and the one on how to fix it of options that are refused.
 fn refused(arguments: &[&str]) -> String {
     let output = load(arguments);
     let error = stderr(&output).to_owned();

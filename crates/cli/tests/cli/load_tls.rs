@@ -54,14 +54,14 @@ fn talks_to(server: &Server, pki: &Pki, path: &str) {
             assert_eq!(kept["tls"]["sessions"][0]["version"], *name);
             assert_eq!(handshakes(&kept), [2, 0, 0], "{engine} {version}");
             assert_eq!(kept["latency_ns"]["handshake"]["count"], 2);
-            let anew = right(&[&each[..], &["--requests-per-connection", "1"]].concat());
-            let [full, resumed, failed] = handshakes(&anew);
+            let again = right(&[&each[..], &["--requests-per-connection", "1"]].concat());
+            let [full, resumed, failed] = handshakes(&again);
             // The servers give a ticket with each full handshake.
             assert!(
                 full == 2 && resumed >= 18 && failed == 0,
                 "{engine} {version}: {full} {resumed} {failed}"
             );
-            assert_eq!(anew["latency_ns"]["resumption"]["count"], resumed);
+            assert_eq!(again["latency_ns"]["resumption"]["count"], resumed);
             let fresh =
                 right(&[&each[..], &["--requests-per-connection", "1", "--tls-resume", "off"]].concat());
             let [full, resumed, failed] = handshakes(&fresh);
@@ -221,13 +221,13 @@ fn openssl_is_loaded_and_what_it_refuses_is_named() {
         let url = format!("https://localhost:{}/", server.port);
         let (certificate, key) = pki.client();
         right(&[&[&*url, "--tls-cert", certificate, "--tls-key", key][..], &one].concat());
-        let (what, cure, _) = refused(&[&url, "--tls-ca", pki.authority()]);
-        assert!(what.contains("requires a client certificate") && cure.contains("--tls-cert"), "{what}");
+        let (what, fix, _) = refused(&[&url, "--tls-ca", pki.authority()]);
+        assert!(what.contains("requires a client certificate") && fix.contains("--tls-cert"), "{what}");
     }
     let server = servers::openssl(&pki, &["-www", "-tls1_2"]);
     let url = format!("https://localhost:{}/", server.port);
-    let (what, cure, summary) = refused(&[&url, "-k", "--tls-version", "1.3"]);
-    assert!(what.contains("no version of TLS in common") && cure.contains("--tls-version"), "{what}");
+    let (what, fix, summary) = refused(&[&url, "-k", "--tls-version", "1.3"]);
+    assert!(what.contains("no version of TLS in common") && fix.contains("--tls-version"), "{what}");
     assert!(summary.lines().nth(2).unwrap().contains("no version of TLS in common"), "{summary}");
     let server = servers::openssl(&pki, &["-www", "-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-SHA"]);
     let (what, _, _) = refused(&[&format!("https://localhost:{}/", server.port), "-k"]);
@@ -236,19 +236,19 @@ fn openssl_is_loaded_and_what_it_refuses_is_named() {
 
 #[needs("nginx")]
 #[test]
-fn a_certificate_that_is_not_to_be_trusted_is_named_with_the_cure() {
+fn a_certificate_that_is_not_to_be_trusted_is_named_with_the_fix() {
     let pki = Pki::new();
     let server = servers::nginx(&pki, "");
     let url = format!("https://localhost:{}/bytes", server.port);
     // The address is none of the names of the certificate.
     let other = format!("https://127.0.0.1:{}/bytes", server.port);
     let stranger = Pki::new();
-    for (arguments, said, mended) in [
+    for (arguments, said, fixed) in [
         (&[&*url, "--tls-ca", stranger.authority()][..], "not issued by a known authority", "--tls-ca"),
         (&[&*other, "--tls-ca", pki.authority()], "not for the host", "--insecure"),
     ] {
-        let (what, cure, summary) = refused(arguments);
-        assert!(what.contains(said) && cure.contains(mended), "{what} {cure}");
+        let (what, fix, summary) = refused(arguments);
+        assert!(what.contains(said) && fix.contains(fixed), "{what} {fix}");
         assert!(summary.lines().nth(2).is_some_and(|line| line.contains(said)), "{summary}");
         assert!(summary.contains("handshake "), "{summary}");
     }
@@ -261,7 +261,7 @@ fn a_certificate_that_is_not_to_be_trusted_is_named_with_the_cure() {
 
 #[needs("nginx")]
 #[test]
-fn wrong_certificates_of_nine_kinds_are_each_named_with_their_cure() {
+fn wrong_certificates_of_nine_kinds_are_each_named_with_their_fix() {
     let pki = Pki::new();
     let stranger = Pki::new();
     let (revoked, list) = pki.numbered(7, &[7]);
@@ -279,11 +279,11 @@ fn wrong_certificates_of_nine_kinds_are_each_named_with_their_cure() {
         (pki.forged(), "a signature", "give the server another certificate"),
         (pki.of_an_authority(), "of an authority as its own", "give the server another certificate"),
     ];
-    for (identity, said, mended) in cases {
+    for (identity, said, fixed) in cases {
         let server = servers::nginx_with(&identity, "");
         let url = format!("https://localhost:{}/bytes", server.port);
-        let (what, cure, summary) = refused(&[&url, "--tls-ca", pki.authority(), "--tls-crl", &list]);
-        assert!(what.contains(said) && cure.contains(mended), "{what} {cure}");
+        let (what, fix, summary) = refused(&[&url, "--tls-ca", pki.authority(), "--tls-crl", &list]);
+        assert!(what.contains(said) && fix.contains(fixed), "{what} {fix}");
         assert!(summary.lines().nth(2).is_some_and(|line| line.contains(said)), "{summary}");
     }
 }
@@ -298,8 +298,8 @@ fn the_host_that_is_asked_for_is_the_name_of_the_certificate() {
         let common = [&*url, "--tls-ca", pki.authority(), "-n", "5", "--engine", engine];
         right(&[&common[..], &["--host", "localhost"]].concat());
     }
-    let (what, cure, _) = refused(&[&url, "--tls-ca", pki.authority(), "--host", "other.example"]);
-    assert!(what.contains("is not for the host") && cure.contains("--host"), "{what} {cure}");
+    let (what, fix, _) = refused(&[&url, "--tls-ca", pki.authority(), "--host", "other.example"]);
+    assert!(what.contains("is not for the host") && fix.contains("--host"), "{what} {fix}");
 }
 
 #[needs("openssl")]
@@ -322,8 +322,8 @@ fn the_host_that_is_asked_for_is_told_to_the_server() {
     );
     let url = format!("https://127.0.0.1:{}/", server.port);
     right(&[&url, "--tls-ca", pki.authority(), "-c", "1", "-n", "3", "--host", "localhost"]);
-    let (what, cure, _) = refused(&[&url, "--insecure", "--host", "other.example"]);
-    assert!(what.contains("does not know the host name") && cure.contains("--host"), "{what} {cure}");
+    let (what, fix, _) = refused(&[&url, "--insecure", "--host", "other.example"]);
+    assert!(what.contains("does not know the host name") && fix.contains("--host"), "{what} {fix}");
 }
 
 #[needs("nginx")]
@@ -331,8 +331,8 @@ fn the_host_that_is_asked_for_is_told_to_the_server() {
 fn http_to_a_port_of_tls_is_told() {
     let pki = Pki::new();
     let server = servers::nginx(&pki, "");
-    let (what, cure, _) = refused(&[&format!("http://127.0.0.1:{}/bytes", server.port)]);
-    assert!(what.contains("status-400") && cure.contains("does this port take https://?"), "{what} {cure}");
+    let (what, fix, _) = refused(&[&format!("http://127.0.0.1:{}/bytes", server.port)]);
+    assert!(what.contains("status-400") && fix.contains("does this port take https://?"), "{what} {fix}");
 }
 
 #[needs("nginx")]
@@ -363,6 +363,6 @@ fn a_revoked_certificate_is_named_where_a_list_has_it() {
 #[test]
 fn a_port_without_tls_is_named() {
     let port = plain_http();
-    let (what, cure, _) = refused(&[&format!("https://127.0.0.1:{port}/"), "-k"]);
-    assert!(what.contains("plain HTTP") && cure.contains("http://"), "{what} {cure}");
+    let (what, fix, _) = refused(&[&format!("https://127.0.0.1:{port}/"), "-k"]);
+    assert!(what.contains("plain HTTP") && fix.contains("http://"), "{what} {fix}");
 }

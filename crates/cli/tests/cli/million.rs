@@ -109,7 +109,7 @@ fn connections_of_several_processes_a_side_are_all_held_and_all_answered() {
 }
 
 #[test]
-fn a_machine_that_cannot_hold_a_million_is_told_what_to_mend_and_nothing_is_run() {
+fn a_machine_that_cannot_hold_a_million_is_told_what_to_fix_and_nothing_is_run() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("million.pitot");
     let refused = run(&["run", "million", "-o", file.to_str().unwrap()]);

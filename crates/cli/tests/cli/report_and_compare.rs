@@ -98,7 +98,7 @@ fn a_format_goes_to_the_standard_output_or_to_the_file_that_is_named() {
 }
 
 #[test]
-fn what_is_no_run_file_is_wrong_use_with_a_cure() {
+fn what_is_no_run_file_is_wrong_use_with_a_fix() {
     let directory = tempfile::tempdir().unwrap();
     let other = directory.path().join("other.pitot");
     std::fs::write(&other, "not a database, but long enough to be taken for one by a hasty reader").unwrap();

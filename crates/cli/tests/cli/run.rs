@@ -294,7 +294,7 @@ fn the_commands_of_a_dry_run_work_when_pasted() {
 }
 
 #[test]
-fn mistakes_end_with_exit_code_2_their_place_and_their_cure() {
+fn mistakes_end_with_exit_code_2_their_place_and_their_fix() {
     let wrong = |plan: &str| {
         let bed = Bed::new(plan);
         let output = bed.command(&["plan.toml", "-o", "run.pitot"]).output().unwrap();

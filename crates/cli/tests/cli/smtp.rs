@@ -322,7 +322,7 @@ fn curl_delivers_a_message_and_one_with_bare_line_feeds_is_refused() {
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(messages.len() == 1 && messages[0].ends_with("\nSubject: x\n\n.dot\nend\n"), "{messages:?}");
     let (output, messages, stats) = send("Subject: x\r\n\r\nbare\nend\r\n");
-    // A later curl may mend its line ends by itself.
+    // A later curl may fix its line ends by itself.
     assert_eq!(output.status.success(), !messages.is_empty(), "{output:?}");
     assert_eq!(stats["mail"]["messages"], messages.len());
 }

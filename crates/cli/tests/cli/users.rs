@@ -318,7 +318,7 @@ fn can_confine(bed: &Bed) -> bool {
         Ok(_) => true,
         Err(missing) => {
             let said = bed.refused(&["serve", "http", "--confine"]);
-            assert!(said.contains("Landlock is not available") && said.contains(&missing.cure), "{said}");
+            assert!(said.contains("Landlock is not available") && said.contains(&missing.fix), "{said}");
             false
         }
     }

@@ -427,7 +427,7 @@ fn an_end_in_order_gives_back_what_the_server_has_not_looked_at() {
     assert_eq!(talk.take(&head(3, &[(":status", "200")], true)), Ok(vec![right(1)]));
     assert_eq!(talk.take(&head(1, &[(":status", "200")], true)), Ok(vec![right(0)]));
     assert_eq!(talk.conn.counts(), [("given-back", 2), ("goaway-no-error", 2)]);
-    // The next connection begins anew.
+    // The next connection begins again.
     talk.out.clear();
     talk.conn.open(&mut talk.out);
     talk.sent();

@@ -14,7 +14,7 @@ pub struct Explanation {
     /// What has happened, as the rest of a sentence.
     pub what: &'static str,
     /// What to do.
-    pub cure: &'static str,
+    pub fix: &'static str,
 }
 
 const TRUST: &str = "name the file of its authority with --tls-ca, or accept any certificate with --insecure";
@@ -102,8 +102,8 @@ static EXPLANATIONS: &[Explanation] = &[
     ),
 ];
 
-const fn e(word: &'static str, what: &'static str, cure: &'static str) -> Explanation {
-    Explanation { word, what, cure }
+const fn e(word: &'static str, what: &'static str, fix: &'static str) -> Explanation {
+    Explanation { word, what, fix }
 }
 
 /// The explanation of a word of the phase `handshake`, if it needs one.
@@ -225,10 +225,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_explanation_has_a_word_of_its_own_a_sentence_and_a_cure() {
+    fn every_explanation_has_a_word_of_its_own_a_sentence_and_a_fix() {
         for (i, e) in EXPLANATIONS.iter().enumerate() {
             assert!(EXPLANATIONS[..i].iter().all(|f| f.word != e.word), "{}", e.word);
-            assert!(!e.what.ends_with('.') && !e.cure.ends_with('.') && e.what.len() > 10, "{}", e.word);
+            assert!(!e.what.ends_with('.') && !e.fix.ends_with('.') && e.what.len() > 10, "{}", e.word);
         }
         assert_eq!(explain("wrong-name").map(|e| e.word), Some("wrong-name"));
         assert_eq!(explain("malformed"), None);

@@ -131,7 +131,7 @@ fn wrong_certificates_are_named_each_by_its_flaw() {
         let settings = server_certificate(&authority, flaw);
         let fault = client(&authority).open(&mut Peer::new(&settings), usize::MAX).unwrap_err();
         assert_eq!(fault, Fault::Handshake(flaw.word()), "{flaw:?}");
-        assert!(explain(flaw.word()).is_some_and(|e| !e.cure.is_empty()), "{flaw:?}");
+        assert!(explain(flaw.word()).is_some_and(|e| !e.fix.is_empty()), "{flaw:?}");
         // Whoever takes any certificate takes these, but for one whose key is not the server's.
         let mut insecure =
             Client::new(protocol(&authority, |o| (o.authorities, o.insecure) = (None, true)).connect());
@@ -289,7 +289,7 @@ fn a_connection_starts_afresh_when_it_is_opened_again() {
 }
 
 #[test]
-fn options_that_contradict_each_other_are_refused_with_a_cure() {
+fn options_that_contradict_each_other_are_refused_with_a_fix() {
     let authority = Authority::new();
     let (certificate, key) = authority.client_files();
     let (certificate, key) = (Some(certificate.path().to_owned()), Some(key.path().to_owned()));
@@ -306,7 +306,7 @@ fn options_that_contradict_each_other_are_refused_with_a_cure() {
             TlsOptions { authorities: Some(authority.file().to_owned()), ..TlsOptions::default() };
         change(&mut options);
         let failure = TlsProtocol::new(http(0), &options, "localhost").err().unwrap_or_else(|| panic!("{i}"));
-        assert!(!failure.cure.is_empty() && !failure.what.contains('\n'), "{failure}");
+        assert!(!failure.fix.is_empty() && !failure.what.contains('\n'), "{failure}");
     }
     assert!(
         TlsProtocol::new(http(0), &TlsOptions { insecure: true, ..TlsOptions::default() }, "a..b").is_err()

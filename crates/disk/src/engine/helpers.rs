@@ -60,7 +60,7 @@ impl Helpers {
         helpers.start_thread().map_err(|e| Unavailable {
             what: format!("a pool of {} threads", options.threads),
             cause: format!("cannot start a thread: {e}"),
-            cure: "raise the limit: ulimit -u".into(),
+            fix: "raise the limit: ulimit -u".into(),
         })?;
         Ok(helpers)
     }

@@ -28,7 +28,7 @@ impl Notifier {
         made.map_err(|e| Unavailable {
             what: format!("the {} of a thread pool", by.name()),
             cause: format!("kernel error: {e}"),
-            cure: "raise the limit on descriptors: ulimit -n".into(),
+            fix: "raise the limit on descriptors: ulimit -n".into(),
         })
     }
 

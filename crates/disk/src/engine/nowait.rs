@@ -68,7 +68,7 @@ impl Engine for Nowait {
             Err(error @ (Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS)) => Err(Unavailable {
                 what: "preadv2 with RWF_NOWAIT on this file".into(),
                 cause: format!("its file system or the kernel does not support it ({error})"),
-                cure: "put the files on ext4, xfs or btrfs, or use the engine pool or uring".into(),
+                fix: "put the files on ext4, xfs or btrfs, or use the engine pool or uring".into(),
             }),
             _ => Ok(()),
         }

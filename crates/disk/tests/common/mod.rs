@@ -65,7 +65,7 @@ impl Variant {
         let pool = BufferPool::new(2 * DEPTH, BLOCK).unwrap();
         match (self.entry.open)(&self.options, &pool) {
             Ok(engine) => (engine, pool),
-            Err(e) => panic!("{}: {e}; to mend it: {}", self.name, e.cure),
+            Err(e) => panic!("{}: {e}; to fix it: {}", self.name, e.fix),
         }
     }
 

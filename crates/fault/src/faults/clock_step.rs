@@ -20,7 +20,7 @@ pub(super) static FAULT: Fault = Fault {
         Err(Unavailable {
             what: "a step of the clock".into(),
             cause: "the clock belongs to the whole machine".into(),
-            cure: "set it by hand on a machine that nobody else uses".into(),
+            fix: "set it by hand on a machine that nobody else uses".into(),
         })
     },
     means: Means::Told,

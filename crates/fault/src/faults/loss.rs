@@ -35,7 +35,7 @@ const DRAWS: u32 = 100_000;
 
 fn probe() -> Result<(), Unavailable> {
     let missing =
-        |cause: String, cure: &str| Unavailable { what: "packet loss".into(), cause, cure: cure.into() };
+        |cause: String, fix: &str| Unavailable { what: "packet loss".into(), cause, fix: fix.into() };
     let table = format!("{TABLE}{}_probe", std::process::id());
     let trial = run(&format!(
         "{}delete table inet {table}\n",

@@ -80,9 +80,8 @@ fn probe() -> Result<(), Unavailable> {
     let missing = |cause: &str| Unavailable {
         what: "a limit on memory".into(),
         cause: cause.into(),
-        cure:
-            "run as root with a delegated control group, for example by systemd-run --scope -p Delegate=yes"
-                .into(),
+        fix: "run as root with a delegated control group, for example by systemd-run --scope -p Delegate=yes"
+            .into(),
     };
     let hierarchy =
         hierarchy().ok_or_else(|| missing("no control group here can limit the memory of subgroups"))?;

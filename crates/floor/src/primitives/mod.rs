@@ -66,7 +66,7 @@ mod tests {
                 Ok(work) => work,
                 // A test runner has several threads, and must not fork; other things a machine may lack.
                 Err(reason) => {
-                    assert!(!reason.cause.is_empty() && !reason.cure.is_empty(), "{reason}");
+                    assert!(!reason.cause.is_empty() && !reason.fix.is_empty(), "{reason}");
                     continue;
                 }
             };

@@ -55,7 +55,7 @@ fn forked(child: fn()) -> Result<Work, Unavailable> {
     let proof = SingleThreaded::check().ok_or_else(|| Unavailable {
         what: "fork(2)".into(),
         cause: "this process has several threads".into(),
-        cure: "measure it with `pitot floor`".into(),
+        fix: "measure it with `pitot floor`".into(),
     })?;
     Ok(Box::new(move |count, watch| {
         watch.time(count, || {

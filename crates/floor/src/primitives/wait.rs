@@ -96,7 +96,7 @@ fn descriptors(count: u32) -> Result<Vec<EventFd>, Unavailable> {
         return Err(Unavailable {
             what: format!("a set of {count} descriptors"),
             cause: format!("the limit on descriptors is {limit}"),
-            cure: format!("ulimit -n {}", u64::from(count) + SPARE),
+            fix: format!("ulimit -n {}", u64::from(count) + SPARE),
         });
     }
     (0..count).map(|_| EventFd::new()).collect::<std::io::Result<_>>().map_err(|e| refused("eventfd(2)", &e))

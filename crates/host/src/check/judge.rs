@@ -1,6 +1,6 @@
 //! What many rules have in common: a figure that is to be large, or small, or exactly so.
 
-use super::rule::{Mend, Verdict};
+use super::rule::{Fix, Verdict};
 use crate::facts::Facts;
 
 /// What cannot be seen.
@@ -22,18 +22,18 @@ pub(super) fn fine(found: impl ToString) -> Verdict {
 pub(super) fn wrong(found: impl ToString, wanted: impl ToString, settings: &[(&str, &str)]) -> Verdict {
     let by_hand = settings.iter().map(|(key, value)| command(key, value)).collect::<Vec<_>>().join("; ");
     let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-    Verdict::Wrong { found: found.to_string(), wanted: wanted.to_string(), mend: Mend { settings, by_hand } }
+    Verdict::Wrong { found: found.to_string(), wanted: wanted.to_string(), fix: Fix { settings, by_hand } }
 }
 
 /// One setting that fixes something.
-pub(super) fn mend_by(key: &str, value: &str) -> Mend {
-    Mend { settings: vec![(key.to_owned(), value.to_owned())], by_hand: command(key, value) }
+pub(super) fn fix_by(key: &str, value: &str) -> Fix {
+    Fix { settings: vec![(key.to_owned(), value.to_owned())], by_hand: command(key, value) }
 }
 
 /// What is wrong, and what a person can do.
 pub(super) fn wrong_by_hand(found: impl ToString, wanted: impl ToString, hand: impl Into<String>) -> Verdict {
-    let mend = Mend { settings: Vec::new(), by_hand: hand.into() };
-    Verdict::Wrong { found: found.to_string(), wanted: wanted.to_string(), mend }
+    let fix = Fix { settings: Vec::new(), by_hand: hand.into() };
+    Verdict::Wrong { found: found.to_string(), wanted: wanted.to_string(), fix }
 }
 
 /// The command for a setting without Pitot.
@@ -138,14 +138,14 @@ fn join(mut kept: Verdict, other: Verdict) -> Verdict {
         (Verdict::Unknown { why }, Verdict::Unknown { why: more })
         | (Verdict::Absent { why }, Verdict::Absent { why: more }) => *why += &format!("; {more}"),
         (
-            Verdict::Wrong { found, mend, .. } | Verdict::Consider { found, mend, .. },
-            Verdict::Wrong { found: more, mend: further, .. }
-            | Verdict::Consider { found: more, mend: further, .. },
+            Verdict::Wrong { found, fix, .. } | Verdict::Consider { found, fix, .. },
+            Verdict::Wrong { found: more, fix: further, .. }
+            | Verdict::Consider { found: more, fix: further, .. },
         ) => {
             *found += &format!("; {more}");
-            mend.settings.extend(further.settings);
-            if mend.by_hand != further.by_hand {
-                mend.by_hand += &format!("; {}", further.by_hand);
+            fix.settings.extend(further.settings);
+            if fix.by_hand != further.by_hand {
+                fix.by_hand += &format!("; {}", further.by_hand);
             }
         }
         _ => {}

@@ -150,8 +150,8 @@ fn uring(facts: &Facts) -> Verdict {
     const WANTED: &str = "usable";
     let key = "kernel.io_uring_disabled";
     let refused = |why: &str| {
-        let cure = facts.word("io-uring.cure").unwrap_or("use Linux 6.1 or later");
-        wrong_by_hand(why, WANTED, cure)
+        let fix = facts.word("io-uring.fix").unwrap_or("use Linux 6.1 or later");
+        wrong_by_hand(why, WANTED, fix)
     };
     match (facts.number(key), facts.word("io-uring.refused"), facts.word("io-uring.works")) {
         (Some(found @ 1..), _, _) => wrong(format!("{key} is {found}"), WANTED, &[(key, "0")]),

@@ -23,7 +23,7 @@ mod steering;
 mod tcp;
 
 pub use needs::{SUBJECTS, Subject, needs, refusal, rules_for};
-pub use rule::{Evidence, Judgement, Mend, Rule, Threshold, Use, Verdict};
+pub use rule::{Evidence, Fix, Judgement, Rule, Threshold, Use, Verdict};
 
 use crate::facts::Facts;
 

@@ -139,7 +139,7 @@ pub enum Verdict {
         /// What is wanted.
         wanted: String,
         /// How to fix it.
-        mend: Mend,
+        fix: Fix,
     },
     /// To be considered: it has a cost and a benefit.
     Consider {
@@ -148,7 +148,7 @@ pub enum Verdict {
         /// What could be.
         wanted: String,
         /// How to change it.
-        mend: Mend,
+        fix: Fix,
     },
     /// It cannot be seen here.
     Unknown {
@@ -164,7 +164,7 @@ pub enum Verdict {
 
 /// How to fix something.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Mend {
+pub struct Fix {
     /// Settings that `pitot host apply` makes; empty if it cannot.
     pub settings: Vec<(String, String)>,
     /// A command or a sentence for a person.
@@ -203,22 +203,22 @@ impl Verdict {
     #[must_use]
     pub(super) fn consider(self) -> Verdict {
         match self {
-            Verdict::Wrong { found, wanted, mend } => Verdict::Consider { found, wanted, mend },
+            Verdict::Wrong { found, wanted, fix } => Verdict::Consider { found, wanted, fix },
             other => other,
         }
     }
 
-    pub(crate) fn mend_mut(&mut self) -> Option<&mut Mend> {
+    pub(crate) fn fix_mut(&mut self) -> Option<&mut Fix> {
         match self {
-            Verdict::Wrong { mend, .. } | Verdict::Consider { mend, .. } => Some(mend),
+            Verdict::Wrong { fix, .. } | Verdict::Consider { fix, .. } => Some(fix),
             _ => None,
         }
     }
 
     /// How to fix it.
-    pub fn mend(&self) -> Option<&Mend> {
+    pub fn fix(&self) -> Option<&Fix> {
         match self {
-            Verdict::Wrong { mend, .. } | Verdict::Consider { mend, .. } => Some(mend),
+            Verdict::Wrong { fix, .. } | Verdict::Consider { fix, .. } => Some(fix),
             _ => None,
         }
     }

@@ -3,7 +3,7 @@
 use pitot_meter::units;
 
 use super::judge::{absent, each, fine, unknown, wrong};
-use super::rule::{Evidence, Mend, Rule, Threshold, Verdict};
+use super::rule::{Evidence, Fix, Rule, Threshold, Verdict};
 use crate::facts::Facts;
 
 pub(super) const RULES: &[Rule] = &[
@@ -116,7 +116,7 @@ fn xps(facts: &Facts, nic: &str) -> Verdict {
             Verdict::Consider {
                 found: "none".into(),
                 wanted: "a CPU or more for each queue".into(),
-                mend: Mend { settings, by_hand },
+                fix: Fix { settings, by_hand },
             }
         }
         Some(found) => fine(found),

@@ -1,7 +1,7 @@
 //! How TCP behaves.
 
-use super::judge::{fine, mend_by, one_of, unknown, wrong};
-use super::rule::{Evidence, Mend, Rule, Threshold, Use, Verdict};
+use super::judge::{fine, fix_by, one_of, unknown, wrong};
+use super::rule::{Evidence, Fix, Rule, Threshold, Use, Verdict};
 use crate::facts::Facts;
 
 pub(super) const RULES: &[Rule] = &[
@@ -131,11 +131,11 @@ pub(super) const RULES: &[Rule] = &[
 fn qdisc(facts: &Facts) -> Verdict {
     let key = "net.core.default_qdisc";
     let mut verdict = one_of(facts, key, &["fq_codel", "fq", "cake"]);
-    if let (Verdict::Wrong { mend, .. }, Some(_)) = (&mut verdict, facts.word("qdiscs")) {
+    if let (Verdict::Wrong { fix, .. }, Some(_)) = (&mut verdict, facts.word("qdiscs")) {
         let known = facts.list("qdiscs");
-        *mend = match known.iter().find(|name| **name != "none") {
-            Some(name) => mend_by(key, name),
-            None => Mend {
+        *fix = match known.iter().find(|name| **name != "none") {
+            Some(name) => fix_by(key, name),
+            None => Fix {
                 settings: Vec::new(),
                 by_hand: "this kernel has none of them: use a kernel with CONFIG_NET_SCH_FQ_CODEL".into(),
             },

@@ -182,10 +182,10 @@ fn what_cannot_be_seen_is_never_fine_nor_wrong() {
     }
 }
 
-/// A rule, the facts that it finds fault with, and a word of the cure.
+/// A rule, the facts that it finds fault with, and a word of the fix.
 type Fault = (&'static str, &'static [(&'static str, &'static str)], &'static str);
 
-/// For each rule a machine that it finds fault with, and a word of what is wanted or how to mend it.
+/// For each rule a machine that it finds fault with, and a word of what is wanted or how to fix it.
 const BAD: &[Fault] = &[
     ("descriptors-hard", &[("limits.descriptors.hard", "1024")], "LimitNOFILE"),
     ("descriptors-soft", &[("limits.descriptors.soft", "1024")], "ulimit -n"),
@@ -325,9 +325,9 @@ fn what_a_rule_wants_of_any_machine_is_what_its_verdict_wants() {
 fn io_uring_that_a_filter_forbids_is_wrong_though_its_switch_is_on() {
     let judge = |facts: &[(&str, &str)]| rule("io-uring").unwrap().judge(&facts.iter().copied().collect());
     let filtered =
-        [("kernel.io_uring_disabled", "0"), ("io-uring.refused", "a filter"), ("io-uring.cure", "lift it")];
-    let Verdict::Wrong { found, mend, .. } = judge(&filtered) else { panic!() };
-    assert_eq!((found.as_str(), mend.by_hand.as_str(), mend.settings.len()), ("a filter", "lift it", 0));
+        [("kernel.io_uring_disabled", "0"), ("io-uring.refused", "a filter"), ("io-uring.fix", "lift it")];
+    let Verdict::Wrong { found, fix, .. } = judge(&filtered) else { panic!() };
+    assert_eq!((found.as_str(), fix.by_hand.as_str(), fix.settings.len()), ("a filter", "lift it", 0));
     assert_eq!(judge(&filtered[1..]).word(), "consider", "an old kernel has no switch");
     assert_eq!(judge(&filtered[..1]).word(), "unknown");
 }
@@ -337,8 +337,8 @@ fn queues_are_steered_to_all_cpus_in_turn() {
     let xps = |cpus: &str, queues: &str| {
         let facts =
             with(&[("cpu.online", cpus), ("nic.eth0.tx-count", queues), ("nic.eth0.xps-cpus", "none")]);
-        let mend = rule("xps").unwrap().judge(&facts).mend().cloned();
-        mend.map(|mend| mend.settings.into_iter().map(|(_, value)| value).collect::<Vec<_>>())
+        let fix = rule("xps").unwrap().judge(&facts).fix().cloned();
+        fix.map(|fix| fix.settings.into_iter().map(|(_, value)| value).collect::<Vec<_>>())
     };
     assert_eq!(xps("0-4", "2"), Some(vec!["0,2,4".to_owned(), "1,3".to_owned()]));
     assert_eq!(xps("0-1", "3"), Some(["0", "1", "0"].map(str::to_owned).to_vec()));
@@ -346,19 +346,19 @@ fn queues_are_steered_to_all_cpus_in_turn() {
 }
 
 #[test]
-fn each_rule_finds_its_fault_and_says_how_to_mend_it() {
+fn each_rule_finds_its_fault_and_says_how_to_fix_it() {
     for rule in rules() {
         let Some((_, changes, word)) = BAD.iter().find(|(name, _, _)| *name == rule.name) else {
             panic!("{} has no fault to find", rule.name)
         };
         let verdict = rule.judge(&with(changes));
-        let Some(mend) = verdict.mend() else { panic!("{}: {verdict:?}", rule.name) };
-        let settings: Vec<_> = mend.settings.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        let text = format!("{} {}", settings.join(" "), mend.by_hand);
+        let Some(fix) = verdict.fix() else { panic!("{}: {verdict:?}", rule.name) };
+        let settings: Vec<_> = fix.settings.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let text = format!("{} {}", settings.join(" "), fix.by_hand);
         assert!(text.contains(word), "{}: {text} does not name {word}", rule.name);
-        assert!(!mend.by_hand.is_empty() && !mend.by_hand.contains('\n'), "{}", rule.name);
-        assert_eq!(rule.can_apply, !mend.settings.is_empty(), "{}", rule.name);
-        for (key, value) in &mend.settings {
+        assert!(!fix.by_hand.is_empty() && !fix.by_hand.contains('\n'), "{}", rule.name);
+        assert_eq!(rule.can_apply, !fix.settings.is_empty(), "{}", rule.name);
+        for (key, value) in &fix.settings {
             if let Err(failure) = setting::expand(&Machine::here(), key, value) {
                 assert!(failure.what.contains("cannot be set"), "{}: {failure:?}", rule.name);
             }
@@ -368,16 +368,16 @@ fn each_rule_finds_its_fault_and_says_how_to_mend_it() {
 
 #[test]
 fn a_queueing_discipline_is_offered_that_the_kernel_has() {
-    let mend = |known: &[(&str, &str)]| {
+    let fix = |known: &[(&str, &str)]| {
         let verdict = rule("qdisc")
             .unwrap()
             .judge(&with(&[&[("net.core.default_qdisc", "pfifo_fast")], known].concat()));
-        verdict.mend().unwrap().clone()
+        verdict.fix().unwrap().clone()
     };
-    let value = |mend: &Mend| mend.settings.first().map(|(_, value)| value.clone());
-    assert_eq!(value(&mend(&[])).as_deref(), Some("fq_codel"), "nobody knows what it has");
-    assert_eq!(value(&mend(&[("qdiscs", "fq cake")])).as_deref(), Some("fq"));
-    let none = mend(&[("qdiscs", "none")]);
+    let value = |fix: &Fix| fix.settings.first().map(|(_, value)| value.clone());
+    assert_eq!(value(&fix(&[])).as_deref(), Some("fq_codel"), "nobody knows what it has");
+    assert_eq!(value(&fix(&[("qdiscs", "fq cake")])).as_deref(), Some("fq"));
+    let none = fix(&[("qdiscs", "none")]);
     assert!(none.settings.is_empty() && none.by_hand.contains("CONFIG_NET_SCH_FQ_CODEL"), "{none:?}");
 }
 
@@ -415,14 +415,14 @@ fn a_use_has_its_own_rules_and_those_of_everything() {
 
 #[test]
 fn offloads_are_set_by_pitot_where_the_driver_lets_them_be_set() {
-    let mend = |facts: &[(&str, &str)]| {
+    let fix = |facts: &[(&str, &str)]| {
         let verdict = rule("nic-offloads").unwrap().judge(&with(facts));
         assert_eq!(verdict.word(), "consider");
-        verdict.mend().unwrap().clone()
+        verdict.fix().unwrap().clone()
     };
-    let tso = mend(&[("nic.eth0.tso", "off")]);
+    let tso = fix(&[("nic.eth0.tso", "off")]);
     assert_eq!(tso.settings, [("nic.eth0.tso".to_owned(), "on".to_owned())]);
-    let fixed = mend(&[("nic.eth0.tso", "off"), ("nic.eth0.tso.fixed", "true")]);
+    let fixed = fix(&[("nic.eth0.tso", "off"), ("nic.eth0.tso.fixed", "true")]);
     assert!(fixed.settings.is_empty() && fixed.by_hand.contains("ethtool"), "{fixed:?}");
 }
 
@@ -435,12 +435,12 @@ fn several_nics_are_judged_by_the_worst_of_them() {
         ("nic.eth2.combined-queues", "1"),
         ("nic.eth2.combined-queues.max", "4"),
     ]);
-    let Verdict::Wrong { found, mend, .. } = rule("nic-queues").unwrap().judge(&facts) else { panic!() };
+    let Verdict::Wrong { found, fix, .. } = rule("nic-queues").unwrap().judge(&facts) else { panic!() };
     assert!(
         found.contains("eth1: 1 of 2") && found.contains("eth2: 1 of 4") && !found.contains("eth0"),
         "{found}"
     );
-    assert_eq!(mend.settings.len(), 2);
+    assert_eq!(fix.settings.len(), 2);
 }
 
 #[test]

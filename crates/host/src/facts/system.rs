@@ -38,7 +38,7 @@ pub(super) fn collect(facts: &mut Facts, machine: &Machine, cpu_info: &str) {
         Ok(_) => facts.add("io-uring.works", Some("true".to_owned())),
         Err(unavailable) => {
             facts.add("io-uring.refused", Some(unavailable.cause));
-            facts.add("io-uring.cure", Some(unavailable.cure));
+            facts.add("io-uring.fix", Some(unavailable.fix));
         }
     }
     facts.add("time.synchronised", pitot_sys::clock::is_synchronised().map(|yes| yes.to_string()));

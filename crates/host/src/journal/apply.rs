@@ -191,7 +191,7 @@ fn taken_back(journal: &mut Journal, machine: &Machine, batch: u64, mut failure:
     let undoing = undo_changes(journal, machine, Scope::Batch(batch), no_faults);
     let left: Vec<&str> =
         undoing.changes.iter().filter(|change| !change.is_as_before()).map(Undone::key).collect();
-    failure.cure += &match left.is_empty() {
+    failure.fix += &match left.is_empty() {
         true => "; nothing was changed".to_owned(),
         false => format!("; still changed: {}, as `pitot host status` shows", left.join(", ")),
     };

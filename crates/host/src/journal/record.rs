@@ -100,7 +100,7 @@ pub struct FaultNote {
     /// It belongs to the network namespace in which it is made.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_of_network: bool,
-    /// It is still there when the machine is started anew.
+    /// It is still there when the machine is started again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub outlasts_boot: bool,
 }
@@ -211,7 +211,7 @@ impl State {
         Ok(state)
     }
 
-    /// True if the machine has been started anew since.
+    /// True if the machine has been started again since.
     pub(super) fn is_of_earlier_boot(&self, boot_id: &str) -> bool {
         !self.boot_id.is_empty() && self.boot_id != boot_id
     }

@@ -22,7 +22,7 @@ pub struct Status {
     pub faults: Vec<FaultStatus>,
     /// The processes that will undo some of the changes.
     pub timers: Vec<TimerStatus>,
-    /// True if the changes were made before the machine was started anew: they are gone.
+    /// True if the changes were made before the machine was started again: they are gone.
     pub is_of_earlier_boot: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Runs whose process is killed after somebody has looked into their file. A test starts itself anew as that process, and as the
+//! Runs whose process is killed after somebody has looked into their file. A test starts itself again as that process, and as the
 //! one that looks.
 
 use std::io::{BufRead, BufReader, Read, Write};

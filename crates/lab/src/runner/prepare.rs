@@ -110,11 +110,11 @@ pub fn prepare(mut plan: Plan, source: String, catalog: &Catalog, at: Where) -> 
         let shown: Vec<String> =
             first.iter().map(|skip| format!("{}: {}", label(&skip.factors), skip.reason)).collect();
         let why = if shown.is_empty() { "it has no cells".to_owned() } else { shown.join("; ") };
-        let cure = match first.first() {
+        let fix = match first.first() {
             Some(skip) if skip.kind == SkipKind::Page => skip.kind.fix(),
             _ => "use another plan; `pitot list pairs` shows what can be run",
         };
-        return Err(Failure::misuse(format!("nothing of the plan can be run here: {why}"), cure));
+        return Err(Failure::misuse(format!("nothing of the plan can be run here: {why}"), fix));
     }
     check_levels(&plan, &cells)?;
     let cpus = {
@@ -201,7 +201,7 @@ fn those_that_can_be_set(cells: Vec<Cell>, skips: &mut Vec<SkipRecord>) -> Vec<C
             None => settable.push(cell),
             Some(refusal) => skips.push(SkipRecord {
                 factors: cell.factors,
-                reason: format!("{}; {}", refusal.what, refusal.cure),
+                reason: format!("{}; {}", refusal.what, refusal.fix),
                 kind: SkipKind::Setting,
             }),
         }

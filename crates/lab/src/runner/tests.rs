@@ -446,7 +446,7 @@ fn fresh_runs_are_fitted_to_a_time_and_end_with_it() {
         "{}",
         short.what
     );
-    assert!(short.cure.contains(&format!("allow at least {least_s:.0} s")), "{}", short.cure);
+    assert!(short.fix.contains(&format!("allow at least {least_s:.0} s")), "{}", short.fix);
     prepared().fit(least_s).unwrap();
 
     // A machine that is slower than foreseen: the run ends with the block that is under way.

@@ -49,8 +49,8 @@ pub(super) fn check(options: &Options) -> Result<(), Failure> {
         ("--fail-if", !options.fail_if.is_empty(), "compare the figures of the slices"),
     ];
     match refused.iter().find(|(_, given, _)| *given) {
-        Some((option, _, cure)) => {
-            Err(Failure::misuse(format!("{option} has no meaning for a load that is held"), *cure))
+        Some((option, _, fix)) => {
+            Err(Failure::misuse(format!("{option} has no meaning for a load that is held"), *fix))
         }
         None => Ok(()),
     }
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_no_meaning_is_refused_with_a_cure() {
+    fn what_has_no_meaning_is_refused_with_a_fix() {
         assert!(check(&Options::new("http://h/")).is_ok());
         let changes: [fn(&mut Options); 13] = [
             |o| o.duration = Some(Nanos(1)),
@@ -82,7 +82,7 @@ mod tests {
             let mut options = Options::new("http://h/");
             change(&mut options);
             let failure = check(&options).unwrap_err();
-            assert!(failure.what.contains("no meaning") && !failure.cure.is_empty(), "{failure}");
+            assert!(failure.what.contains("no meaning") && !failure.fix.is_empty(), "{failure}");
         }
     }
 }

@@ -226,11 +226,11 @@ impl Session {
     fn find(&self, name: &str) -> Result<usize, Failure> {
         self.groups.iter().position(|group| group.name == name).ok_or_else(|| {
             let names: Vec<&str> = self.groups.iter().map(|group| group.name.as_str()).collect();
-            let cure = match names.as_slice() {
+            let fix = match names.as_slice() {
                 [] => "open one first: open NAME URL".to_owned(),
                 names => format!("name one of {}", names.join(", ")),
             };
-            Failure::misuse(format!("there is no group `{name}`"), cure)
+            Failure::misuse(format!("there is no group `{name}`"), fix)
         })
     }
 

@@ -328,7 +328,7 @@ fn closing(text: &mut String, result: &LoadResult) {
     {
         let _ = writeln!(
             text,
-            "  the server closes its connections, after {each:.1} replies each: they are opened anew for the next request, and the \
+            "  the server closes its connections, after {each:.1} replies each: they are opened again for the next request, and the \
              rate is one of connects too"
         );
     }

@@ -6,13 +6,13 @@ use pitot_client::tls::explain;
 use pitot_meter::units::{counted, grouped};
 use pitot_results::load::LoadResult;
 
-/// Why handshakes failed, in words and with what mends it.
+/// Why handshakes failed, in words and with what fixes it.
 pub(super) fn trouble(text: &mut String, result: &LoadResult) {
     let handshakes = result.errors.iter().filter(|e| e.phase == "handshake");
     let Some(most) = handshakes.max_by_key(|e| e.count) else { return };
     let count = counted(most.count, "handshake", "handshakes");
     let _ = match explain(&most.kind) {
-        Some(known) => writeln!(text, "  {count} failed: {}; {}", known.what, known.cure),
+        Some(known) => writeln!(text, "  {count} failed: {}; {}", known.what, known.fix),
         None => writeln!(text, "  {count} failed: {}", most.kind),
     };
 }

@@ -209,7 +209,7 @@ fn parse(file: &Path, format: Option<&str>, url: &Url) -> Result<(&'static Forma
     let mut parsed = format.parse(&bytes, url).map_err(|flaw| {
         let name = content::name(file);
         let place = flaw.line.map_or_else(|| name.clone(), |line| format!("line {line} of {name}"));
-        Failure::misuse(format!("{place}, read as {}: {}", format.name, flaw.what), flaw.cure)
+        Failure::misuse(format!("{place}, read as {}: {}", format.name, flaw.what), flaw.fix)
     })?;
     // A script is known by its file.
     for session in parsed.sessions.iter_mut().filter(|session| session.name.is_empty()) {
@@ -317,7 +317,7 @@ mod tests {
         let (set, _) = parse(&options).unwrap();
         assert_eq!(set.iter().map(|s| s.weight).collect::<Vec<_>>(), [3.0, 1.0, 1.0, 1.0]);
         options.choice = Some("sometimes".into());
-        assert!(parse(&options).unwrap_err().cure.contains("zipf:0.99"));
+        assert!(parse(&options).unwrap_err().fix.contains("zipf:0.99"));
     }
 
     #[test]
@@ -379,7 +379,7 @@ mod tests {
         options.requests_format = Some("log".into());
         assert!(parse(&options).unwrap_err().to_string().contains("read as log: none of its 1 line"));
         options.requests_format = Some("wget".into());
-        assert!(parse(&options).unwrap_err().cure.contains("vegeta"));
+        assert!(parse(&options).unwrap_err().fix.contains("vegeta"));
     }
 
     #[test]

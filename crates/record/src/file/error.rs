@@ -88,7 +88,7 @@ impl From<RecordError> for Failure {
                 Failure::misuse(what, "name a file that `pitot run` or `pitot soak` wrote")
             }
             RecordError::Other { found, .. } => {
-                let cure = match found {
+                let fix = match found {
                     Kind::Run => {
                         "name a file that `pitot soak` wrote, or use `pitot run` and `pitot compare` with this one"
                     }
@@ -96,14 +96,14 @@ impl From<RecordError> for Failure {
                         "name a file that `pitot run` wrote; `pitot report` and `pitot soak --resume` take this one"
                     }
                 };
-                Failure::misuse(what, cure)
+                Failure::misuse(what, fix)
             }
             RecordError::Layout { found, known, .. } => {
-                let cure = match found > known {
+                let fix = match found > known {
                     true => "use the version that wrote it, or a newer one",
                     false => "use the version that wrote it, or measure again",
                 };
-                Failure::misuse(what, cure)
+                Failure::misuse(what, fix)
             }
             RecordError::Damaged(_) => Failure::run(what, "use a backup of the file, if there is one"),
             RecordError::Database(cause) if let Some(why) = damage(&cause) => Failure::run(

@@ -241,10 +241,10 @@ fn what_is_not_a_run_file_is_recognised() {
     assert!(matches!(Run::open(&dir.path().join("b.sqlite")), Err(RecordError::Foreign(_))));
     let path = dir.path().join("c.pitot");
     create(&path).finish(RunState::Complete, "", &host("x")).unwrap();
-    for (layout, cure) in [(99, "a newer one"), (7, "measure again")] {
+    for (layout, fix) in [(99, "a newer one"), (7, "measure again")] {
         rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", layout).unwrap();
         let failure = format!("{:?}", pitot_results::Failure::from(Run::open(&path).unwrap_err()));
-        assert!(failure.contains(&format!("layout {layout},")) && failure.contains(cure), "{failure}");
+        assert!(failure.contains(&format!("layout {layout},")) && failure.contains(fix), "{failure}");
     }
 }
 

@@ -132,7 +132,7 @@ fn what_is_lost_each_second_is_put_together_and_each_fault_knows_its_own() {
     assert!(soak.losses.is_sorted_by(|a, b| a.at_s <= b.at_s));
     let old: Vec<u64> = soak.faults.iter().rev().skip(1).map(|fault| fault.lost).collect();
     assert_eq!(old, [140; 25]);
-    // What turns out to be lost a day later is added to what is known of its time, and a fault that is written anew keeps its own.
+    // What turns out to be lost a day later is added to what is known of its time, and a fault that is written again keeps its own.
     let again = Fault { what: "again".into(), ..soak.faults[0].clone() };
     let late = Moment { losses: vec![loss(1.0), loss(7200.0)], faults: vec![again], ..Moment::default() };
     for (minutes, moment) in [(1, late), (20, Moment::default())] {

@@ -1,6 +1,6 @@
 //! Every format of a report, and of a comparison, against its snapshot.
 //!
-//! `INSTA_UPDATE=always cargo test -p pitot-report` writes them anew; the difference is then for a human to judge.
+//! `INSTA_UPDATE=always cargo test -p pitot-report` writes them again; the difference is then for a human to judge.
 
 use insta::assert_snapshot;
 use pitot_report::{Format, Gate, compare};

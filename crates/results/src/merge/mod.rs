@@ -1,7 +1,7 @@
 //! One result of those of several load generators, each of which did a part of the same load at the same time
 //! (`pitot load --share`).
 //!
-//! Counts are added up, histograms are merged, and percentiles are computed anew from them. What is no count and has no
+//! Counts are added up, histograms are merged, and percentiles are computed again from them. What is no count and has no
 //! histogram is named in the documentation of [`loads`].
 
 mod decoded;

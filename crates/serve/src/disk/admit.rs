@@ -24,7 +24,7 @@ pub fn admit(plan: &DiskPlan, root: &Path) -> Result<(), Unavailable> {
         Err(e) if plan.options.direct && e.kind() == std::io::ErrorKind::InvalidInput => Err(Unavailable {
             what: "direct reads (O_DIRECT) of the files below the root".into(),
             cause: "their file system does not support O_DIRECT".into(),
-            cure: "omit --disk-direct, or serve files from a file system on a disk".into(),
+            fix: "omit --disk-direct, or serve files from a file system on a disk".into(),
         }),
         // The file may disappear, or not be readable.
         Err(_) => Ok(()),

@@ -63,7 +63,7 @@ impl Disk {
         let buffers = BufferPool::new(count, size).map_err(|e| Unavailable {
             what: format!("{count} buffers of {size} bytes"),
             cause: e.to_string(),
-            cure: "use a smaller --disk-block or --disk-depth".into(),
+            fix: "use a smaller --disk-block or --disk-depth".into(),
         })?;
         Ok(Disk {
             engine: (plan.engine.open)(&plan.options, &buffers)?,

@@ -423,11 +423,11 @@ impl<'g> Run<'g> {
 }
 
 fn not_started(name: &str, reason: &str, tail: &str) -> Failure {
-    let cure = match tail.trim_end() {
+    let fix = match tail.trim_end() {
         "" => "run its command by hand".to_owned(),
         printed => format!("it printed:\n{printed}"),
     };
-    Failure::run(format!("{name} cannot be started: {reason}"), cure)
+    Failure::run(format!("{name} cannot be started: {reason}"), fix)
 }
 
 fn not_kept(name: &str, dir: &Path, e: &std::io::Error) -> Failure {

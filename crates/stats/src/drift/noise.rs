@@ -18,7 +18,7 @@ const DOUBT: f64 = 1.2;
 /// `a` is the persistence on which all depends: the variance of a slope grows with `((1+a)/(1-a))`. Least squares
 /// find it too low in short series whose level and trend have been taken out; that bias is removed by its first
 /// order, `-(r + (r+2)a)/n` for `r` columns taken out (Marriott and Pope, "Bias in the estimation of
-/// autocorrelations", Biometrika 41, 1954). What is then still in doubt is drawn anew for each simulated series, from
+/// autocorrelations", Biometrika 41, 1954). What is then still in doubt is drawn again for each simulated series, from
 /// the normal distribution of the estimate, up to the random walk at `a = 1`. The number of changes `g` is chosen by
 /// the information criterion of Schwarz (Annals of Statistics 6, 1978).
 pub(crate) struct Noise {

@@ -70,7 +70,7 @@ impl<F: AsFd> LinuxAio<F> {
             aio.eventfd = Some(EventFd::new().map_err(|e| Unavailable {
                 what: "notice of Linux AIO completions".into(),
                 cause: format!("no eventfd: {e}"),
-                cure: "raise the limit on descriptors: ulimit -n".into(),
+                fix: "raise the limit on descriptors: ulimit -n".into(),
             })?);
         }
         Ok(aio)
@@ -242,7 +242,7 @@ impl<F> Drop for LinuxAio<F> {
 }
 
 fn why_unavailable(error: &io::Error) -> Unavailable {
-    let (cause, cure) = match error.raw_os_error() {
+    let (cause, fix) = match error.raw_os_error() {
         Some(libc::ENOSYS) => {
             ("the kernel was built without CONFIG_AIO".to_owned(), "use the engine pool or uring".to_owned())
         }
@@ -252,5 +252,5 @@ fn why_unavailable(error: &io::Error) -> Unavailable {
         ),
         _ => (error.to_string(), "use the engine pool or uring".to_owned()),
     };
-    Unavailable { what: "Linux AIO".into(), cause, cure }
+    Unavailable { what: "Linux AIO".into(), cause, fix }
 }

@@ -102,7 +102,7 @@ impl Ring {
         let limited = |what: &str, e: &io::Error| Unavailable {
             what: "io_uring".into(),
             cause: format!("{what} could not be set up: {e}"),
-            cure: "use Linux 6.1 or later, or raise the memory and descriptor limits (ulimit -l, ulimit -n)"
+            fix: "use Linux 6.1 or later, or raise the memory and descriptor limits (ulimit -l, ulimit -n)"
                 .into(),
         };
         let buffers = Buffers::new(&ring, BUFFER_GROUP, sizes.buffers, sizes.buffer_bytes)

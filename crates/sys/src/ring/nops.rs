@@ -12,7 +12,7 @@ impl Nops {
     /// A ring with room for `batch` operations at once.
     ///
     /// # Errors
-    /// [`Unavailable`] with the cause and the cure.
+    /// [`Unavailable`] with the cause and the fix.
     pub fn new(batch: u32) -> Result<Nops, Unavailable> {
         let size = batch.next_power_of_two();
         build(size, size).map(Nops).map_err(|e| explain(&e))

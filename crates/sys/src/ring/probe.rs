@@ -18,7 +18,7 @@ pub struct Features {
 /// Asks the kernel by setting up a small ring.
 ///
 /// # Errors
-/// [`Unavailable`] with the cause and the cure.
+/// [`Unavailable`] with the cause and the fix.
 pub fn probe() -> Result<Features, Unavailable> {
     let ring = build(8, 16).map_err(|e| explain(&e))?;
     let mut ops = io_uring::Probe::new();
@@ -28,7 +28,7 @@ pub fn probe() -> Result<Features, Unavailable> {
         return Err(Unavailable {
             what: "io_uring".into(),
             cause: "this kernel has no multishot receive".into(),
-            cure: "use Linux 6.1 or later, or another mechanism such as --mechanism epoll-et".into(),
+            fix: "use Linux 6.1 or later, or another mechanism such as --mechanism epoll-et".into(),
         });
     }
     Ok(Features {
@@ -51,7 +51,7 @@ pub(super) fn build(submissions: u32, completions: u32) -> io::Result<IoUring> {
 
 pub(crate) fn explain(e: &io::Error) -> Unavailable {
     let setting = std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled").unwrap_or_default();
-    let (cause, cure) = match (e.raw_os_error(), setting.trim()) {
+    let (cause, fix) = match (e.raw_os_error(), setting.trim()) {
         (Some(libc::EPERM), level @ ("1" | "2")) => (
             format!("the kernel setting kernel.io_uring_disabled is {level}"),
             "sysctl kernel.io_uring_disabled=0, or another mechanism such as --mechanism epoll-et",
@@ -72,7 +72,7 @@ pub(crate) fn explain(e: &io::Error) -> Unavailable {
         }
         _ => (format!("io_uring_setup failed: {e}"), "use Linux 6.1 or later, or --mechanism epoll-et"),
     };
-    Unavailable { what: "io_uring".into(), cause, cure: cure.into() }
+    Unavailable { what: "io_uring".into(), cause, fix: fix.into() }
 }
 
 #[cfg(test)]
@@ -80,10 +80,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_names_its_cause_and_its_cure() {
+    fn a_refusal_names_its_cause_and_its_fix() {
         for code in [libc::EPERM, libc::ENOSYS, libc::EMFILE, libc::ENOMEM, libc::EINVAL] {
             let unavailable = explain(&io::Error::from_raw_os_error(code));
-            assert!(!unavailable.cause.is_empty() && !unavailable.cure.is_empty());
+            assert!(!unavailable.cause.is_empty() && !unavailable.fix.is_empty());
         }
     }
 }

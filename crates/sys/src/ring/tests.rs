@@ -8,7 +8,7 @@ use super::*;
 const SIZES: Sizes = Sizes { submissions: 4, completions: 64, buffers: 4, buffer_bytes: 16, direct: 8 };
 
 fn ring() -> Ring {
-    Ring::new(SIZES).unwrap_or_else(|e| panic!("{e}; to mend it: {}", e.cure))
+    Ring::new(SIZES).unwrap_or_else(|e| panic!("{e}; to fix it: {}", e.fix))
 }
 
 fn next(ring: &mut Ring) -> Completion {

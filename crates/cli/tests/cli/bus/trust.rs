@@ -28,7 +28,7 @@ fn what_cannot_be_trusted_is_refused_before_anything_is_connected() {
         let (code, said) = pitot(arguments);
         assert_eq!(code, Some(2), "{said}");
         assert!(said.contains(what), "{said}");
-        assert_eq!(said.lines().count(), 2, "what is wrong, and how to mend it: {said}");
+        assert_eq!(said.lines().count(), 2, "what is wrong, and how to fix it: {said}");
     }
 }
 

@@ -79,7 +79,7 @@ fn a_server_that_falls_silent_is_connected_anew() {
 }
 
 #[test]
-fn a_server_that_does_not_speak_it_is_named_with_the_cure() {
+fn a_server_that_does_not_speak_it_is_named_with_the_fix() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
@@ -95,10 +95,10 @@ fn a_server_that_does_not_speak_it_is_named_with_the_cure() {
 }
 
 #[test]
-fn a_server_that_goes_on_in_another_protocol_is_named_with_the_cure() {
+fn a_server_that_goes_on_in_another_protocol_is_named_with_the_fix() {
     let settings: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
     let switching: &[u8] = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n";
-    for (reply, kind, cure) in
+    for (reply, kind, fix) in
         [(settings, "http-2-server", "add --http 2"), (switching, "switched-protocol", "Upgrade")]
     {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -115,7 +115,7 @@ fn a_server_that_goes_on_in_another_protocol_is_named_with_the_cure() {
             .unwrap();
         let error = stderr(&output).to_owned();
         assert_eq!(output.status.code(), Some(1), "{error}");
-        assert!(error.contains(kind) && error.contains(cure), "{error}");
+        assert!(error.contains(kind) && error.contains(fix), "{error}");
     }
 }
 

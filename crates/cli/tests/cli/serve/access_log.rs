@@ -153,7 +153,7 @@ fn a_log_that_is_moved_away_is_opened_anew() {
     Http::connect(server.addr).get("/bytes/1");
     until("it is logged", || count(&log) == 1);
     fs::rename(&log, &moved).expect("the log");
-    // What tells nginx to open its logs anew does no harm.
+    // What tells nginx to open its logs again does no harm.
     server.signal(Signal::USR1);
     until("the new log is written", || {
         Http::connect(server.addr).get("/bytes/2");

@@ -322,7 +322,7 @@ fn a_file_that_was_cut_before_its_reply_starts_ends_the_connection_at_once() {
         let site = Site::new();
         let server = start_with_old_length(&site, engine, 5000);
         let mut http = Http::connect(server.addr);
-        // From here on the loop watches it: to watch it anew would report that it takes more.
+        // From here on the loop watches it: to watch it again would report that it takes more.
         assert_eq!(http.get("/small.txt").status, 200);
         http.ask("/large.bin");
         assert_eq!(http.reply_to_head().field("content-length"), Some(&*MIB.to_string()));

@@ -1,4 +1,4 @@
-//! A refusal is two lines on stderr, the error and its cure, with exit code 2.
+//! A refusal is two lines on stderr, the error and its fix, with exit code 2.
 
 use std::net::TcpListener;
 use std::process::Command;
@@ -30,8 +30,8 @@ fn a_port_in_use_is_refused_by_every_pair() {
     on_every_pair(Cell::Works, |pair| {
         let other = TcpListener::bind("127.0.0.1:0").expect("a port");
         let addr = other.local_addr().expect("an address");
-        let [what, cure] = refused(serve(pair, "http", &["--listen", &addr.to_string()]));
-        assert!(what.contains(&addr.to_string()) && cure.contains(&addr.port().to_string()), "{what} {cure}");
+        let [what, fix] = refused(serve(pair, "http", &["--listen", &addr.to_string()]));
+        assert!(what.contains(&addr.to_string()) && fix.contains(&addr.port().to_string()), "{what} {fix}");
         let other = super::server::Server::start(pair, "busy", &[]);
         refused(serve(pair, "http", &["--listen", &other.addr.to_string()]));
         other.stop().check_connections();
@@ -41,8 +41,8 @@ fn a_port_in_use_is_refused_by_every_pair() {
 #[test]
 fn too_few_descriptors_are_refused_by_every_pair() {
     on_every_pair(Cell::Works, |pair| {
-        let [_, cure] = refused(with_descriptors(5, &serve(pair, "http", &[])));
-        assert!(cure.contains("ulimit -n"), "{cure}");
+        let [_, fix] = refused(with_descriptors(5, &serve(pair, "http", &[])));
+        assert!(fix.contains("ulimit -n"), "{fix}");
     });
 }
 
@@ -90,8 +90,8 @@ fn options_without_an_effect_are_refused() {
         (&["echo", "--model", "thread", "--workers", "2"], "model thread"),
     ] {
         let option = args.iter().rfind(|arg| arg.starts_with("--")).expect("an option");
-        let [what, cure] = refused(pitot(args));
-        assert!(what.contains(option) && what.contains(owner) && cure.contains("omit"), "{what} {cure}");
+        let [what, fix] = refused(pitot(args));
+        assert!(what.contains(option) && what.contains(owner) && fix.contains("omit"), "{what} {fix}");
     }
     // A default that is given is given as well; an unknown protocol is what matters first.
     refused(pitot(&["http", "--memcache-memory", "64MiB"]));
@@ -122,8 +122,8 @@ fn pairs_that_make_no_sense_are_refused_with_the_reason() {
     refused(pitot(&["http", "--model", "loops", "--workers", "0"]));
     refused(pitot(&["http", "--model", "loop", "--workers", "2"]));
     refused(pitot(&["http", "--cpus", "4000"]));
-    let [what, cure] = refused(pitot(&["http", "--congestion", "nagel"]));
-    assert!(what.contains("nagel") && cure.contains("--congestion"), "{what} {cure}");
+    let [what, fix] = refused(pitot(&["http", "--congestion", "nagel"]));
+    assert!(what.contains("nagel") && fix.contains("--congestion"), "{what} {fix}");
     // An address of documentation, which no host has.
     refused(pitot(&["http", "--listen", "192.0.2.1:0"]));
 }
@@ -135,8 +135,8 @@ fn tls_of_the_kernel_is_refused_where_it_cannot_be() {
     };
     let uring = pitot_serve::find_mechanism("uring").expect("a mechanism");
     if (uring.probe)().is_ok() {
-        let [what, cure] = with(&["--mechanism", "uring"]);
-        assert!(what.contains("uring") && cure.contains("epoll-et"), "{what} {cure}");
+        let [what, fix] = with(&["--mechanism", "uring"]);
+        assert!(what.contains("uring") && fix.contains("epoll-et"), "{what} {fix}");
     }
     let file = tempfile::tempdir().expect("a folder");
     let [what, _] = with(&["--listen", &format!("unix:{}", file.path().join("socket").display())]);
@@ -145,9 +145,9 @@ fn tls_of_the_kernel_is_refused_where_it_cannot_be() {
     assert!(what.contains("STARTTLS"), "{what}");
     if let Err(missing) = pitot_serve::probe_kernel_tls() {
         for model in ["loop", "thread", "prefork", "tokio", "spawn"] {
-            let [what, cure] = with(&["--model", model]);
-            assert_eq!((what, cure), (format!("pitot: {missing}"), format!("  {}", missing.cure)));
+            let [what, fix] = with(&["--model", model]);
+            assert_eq!((what, fix), (format!("pitot: {missing}"), format!("  {}", missing.fix)));
         }
-        assert!(missing.cure.contains("modprobe"), "{missing:?}");
+        assert!(missing.fix.contains("modprobe"), "{missing:?}");
     }
 }

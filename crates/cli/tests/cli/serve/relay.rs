@@ -21,7 +21,7 @@ fn relays() -> Vec<(String, &'static Pair)> {
     relays.map(|pair| (pair.to_string(), pair)).collect()
 }
 
-/// The number of the data process: the last that was started, at first and whenever it is started anew.
+/// The number of the data process: the last that was started, at first and whenever it is started again.
 fn data_process(server: &Server) -> Option<i32> {
     match children(server.pid())[..] {
         [_relay, data] => Some(data),

@@ -203,7 +203,7 @@ fn the_process_of_a_running_server_may_end_and_the_load_goes_on() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.pitot");
     let (_server, address) = super::server::start("nothing");
-    // Its process is another one, which a supervisor would start anew.
+    // Its process is another one, which a supervisor would start again.
     let mut process = Running::start(Command::new("sleep").arg("600"));
     let (url, pid) = (format!("http://{address}/"), process.id().to_string());
     let arguments =
@@ -399,7 +399,7 @@ fn the_processes_of_another_server_are_told() {
 }
 
 #[test]
-fn mistakes_are_told_with_their_cure() {
+fn mistakes_are_told_with_their_fix() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("text"), "no soak").unwrap();
     let file: PathBuf = dir.path().join("text");

@@ -1,11 +1,11 @@
-//! Wrong use: one line on what is wrong, one on how to mend it.
+//! Wrong use: one line on what is wrong, one on how to fix it.
 
 use std::process::Command;
 
 use crate::support::PITOT;
 
 #[test]
-fn what_cannot_be_is_refused_with_a_cure() {
+fn what_cannot_be_is_refused_with_a_fix() {
     let cases: [(&[&str], &str); 9] = [
         (&["trade", "--users", "0"], "must be 1 or more"),
         (&["trade", "--database", "mysql://x"], "postgres://"),

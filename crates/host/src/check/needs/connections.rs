@@ -46,7 +46,7 @@ pub(super) const RULES: &[Rule] = &[
                     of_server.max(d.connections.div_ceil(LOAD_PROCESSES_MAX)) + DESCRIPTORS_RESERVED
                 },
                 found: |f, _| f.number("limits.descriptors.hard"),
-                mend: |f, wanted| {
+                fix: |f, wanted| {
                     let first = match f.number("fs.nr_open") {
                         Some(nr_open) if nr_open < wanted => format!("`sysctl -w fs.nr_open={wanted}` and "),
                         _ => String::new(),
@@ -72,7 +72,7 @@ pub(super) const RULES: &[Rule] = &[
                 unit: Unit::Count,
                 wanted: |f, d| files_open(f) + 2 * d.connections + processes(f, d) * DESCRIPTORS_RESERVED,
                 found: |f, _| f.number("fs.file-max"),
-                mend: |_, wanted| format!("`sysctl -w fs.file-max={wanted}`"),
+                fix: |_, wanted| format!("`sysctl -w fs.file-max={wanted}`"),
             };
             figure.judge(f)
         },
@@ -93,7 +93,7 @@ pub(super) const RULES: &[Rule] = &[
                 unit: Unit::Count,
                 wanted: |_, d| d.connections,
                 found: |f, d| ports(f).map(|ports| ports * d.sources.max(1)),
-                mend: |f, wanted| {
+                fix: |f, wanted| {
                     let sources = wanted.div_ceil(ports(f).unwrap_or(28_232).max(1)) + 2;
                     format!(
                         "load.source = \"127.0.0.0/{}\" in the plan",
@@ -123,7 +123,7 @@ pub(super) const RULES: &[Rule] = &[
                     d.server_processes.map_or(0, |processes| share(under_way, processes))
                 },
                 found: |f, _| f.number("net.core.somaxconn"),
-                mend: |_, wanted| format!("`sysctl -w net.core.somaxconn={wanted}`"),
+                fix: |_, wanted| format!("`sysctl -w net.core.somaxconn={wanted}`"),
             };
             figure.judge(f)
         },
@@ -146,7 +146,7 @@ pub(super) const RULES: &[Rule] = &[
                     ends * d.connections
                 },
                 found: |f, _| f.number("fs.epoll.max_user_watches"),
-                mend: |_, wanted| format!("`sysctl -w fs.epoll.max_user_watches={wanted}`"),
+                fix: |_, wanted| format!("`sysctl -w fs.epoll.max_user_watches={wanted}`"),
             };
             figure.judge(f)
         },
@@ -172,7 +172,7 @@ pub(super) const RULES: &[Rule] = &[
                         + d.server_processes.unwrap_or(0) * 2
                 },
                 found: |f, _| tasks_max(f),
-                mend: |_, wanted| {
+                fix: |_, wanted| {
                     format!(
                         "at least {wanted} in kernel.pid_max, kernel.threads-max, pids.max and `ulimit -u`"
                     )
@@ -199,7 +199,7 @@ pub(super) const RULES: &[Rule] = &[
                     d.connections * BYTES_PER_CONNECTION + processes(f, d) * BYTES_PER_PROCESS + BYTES_SPARE
                 },
                 found: |f, _| memory_available(f),
-                mend: |_, wanted| {
+                fix: |_, wanted| {
                     format!(
                         "free memory, or fewer connections: {}",
                         Unit::Bytes.show(wanted) + " have to be available"
@@ -225,7 +225,7 @@ pub(super) const RULES: &[Rule] = &[
                 unit: Unit::Pages,
                 wanted: |_, d| d.connections.div_ceil(CONNECTIONS_PER_TCP_PAGE),
                 found: |f, _| f.numbers("net.ipv4.tcp_mem")?.get(2).copied(),
-                mend: |_, wanted| {
+                fix: |_, wanted| {
                     format!("`sysctl -w net.ipv4.tcp_mem='{} {} {wanted}'`", wanted / 2, wanted / 4 * 3)
                 },
             };
@@ -253,7 +253,7 @@ pub(super) const RULES: &[Rule] = &[
                     if locked_bytes_max(f).is_some() { (of_server + of_load) * BYTES_PER_RING } else { 0 }
                 },
                 found: |f, _| locked_bytes_max(f),
-                mend: |_, wanted| format!("`ulimit -l {}` as root", wanted >> 10),
+                fix: |_, wanted| format!("`ulimit -l {}` as root", wanted >> 10),
             };
             figure.judge(f)
         },
@@ -273,7 +273,7 @@ pub(super) const RULES: &[Rule] = &[
                 unit: Unit::Count,
                 wanted: |f, d| tracked(f).map_or(0, |tracked| tracked + d.connections),
                 found: |f, _| f.number("net.netfilter.nf_conntrack_max"),
-                mend: |_, wanted| {
+                fix: |_, wanted| {
                     format!(
                         "`sysctl -w net.netfilter.nf_conntrack_max={wanted}`, or do not track the loopback (`-i lo -j NOTRACK`)"
                     )
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn each_limit_that_is_too_low_is_named_alone_with_how_to_mend_it() {
+    fn each_limit_that_is_too_low_is_named_alone_with_how_to_fix_it() {
         let rings = Demand { server_uses_uring: true, ..million() };
         type Case = (&'static str, &'static str, &'static [(&'static str, &'static str)], Demand);
         let cases: [Case; 15] = [
@@ -448,18 +448,18 @@ mod tests {
                 million(),
             ),
         ];
-        for (word, cure, changes, demand) in cases {
+        for (word, fix, changes, demand) in cases {
             let facts = with(changes);
             let found = unmet(&facts, demand);
             assert!(
                 found
                     .iter()
-                    .any(|f| f.sentence().contains(word) && f.verdict.mend().unwrap().by_hand.contains(cure)),
+                    .any(|f| f.sentence().contains(word) && f.verdict.fix().unwrap().by_hand.contains(fix)),
                 "{word}: {found:?}"
             );
             let failure = refusal(&judged(&facts, demand)).unwrap();
-            assert!(failure.to_string().contains(word) && failure.cure.contains(cure), "{failure:?}");
-            assert!(!failure.to_string().contains('\n') && !failure.cure.contains('\n'));
+            assert!(failure.to_string().contains(word) && failure.fix.contains(fix), "{failure:?}");
+            assert!(!failure.to_string().contains('\n') && !failure.fix.contains('\n'));
         }
     }
 
@@ -518,8 +518,8 @@ mod tests {
         let unmet = unmet(&nothing, demand);
         assert_eq!(unmet.len(), rules_for(Subject::Connections).len());
         for judgement in unmet {
-            let mend = &judgement.verdict.mend().unwrap().by_hand;
-            assert!(!mend.is_empty() && !mend.contains('\n') && !mend.ends_with('.'), "{mend}");
+            let fix = &judgement.verdict.fix().unwrap().by_hand;
+            assert!(!fix.is_empty() && !fix.contains('\n') && !fix.ends_with('.'), "{fix}");
         }
     }
 }

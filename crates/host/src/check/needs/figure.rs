@@ -1,7 +1,7 @@
 use pitot_meter::units::{counted, grouped};
 
 use super::super::judge::absent;
-use super::super::rule::{Mend, Verdict};
+use super::super::rule::{Fix, Verdict};
 use crate::facts::{Demand, Facts};
 
 /// A figure of the machine that has to be large enough for what is asked of it.
@@ -13,7 +13,7 @@ pub(super) struct Figure {
     /// What it is; `None` where it cannot be seen.
     pub(super) found: fn(&Facts, &Demand) -> Option<u64>,
     /// How to fix it, from the wanted figure.
-    pub(super) mend: fn(&Facts, u64) -> String,
+    pub(super) fix: fn(&Facts, u64) -> String,
 }
 
 impl Figure {
@@ -36,8 +36,8 @@ impl Figure {
                 Verdict::Fine { found: format!("{}, and {shown} wanted", self.unit.show(found)) }
             }
             Some(found) => {
-                let mend = Mend { settings: Vec::new(), by_hand: (self.mend)(facts, wanted) };
-                Verdict::Wrong { found: self.unit.show(found), wanted: shown, mend }
+                let fix = Fix { settings: Vec::new(), by_hand: (self.fix)(facts, wanted) };
+                Verdict::Wrong { found: self.unit.show(found), wanted: shown, fix }
             }
         }
     }

@@ -47,11 +47,11 @@ pub fn refusal(needs: &[Judgement]) -> Option<Failure> {
         return None;
     }
     let sentences: Vec<String> = unmet.iter().map(|judgement| judgement.sentence()).collect();
-    let mends: Vec<&str> =
-        unmet.iter().filter_map(|judgement| Some(&*judgement.verdict.mend()?.by_hand)).collect();
+    let fixes: Vec<&str> =
+        unmet.iter().filter_map(|judgement| Some(&*judgement.verdict.fix()?.by_hand)).collect();
     Some(Failure::misuse(
         format!("this machine is not set up for the plan: {}", sentences.join("; ")),
-        format!("{} (--dry-run shows every rule with its reason)", mends.join("; ")),
+        format!("{} (--dry-run shows every rule with its reason)", fixes.join("; ")),
     ))
 }
 

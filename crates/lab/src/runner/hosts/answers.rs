@@ -10,7 +10,7 @@ pub(super) fn merge(answers: Vec<(String, i64, String)>) -> String {
     let merged = try_merge(answers).unwrap_or_else(|what| {
         Answer::Error(Refused {
             what,
-            cure: "see the output of its load generator".into(),
+            fix: "see the output of its load generator".into(),
             ..Refused::default()
         })
     });

@@ -235,8 +235,8 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_condition_is_refused_with_its_cure() {
-        for (text, cure) in [
+    fn a_wrong_condition_is_refused_with_its_fix() {
+        for (text, fix) in [
             ("throughput", "METRIC < -5%"),
             ("valid", "client-bound, network-bound"),
             ("speed < -5%", "throughput, cpu-per-request"),
@@ -252,7 +252,7 @@ mod tests {
             ("throughput <= -5%", "write throughput < -5%"),
         ] {
             let failure = text.parse::<Gate>().unwrap_err();
-            assert!(failure.cure.contains(cure), "{text}: {failure:?}");
+            assert!(failure.fix.contains(fix), "{text}: {failure:?}");
             assert!(!failure.what.contains('\n'), "{text}: {failure:?}");
         }
     }

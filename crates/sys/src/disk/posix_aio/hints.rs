@@ -70,10 +70,10 @@ impl Hints {
             }
             Notification::Thread => By::Thread,
         };
-        let unavailable = |cause: String, cure: &str| Unavailable {
+        let unavailable = |cause: String, fix: &str| Unavailable {
             what: "notification of POSIX AIO completions".into(),
             cause,
-            cure: cure.into(),
+            fix: fix.into(),
         };
         let (reader, writer) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)
             .map_err(|e| unavailable(format!("no pipe: {e}"), "raise the limit on descriptors: ulimit -n"))?;
@@ -235,6 +235,6 @@ fn handle_signal() -> Result<(), Unavailable> {
     Err(Unavailable {
         what: "POSIX AIO with signals".into(),
         cause: format!("realtime signal {signal} has another handler in this process"),
-        cure: "use the engine posix-aio-thread or posix-aio-poll".into(),
+        fix: "use the engine posix-aio-thread or posix-aio-poll".into(),
     })
 }

@@ -67,7 +67,7 @@ impl<F: AsFd + Clone> DiskRing<F> {
     pub fn new(options: &RingOptions) -> Result<DiskRing<F>, Unavailable> {
         let depth = options.depth.clamp(1, 16_384);
         let ring = build(depth).map_err(|e| Unavailable {
-            cure: "allow it (sysctl kernel.io_uring_disabled=0, or the container's seccomp profile), or take the \
+            fix: "allow it (sysctl kernel.io_uring_disabled=0, or the container's seccomp profile), or take the \
                    engine pool or linux-aio"
                 .into(),
             ..explain(&e)
@@ -77,14 +77,14 @@ impl<F: AsFd + Clone> DiskRing<F> {
             unsafe { ring.submitter().register_buffers(&pool.as_iovecs()) }.map_err(|e| Unavailable {
                 what: format!("registration of {} buffers with io_uring", pool.count()),
                 cause: format!("kernel error: {e}"),
-                cure: "raise the limit on locked memory (ulimit -l), or omit fixed buffers".into(),
+                fix: "raise the limit on locked memory (ulimit -l), or omit fixed buffers".into(),
             })?;
         }
         if options.files > 0 {
             ring.submitter().register_files_sparse(options.files).map_err(|e| Unavailable {
                 what: format!("a table of {} files in io_uring", options.files),
                 cause: format!("kernel error: {e}"),
-                cure: "use Linux 5.19 or later, raise ulimit -n, or omit fixed files".into(),
+                fix: "use Linux 5.19 or later, raise ulimit -n, or omit fixed files".into(),
             })?;
         }
         let mut eventfd = None;
@@ -97,7 +97,7 @@ impl<F: AsFd + Clone> DiskRing<F> {
             eventfd = Some(register_eventfd(&ring).map_err(|e: io::Error| Unavailable {
                 what: "an eventfd for io_uring".into(),
                 cause: format!("kernel error: {e}"),
-                cure: "raise the limit on open files (ulimit -n)".into(),
+                fix: "raise the limit on open files (ulimit -n)".into(),
             })?);
         }
         Ok(DiskRing {

@@ -1,4 +1,4 @@
-//! What the bus loses is made anew, what a host lacks others do, and a machine carries out one job at a time.
+//! What the bus loses is made again, what a host lacks others do, and a machine carries out one job at a time.
 
 use std::io::Write;
 use std::process::Stdio;
