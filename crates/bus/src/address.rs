@@ -85,7 +85,7 @@ mod tests {
         }
         for (text, said) in [
             ("127.0.0.1:4222", "no scheme"),
-            ("http://127.0.0.1:4222", "neither"),
+            ("http://127.0.0.1:4222", "must be nats or tls"),
             ("nats://127.0.0.1", "no port"),
             ("nats://127.0.0.1:0", "65535"),
             ("nats://:4222", "its host"),
