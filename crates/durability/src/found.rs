@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(found, Found { acknowledged: 5, lost: 2, torn: 1, doubled: 0 });
         assert_eq!(
             found.complaint(Stored::Uploads).unwrap(),
-            "not there: 2, and not whole: 1 upload of 5 that the server acknowledged"
+            "lost: 2, torn: 1 upload of 5 acknowledged by the server"
         );
         assert!(Found::look(&dir.path().join("missing"), &acknowledged).is_err());
     }
@@ -145,10 +145,7 @@ mod tests {
         let acknowledged = acknowledged(Stored::Mail, b"A: b\n\none\n\ntwo", vec![(0, 2)]);
         let found = Found::look(dir.path(), &acknowledged).unwrap();
         assert_eq!(found, Found { acknowledged: 3, lost: 1, torn: 0, doubled: 1 });
-        assert_eq!(
-            found.complaint(Stored::Mail).unwrap(),
-            "not there: 1 mail of 3 that the server acknowledged"
-        );
+        assert_eq!(found.complaint(Stored::Mail).unwrap(), "lost: 1 mail of 3 acknowledged by the server");
         assert_eq!(Found { lost: 0, ..found }.complaint(Stored::Mail), None);
     }
 }

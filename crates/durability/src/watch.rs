@@ -207,7 +207,7 @@ mod tests {
         fs::write(path(dir, 3), "whole").unwrap();
         let looked = watch.look(dir, 12.5, false).unwrap();
         assert_eq!(looked.losses, [Lost { load: 7, at_s: 10.0, lost: 1, torn: 1 }]);
-        assert_eq!(looked.names, [format!("{CONNECTION}-0000000002 (there, not whole)")]);
+        assert_eq!(looked.names, [format!("{CONNECTION}-0000000002 (torn)")]);
         let last = watch.look(dir, 12.6, true).unwrap();
         assert_eq!(last.losses, [Lost { load: 7, at_s: 11.0, lost: 1, torn: 0 }]);
         assert_eq!(watch.look(dir, 100.0, true).unwrap(), Looked::default());

@@ -479,7 +479,7 @@ mod tests {
         assert!(refused(|o| o.threads = Some(0)).contains("threads"));
         assert!(refused(|o| o.processes = Some(0)).contains("processes"));
         assert!(refused(|o| o.workload.connections = 5_000_000_000).contains("connections"));
-        assert!(refused(|o| o.verify = true).contains("verified"));
+        assert!(refused(|o| o.verify = true).contains("--verify needs a path"));
         assert!(refused(|o| o.body = Some("@/nonexistent".into())).contains("/nonexistent"));
     }
 
