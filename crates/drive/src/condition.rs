@@ -295,7 +295,7 @@ impl Condition {
         let figure = self.text.split(['<', '>']).next().unwrap_or_default().trim();
         let Some(value) = self.value(figures) else {
             let why = if self.times() == Some(Times::Gap) { ": each reply came in one piece" } else { "" };
-            return format!("{figure} is not known{why}");
+            return format!("{figure} is unknown{why}");
         };
         let shown = match self.metric {
             Metric::Time(..) => Nanos(value as u64).to_string(),

@@ -24,11 +24,12 @@ impl Growth {
             words.next().is_none().then_some(Stage { from, to, length })
         };
         let stages = text.split(',').map(|one| {
-            stage(one)
-                .ok_or_else(|| format!("`{one}` is no stage of users: write FROM:TO:TIME, as in 1:100:30s"))
+            stage(one).ok_or_else(|| {
+                format!("`{one}` is not a stage of users: write FROM:TO:TIME, as in 1:100:30s")
+            })
         });
         let growth = Growth(stages.collect::<Result<_, _>>()?);
-        if growth.most() == 0 { Err("the stages of users have none".into()) } else { Ok(growth) }
+        if growth.most() == 0 { Err("the stages have no users".into()) } else { Ok(growth) }
     }
 
     /// The most users at any time.

@@ -45,7 +45,7 @@ impl Lookup {
     pub fn new(resolver: SocketAddr, host: &str, port: u16) -> Result<Lookup, Failure> {
         if host.parse::<std::net::IpAddr>().is_ok() {
             return Err(Failure::misuse(
-                format!("`{host}` is an address, and --resolver asks for names"),
+                format!("`{host}` is an address, and --resolver resolves names"),
                 "write a name in the URL, such as http://www.test:8080/",
             ));
         }
@@ -111,7 +111,7 @@ impl Lookup {
     pub fn now(&self, timeout: Nanos) -> Result<SocketAddr, Failure> {
         let failed = |why: String| {
             Failure::run(
-                format!("the resolver {} does not say where the target is: {why}", self.resolver),
+                format!("the resolver {} has no address for the target: {why}", self.resolver),
                 "check the resolver's address, and the name in the URL",
             )
         };

@@ -30,7 +30,7 @@ impl Conditions {
         };
         if let Some(late) = all.abort_on.iter().find(|c| !c.is_of_replies()) {
             return Err(Failure::misuse(
-                format!("the figure of `{late}` is known at the end of the run only"),
+                format!("`{late}` is known only at the end of the run"),
                 "write it with --fail-if; --abort-on takes figures of replies, and errors, missed and rate",
             ));
         }
@@ -43,17 +43,17 @@ impl Conditions {
         for condition in all.fail_if.iter().chain(searched) {
             let missing = match condition.times() {
                 None if condition.is_of_statuses() && !has_statuses => {
-                    ("the statuses of replies", "name a reply that is wrong by errors, as in 'errors > 1%'")
+                    ("the statuses of replies", "count wrong replies as errors, as in 'errors > 1%'")
                 }
                 Some(Times::Handshake) if !is_tls => ("a TLS handshake", "use an https:// URL"),
                 Some(Times::Resumption) if !resumed => {
                     ("a resumed TLS session", "use an https:// URL, and leave --tls-resume off out")
                 }
-                Some(Times::Page) if !pages => ("pages", "read them as a browser does (--browser)"),
+                Some(Times::Page) if !pages => ("pages", "load pages as a browser does (--browser)"),
                 _ => continue,
             };
             return Err(Failure::misuse(
-                format!("`{condition}` is about {}, and this run has none", missing.0),
+                format!("`{condition}` needs {}, and this run has none", missing.0),
                 format!("{}, or leave the condition out", missing.1),
             ));
         }

@@ -24,7 +24,7 @@ pub(crate) fn headers(
     }
     let given = |name: &str| headers.iter().any(|(n, _)| n.eq_ignore_ascii_case(name));
     let twice = |one: &str, other: &str| {
-        Err(Failure::misuse(format!("{one} and {other} say the same twice"), "leave one of them out"))
+        Err(Failure::misuse(format!("{one} and {other} set the same header"), "remove one of them"))
     };
     let user_agent = match &options.content.user_agent {
         Some(_) if given("user-agent") => return twice("--user-agent", "-H User-Agent"),

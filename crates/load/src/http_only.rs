@@ -21,7 +21,7 @@ pub(crate) fn check(options: &Options, url: &Url, client: &ClientEntry) -> Resul
     if let Some((option, _)) = given.iter().find(|(_, given)| *given && !client.has_methods) {
         return Err(Failure::misuse(
             format!("{option} is an option for http:// and has no effect on {}://", client.scheme),
-            "leave it out; pitot load --help has the options of each scheme",
+            "remove it; pitot load --help has the options of each scheme",
         ));
     }
     if !options.content.commands.is_empty() {
@@ -29,7 +29,7 @@ pub(crate) fn check(options: &Options, url: &Url, client: &ClientEntry) -> Resul
         if !client.has_commands {
             return Err(Failure::misuse(
                 format!("--command has no effect on {}://", client.scheme),
-                format!("it is for {}; leave it out", of_others().collect::<Vec<_>>().join(" and ")),
+                format!("it is for {}; remove it", of_others().collect::<Vec<_>>().join(" and ")),
             ));
         }
         if options.content.commands.iter().any(|command| command.trim().is_empty()) {
@@ -39,19 +39,19 @@ pub(crate) fn check(options: &Options, url: &Url, client: &ClientEntry) -> Resul
     if let Some(method) = options.method.as_deref().filter(|m| m.bytes().all(|b| b.is_ascii_digit())) {
         return Err(Failure::misuse(
             format!("`{method}` is not a method"),
-            "streams of HTTP/2 are --http 2 --streams N, and requests at once on a connection --pipeline N (-m of h2load)",
+            "for -m of h2load: --http 2 --streams N, or --pipeline N over HTTP/1.1",
         ));
     }
     if url.user_info.is_some() && !client.logs_in {
         return Err(Failure::misuse(
-            format!("the URL holds a user name, and {}:// does not log in here", client.scheme),
-            "leave it out",
+            format!("the URL contains a user name, and {}:// has no login", client.scheme),
+            "remove it",
         ));
     }
     if options.visit.follow > 0 && options.pipeline > 1 {
         return Err(Failure::misuse(
-            "--follow asks on the same connection for what a redirect names, and --pipeline has sent other requests there",
-            "leave one of them out",
+            "--follow sends the next request on the same connection, and cannot be combined with --pipeline",
+            "remove one of them",
         ));
     }
     Ok(())

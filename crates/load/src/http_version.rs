@@ -14,23 +14,22 @@ pub(crate) fn of(options: &Options, client: &ClientEntry) -> Result<HttpVersion,
         None => HttpVersion::Http1,
         Some(_) if !client.has_methods => {
             return Err(Failure::misuse(
-                format!("--http is given, and {}:// is not HTTP", client.scheme),
+                format!("--http does not apply to {}://", client.scheme),
                 "leave --http out",
             ));
         }
         Some("1.1") => HttpVersion::Http1,
         Some("2") => HttpVersion::Http2,
         Some(other) => {
-            return Err(Failure::misuse(format!("HTTP/{other} is not spoken here"), "--http takes 1.1 or 2"));
+            return Err(Failure::misuse(format!("HTTP/{other} is not supported"), "--http takes 1.1 or 2"));
         }
     };
     match (version, options.streams) {
-        (HttpVersion::Http1, Some(_)) => Err(Failure::misuse(
-            "--streams is for HTTP/2, and this run speaks another protocol",
-            "add --http 2, or say --pipeline for requests that are sent before the last reply",
-        )),
+        (HttpVersion::Http1, Some(_)) => {
+            Err(Failure::misuse("--streams needs HTTP/2", "add --http 2, or use --pipeline over HTTP/1.1"))
+        }
         (HttpVersion::Http2, _) if options.pipeline > 1 => Err(Failure::misuse(
-            "--pipeline is for protocols that answer in turn, and HTTP/2 need not",
+            "--pipeline does not apply to HTTP/2",
             format!("say --streams {}", options.pipeline),
         )),
         (version, _) => Ok(version),
@@ -62,9 +61,7 @@ pub(crate) fn browser_connections(options: &Options) -> Result<Option<u64>, Fail
     match options.workload.browser {
         Some(1 | BROWSER_CONNECTIONS) if is_2(options) => Ok(Some(1)),
         Some(n) if is_2(options) => Err(Failure::misuse(
-            format!(
-                "--browser={n} asks for {n} connections, and over HTTP/2 a browser has one for each host"
-            ),
+            format!("--browser={n} sets {n} connections, and over HTTP/2 a browser opens one per host"),
             format!("leave the number out, or say --streams {n} for {n} requests at once"),
         )),
         connections => Ok(connections),
@@ -96,7 +93,7 @@ mod tests {
         };
         let http = "http://127.0.0.1:1/";
         assert!(refused(http, |o| o.http = Some("3".into())).contains("HTTP/3"));
-        assert!(refused(http, |o| o.streams = Some(4)).contains("--streams is for HTTP/2"));
+        assert!(refused(http, |o| o.streams = Some(4)).contains("--streams needs HTTP/2"));
         let two = |o: &mut Options| o.http = Some("2".into());
         assert!(refused("echo://127.0.0.1:1", two).contains("echo://"));
         assert!(refused(http, |o| (o.http, o.pipeline) = (Some("2".into()), 4)).contains("--pipeline"));

@@ -32,7 +32,7 @@ impl LoadPlan {
             Some(sources) if self.source_per_user && users > u64::from(sources.count) => {
                 Err(Failure::misuse(
                     format!(
-                        "{} cannot have an address each: --source names {}",
+                        "{} need an address each, and --source has {}",
                         units::counted(users, "user", "users"),
                         units::counted(sources.count.into(), "address", "addresses")
                     ),

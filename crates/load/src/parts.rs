@@ -20,22 +20,18 @@ pub(crate) fn check(options: &Options, pace: &Pace, has_sessions: bool) -> Resul
         (
             "--browser",
             options.workload.browser.is_some(),
-            "let one load generator do it all: times of pages are not put together",
+            "use one load generator: times of pages cannot be merged",
         ),
-        (
-            "a load of sessions",
-            has_sessions,
-            "let one load generator do it all: times of sessions are not put together",
-        ),
+        ("a load of sessions", has_sessions, "use one load generator: times of sessions cannot be merged"),
         (
             "--abort-on",
             !options.abort_on.is_empty(),
-            "leave it out: a part does not know the figures of the whole",
+            "remove it: a part does not know the figures of the whole",
         ),
         (
             "--fail-if",
             !options.fail_if.is_empty(),
-            "leave it out: a part does not know the figures of the whole",
+            "remove it: a part does not know the figures of the whole",
         ),
     ];
     match refused.into_iter().find(|(_, given, _)| *given) {
@@ -53,7 +49,7 @@ pub(crate) fn check_connections(own: u64, all: u64, share: Share) -> Result<(), 
     }
     let parts = share.count;
     Err(Failure::misuse(
-        format!("{all} connections for {parts} parts (--share): not each of them has one"),
+        format!("{all} connections are too few for {parts} parts (--share)"),
         format!("use -c {parts} or more, or fewer parts"),
     ))
 }

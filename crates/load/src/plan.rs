@@ -121,7 +121,7 @@ impl LoadPlan {
         if options.think_times != ThinkTimes::Constant && !thinks {
             return Err(Failure::misuse(
                 "--think-times says how think times vary, and nobody thinks in this run",
-                "add --think, or leave it out",
+                "add --think, or remove it",
             ));
         }
         let conditions = Conditions::new(options, &pace, is_tls, client.has_statuses)?;
@@ -270,7 +270,7 @@ fn named_engine(options: &Options) -> Result<&'static EngineEntry, Failure> {
             let entry = engine::find(name).ok_or_else(known)?;
             if options.reach.resolver.is_some() && !entry.resolves {
                 return Err(Failure::misuse(
-                    format!("the engine `{name}` looks no names up, which --resolver asks for"),
+                    format!("the engine `{name}` does not resolve names, which --resolver needs"),
                     "leave --engine out",
                 ));
             }
@@ -293,7 +293,7 @@ fn requests_per_connection(
 ) -> Result<Option<u64>, Failure> {
     match (options.workload.requests_per_connection, max) {
         (Some(asked), Some(max)) if asked > max => Err(Failure::misuse(
-            format!("{scheme} carries at most {max} request per connection, and {asked} are asked for"),
+            format!("{scheme} allows {max} request per connection, not {asked}"),
             "leave --requests-per-connection out",
         )),
         (asked, max) => Ok(asked.or(max)),
@@ -315,13 +315,13 @@ fn check_pipeline(options: &Options, pace: &Pace, requests_per_connection: u64) 
     }
     if under_way > 1 && !is_browser && matches!(pace, Pace::Closed { think } if *think > Nanos::ZERO) {
         return Err(Failure::misuse(
-            format!("--think pauses after each reply, which leaves nothing to {flag}"),
+            format!("--think waits for each reply, and cannot be combined with {flag}"),
             fix,
         ));
     }
     if u64::from(under_way) > requests_per_connection {
         let what = format!(
-            "{under_way} requests are to be under way on a connection that carries {requests_per_connection}"
+            "{under_way} concurrent requests need connections that carry more than {requests_per_connection}"
         );
         return Err(Failure::misuse(what, fix));
     }
@@ -344,11 +344,11 @@ fn check_sessions(options: &Options, sessions: &SessionPlan) -> Result<(), Failu
         (
             "--idle-trickle",
             options.workload.idle_trickle.is_some(),
-            "leave it out: idle connections play no session",
+            "remove it: idle connections do not run sessions",
         ),
     ];
     if let Some((option, _, fix)) = refused.iter().find(|(_, given, _)| *given) {
-        return Err(Failure::misuse(format!("{option} has no meaning for sessions"), *fix));
+        return Err(Failure::misuse(format!("{option} does not apply to sessions"), *fix));
     }
     if sessions.info.burst_max > PIPELINE_MAX {
         return Err(Failure::misuse(
@@ -388,7 +388,7 @@ fn growth(options: &Options, pace: &Pace) -> Result<Option<Growth>, Failure> {
     let Some(text) = &options.workload.user_stages else { return Ok(None) };
     if !matches!(pace, Pace::Closed { .. }) {
         return Err(Failure::misuse(
-            "--user-stages says how many users read pages one after the other, and a rate does not depend on that",
+            "--user-stages changes the number of users, and cannot be combined with a rate",
             "leave --user-stages out, or -R, --stages and --search",
         ));
     }

@@ -25,7 +25,7 @@ pub(crate) fn preload(run: &PreparedRun, watch: &mut dyn Watch) -> Result<bool, 
     let failed = |what: String| {
         Failure::run(
             format!("the server could not be prepared: {what}"),
-            "check that it is running, that the URL names a user who may write, and give it more time with --timeout",
+            "check that it is running and that the URL names a user who may write, or raise --timeout",
         )
     };
     let io = |e: std::io::Error| failed(e.to_string());
@@ -42,12 +42,12 @@ pub(crate) fn preload(run: &PreparedRun, watch: &mut dyn Watch) -> Result<bool, 
                 return Ok(false);
             }
             match socket.read(&mut input) {
-                Ok(0) => return Err(failed("it has closed the connection".into())),
+                Ok(0) => return Err(failed("it closed the connection".into())),
                 Ok(n) => break n,
                 Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
                     waited += POLL_INTERVAL;
                     if waited >= timeout {
-                        return Err(failed(format!("it has not answered for {} s", timeout.as_secs_f64())));
+                        return Err(failed(format!("it has not replied for {} s", timeout.as_secs_f64())));
                     }
                 }
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}

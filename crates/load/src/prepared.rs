@@ -41,13 +41,13 @@ impl LoadPlan {
         let address = self.reach.find(&self.url.host, self.port, self.timeout)?;
         if self.sources.is_some() && matches!(address, Peer::Unix(_)) {
             return Err(Failure::misuse(
-                "--source is for TCP, and --unix connects to a socket of the file system",
+                "--source needs TCP, and cannot be combined with --unix",
                 "leave --source out",
             ));
         }
         if self.sources.is_some() && matches!(address, Peer::Tcp(SocketAddr::V6(_))) {
             return Err(Failure::misuse(
-                "--source is for IPv4 and the target is IPv6",
+                "--source takes IPv4 addresses, and the target is IPv6",
                 "name the target by its IPv4 address",
             ));
         }
@@ -73,7 +73,7 @@ impl LoadPlan {
         let processes = processes.min(to_share);
         if processes > 1 && self.requests_from_stdin {
             return Err(Failure::misuse(
-                format!("{processes} processes cannot all read the requests from standard input"),
+                format!("only one process can read the requests from standard input, not {processes}"),
                 "name a file with --requests FILE, or ask for --processes 1 and fewer connections",
             ));
         }
@@ -175,9 +175,10 @@ pub fn check_cpus(cpus: &[usize]) -> Result<(), Failure> {
     }
     let allowed = affinity::allowed().unwrap_or_default();
     match cpus.iter().find(|cpu| !allowed.contains(cpu)) {
-        Some(cpu) => {
-            Err(Failure::misuse(format!("CPU {cpu} may not be used"), format!("--cpus may name {allowed:?}")))
-        }
+        Some(cpu) => Err(Failure::misuse(
+            format!("CPU {cpu} is not available to this process"),
+            format!("--cpus may name {allowed:?}"),
+        )),
         None => Ok(()),
     }
 }

@@ -94,7 +94,7 @@ impl Processes {
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())
                 .spawn()
-                .map_err(|e| format!("{} cannot be started again: {e}", respawn.program.display()))?;
+                .map_err(|e| format!("cannot restart {}: {e}", respawn.program.display()))?;
             let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
                 return Err("a worker process has no pipes".into());
             };
@@ -186,7 +186,7 @@ pub fn work(run: &PreparedRun, spec: &WorkerSpec) -> Result<(), String> {
 /// Starts a thread that ends by itself.
 fn start_thread(work: impl FnOnce() + Send + 'static) -> Result<(), String> {
     let started = thread::spawn(Builder::new(), thread::STACK_BYTES, work);
-    started.map(drop).map_err(|e| format!("a thread cannot be started: {e}"))
+    started.map(drop).map_err(|e| format!("cannot start a thread: {e}"))
 }
 
 /// Carries out the orders on standard input; its end is an order to stop.

@@ -65,13 +65,13 @@ fn asked_for(options: &Options, target: &LoadTarget) -> Result<Url, Failure> {
     if !target.client.has_methods && target.tls.is_none() {
         return Err(Failure::misuse(
             format!("--host has no effect on {}://, which sends no name", target.client.scheme),
-            "leave it out",
+            "remove it",
         ));
     }
     let is_header =
         |text: &String| text.split(':').next().is_some_and(|name| name.trim().eq_ignore_ascii_case("host"));
     if options.headers.iter().any(is_header) {
-        return Err(Failure::misuse("--host and -H Host say the same twice", "leave one of them out"));
+        return Err(Failure::misuse("--host and -H Host set the same header", "remove one of them"));
     }
     let named = Url::parse(&format!("{}://{host}", target.url.scheme)).ok();
     match named.filter(|named| named.user_info.is_none() && named.path.is_empty() && !host.contains('#')) {
@@ -94,7 +94,7 @@ fn tls_without_tls(target: &LoadTarget, option: &str) -> Failure {
         Some(tls) => format!("write {}:// for TLS, or leave {option} out", tls.scheme),
         None => format!("leave {option} out"),
     };
-    Failure::misuse(format!("{option} has no effect: {scheme}:// is without TLS"), fix)
+    Failure::misuse(format!("{option} has no effect: {scheme}:// does not use TLS"), fix)
 }
 
 /// No client has that scheme.

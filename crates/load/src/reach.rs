@@ -78,7 +78,7 @@ impl Reach {
         let named = options.resolve.iter().map(|text| Named::parse(text)).collect::<Result<Vec<_>, _>>()?;
         if !named.is_empty() && !named.iter().any(|n| n.is_for(&url.host, port)) {
             return Err(Failure::misuse(
-                format!("--resolve names no address for {}:{port}, which is the target", url.host),
+                format!("--resolve has no address for the target, {}:{port}", url.host),
                 format!("write --resolve {}:{port}:ADDRESS", url.host),
             ));
         }
@@ -117,12 +117,12 @@ fn asked(options: &ReachOptions, resolver: SocketAddr, url: &Url, port: u16) -> 
     if options.unix.is_some() || !options.resolve.is_empty() {
         return Err(Failure::misuse(
             "--resolver asks for an address, and --resolve and --unix say one",
-            "leave one of them out",
+            "remove one of them",
         ));
     }
     if !resolver.ip().is_loopback() {
         return Err(Failure::misuse(
-            format!("the resolver {resolver} is not on loopback, and a load asks it for every connection"),
+            format!("the resolver {resolver} is not on loopback, and a load queries it for every connection"),
             "start one here, such as pitot fault resolver, and name its address",
         ));
     }
@@ -131,10 +131,7 @@ fn asked(options: &ReachOptions, resolver: SocketAddr, url: &Url, port: u16) -> 
 
 fn unix(options: &ReachOptions, path: &Path) -> Result<Reach, Failure> {
     if !options.resolve.is_empty() {
-        return Err(Failure::misuse(
-            "--unix names where to connect to, and --resolve has no effect with it",
-            "leave one of them out",
-        ));
+        return Err(Failure::misuse("--resolve has no effect with --unix", "remove one of them"));
     }
     let bytes = path.as_os_str().len();
     if bytes == 0 || bytes > UNIX_PATH_MAX {

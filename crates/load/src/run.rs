@@ -325,7 +325,7 @@ impl Supervisor<'_> {
             return self.end("no connection could be opened");
         }
         let Some(at) = self.watch.start(now() + Gate::of(self.run.processes).notice()) else {
-            return self.end("nobody said when to start");
+            return self.end("no start signal received");
         };
         self.start_at = Some(at);
         self.watch.measured_from(at + self.run.plan.warmup);

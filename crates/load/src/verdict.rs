@@ -159,9 +159,8 @@ fn denied(tally: &Tally, times: &Times, cpus: usize) -> Option<(VerdictKind, Str
     Some(match threads > cpus {
         true => {
             let cpus = units::counted(cpus as u64, "CPU", "CPUs");
-            let reason = format!(
-                "{waited}: its {threads} threads have {cpus}, so give it fewer (-t) or more CPUs (--cpus)"
-            );
+            let reason =
+                format!("{waited}: its {threads} threads have {cpus}; use fewer (-t) or more CPUs (--cpus)");
             (VerdictKind::ClientBound, reason)
         }
         false => (VerdictKind::Noisy, format!("{waited}: something else used its CPU, see --cpus")),
@@ -298,7 +297,7 @@ fn starved(tally: &Tally, length: Nanos) -> Option<String> {
         return None;
     }
     Some(format!(
-        "{} of {} never had a reply: the figures are those of the others",
+        "{} of {} never got a reply: the figures exclude them",
         units::grouped(c.unanswered),
         units::counted(c.asked, "connection", "connections")
     ))

@@ -194,10 +194,7 @@ mod tests {
         assert!(without.on_demand[0].texts.iter().all(|(_, text)| text.is_empty()), "{without:?}");
         let [(page, why)] = &without.cannot[..] else { panic!("{:?}", without.cannot) };
         assert_eq!(page, "echo");
-        assert!(
-            why.contains("`echo.so` is not installed here; to install it: pitot target install nginx"),
-            "{why}"
-        );
+        assert!(why.contains("`echo.so` is not installed; run pitot target install nginx"), "{why}");
         assert!(!places.has_all_of(&nginx) && places.find(&nginx).is_ok());
         std::fs::write(&module, "").unwrap();
         let with = places.serving(nginx.clone());

@@ -1,4 +1,4 @@
-//! The commands of a load that is held.
+//! The commands of a held load.
 
 use pitot_meter::{Nanos, units};
 use pitot_results::Failure;

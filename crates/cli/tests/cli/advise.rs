@@ -163,7 +163,7 @@ fn what_makes_no_sense_is_refused_in_two_lines() {
             "omit --requests-per-connection",
         ),
         ("-c 9 --cpu-work 10h --dry-run", "too short", "shorter requests"),
-        ("-c 9 --size 0", "at least one byte", "--size 1"),
+        ("-c 9 --size 0", "at least one byte", "--size to 1"),
         ("-c 9 --size 2GiB", "more than 1 GiB", "smaller"),
         ("-c 9 --within 1s", "too short", "--within"),
         (

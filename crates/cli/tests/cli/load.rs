@@ -146,7 +146,7 @@ fn a_habit_from_another_program_gets_the_option_that_takes_its_place() {
         (&["load", "127.0.0.1:9"], "write it as http://127.0.0.1:9"),
         (&["load", "http://::1:9080/"], "write it as http://[::1]:9080/"),
         (&["load", "http://127.0.0.1:9/a b"], "write it as http://127.0.0.1:9/a%20b"),
-        (&["load", "memcache://:p@127.0.0.1:9/"], "leave it out"),
+        (&["load", "memcache://:p@127.0.0.1:9/"], "remove it"),
         (&["load", "redis://p@127.0.0.1:9/"], "redis://:PASSWORD@host/"),
         (&["load", url, "--command", "GET a"], "it is for postgres:// and redis://"),
         (&["load", "http://127.0.0.1:9/", "-k"], "write https://"),

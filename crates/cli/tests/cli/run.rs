@@ -54,7 +54,7 @@ fn a_dry_run_refuses_what_the_run_would_refuse() {
         ),
         (
             format!("{head}workers = 2\n[factors]\nserver = [\"loop\"]\n"),
-            "plan.toml:3:11: --workers is 2, and model loop has at most 1 worker",
+            "plan.toml:3:11: --workers is 2: model loop has at most 1 worker",
         ),
         (
             format!("{head}max-connections = 0\n[factors]\nserver = [\"loop\"]\n"),

@@ -209,7 +209,8 @@ fn what_only_a_page_needs_is_there_where_it_is_asked_for_and_its_module_is() {
         text(&bed.command(&["run", "plan.toml", "--dry-run"]))
     };
     let told = shown("echo");
-    let wanted = "it cannot serve /echo: the module `such.so` is not installed here; to install it: pitot target install more --yes";
+    let wanted =
+        "it cannot serve /echo: the module `such.so` is not installed; run pitot target install more --yes";
     assert!(told.contains(wanted), "{told}");
     assert!(shown("dynamic").contains("\nexit 1"), "{}", shown("dynamic"));
     std::fs::write(&module, "").unwrap();
@@ -285,7 +286,7 @@ fn a_target_that_settles_says_how_long_it_was_warmed_up_in_fresh_runs_as_well() 
     let seconds = cell(&run, "warms").repetitions[0].warmup_s;
     assert!(seconds.is_some_and(|seconds| (3.0..60.0).contains(&seconds)), "{seconds:?}: {told}");
     let report = text(&bed.command(&["report", "run.pitot", "--format", "md"]));
-    assert!(report.contains("until its rate had settled"), "{report}");
+    assert!(report.contains("Servers that warm up"), "{report}");
 }
 
 /// The reply of a running server, without the connection's end.

@@ -202,7 +202,7 @@ fn what_the_user_may_not_read_or_write_is_refused_before_anything_is_served() {
     );
     bed.mode("root", 0o700);
     let said = bed.refused(&serve);
-    assert!(said.contains("user 65533 of group 65532 may not read"), "{said}");
+    assert!(said.contains("user 65533 of group 65532 has no permission to read"), "{said}");
 }
 
 #[test]

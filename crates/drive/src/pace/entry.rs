@@ -93,7 +93,7 @@ impl PaceEntry {
             ("--replay", options.recorded.is_some(), self.uses.recorded),
         ];
         match given.iter().find(|(_, given, used)| *given && !used) {
-            Some((flag, _, _)) => Err(format!("{flag} has no meaning for the pace `{}`", self.name)),
+            Some((flag, _, _)) => Err(format!("{flag} does not apply to the pace `{}`", self.name)),
             None => (self.build)(options),
         }
     }

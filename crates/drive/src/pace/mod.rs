@@ -79,7 +79,7 @@ mod tests {
             ("stages", PaceOptions { search: Some("p99 < 5ms".into()), ..PaceOptions::default() }),
         ] {
             let refused = find(pace).unwrap().pace(&options).unwrap_err();
-            assert!(refused.contains("no meaning") && refused.contains(pace), "{refused}");
+            assert!(refused.contains("does not apply") && refused.contains(pace), "{refused}");
         }
     }
 

@@ -1,11 +1,11 @@
-//! What a load that is held cannot do.
+//! What a held load cannot do.
 
 use pitot_meter::Nanos;
 use pitot_results::Failure;
 
 use crate::options::Options;
 
-/// Refuses options that have no meaning for a load that is held.
+/// Refuses options that have does not apply for a held load.
 pub(super) fn check(options: &Options) -> Result<(), Failure> {
     let paces = ["stages", "search", "replay"];
     let in_slices = "a held load runs for as long as each `run` says";
@@ -19,15 +19,15 @@ pub(super) fn check(options: &Options) -> Result<(), Failure> {
         (
             "--storm",
             options.workload.storm,
-            "leave it out: the connections of a held load are open before it runs",
+            "remove it: the connections of a held load are open before it runs",
         ),
         (
             "--idle-trickle",
             options.workload.idle_trickle.is_some(),
-            "leave it out: nothing is sent between slices",
+            "remove it: nothing is sent between slices",
         ),
-        ("--browser", options.workload.browser.is_some(), "leave it out: a page does not end with a slice"),
-        ("--processes", options.processes.is_some_and(|n| n > 1), "leave it out: a held load is one process"),
+        ("--browser", options.workload.browser.is_some(), "remove it: a page does not end with a slice"),
+        ("--processes", options.processes.is_some_and(|n| n > 1), "remove it: a held load is one process"),
         (
             "--requests -",
             options.requests_file.as_deref().is_some_and(|file| file.as_os_str() == "-"),
@@ -50,7 +50,7 @@ pub(super) fn check(options: &Options) -> Result<(), Failure> {
     ];
     match refused.iter().find(|(_, given, _)| *given) {
         Some((option, _, fix)) => {
-            Err(Failure::misuse(format!("{option} has no meaning for a load that is held"), *fix))
+            Err(Failure::misuse(format!("{option} does not apply to a held load"), *fix))
         }
         None => Ok(()),
     }
@@ -82,7 +82,7 @@ mod tests {
             let mut options = Options::new("http://h/");
             change(&mut options);
             let failure = check(&options).unwrap_err();
-            assert!(failure.what.contains("no meaning") && !failure.fix.is_empty(), "{failure}");
+            assert!(failure.what.contains("does not apply") && !failure.fix.is_empty(), "{failure}");
         }
     }
 }

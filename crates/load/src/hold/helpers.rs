@@ -85,7 +85,7 @@ impl Helpers {
             let (jobs, to_do) = channel();
             let (report, done) = channel();
             let handle = thread::spawn(Builder::new(), thread::STACK_BYTES, move || work(&to_do, &report))
-                .map_err(|e| format!("a thread cannot be started: {e}"))?;
+                .map_err(|e| format!("cannot start a thread: {e}"))?;
             self.0.push(Helper { jobs, done, handle });
         }
         for (helper, plan) in self.0.iter().zip(plans) {

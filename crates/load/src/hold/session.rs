@@ -81,7 +81,7 @@ impl Session {
         let plan = LoadPlan::new(options)?;
         if plan.sessions.is_some() {
             return Err(Failure::misuse(
-                "sessions have no meaning for a load that is held: they last longer than its slices",
+                "sessions do not apply to a held load: they last longer than its slices",
                 "run them without --hold",
             ));
         }
@@ -180,7 +180,9 @@ impl Session {
         let lanes = own.and_then(|own| {
             let others = others?.into_iter().map(|done| match done {
                 Done::Slice(slice) => slice,
-                Done::Opened(_) | Done::Closed(_) => Err("a thread has answered another command".to_owned()),
+                Done::Opened(_) | Done::Closed(_) => {
+                    Err("a thread replied to a different command".to_owned())
+                }
             });
             std::iter::once(Ok(own)).chain(others).collect::<Result<Vec<Box<LaneSlice>>, String>>()
         });
@@ -243,7 +245,7 @@ impl Session {
         }
         Err(Failure::misuse(
             format!(
-                "{more} connections beside the {held} that are held are more than the {limit} that one process can hold"
+                "{more} more connections than the {held} already held exceed the limit of {limit} for one process"
             ),
             "close a group, raise the limit on descriptors with ulimit -n, or ask for fewer connections",
         ))

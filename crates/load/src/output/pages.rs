@@ -31,7 +31,7 @@ pub(super) fn totals(text: &mut String, pages: &Pages) {
     }
     if pages.missed > 0 {
         let missed = counted(pages.missed, "page was", "pages were");
-        let _ = writeln!(text, "  {missed} due and could not be begun");
+        let _ = writeln!(text, "  {missed} due and could not be started");
     }
     let _ = writeln!(
         text,

@@ -296,7 +296,7 @@ fn totals(text: &mut String, result: &LoadResult) {
     if c.unanswered > 0 {
         let _ = writeln!(
             text,
-            "  {} of {} never had a reply: no latency above knows of their wait",
+            "  {} of {} never got a reply: the latencies above exclude them",
             grouped(c.unanswered),
             counted(c.asked, "connection", "connections")
         );
@@ -415,7 +415,7 @@ fn errors(text: &mut String, result: &LoadResult) {
 fn search(text: &mut String, result: &LoadResult) {
     let Some(search) = &result.search else { return };
     if search.steps.is_empty() {
-        let _ = writeln!(text, "\n  no run of the search came to its end");
+        let _ = writeln!(text, "\n  no run of the search was completed");
         return;
     }
     let _ = writeln!(text, "\n  99th percentile of response time against rate (x: not met):");
@@ -423,11 +423,11 @@ fn search(text: &mut String, result: &LoadResult) {
     let _ = match search.found_rps {
         Some(rate) => writeln!(
             text,
-            "  {} rps is the highest rate found that keeps {}; the figures above are of that run",
+            "  {} rps is the highest rate found that meets {}; the figures above are those of that run",
             grouped(rate.round() as u64),
             search.conditions
         ),
-        None => writeln!(text, "  no rate that was tried keeps {}", search.conditions),
+        None => writeln!(text, "  no rate that was tried meets {}", search.conditions),
     };
 }
 

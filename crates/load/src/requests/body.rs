@@ -28,7 +28,7 @@ pub(super) fn given(options: &Options) -> impl Iterator<Item = &'static str> {
 pub(super) fn of(options: &Options) -> Result<Option<Body>, Failure> {
     let mut names = given(options);
     if let (Some(one), Some(other)) = (names.next(), names.next()) {
-        return Err(Failure::misuse(format!("{one} and {other} each name a body"), "leave one of them out"));
+        return Err(Failure::misuse(format!("{one} and {other} each name a body"), "remove one of them"));
     }
     let plain = |bytes| Some(Body { bytes, content_type: None });
     if let Some(text) = &options.body {

@@ -39,7 +39,7 @@ pub(crate) fn requests(options: &Options, url: &Url, client: &ClientEntry) -> Re
     let choice = options.choice.as_deref().map(Choice::parse).transpose()?;
     if options.speed.is_some() && options.replay.is_none() {
         return Err(Failure::misuse(
-            "--speed is that of a log that is replayed, and none is named",
+            "--speed needs a log to replay (--replay)",
             "name it with --replay FILE",
         ));
     }
@@ -60,7 +60,7 @@ pub(crate) fn requests(options: &Options, url: &Url, client: &ClientEntry) -> Re
         }
         None if options.requests_format.is_some() => {
             return Err(Failure::misuse(
-                "--requests-format says how a file is to be read, and none is named",
+                "--requests-format needs a file of requests (--requests)",
                 "name it with --requests FILE",
             ));
         }
@@ -69,7 +69,7 @@ pub(crate) fn requests(options: &Options, url: &Url, client: &ClientEntry) -> Re
     let choice = choice.unwrap_or(usual);
     if !requests.sessions.is_empty() && matches!(choice, Choice::Zipf { .. }) {
         return Err(Failure::misuse(
-            "--choice zipf ranks requests, and these are sessions",
+            "--choice zipf does not apply to sessions",
             "give each [[session]] a weight, or take them in turn",
         ));
     }
@@ -92,7 +92,7 @@ fn of_httperf(options: &Options, translated: Translated) -> Result<Requests, Fai
     ];
     if let Some((other, _)) = refused.iter().find(|(_, given)| *given) {
         return Err(Failure::misuse(
-            format!("{option} says all of what is sent, and {other} too"),
+            format!("{option} and {other} each define the whole request"),
             format!("leave {other} out"),
         ));
     }
@@ -150,10 +150,8 @@ fn check_alone(options: &Options, option: &str) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::misuse(
-        format!(
-            "{option} names whole requests, so that --method, --path and a body cannot be combined with it"
-        ),
-        format!("leave them out, or leave {option} out"),
+        format!("{option} defines whole requests, and cannot be combined with --method, --path or a body"),
+        format!("remove them, or remove {option}"),
     ))
 }
 
@@ -203,7 +201,7 @@ fn parse(file: &Path, format: Option<&str>, url: &Url) -> Result<(&'static Forma
     if format.holds_commands && !client.is_some_and(|client| client.has_commands && client.has_sessions) {
         return Err(Failure::misuse(
             format!("{} is a script of {}, and {}:// has none", content::name(file), format.name, url.scheme),
-            "name a target such as postgres://127.0.0.1/DATABASE, or say with --requests-format how the file is to be read",
+            "name a target such as postgres://127.0.0.1/DATABASE, or name the format of the file with --requests-format",
         ));
     }
     let mut parsed = format.parse(&bytes, url).map_err(|flaw| {

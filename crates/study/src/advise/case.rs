@@ -131,8 +131,8 @@ pub(super) mod tests {
             isolation: true,
             ..plain(10_000, 500)
         };
-        let words = "http, 10,000 connections, 500 active, 4 KiB each, 50.0 us of CPU work for each request, 20 requests for each \
-                     connection, 20 GiB of files, in memory, faults kept apart";
+        let words = "http, 10,000 connections, 500 active, 4 KiB each, 50.0 us of CPU work per request, 20 requests per \
+                     connection, 20 GiB of files, in memory, faults isolated";
         assert_eq!(case.in_words(), words);
     }
 }

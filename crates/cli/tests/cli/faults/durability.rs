@@ -159,11 +159,11 @@ fn what_cannot_be_looked_for_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     for (lines, said) in [
         (UPLOADS.replace("{request-id}", "{request-it}"), "did you mean `{request-id}`?"),
-        (UPLOADS.replace("durability", "measure = \"slices\"\nkeeps"), "after the server has stopped"),
+        (UPLOADS.replace("durability", "measure = \"slices\"\ndurability"), "after the server has stopped"),
         (
             UPLOADS.replace(
                 "durability",
-                "hosts.far = { address = \"10.0.0.1\", cpus = \"0\", agent = [\"x\"] }\nkeeps",
+                "hosts.far = { address = \"10.0.0.1\", cpus = \"0\", agent = [\"x\"] }\ndurability",
             ),
             "on this machine only",
         ),

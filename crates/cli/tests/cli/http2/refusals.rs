@@ -91,7 +91,7 @@ fn a_server_that_does_not_speak_it_is_named_with_the_fix() {
     let output = super::load(&["-c", "1", "-n", "3", &format!("http://{address}/")]);
     let error = stderr(&output).to_owned();
     assert!(!output.status.success());
-    assert!(error.contains("http-1-server") && error.contains("--http 1.1"), "{error}");
+    assert!(error.contains("http-1-server") && error.contains("omit --http 2"), "{error}");
 }
 
 #[test]

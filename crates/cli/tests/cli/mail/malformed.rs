@@ -12,7 +12,7 @@ fn a_malformed_message_is_refused_with_its_line_before_a_connection_is_opened() 
         (long.as_bytes(), 3, "999 bytes"),
         (b"Subject: hello\n\na\0b\n", 3, "NUL"),
         (b"hello\n\nworld\n", 1, "no header"),
-        (b"Subject: hello\nworld\n\n", 2, "the header has not ended"),
+        (b"Subject: hello\nworld\n\n", 2, "is not a header field"),
         (b"From: me\nSubject: gr\xc3\xbcn\n\n", 2, "bytes above 127"),
     ] {
         let files = Files::new("a@b.test\n");

@@ -157,7 +157,7 @@ impl Server {
             ]
             .iter()
             .any(|start| line.starts_with(start))
-                || line.starts_with("  raise the limit");
+                || line.starts_with("  raise the ");
             if is_warning { warnings.push(line) } else { complaints.push(line) }
         });
         let status = self.child.wait().expect("an exit code");

@@ -13,7 +13,7 @@ fn what_cannot_be_is_refused_with_a_fix() {
         (&["trade", "--with-postgres", "--database", "sqlite:x"], "--database"),
         (&["trade", "--audit"], "--database"),
         (&["trade", "--audit", "--database", "sqlite:/nonexistent/x"], "does not exist"),
-        (&["trade", "--database", "sqlite:/nonexistent/x"], "cannot be used"),
+        (&["trade", "--database", "sqlite:/nonexistent/x"], "cannot use /nonexistent/x"),
         (&["trade", "--model", "loop"], "trade"),
         (&["http", "--with-postgres"], "trade"),
     ];
