@@ -498,7 +498,7 @@ mod tests {
         let mut options = Options::new("busy://127.0.0.1:1");
         assert_eq!(LoadPlan::new(&options).unwrap().groups[0].1.lifecycle.requests_max, 1);
         options.workload.requests_per_connection = Some(2);
-        assert!(LoadPlan::new(&options).unwrap_err().to_string().contains("at most 1"));
+        assert!(LoadPlan::new(&options).unwrap_err().to_string().contains("allows 1 request per connection"));
     }
 
     #[test]

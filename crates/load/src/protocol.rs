@@ -342,6 +342,6 @@ mod tests {
         }
         assert!(ask("redis://h/", "x", |_| ()).unwrap_err().what.contains("no effect"));
         let twice = ask("http://h/", "x", |o| o.headers = vec!["host : y".into()]).unwrap_err();
-        assert!(twice.what.contains("twice"), "{twice}");
+        assert!(twice.what.contains("the same header"), "{twice}");
     }
 }

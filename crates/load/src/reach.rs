@@ -189,7 +189,7 @@ mod tests {
             assert!(find(&resolve(text), "http://h/").unwrap_err().what.contains("not an address"), "{text}");
         }
         let other = find(&resolve("other.invalid:80:127.0.0.1"), "http://h.invalid/").unwrap_err();
-        assert!(other.what.contains("no address for h.invalid:80"), "{other}");
+        assert!(other.what.contains("no address for the target, h.invalid:80"), "{other}");
     }
 
     #[test]

@@ -448,7 +448,7 @@ mod tests {
         (tally.connections.asked, tally.connections.unanswered) = (1000, 750);
         let (verdict, reason) = judge(&tally, None, LENGTH, true, 1);
         assert_eq!(verdict, VerdictKind::Failed);
-        assert!(reason.starts_with("750 of 1,000 connections never had a reply"), "{reason}");
+        assert!(reason.starts_with("750 of 1,000 connections never got a reply"), "{reason}");
         assert_eq!(
             judge(&tally, None, Nanos::from_millis(300), true, 1).0,
             VerdictKind::Valid,

@@ -135,9 +135,9 @@ fn connections_that_never_have_a_reply_are_counted_and_the_run_is_no_success() {
         let c = &report.result.connections;
         assert_eq!((c.asked, c.unanswered, report.result.requests.failed), (8, 6, 0));
         assert_eq!((report.result.client.verdict, report.is_success()), (Some(VerdictKind::Failed), false));
-        assert!(report.result.client.reason.starts_with("6 of 8 connections never had a reply"));
+        assert!(report.result.client.reason.starts_with("6 of 8 connections never got a reply"));
         let summary = pitot_load::output::summary(&report, pitot_load::output::Detail::default());
-        assert!(summary.contains("6 of 8 connections never had a reply"), "{summary}");
+        assert!(summary.contains("6 of 8 connections never got a reply"), "{summary}");
     });
 }
 

@@ -144,7 +144,7 @@ mod tests {
     fn descriptors_bound_what_is_tried() {
         let probe = probes(&plain(10_000, 500), 20_000).remove(0);
         assert_eq!(probe.levels, [2375, 19_236]);
-        assert!(probe.note.unwrap().contains("38,000"));
+        assert!(probe.note.unwrap().contains("38,000 were not possible"));
         assert_eq!(probes(&plain(10_000, 500), 10_800).remove(0).levels, [2375]);
     }
 

@@ -71,7 +71,7 @@ fn what_contradicts_itself_or_has_no_effect_is_refused() {
     assert!(refused(&[url, "--body", "x", "--form", "a=b"]).contains("each name a body"));
     assert!(refused(&[url, "--form", "a"]).contains("not a form field"));
     assert!(refused(&[url, "--basic-auth", "me"]).contains("no password"));
-    assert!(refused(&["http://a:b@127.0.0.1:1/", "--basic-auth", "a:b"]).contains("twice"));
+    assert!(refused(&["http://a:b@127.0.0.1:1/", "--basic-auth", "a:b"]).contains("the same header"));
     assert!(refused(&["memcache://a:p@127.0.0.1:1/"]).contains("has no login"));
     assert!(refused(&["redis://127.0.0.1:1/", "--form", "a=b"]).contains("no effect on redis://"));
     assert!(refused(&[url, "--body-file", "/nonexistent/body"]).contains("/nonexistent/body"));
