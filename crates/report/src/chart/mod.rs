@@ -1,6 +1,6 @@
 //! The charts of a report. A new one is a file here and an entry in [`CHARTS`].
 //!
-//! A chart turns an [`Analysis`] into a [`Figure`](crate::scene::Figure): axes, marks and texts in the units of the
+//! A chart turns an [`Analysis`] into a `Figure`: axes, marks and texts in the units of the
 //! data. It does not know how that is drawn.
 
 mod cpu_split;
