@@ -1,9 +1,12 @@
 //! Options of every command, as the help has them.
 
-use clap::{Arg, Command};
+use clap::{Arg, ArgAction, Command};
 use serde_json::json;
 
 use super::row::Row;
+
+/// What the help says of an option that may be given several times, whose name has an ellipsis here.
+const REPEATED: &str = "; may be repeated";
 
 /// The visible options of the commands below `command`.
 pub(super) fn rows(command: &Command) -> Vec<Row> {
@@ -31,6 +34,9 @@ fn row(command: &str, arg: &Arg) -> Row {
         (None, None) => value.trim_start().to_owned(),
     };
     let help = arg.get_help().map(|help| first_sentence(&help.to_string())).unwrap_or_default();
+    let is_repeated = arg.get_long().is_some() && matches!(arg.get_action(), ArgAction::Append);
+    let name = if is_repeated { format!("{name} ...") } else { name };
+    let help = help.replace(REPEATED, "");
     let default: Vec<_> = arg.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
     let default = if takes_value { default.join(" ") } else { String::new() };
     Row {

@@ -64,19 +64,11 @@ fn render(page: &Page) -> String {
     text
 }
 
-/// The rows of a part: what is listed, or what each of that holds.
+/// The rows of a part: what is listed.
 fn rows(part: &Part) -> Vec<Map<String, Value>> {
     let output = Command::new(PITOT).args(["list", part.list, "--format", "json"]).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
-    let listed: Vec<Map<String, Value>> = serde_json::from_slice(&output.stdout).unwrap();
-    let Some(each) = part.each else { return listed };
-    let held = |row: &Map<String, Value>| {
-        let of = row[each].as_array().unwrap().clone();
-        of.into_iter()
-            .map(|inner| row.clone().into_iter().chain(inner.as_object().unwrap().clone()).collect())
-            .collect()
-    };
-    listed.iter().flat_map(|row| -> Vec<Map<String, Value>> { held(row) }).collect()
+    serde_json::from_slice(&output.stdout).unwrap()
 }
 
 /// A template with each `{key}` replaced, fit for a cell of a table.

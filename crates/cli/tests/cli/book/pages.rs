@@ -14,8 +14,6 @@ pub(super) struct Part {
     pub(super) intro: &'static str,
     /// What `pitot list` is asked for.
     pub(super) list: &'static str,
-    /// The array in each entry whose elements are the rows, if it is not the entries that are.
-    pub(super) each: Option<&'static str>,
     /// The heading of each group of rows, with `{keys}` of the JSON.
     pub(super) group: Option<&'static str>,
     /// Heads of columns, and their cells, with `{keys}` of the JSON.
@@ -29,7 +27,7 @@ const fn table(
     list: &'static str,
     columns: &'static [(&'static str, &'static str)],
 ) -> Part {
-    Part { heading, intro: "", list, each: None, group: None, columns }
+    Part { heading, intro: "", list, group: None, columns }
 }
 
 pub(super) const PAGES: &[Page] = &[
@@ -41,7 +39,6 @@ pub(super) const PAGES: &[Page] = &[
             heading: "",
             intro: "",
             list: "options",
-            each: None,
             group: Some("`pitot {command}`"),
             columns: &[("option", "`{option}`"), ("meaning", "{summary}"), ("default", "`{default}`")],
         }],
@@ -55,7 +52,6 @@ pub(super) const PAGES: &[Page] = &[
             heading: "",
             intro: "",
             list: "plan-keys",
-            each: None,
             group: Some("`{table}`"),
             columns: &[
                 ("key", "`{name}`"),
@@ -72,14 +68,7 @@ pub(super) const PAGES: &[Page] = &[
         parts: &[table(
             "",
             "metrics",
-            &[
-                ("metric", "`{name}`"),
-                ("unit", "{unit}"),
-                ("better", "{better}"),
-                ("runs", "{runs}"),
-                ("soaks", "{soaks}"),
-                ("meaning", "{summary}"),
-            ],
+            &[("metric", "`{name}`"), ("unit", "{unit}"), ("better", "{better}"), ("meaning", "{summary}")],
         )],
     },
     Page {
@@ -101,11 +90,9 @@ pub(super) const PAGES: &[Page] = &[
                 heading: "Rules",
                 intro: "",
                 list: "rules",
-                each: None,
                 group: Some("{topic}"),
                 columns: &[
                     ("rule", "`{name}`"),
-                    ("for", "{uses}"),
                     ("looks at", "{summary}"),
                     ("wants", "{wanted}"),
                     ("why", "{doc}"),
@@ -117,12 +104,8 @@ pub(super) const PAGES: &[Page] = &[
                 &[("kind", "{name}"), ("keys", "`{keys}`"), ("meaning", "{summary}"), ("needs", "{needs}")],
             ),
             Part {
-                heading: "Profiles",
-                intro: "`pitot list profiles` says what each is for and where it comes from.",
-                list: "profiles",
-                each: Some("settings"),
-                group: Some("`{name}`"),
-                columns: &[("setting", "`{key}={value}`"), ("why", "{why}")],
+                intro: "`pitot list profiles --format json` has the settings of each, with their reasons.",
+                ..table("Profiles", "profiles", NAMED)
             },
         ],
     },
