@@ -151,7 +151,6 @@ pub(super) const PAGES: &[Page] = &[
                 "faults",
                 &[("fault", "`{name}`"), ("meaning", "{summary}"), ("options", "{options}")],
             ),
-            table("Charts", "charts", &[("chart", "`{name}`"), ("title", "{summary}")]),
         ],
     },
 ];
