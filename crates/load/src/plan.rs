@@ -119,10 +119,7 @@ impl LoadPlan {
         parts::check(options, &pace, sessions.is_some())?;
         let thinks = sessions.is_some() || matches!(pace, Pace::Closed { think } if think > Nanos::ZERO);
         if options.think_times != ThinkTimes::Constant && !thinks {
-            return Err(Failure::misuse(
-                "--think-times says how think times vary, and nobody thinks in this run",
-                "add --think, or remove it",
-            ));
+            return Err(Failure::misuse("--think-times needs think times", "add --think, or remove it"));
         }
         let conditions = Conditions::new(options, &pace, is_tls, client.has_statuses)?;
         Ok(LoadPlan {
@@ -475,7 +472,7 @@ mod tests {
         assert!(refused(|o| o.duration = Some(Nanos::ZERO)).contains("duration"));
         assert!(refused(|o| o.timeout = Nanos::ZERO).contains("timeout"));
         assert!(refused(|o| o.fail_if = vec!["p99".into()]).contains("p99"));
-        assert!(refused(|o| o.think_times = ThinkTimes::Uniform).contains("nobody thinks"));
+        assert!(refused(|o| o.think_times = ThinkTimes::Uniform).contains("needs think times"));
         assert!(refused(|o| o.threads = Some(0)).contains("threads"));
         assert!(refused(|o| o.processes = Some(0)).contains("processes"));
         assert!(refused(|o| o.workload.connections = 5_000_000_000).contains("connections"));

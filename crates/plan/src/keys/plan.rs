@@ -294,7 +294,7 @@ pub(crate) static PLAN: &[Key<Plan>] = &[
         },
         presence: Presence::Optional,
         doc: "What to check before the run. `connections`: whether limits and memory allow as many connections as the cells \
-              open. If not, the run is refused and told how to fix it.",
+              open. If not, the run is refused, with the fix.",
     },
     Key {
         name: "faults",

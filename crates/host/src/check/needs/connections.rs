@@ -61,7 +61,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "file-max-needed",
         looks_at: "fs.file-max",
         uses: &[],
-        wanted: "two for each connection, beside those that are open",
+        wanted: "two for each connection, besides those that are open",
         why: "Both ends of a connection are open files of the machine; beyond the limit nothing can be opened (ENFILE).",
         source: "Documentation/admin-guide/sysctl/fs.rst",
         evidence: Evidence::Documented,
@@ -155,7 +155,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "processes-needed",
         looks_at: "the limit on processes",
         uses: &[],
-        wanted: "those of both sides, beside those that there are",
+        wanted: "those of both sides, besides the existing ones",
         why: "A process holds as many connections as it may have descriptors, so that both sides need several (EAGAIN from \
               fork). The smallest of kernel.pid_max, kernel.threads-max, the limit of the control group (pids.max) and the \
               user's (RLIMIT_NPROC) counts.",
