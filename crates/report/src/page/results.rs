@@ -88,8 +88,14 @@ fn legend(a: &Analysis<'_>) -> String {
         None if enough => "[ ] nominal 95% interval".to_owned(),
         None => format!("( ) range of the {unit}s"),
     };
+    let ratios = match a.baseline_words() {
+        Some(_) => format!(
+            " A ratio is taken within each {unit}, so it may differ from the quotient of two figures."
+        ),
+        None => String::new(),
+    };
     format!(
-        "★ best figure, ≈ not shown to be worse by more than {}; {} of {}; {brackets}.",
+        "★ best figure, ≈ not shown to be worse by more than {}; {} of {}; {brackets}.{ratios}",
         percent(a.run.plan.tolerance),
         a.run.plan.statistic,
         amount_words(a.run)
