@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(why(&soak, "errors > 5%, p99 > 5ms, rate < 9, errors > 5, leak, drift, hang"), None);
         assert!(why(&soak, "p50 > 1ms").is_some() && why(&soak, "rate < 10").is_some());
         let nothing = Soak { intervals: Vec::new(), ..soak };
-        assert!(why(&nothing, "p99 > 5ms").unwrap().contains("is not known"));
+        assert!(why(&nothing, "p99 > 5ms").unwrap().contains("is unknown"));
     }
 
     #[test]
