@@ -135,7 +135,9 @@ fn a_soak_that_is_killed_in_a_fault_takes_it_back_and_goes_on_with_the_next() {
     let program = until_some("a fault is made", || children(lab.id(), "fault").first().copied());
     until_some("it is recorded", || faults().iter().any(|fault| fault.until_s.is_none()).then_some(()));
     lab.kill();
-    let is_gone = || !Path::new(&format!("/proc/{program}")).exists();
+    // What nobody waits for stays as a zombie.
+    let stat = || std::fs::read_to_string(format!("/proc/{program}/stat")).unwrap_or_default();
+    let is_gone = || stat().is_empty() || stat().contains(") Z ");
     until_some("the fault's program has ended", || is_gone().then_some(()));
 
     let mut lab = Running::start(&mut soak(dir.path(), &["--resume", "a.pitot"]));
