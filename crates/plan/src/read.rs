@@ -69,6 +69,7 @@ impl Plan {
         check_conflicts(&plan, &root)?;
         check_fault_times(&plan, &root)?;
         check_foreign(&plan, &root)?;
+        check_reach(&known, &plan, &root)?;
         plan.has_resolver = plan.has_faults_of_names();
         placeholders::check(source, table.get_ref())?;
         Ok(plan)
@@ -202,15 +203,6 @@ static CONFLICTS: &[Conflict] = &[
         fix: "name one host: load.host = \"...\"",
     },
     Conflict {
-        key: "load",
-        is_in: |plan| {
-            let is_elsewhere = plan.load_hosts().any(|host| !host.address.is_loopback());
-            is_elsewhere && plan.server_host.is_none() && plan.foreign_server().is_none()
-        },
-        what: "the load is on another host, and servers on this machine listen at 127.0.0.1, where it cannot reach them",
-        fix: "name this machine too: [hosts.here] with agent = [\"pitot\", \"agent\"], address and cpus, and server.host = \"here\"",
-    },
-    Conflict {
         key: "needs",
         is_in: |plan| plan.needs.is_some() && !plan.hosts.is_empty(),
         what: "`needs` checks this machine only, and this plan has hosts",
@@ -251,6 +243,19 @@ fn check_foreign(plan: &Plan, root: &Section<'_>) -> Result<(), PlanError> {
         }
         None => Ok(()),
     }
+}
+
+/// Servers on this machine listen at 127.0.0.1, which a load on another host does not reach.
+fn check_reach(known: &Known<'_>, plan: &Plan, root: &Section<'_>) -> Result<(), PlanError> {
+    let has_servers_here = known.program.is_none_or(|program| program.needs_server)
+        && plan.server_host.is_none()
+        && plan.foreign_server().is_none();
+    if has_servers_here && plan.load_hosts().any(|host| !host.address.is_loopback()) {
+        let what = "the load is on another host, and servers on this machine listen at 127.0.0.1, where it cannot reach them";
+        let fix = "name this machine too: [hosts.here] with agent = [\"pitot\", \"agent\"], address and cpus, and server.host = \"here\"";
+        return Err(root.error_at_key("load", what, fix));
+    }
+    Ok(())
 }
 
 /// What holds between keys.

@@ -668,6 +668,10 @@ fn a_load_elsewhere_needs_servers_that_it_can_reach() {
     parse("10.0.0.2", "host = \"b\"\n").unwrap();
     // An agent on this machine reaches them.
     parse("127.0.0.1", "").unwrap();
+    // What is measured without a server needs none to be reached.
+    let text = "[hosts.b]\nagent = [\"x\"]\naddress = \"10.0.0.2\"\ncpus = \"0\"\n[load]\nprogram = \"disk files\"\n\
+                host = \"b\"\n[factors]\nreplicate = [1, 2]\n";
+    Plan::parse("p.toml", text, &catalog()).unwrap();
 }
 
 #[test]
