@@ -48,8 +48,8 @@ impl SizedReply {
     /// Takes the input that belongs to the reply of `len` bytes, and with `compare` compares its content.
     pub(crate) fn receive(&mut self, len: u64, input: &[u8], compare: bool) -> Received {
         let consumed = (len - self.at).min(input.len() as u64) as usize;
-        if compare {
-            self.verdict.worsen(Expected::Pattern(len).compare(self.at, &input[..consumed]));
+        if compare && self.verdict == Verdict::Right {
+            self.verdict = Expected::Pattern(len).compare(self.at, &input[..consumed]);
         }
         self.at += consumed as u64;
         if self.at < len {
