@@ -191,13 +191,10 @@ fn changed(
         Some(interval) if c.decision.is_difference() && bound.is_met_by(interval) => {
             CellOutcome::Met(format!("has {} the value of {name_of_a}", times(c)))
         }
-        _ => CellOutcome::Undecided(why_undecided(
-            c,
-            bound,
-            between,
-            verdicts.contains(&VerdictKind::Noisy),
-            (&name_of_a, runs.tolerance),
-        )),
+        _ => {
+            let is_noisy = verdicts.contains(&VerdictKind::Noisy);
+            CellOutcome::Undecided(why_undecided(runs, c, bound, between, is_noisy))
+        }
     })
 }
 
@@ -252,17 +249,18 @@ impl Bound {
 
 /// Why a change neither meets nor passes the gate, and what would decide it.
 fn why_undecided(
+    runs: &RunComparison<'_>,
     c: &Comparison,
     bound: Bound,
     between: f64,
     is_noisy: bool,
-    (name_of_a, tolerance): (&str, f64),
 ) -> String {
+    let name_of_a = runs.name_of_a();
     let Some(interval) = c.interval.filter(|interval| !bound.is_met_by(*interval)) else {
         return format!(
             "has {} the value of {name_of_a}, which is not {} after correction for the number of cells",
             times(c),
-            shown_to_exceed(tolerance)
+            shown_to_exceed(runs.tolerance)
         );
     };
     // The end of the interval that the limit lies towards; widths shrink with the square root of the repetitions.
