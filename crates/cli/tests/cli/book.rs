@@ -10,7 +10,7 @@ use std::process::Command;
 
 use serde_json::{Map, Value};
 
-use crate::support::{PITOT, stderr};
+use crate::support::{PITOT, assert_generated, stderr};
 
 mod pages;
 
@@ -23,13 +23,7 @@ fn root() -> PathBuf {
 #[test]
 fn reference_pages_are_what_the_program_lists() {
     for page in PAGES {
-        let path = root().join("docs").join(page.file);
-        let text = render(page);
-        if std::env::var_os("PITOT_WRITE_DOCS").is_some() {
-            fs::write(&path, &text).unwrap();
-        }
-        let found = fs::read_to_string(&path).unwrap_or_default();
-        assert!(found == text, "docs/{} is out of date: run this test with PITOT_WRITE_DOCS=1", page.file);
+        assert_generated(&root().join("docs").join(page.file), &render(page));
     }
 }
 

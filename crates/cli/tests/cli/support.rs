@@ -5,7 +5,7 @@ use std::io::Read;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::ops::{Deref, DerefMut};
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,6 +18,16 @@ pub(crate) const PITOT: &str = env!("CARGO_BIN_EXE_pitot");
 
 /// Longer than anything that a test waits for takes, on however slow a machine.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(300);
+
+/// Checks that a generated file has this text. With `PITOT_WRITE_DOCS=1` in the environment it is written first.
+#[track_caller]
+pub(crate) fn assert_generated(path: &Path, text: &str) {
+    if std::env::var_os("PITOT_WRITE_DOCS").is_some() {
+        std::fs::write(path, text).unwrap();
+    }
+    let found = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(found == text, "{} is out of date: run this test with PITOT_WRITE_DOCS=1", path.display());
+}
 
 /// Waits until something holds.
 #[track_caller]

@@ -11,7 +11,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::stderr;
+use crate::support::{assert_generated, stderr};
 
 /// What the page is made for. On other architectures the binary has no other crates.
 const PLATFORM: &str = "x86_64-unknown-linux-gnu";
@@ -44,13 +44,7 @@ struct Dependency {
 #[test]
 fn third_party_md_has_the_licences_of_all_that_the_binary_is_linked_with() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let page = page(&dependencies(&root));
-    let path = root.join("THIRD-PARTY.md");
-    if std::env::var_os("PITOT_WRITE_DOCS").is_some() {
-        fs::write(&path, &page).unwrap();
-    }
-    let found = fs::read_to_string(&path).unwrap_or_default();
-    assert!(found == page, "the dependencies have changed: run this test with PITOT_WRITE_DOCS=1");
+    assert_generated(&root.join("THIRD-PARTY.md"), &page(&dependencies(&root)));
 }
 
 fn dependencies(root: &Path) -> Vec<Dependency> {
