@@ -200,12 +200,11 @@ fn profile(profile: &pitot_host::profile::Profile) -> Row {
 
 fn plan_key(key: KeyInWords) -> Row {
     let KeyInWords { table, name, takes, default, doc } = key;
-    let state = if default.is_empty() || default == "required" {
-        default.clone()
-    } else {
-        format!("default: {default}")
+    let state = match &*default {
+        "" => String::new(),
+        "required" => "; required".to_owned(),
+        value => format!("; default: {value}"),
     };
-    let state = if state.is_empty() { state } else { format!("; {state}") };
     Row {
         name: format!("{table} {name}").trim_start().to_owned(),
         text: format!("{doc} ({takes}{state})"),

@@ -114,7 +114,7 @@ impl Proxy {
         })
     }
 
-    /// Runs until it is told to end; returns counts of client connections.
+    /// Runs until a command ends it. Returns counts of client connections.
     fn run(mut self, address: SocketAddr) -> std::io::Result<Counts> {
         say(format_args!("ready {address}"));
         let mut ready = Vec::new();

@@ -24,7 +24,8 @@ pub(crate) fn resources(samples: &[Sample], window: Window, lifetime: Option<Lif
     // The kernel samples the split into user and system by clock ticks; only its proportion is good.
     let (user, system) = (tree(|t| t.user_ns), tree(|t| t.system_ns));
     let user_share = if user + system > 0.0 { user / (user + system) } else { 0.0 };
-    let servers = || levels(samples, start, end).iter().filter_map(|s| s.server);
+    let levels = levels(samples, start, end);
+    let servers = || levels.iter().filter_map(|s| s.server);
     let most = |of: fn(TreeSample) -> u64| servers().map(of).max().unwrap_or(0);
     let before_load = samples.iter().take_while(|s| s.load.is_none()).filter_map(|s| s.server).last();
     // Memory is read rarely, so readings around the window count too, as long as the load was running.

@@ -1,7 +1,7 @@
 //! Decides from the loads' reports, once a second, whether replies have stopped. It has no clock.
 //!
 //! A slow load has long pauses although nothing hangs. So the criterion is the number of missing replies: at least `MISSING` at the
-//! rate of the last minute. With random arrivals that happens by chance once in e^10 = 22,000 windows.
+//! rate of the last minute. With random arrivals, one window in e^10 = 22,000 is that quiet.
 
 use std::collections::{BTreeMap, VecDeque};
 
