@@ -363,10 +363,11 @@ fn a_disk_is_free_again_when_program_and_guardian_are_killed_for_the_file_has_no
 fn a_file_system_of_the_machine_is_never_filled() {
     let dir = tempfile::tempdir().unwrap();
     for place in ["/var", "/home"] {
+        // The program may be below the place, which the mount hides.
         let text = in_namespaces(
             &format!(
-                "mount -t tmpfs -o size=8m tmpfs {place}; mkdir {place}/server
-                 ! \"$PITOT\" fault disk-full --dir {place}/server --for 1s"
+                "exec 9<\"$PITOT\"; mount -t tmpfs -o size=8m tmpfs {place}; mkdir {place}/server
+                 ! /proc/self/fd/9 fault disk-full --dir {place}/server --for 1s"
             ),
             dir.path(),
         );
