@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct BusOptions {
     /// The bus: nats://HOST:PORT or tls://HOST:PORT, a nats-server 2.11 or newer with JetStream (docs/bus.md).
     #[arg(long, value_name = "URL")]

@@ -5,16 +5,14 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
-use pitot_report::{
-    Format, Gate, GateOutcome, Gated, LoadComparison, LoadSide, Reported, compare, compare_within,
-};
+use clap::Args;
+use pitot_report::{Gate, Gated, LoadComparison, LoadSide, Reported, compare, compare_within};
 use pitot_results::load::LoadResult;
-use pitot_results::{Failure, Printed, stderr};
+use pitot_results::{Failure, Printed};
 
 use crate::confine::Reader;
-use crate::failure::UNDECIDED;
-use crate::report::{open, show};
+use crate::gates::{self, CompareFormat};
+use crate::report::open;
 use crate::screen::Color;
 
 /// Compare the servers of a run with its baseline, two runs, or two results of `pitot load --json`.
@@ -63,23 +61,6 @@ pub(crate) struct Compare {
     color: Color,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum CompareFormat {
-    /// Text as wide as the terminal, or COLUMNS, or 80 columns.
-    Terminal,
-    /// Markdown, for an issue or a wiki.
-    #[value(alias = "markdown")]
-    Md,
-    /// One JSON object.
-    Json,
-    /// One self-contained page with charts.
-    Html,
-    /// Annotations of GitHub Actions; the comparison as Markdown goes to the job summary ($GITHUB_STEP_SUMMARY).
-    Github,
-    /// JUnit XML: a test case for each cell, and one for each gate and cell.
-    Junit,
-}
-
 impl Compare {
     /// The results of loads with their files, if that is what is compared.
     fn loads(&self) -> Result<Option<[(String, LoadResult); 2]>, Failure> {
@@ -106,7 +87,7 @@ impl Compare {
     }
 
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
-        let gates = self.fail_if.iter().map(|text| gate(text)).collect::<Result<Vec<_>, _>>()?;
+        let gates = gates::parsed(&self.fail_if)?;
         self.reader().confine();
         if let Some(loads) = self.loads()? {
             let [a, b] = loads.each_ref().map(|(file, result)| LoadSide { file, result });
@@ -126,32 +107,18 @@ impl Compare {
         self.conclude(&Gated::new(&comparison, gates, Gate::judge))
     }
 
-    /// Shows a comparison, and reports gates that did not pass.
     fn conclude<C>(&self, of: &Gated<'_, C>) -> Result<ExitCode, Failure>
     where
         for<'c> Gated<'c, C>: Reported,
     {
-        let format = match self.format {
-            CompareFormat::Terminal => Format::Terminal,
-            CompareFormat::Md => Format::Markdown,
-            CompareFormat::Json => Format::Json,
-            CompareFormat::Html => Format::Html,
-            CompareFormat::Github => Format::Github,
-            CompareFormat::Junit => Format::Junit,
-        };
-        let page = page_path(&self.a, self.b.as_deref());
-        let shown = show(of, format, self.output.as_deref(), &page, self.color);
-        for (gate, outcome) in of.gates.iter().filter(|(_, outcome)| *outcome != GateOutcome::Passed) {
-            stderr::line(format_args!("pitot: {}", outcome.sentence(gate)));
-        }
-        shown?;
-        Ok(exit_code(of.gates.iter().map(|(_, outcome)| outcome)))
+        let page = gates::page_path(&self.a, self.b.as_deref());
+        gates::conclude(of, self.format, self.output.as_deref(), &page, self.color)
     }
 
     /// The files that it opens.
     fn reader(&self) -> Reader {
         let (a, b) = (&*self.a, self.b.as_deref());
-        Reader::of(std::iter::once(a).chain(b), self.output.as_deref(), &page_path(a, b))
+        Reader::of(std::iter::once(a).chain(b), self.output.as_deref(), &gates::page_path(a, b))
     }
 }
 
@@ -175,26 +142,4 @@ fn load_result(path: &Path) -> Result<(String, LoadResult), Failure> {
         Printed::Load => Ok((path.display().to_string(), result)),
         _ => Err(wrong("another command wrote it".into())),
     }
-}
-
-fn exit_code<'a>(outcomes: impl Iterator<Item = &'a GateOutcome>) -> ExitCode {
-    let code = outcomes.map(|outcome| match outcome {
-        GateOutcome::Met(_) => 1,
-        GateOutcome::Undecided(_) => UNDECIDED,
-        GateOutcome::Passed => 0,
-    });
-    ExitCode::from(code.reduce(|x, y| if x == 1 || y == 1 { 1 } else { x.max(y) }).unwrap_or(0))
-}
-
-/// The page of a comparison, next to the last run file.
-fn page_path(a: &Path, b: Option<&Path>) -> PathBuf {
-    let stem = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    match b {
-        Some(b) => b.with_file_name(format!("{}-vs-{}.html", stem(a), stem(b))),
-        None => a.with_file_name(format!("{}-vs-baseline.html", stem(a))),
-    }
-}
-
-fn gate(text: &str) -> Result<Gate, Failure> {
-    text.parse()
 }

@@ -10,8 +10,9 @@ mod tls;
 use pitot_plan::{Catalog, Plan};
 use pitot_results::Failure;
 
-pub(crate) use options::{Comparison, Folder};
+pub(crate) use options::{Comparison, Folder, Measured};
 use server::named;
+pub(crate) use server::with_role;
 
 /// The name of a plan that is made of options.
 pub(crate) const NAME: &str = "comparison";
@@ -26,42 +27,17 @@ impl Comparison {
     /// # Errors
     /// If there are such options.
     pub(crate) fn check_servers(&self) -> Result<(), Failure> {
-        let Comparison {
-            servers,
-            url,
-            connections,
-            rate,
-            threads,
-            load_options,
-            expect_status,
-            replies,
-            warmup,
-            ready_timeout,
-            root,
-            metric,
-            baseline,
-            tolerance,
-            duration,
-        } = self;
-        let given = [
-            ("--url", url.is_some()),
-            ("--connections", connections.is_some()),
-            ("--rate", rate.is_some()),
-            ("--threads", threads.is_some()),
-            ("--load-option", !load_options.is_empty()),
-            ("--expect-status", expect_status.is_some()),
-            ("--replies", replies.is_some()),
-            ("--warmup", warmup.is_some()),
-            ("--ready-timeout", ready_timeout.is_some()),
-            ("--root", root.is_some()),
-            ("--metric", metric.is_some()),
-            ("--baseline", baseline.is_some()),
-            ("--tolerance", tolerance.is_some()),
-            ("--duration", duration.is_some()),
+        let given = self.measured.given().into_iter();
+        let own = [
+            ("--metric", self.metric.is_some()),
+            ("--tolerance", self.tolerance.is_some()),
+            ("--baseline", self.baseline.is_some()),
+            ("--duration", self.duration.is_some()),
         ];
-        match given.iter().find(|(_, given)| *given && servers.is_empty()) {
+        let mut given = given.chain(own.iter().filter(|(_, given)| *given).map(|(option, _)| *option));
+        match given.next().filter(|_| self.servers.is_empty()) {
             None => Ok(()),
-            Some((option, _)) => Err(Failure::misuse(
+            Some(option) => Err(Failure::misuse(
                 format!("{option} needs --server"),
                 "name the servers with --server, or set it in the plan",
             )),
@@ -95,9 +71,12 @@ impl Comparison {
     ) -> Comparison {
         Comparison {
             servers: servers.to_vec(),
-            url: url.map(str::to_owned),
-            connections: Some(connections.to_string()),
-            rate: rate.map(str::to_owned),
+            measured: Measured {
+                url: url.map(str::to_owned),
+                connections: Some(connections.to_string()),
+                rate: rate.map(str::to_owned),
+                ..Measured::default()
+            },
             ..Comparison::default()
         }
     }
@@ -124,6 +103,10 @@ mod tests {
         Comparison { servers: servers.iter().map(|s| (*s).to_owned()).collect(), ..Comparison::default() }
     }
 
+    fn with(servers: &[&str], measured: Measured) -> Comparison {
+        Comparison { measured, ..comparison(servers) }
+    }
+
     fn text(comparison: &Comparison) -> String {
         comparison.plan_text(None, &catalog(), Folder::Here).unwrap()
     }
@@ -140,13 +123,16 @@ mod tests {
 
     #[test]
     fn what_counts_as_a_reply_and_as_ready_can_be_said() {
-        let of = Comparison {
-            expect_status: Some("2xx".into()),
-            replies: Some("may-differ".into()),
-            warmup: Some("3s".into()),
-            ready_timeout: Some("30s".into()),
-            ..comparison(&["./a {address}", "./b {address}"])
-        };
+        let of = with(
+            &["./a {address}", "./b {address}"],
+            Measured {
+                expect_status: Some("2xx".into()),
+                replies: Some("may-differ".into()),
+                warmup: Some("3s".into()),
+                ready_timeout: Some("30s".into()),
+                ..Measured::default()
+            },
+        );
         for of in [of.clone(), Comparison { duration: Some("1s".into()), ..of }] {
             let plan = plan(&of);
             assert_eq!((plan.warmup_s, plan.ready_timeout_s), (3.0, 30.0));
@@ -157,13 +143,16 @@ mod tests {
 
     #[test]
     fn options_become_a_plan_with_a_cell_for_each_server() {
-        let of = Comparison {
+        let measured = Measured {
             url: Some("http://{address}/a/b.html?x=1".into()),
             connections: Some("16,256".into()),
             threads: Some(2),
             load_options: vec!["header=Accept: text/html".into(), "timeout=2s".into()],
+            ..Measured::default()
+        };
+        let of = Comparison {
             baseline: Some("nginx".into()),
-            ..comparison(&["./go {address}", "nginx", "loop+epoll-et", "old='/opt/my app' -p {port}"])
+            ..with(&["./go {address}", "nginx", "loop+epoll-et", "old='/opt/my app' -p {port}"], measured)
         };
         let plan = plan(&of);
         let host = pitot_plan::HostLimits { descriptors: 20_000, missing: Vec::new() };
@@ -215,11 +204,12 @@ mod tests {
 
     #[test]
     fn https_gives_the_servers_of_pitot_and_nginx_a_certificate_that_the_load_takes() {
-        let of = Comparison {
+        let measured = Measured {
             url: Some("https://{address}/a.html".into()),
             load_options: vec!["tls-resume=off".into(), "requests-per-connection=1".into()],
-            ..comparison(&["loop+epoll-et", "nginx", "./own {address}"])
+            ..Measured::default()
         };
+        let of = with(&["loop+epoll-et", "nginx", "./own {address}"], measured);
         let (plan, text) = (plan(&of), text(&of));
         let load = plan.load.get("insecure").unwrap().to_string();
         assert_eq!(
@@ -232,18 +222,20 @@ mod tests {
         let nginx = cells.iter().find(|cell| cell.label() == "nginx").unwrap();
         assert!(format!("{:?}", nginx.files).contains("ssl_certificate cert.pem"), "{nginx:?}");
         assert!(text.contains("\"html/a.html\" = ") && text.contains("BEGIN PRIVATE KEY"), "{text}");
-        let own = Comparison {
+        let measured = Measured {
             url: Some("https://{address}/".into()),
             load_options: vec!["tls-ca=ca.pem".into()],
-            ..comparison(&["./own {address}"])
+            ..Measured::default()
         };
+        let own = with(&["./own {address}"], measured);
         let of_own = self::plan(&own);
         assert!(of_own.load.get("insecure").is_none() && of_own.server.get("tls").is_none());
     }
 
     #[test]
     fn a_rate_makes_latency_the_question() {
-        let plan = plan(&Comparison { rate: Some("5k".into()), ..comparison(&["loop", "thread"]) });
+        let plan =
+            plan(&with(&["loop", "thread"], Measured { rate: Some("5k".into()), ..Measured::default() }));
         assert_eq!(plan.metric, "latency-p99");
     }
 
@@ -256,7 +248,7 @@ mod tests {
 
     #[test]
     fn mistakes_are_told_in_words_of_the_command_line() {
-        let with_url = |url: &str| Comparison { url: Some(url.into()), ..comparison(&["loop"]) };
+        let with_url = |url: &str| with(&["loop"], Measured { url: Some(url.into()), ..Measured::default() });
         for (of, what, fix) in [
             (comparison(&["./go"]), "`./go` has no address to listen on", "{address}"),
             (comparison(&["ngnix"]), "`ngnix` is not a server that Pitot can start", "did you mean `nginx`?"),
@@ -283,12 +275,22 @@ mod tests {
             (with_url("gopher://{address}/"), "gopher://", "http"),
             (with_url("smtps://{address}/"), "`loop` is a server of Pitot", "another protocol"),
             (
-                Comparison { url: Some("memcaches://{address}/".into()), ..comparison(&["memcached"]) },
+                with(
+                    &["memcached"],
+                    Measured { url: Some("memcaches://{address}/".into()), ..Measured::default() },
+                ),
                 "`memcached` has no TLS configuration",
                 "your own command",
             ),
             (
-                Comparison { load_options: vec!["tls-ca=a.pem".into()], ..with_url("https://{address}/") },
+                with(
+                    &["loop"],
+                    Measured {
+                        load_options: vec!["tls-ca=a.pem".into()],
+                        url: Some("https://{address}/".into()),
+                        ..Measured::default()
+                    },
+                ),
                 "`loop` uses a certificate of Pitot",
                 "omit tls-ca",
             ),
@@ -298,7 +300,7 @@ mod tests {
                 "loop, thread",
             ),
             (
-                Comparison { load_options: vec!["timeuot=1s".into()], ..comparison(&["loop"]) },
+                with(&["loop"], Measured { load_options: vec!["timeuot=1s".into()], ..Measured::default() }),
                 "`timeuot` is not an option of `pitot load`",
                 "did you mean `timeout`?",
             ),
@@ -308,7 +310,7 @@ mod tests {
                 "",
             ),
             (
-                Comparison { connections: Some("12,".into()), ..comparison(&["loop"]) },
+                with(&["loop"], Measured { connections: Some("12,".into()), ..Measured::default() }),
                 "`12,` is not a list of numbers",
                 "16,256",
             ),

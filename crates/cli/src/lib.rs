@@ -15,6 +15,7 @@ mod catalog;
 mod compare;
 mod comparison;
 mod confine;
+mod diff;
 mod disk;
 mod events;
 mod failure;
@@ -23,6 +24,7 @@ mod floor;
 mod foreign;
 #[cfg(feature = "full")]
 mod full;
+mod gates;
 mod host;
 mod init;
 mod kernel;
@@ -78,6 +80,7 @@ enum Command {
     Mail(Box<mail::Mail>),
     Report(report::Report),
     Compare(compare::Compare),
+    Diff(Box<diff::Diff>),
     Disk(disk::Disk),
     Floor(floor::Floor),
     Host(host::Host),
@@ -116,6 +119,7 @@ pub fn main() -> ExitCode {
         Command::Mail(command) => command.run(),
         Command::Report(command) => command.run(),
         Command::Compare(command) => command.run(),
+        Command::Diff(command) => command.run(),
         Command::Disk(command) => command.run(),
         Command::Floor(command) => command.run(),
         Command::Host(command) => command.run(),

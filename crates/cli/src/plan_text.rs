@@ -9,6 +9,7 @@ use pitot_results::Failure;
 use crate::failure::hint;
 
 /// The text of a plan, and where it comes from.
+#[derive(Clone, Debug)]
 pub(crate) struct PlanText {
     /// As messages name it.
     pub(crate) name: String,

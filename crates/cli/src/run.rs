@@ -17,9 +17,9 @@ use std::process::ExitCode;
 
 use pitot_lab::{Outcome, Place, Where};
 use pitot_meter::units::counted;
-use pitot_plan::{Catalog, shortened, skips_by_reason};
+use pitot_plan::{Catalog, Plan, shortened, skips_by_reason};
 use pitot_record::database::check_owner;
-use pitot_record::{Run as RunFile, RunState};
+use pitot_record::{CellRecord, Run as RunFile, RunState};
 use pitot_results::Failure;
 use pitot_results::VerdictKind;
 use pitot_study::SelfCheck;
@@ -27,6 +27,7 @@ use pitot_study::SelfCheck;
 use crate::catalog::catalog;
 use crate::comparison::{self, Folder};
 use crate::events::Events;
+use crate::gates::Gates;
 use crate::output::{print, print_line};
 use crate::plan_text::PlanText;
 use crate::progress::Display;
@@ -41,6 +42,7 @@ pub(crate) use options::Run;
 impl Run {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         self.comparison.check_servers()?;
+        self.gates.parsed()?;
         self.check_bus()?;
         crate::user::check(self.user)?;
         if let Some(path) = &self.resume {
@@ -62,15 +64,17 @@ impl Run {
         }
         let mut check = SelfCheck::default();
         let mut plain_cpu_ns = None;
+        let mut exit_code = ExitCode::SUCCESS;
         for suite in suites {
-            let run = self.one(suite, plain_cpu_ns, &mut runs)?;
+            let (run, code) = self.one(suite, plain_cpu_ns, &mut runs)?;
+            exit_code = code;
             if self.self_check {
                 check.add(&run).map_err(|e| Failure::run(e, "run it with --self-check alone"))?;
                 plain_cpu_ns = SelfCheck::plain_cpu_ns(&run);
             }
         }
         if !self.self_check {
-            return Ok(ExitCode::SUCCESS);
+            return Ok(exit_code);
         }
         print_line(format_args!("\n{check}"));
         Ok(if check.passes() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -90,7 +94,12 @@ impl Run {
     }
 
     /// Makes one run of what is asked for, or else of a suite, and reports it.
-    fn one(&self, suite: &str, plain_cpu_ns: Option<f64>, runs: &mut Runs) -> Result<RunFile, Failure> {
+    fn one(
+        &self,
+        suite: &str,
+        plain_cpu_ns: Option<f64>,
+        runs: &mut Runs,
+    ) -> Result<(RunFile, ExitCode), Failure> {
         let catalog = catalog()?;
         let asked = self.asked(suite, plain_cpu_ns, &catalog)?;
         let plan = asked.plan();
@@ -123,22 +132,24 @@ impl Run {
         if let Some(path) = &self.resume {
             return Ok(Asked::Begun(Box::new(RunFile::open_to_resume(path)?)));
         }
-        let is_described = self.comparison.is_given();
-        let mut source = match is_described {
-            true => self.described(catalog)?,
-            false => PlanText::changed(self.plan.as_deref().unwrap_or(suite), &self.changes)?,
+        let is_described = self.described.is_some() || self.comparison.is_given();
+        let mut source = match &self.described {
+            Some(described) => described.clone(),
+            None if is_described => self.compared(catalog)?,
+            None => PlanText::changed(self.plan.as_deref().unwrap_or(suite), &self.changes)?,
         };
         if let Some(plain_cpu_ns) = plain_cpu_ns {
             source.text = self_check::calibrated(&source.text, plain_cpu_ns);
         }
         let mut plan = source.parse(catalog)?;
         plan.seed = self.seed.or(plan.seed);
-        self.amount.change(&mut plan)?;
+        self.gates.check(&plan)?;
+        self.amount.change(&mut plan, &self.gates)?;
         Ok(Asked::New { plan: Box::new(plan), source, is_described })
     }
 
     /// The plan that the options of a comparison describe.
-    fn described(&self, catalog: &Catalog) -> Result<PlanText, Failure> {
+    fn compared(&self, catalog: &Catalog) -> Result<PlanText, Failure> {
         let here = std::env::current_dir().map_err(|e| {
             Failure::run(format!("the current directory is not known: {e}"), "change to one that exists")
         })?;
@@ -171,7 +182,11 @@ impl Run {
             announce(prepared, &extent(prepared), std::iter::once(placed).chain(warnings));
         }
         let guardian = runs.guardian()?;
-        let how = How { trial: true, lock: Some(&lock), is_over: &|| false };
+        let gates = self.gates.parsed()?;
+        let decided = |plan: &Plan, cells: &[CellRecord]| {
+            (!gates.is_empty()).then(|| Gates::are_decided(&gates, plan, cells))
+        };
+        let how = How { decided: &decided, ..How::to_its_end(true, Some(&lock)) };
         self.carry_out(ready, catalog, Place::Here(guardian), how, runs, watched)
     }
 
@@ -225,15 +240,20 @@ impl Run {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Prints the report, if it is not to be quiet, and writes it as HTML.
-    fn conclude(&self, outcome: &Outcome, is_quiet: bool) -> Result<RunFile, Failure> {
+    /// Prints the report, or the comparison with the baseline, if it is not to be quiet, and writes the report as HTML.
+    fn conclude(&self, outcome: &Outcome, is_quiet: bool) -> Result<(RunFile, ExitCode), Failure> {
         let run = report::open(&outcome.path)?;
+        let mut exit_code = ExitCode::SUCCESS;
         if run.cells.iter().any(|c| !c.repetitions.is_empty()) {
             let mut shown = run.clone();
             shown.withhold_private_facts();
-            match is_quiet {
-                true => report::page(&shown)?,
-                false => report::summary_and_page(&shown, Color::AUTO)?,
+            match (is_quiet, self.gates.are_given()) {
+                (true, false) => report::page(&shown)?,
+                (false, false) => report::summary_and_page(&shown, Color::AUTO)?,
+                (_, true) => {
+                    report::page(&shown)?;
+                    exit_code = self.gates.conclude(&shown, is_quiet)?;
+                }
             }
         }
         if outcome.state != RunState::Complete {
@@ -250,7 +270,11 @@ impl Run {
                 "see the reasons and the last output of the programs in the report",
             ));
         }
-        failed_cells(&run).map_or(Ok(run), Err)
+        match failed_cells(&run) {
+            // A cell that failed meets the conditions, or leaves them undecided.
+            Some(failure) if exit_code == ExitCode::SUCCESS => Err(failure),
+            _ => Ok((run, exit_code)),
+        }
     }
 }
 

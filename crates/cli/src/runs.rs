@@ -7,7 +7,8 @@ use std::time::Instant;
 
 use pitot_lab::{Caller, Event, Guardian, OtherRun, Outcome, Place, Prepared, Request, RunLock, Work};
 use pitot_meter::units::span;
-use pitot_record::{Run, RunState};
+use pitot_plan::Plan;
+use pitot_record::{CellRecord, Run, RunState};
 use pitot_results::{Failure, stderr};
 use pitot_sys::signal::{Signal, SignalFd};
 use pitot_sys::user::User;
@@ -50,6 +51,15 @@ pub(crate) struct How<'a> {
     pub(crate) lock: Option<&'a RunLock>,
     /// Whether it ends though the user has not stopped it.
     pub(crate) is_over: &'a dyn Fn() -> bool,
+    /// Whether what its cells have decides it, if not the plan's metric.
+    pub(crate) decided: &'a dyn Fn(&Plan, &[CellRecord]) -> Option<bool>,
+}
+
+impl<'a> How<'a> {
+    /// To its end.
+    pub(crate) fn to_its_end(trial: bool, lock: Option<&'a RunLock>) -> How<'a> {
+        How { trial, lock, is_over: &|| false, decided: &|_, _| None }
+    }
 }
 
 impl Runs {
@@ -128,6 +138,7 @@ impl Runs {
             command_line: &command_line,
             note: &|| how.lock.and_then(RunLock::note),
             stop: &|| self.is_stopped() || (how.is_over)(),
+            decided: how.decided,
         };
         pitot_lab::run(Request { work, place, trial: how.trial, caller }, watch)
     }
@@ -189,7 +200,7 @@ impl Runs {
             display.show(event);
         };
         let work = Work::New { prepared: Box::new(prepared), output };
-        let how = How { trial, lock: Some(&lock), is_over: &is_over };
+        let how = How { is_over: &is_over, ..How::to_its_end(trial, Some(&lock)) };
         let outcome = self.carry_out(work, Place::Here(guardian), how, &mut watch)?;
         let is_whole = outcome.state == RunState::Complete;
         if !is_whole && (limits.is_none() || self.stopped.get()) {

@@ -114,7 +114,7 @@ impl Soak {
             output: &output,
             resumed: resumed.as_ref(),
         };
-        let how = How { trial: false, lock: Some(&lock), is_over: &|| false };
+        let how = How::to_its_end(false, Some(&lock));
         // Everything of it has ended before its report is made.
         let state = runs
             .carry_out(Work::Soak(&mut asked), Place::Here(guardian), how, &mut |event| watched.take(event))?

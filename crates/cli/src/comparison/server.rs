@@ -59,6 +59,15 @@ pub(super) fn named(texts: &[String], catalog: &Catalog) -> Result<Vec<Server>, 
     Ok(servers)
 }
 
+/// A server, named after its role if it is a command without a name.
+///
+/// # Errors
+/// If it cannot be started.
+pub(crate) fn with_role(text: &str, role: &str, catalog: &Catalog) -> Result<String, Failure> {
+    let is_command = matches!(parse(text.trim(), catalog)?.kind, ServerKind::Command(_));
+    Ok(if is_command && !has_name(text) { format!("{role}={text}") } else { text.to_owned() })
+}
+
 fn has_name(text: &str) -> bool {
     split_name(text).is_some()
 }

@@ -39,11 +39,11 @@ pub(super) fn plan(
 ) -> Result<String, Failure> {
     let url = url(of, servers)?;
     let protocol = protocol(&url, servers, catalog)?;
-    let with_certificate = is_tls(&url) && tls::is_configured(servers, &of.load_options)?;
+    let with_certificate = is_tls(&url) && tls::is_configured(servers, &of.measured.load_options)?;
     let levels = connections(of)?;
     let metric = match &of.metric {
         Some(metric) => metric,
-        None if of.rate.is_some() => "latency-p99",
+        None if of.measured.rate.is_some() => "latency-p99",
         None => "throughput",
     };
     let names = in_words(servers);
@@ -62,7 +62,7 @@ pub(super) fn plan(
         amount(of, repetitions, servers.len() * levels.len()),
         toml_string(of.tolerance.as_deref().unwrap_or("5%")),
     );
-    if let Some(rule) = &of.replies {
+    if let Some(rule) = &of.measured.replies {
         let _ = writeln!(text, "replies = {}", toml_string(rule));
     }
     if servers.len() > 1 {
@@ -132,7 +132,7 @@ fn url(of: &Comparison, servers: &[Server]) -> Result<String, Failure> {
         });
         known.unwrap_or("http://{address}/").to_owned()
     };
-    let url = of.url.clone().unwrap_or_else(meant);
+    let url = of.measured.url.clone().unwrap_or_else(meant);
     let Some((_, rest)) = url.split_once("://") else {
         let path = url.strip_prefix("{address}").unwrap_or(&url);
         return Err(Failure::misuse(
@@ -183,7 +183,7 @@ fn protocol(url: &str, servers: &[Server], catalog: &Catalog) -> Result<String, 
 
 /// Levels of connections.
 fn connections(of: &Comparison) -> Result<Vec<String>, Failure> {
-    let text = of.connections.as_deref().unwrap_or(CONNECTIONS);
+    let text = of.measured.connections.as_deref().unwrap_or(CONNECTIONS);
     let levels: Vec<&str> = text.split(',').map(str::trim).collect();
     if levels.iter().any(|level| pitot_meter::units::count(level).is_err()) {
         return Err(Failure::misuse(
@@ -196,9 +196,10 @@ fn connections(of: &Comparison) -> Result<Vec<String>, Failure> {
 
 /// The keys for the amount: slices that take less than a minute in total, or with a duration fresh runs.
 fn amount(of: &Comparison, repetitions: Option<u32>, cells: usize) -> String {
-    let ready = of.ready_timeout.as_ref().map(|time| format!("ready-timeout = {}\n", toml_string(time)));
+    let ready =
+        of.measured.ready_timeout.as_ref().map(|time| format!("ready-timeout = {}\n", toml_string(time)));
     let ready = ready.unwrap_or_default();
-    let warmup = |usual: &str| toml_string(of.warmup.as_deref().unwrap_or(usual));
+    let warmup = |usual: &str| toml_string(of.measured.warmup.as_deref().unwrap_or(usual));
     if let Some(duration) = &of.duration {
         let repetitions = repetitions.unwrap_or(REPETITIONS);
         return format!(
@@ -238,13 +239,15 @@ fn load(of: &Comparison, url: &str, levels: &[String], own_certificate: bool) ->
     if let [one] = levels {
         options.push(("connections".into(), vec![one.clone()]));
     }
-    options.extend(of.rate.iter().map(|rate| ("rate".into(), vec![toml_value(rate)])));
-    options.extend(of.expect_status.iter().map(|list| ("expect-status".into(), vec![toml_string(list)])));
-    options.extend(of.threads.iter().map(|n| ("threads".into(), vec![n.to_string()])));
-    if own_certificate && !of.load_options.iter().any(|option| tls::is_named(option, "insecure")) {
+    options.extend(of.measured.rate.iter().map(|rate| ("rate".into(), vec![toml_value(rate)])));
+    options.extend(
+        of.measured.expect_status.iter().map(|list| ("expect-status".into(), vec![toml_string(list)])),
+    );
+    options.extend(of.measured.threads.iter().map(|n| ("threads".into(), vec![n.to_string()])));
+    if own_certificate && !of.measured.load_options.iter().any(|option| tls::is_named(option, "insecure")) {
         options.push(("insecure".into(), vec!["true".into()]));
     }
-    for option in &of.load_options {
+    for option in &of.measured.load_options {
         let (name, value) = option.split_once('=').unwrap_or((option, "true"));
         let name = name.trim_start_matches('-');
         if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
@@ -255,7 +258,9 @@ fn load(of: &Comparison, url: &str, levels: &[String], own_certificate: bool) ->
         }
         let value = toml_value(value);
         match options.iter_mut().find(|(other, _)| other == name) {
-            Some((_, values)) if of.load_options.iter().any(|o| o.starts_with(name)) && name == "header" => {
+            Some((_, values))
+                if of.measured.load_options.iter().any(|o| o.starts_with(name)) && name == "header" =>
+            {
                 values.push(value);
             }
             Some(_) => {
@@ -289,7 +294,7 @@ struct Files {
 
 impl Files {
     fn of(of: &Comparison, servers: &[Server], url: &str) -> Result<Files, Failure> {
-        let root = match &of.root {
+        let root = match &of.measured.root {
             Some(root) => {
                 let folder = std::fs::canonicalize(root).map_err(|e| {
                     let what = format!("the directory {} of --root cannot be used: {e}", root.display());

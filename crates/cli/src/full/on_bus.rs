@@ -48,7 +48,7 @@ impl Run {
         if let Ready::New(prepared) = &ready {
             announce(prepared, &format!("{} on one host", extent(prepared)), []);
         }
-        let how = How { trial: false, lock: None, is_over: &|| false };
+        let how = How::to_its_end(false, None);
         self.carry_out(ready, catalog, Place::Jobs(&mut bus), how, runs, watched)
     }
 }

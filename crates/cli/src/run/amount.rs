@@ -8,14 +8,19 @@ use pitot_meter::Nanos;
 use pitot_plan::{Measure, Plan};
 use pitot_results::Failure;
 
+use crate::gates::Gates;
+
+/// The time of a run with conditions.
+const WITHIN_GATES: Nanos = Nanos::from_secs(60);
+
 /// How much is measured.
-#[derive(Debug, Args)]
-pub(super) struct Amount {
+#[derive(Debug, Default, Args)]
+pub(crate) struct Amount {
     /// Repetitions of each cell, or generations of those that are measured in slices, instead of the plan's.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..),
           conflicts_with_all = ["within", "until_decided"])]
     pub(super) repetitions: Option<u32>,
-    /// Fit the generations and slices of the plan to this time, or the repetitions of fresh runs.
+    /// Fit the generations and slices of the plan to this time, or the repetitions of fresh runs. [default: with --fail-if 1m]
     #[arg(long, value_name = "TIME", value_parser = pitot_meter::units::duration, conflicts_with = "until_decided")]
     within: Option<Nanos>,
     /// Add generations until every comparison of the plan's metric is decided: different, or equal within the tolerance. The test
@@ -28,11 +33,16 @@ pub(super) struct Amount {
 }
 
 impl Amount {
+    /// That ends after this time.
+    pub(super) fn within(time: Nanos) -> Amount {
+        Amount { within: Some(time), ..Amount::default() }
+    }
+
     /// Changes what the plan says.
     ///
     /// # Errors
     /// If the plan is not measured in slices and the option is for slices.
-    pub(super) fn change(&self, plan: &mut Plan) -> Result<(), Failure> {
+    pub(super) fn change(&self, plan: &mut Plan, gates: &Gates) -> Result<(), Failure> {
         if self.repetitions.is_some() || self.within.is_some() {
             // The number of generations is given now.
             plan.until_decided_s = None;
@@ -50,14 +60,26 @@ impl Amount {
             }
             plan.until_decided_s = Some(Duration::from_nanos(self.at_most.0).as_secs_f64());
         }
+        if let Some(within) = self.within_gates(plan, gates) {
+            plan.until_decided_s = Some(within.as_secs_f64());
+        }
         Ok(())
+    }
+
+    /// The time within which a plan measured in slices goes on until the conditions on it are decided; none if it does not.
+    fn within_gates(&self, plan: &Plan, gates: &Gates) -> Option<Nanos> {
+        let is_sliced = plan.measure == Measure::Slices && !plan.is_in_guests();
+        let is_watched =
+            !gates.fail_if.is_empty() && is_sliced && self.repetitions.is_none() && !self.until_decided;
+        is_watched.then(|| self.within.unwrap_or(WITHIN_GATES))
     }
 
     /// Fits a plan that is ready to the time that was given.
     ///
     /// # Errors
     /// If the time is too short, or not known before.
-    pub(super) fn fit(&self, prepared: &mut Prepared) -> Result<(), Failure> {
-        self.within.map_or(Ok(()), |within| prepared.keep_within(within.as_secs_f64()))
+    pub(super) fn fit(&self, prepared: &mut Prepared, gates: &Gates) -> Result<(), Failure> {
+        let within = self.within.or_else(|| self.within_gates(&prepared.plan, gates));
+        within.map_or(Ok(()), |within| prepared.keep_within(within.as_secs_f64()))
     }
 }

@@ -3,11 +3,14 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use pitot_meter::Nanos;
 use pitot_sys::user::User;
 
 use super::amount::Amount;
 use crate::bus::BusOptions;
 use crate::comparison::Comparison;
+use crate::gates::Gates;
+use crate::plan_text::PlanText;
 
 /// Run a plan: start each server, load it, monitor it, and record everything in one file.
 ///
@@ -18,7 +21,7 @@ use crate::comparison::Comparison;
 ///
 /// The exit code is 0 if every cell was measured, 1 if a cell failed or the run was stopped before its end, and 2 for a
 /// mistake in the plan or on the command line.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct Run {
     /// A suite, or the path of a plan.
     #[arg(value_name = "SUITE|PLAN.toml", required_unless_present_any = ["resume", "self_check", "server", "part"],
@@ -45,7 +48,7 @@ pub(crate) struct Run {
     #[arg(long = "set", id = "set", value_name = "KEY=VALUE", conflicts_with_all = ["resume", "self_check", "server", "part"])]
     pub(crate) changes: Vec<String>,
     #[command(flatten)]
-    pub(super) amount: Amount,
+    pub(crate) amount: Amount,
     /// The seed of the order, instead of the plan's.
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
@@ -79,6 +82,18 @@ pub(crate) struct Run {
     /// nothing else there.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["dry_run", "part"])]
     pub(crate) events: Option<PathBuf>,
+    /// The plan that another command describes.
+    #[arg(skip)]
+    pub(crate) described: Option<PlanText>,
+    #[command(flatten)]
+    pub(crate) gates: Gates,
     #[command(flatten)]
     pub(crate) comparison: Comparison,
+}
+
+impl Run {
+    /// That ends after this time.
+    pub(crate) fn within(time: Nanos) -> Run {
+        Run { amount: Amount::within(time), ..Run::default() }
+    }
 }

@@ -45,7 +45,7 @@ pub(super) fn run(part: &Path, output: &Path, runs: &mut Runs, waits: bool) -> R
     let prepared = Box::new(prepare_job(&part, &catalog()?)?);
     let place = Place::Here(runs.guardian()?);
     // Whoever drives the whole run has no other place to learn at once that a server does not start.
-    let how = How { trial: false, lock: Some(&lock), is_over: &|| false };
+    let how = How::to_its_end(false, Some(&lock));
     let outcome = runs.carry_out(Work::New { prepared, output }, place, how, &mut |_| {})?;
     match outcome.state {
         RunState::Complete => Ok(ExitCode::SUCCESS),

@@ -367,7 +367,7 @@ fn on_machine(
     given_up.extend(twins.iter().map(|&twin| given_up[twin].clone()).collect::<Vec<_>>());
     let cells =
         prepared.cells.iter().chain(twins.iter().map(|&twin| &prepared.cells[twin])).cloned().collect();
-    let mut run = OnMachine { shared, machine, ledger, begin, cells, given_up };
+    let mut run = OnMachine { shared, machine, ledger, begin, decided: caller.decided, cells, given_up };
     match generations::run(prepared, &mut run)? {
         RunState::Complete => fresh::run(prepared, &mut run),
         ended => Ok(ended),

@@ -80,9 +80,21 @@ fn is_wanted(
 ) -> bool {
     let foreseen = prepared.plan.generations.unwrap_or(0);
     let each_s = begin.elapsed().as_secs_f64() / f64::from(generation.max(1));
-    if let Some(at_most_s) = prepared.plan.until_decided_s {
-        let fits = || begin.elapsed().as_secs_f64() + each_s.max(generation_s) <= at_most_s;
-        return generation < UNTIL_DECIDED_MIN || (fits() && undecided(prepared, run.ledger.cells()) > 0);
+    let is_decided = || {
+        let cells = run.ledger.cells();
+        (run.decided)(&prepared.plan, cells).unwrap_or_else(|| undecided(prepared, cells) == 0)
+    };
+    match (prepared.plan.until_decided_s, prepared.within_s) {
+        (None, _) => {}
+        (Some(at_most_s), None) => {
+            let fits = || begin.elapsed().as_secs_f64() + each_s.max(generation_s) <= at_most_s;
+            return generation < UNTIL_DECIDED_MIN || (fits() && !is_decided());
+        }
+        // The time is that of the whole run, and it counts more than a decision.
+        (Some(_), Some(within_s)) => {
+            let fits = run.begin.elapsed().as_secs_f64() + each_s <= within_s;
+            return generation == 0 || (fits && (generation < UNTIL_DECIDED_MIN || !is_decided()));
+        }
     }
     let Some(within_s) = prepared.within_s else { return generation < foreseen };
     if prepared.ways.sliced() == 0 || generation == 0 {

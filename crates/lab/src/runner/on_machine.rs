@@ -7,7 +7,8 @@ use pitot_meter::units::counted;
 use super::executor::Machine;
 use super::ledger::Ledger;
 use super::repetition::{GivenUp, Shared};
-use pitot_plan::Cell;
+use pitot_plan::{Cell, Plan};
+use pitot_record::CellRecord;
 
 /// A run on a machine.
 pub(super) struct OnMachine<'a, 'l> {
@@ -16,6 +17,8 @@ pub(super) struct OnMachine<'a, 'l> {
     pub(super) ledger: &'a mut Ledger<'l>,
     /// When the run began.
     pub(super) begin: Instant,
+    /// Whether it is decided, if not by the plan's metric.
+    pub(super) decided: &'a dyn Fn(&Plan, &[CellRecord]) -> Option<bool>,
     /// All cells, controls at the end.
     pub(super) cells: Vec<Cell>,
     /// By cell, controls at the end: why it was given up. Its repetitions are recorded as failed.

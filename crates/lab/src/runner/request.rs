@@ -8,7 +8,8 @@ use super::local::Guardian;
 use super::prepare::Prepared;
 use super::soak::Soak;
 use super::transport::Transport;
-use pitot_plan::Catalog;
+use pitot_plan::{Catalog, Plan};
+use pitot_record::CellRecord;
 
 /// What to run, where, and for whom.
 pub struct Request<'a, 'w, 'p> {
@@ -67,4 +68,7 @@ pub struct Caller<'a> {
     pub note: &'a dyn Fn() -> Option<String>,
     /// True once the user wants the run to end.
     pub stop: &'a dyn Fn() -> bool,
+    /// Whether a run that goes on until it has decided can end with what these cells have, controls at the end. None: once every
+    /// comparison of the plan's metric is decided.
+    pub decided: &'a dyn Fn(&Plan, &[CellRecord]) -> Option<bool>,
 }

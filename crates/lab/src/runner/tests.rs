@@ -148,7 +148,14 @@ pub(super) fn ready(text: &str) -> Prepared {
 
 /// Who asks for the runs of tests.
 pub(super) fn caller(stop: &dyn Fn() -> bool) -> Caller<'_> {
-    Caller { pitot: "pitot", version: "0.0.0", command_line: "pitot run", note: &|| None, stop }
+    Caller {
+        pitot: "pitot",
+        version: "0.0.0",
+        command_line: "pitot run",
+        note: &|| None,
+        stop,
+        decided: &|_, _| None,
+    }
 }
 
 /// A run on a scripted machine; its cells are not tried before.

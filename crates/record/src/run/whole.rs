@@ -9,7 +9,7 @@ use pitot_plan::{Levels, Measure, Plan, SkipRecord};
 use pitot_results::floor::FloorRequest;
 
 /// A whole run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Run {
     /// Where it was read from.
     pub path: PathBuf,

@@ -77,7 +77,7 @@ impl Run {
                 Ready::Begun(run)
             }
         };
-        let how = How { trial: false, lock: Some(&lock), is_over: &|| false };
+        let how = How::to_its_end(false, Some(&lock));
         self.carry_out(ready, catalog, RunPlace::Jobs(&mut guests), how, runs, watched)
     }
 

@@ -1,0 +1,121 @@
+//! `pitot diff`: a run that compares programs, described by options.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use pitot_meter::Nanos;
+use pitot_results::Failure;
+use pitot_sys::user::User;
+
+use crate::catalog::catalog;
+use crate::comparison::{Comparison, Folder, Measured, with_role};
+use crate::gates::{CompareFormat, Gates};
+use crate::plan_text::PlanText;
+use crate::run::Run;
+
+/// The plan's name, and that of the file.
+const NAME: &str = "diff";
+/// What the programs are called that have no name of their own.
+const ROLES: [&str; 2] = ["base", "head"];
+/// What decides about servers.
+const METRIC: &str = "cpu-per-request";
+/// Smaller differences do not count.
+const TOLERANCE: &str = "1%";
+
+/// Compare two programs, or more: is HEAD slower than BASE, by how much, and could it be noise?
+///
+/// With --url the programs are servers: './app {address}', a target such as nginx, or a server of Pitot (as for `pitot run --server`).
+/// All of them, and a second copy of BASE as the control, are started again and again and loaded in turn, in slices of a few
+/// milliseconds, so that what else happens on the machine meets all of them alike.
+///
+/// It stops as soon as every condition of --fail-if is decided, or, without a condition, as soon as a difference or its absence is
+/// shown; at the latest after --within. The run file has every slice, and `pitot report` shows all of it.
+///
+/// Exit codes: 0 if every condition passed, or there is none; 1 if one was met, or HEAD failed; 2 for wrong usage; 3 if none was met
+/// and one is undecided.
+#[derive(Debug, Args)]
+pub(crate) struct Diff {
+    /// The programs. The first is the baseline. NAME=... names one in the report; without a name they are base, head and so on.
+    #[arg(value_name = "PROGRAM", num_args = 2.., required = true)]
+    programs: Vec<String>,
+    /// Exit with 1 if this is met by a program compared with the first, or with 3 if that stays undecided; may be repeated:
+    /// 'cpu-per-request > +3%'. `pitot compare --help` describes conditions.
+    #[arg(long, value_name = "CONDITION")]
+    fail_if: Vec<String>,
+    /// Stop after this time, decided or not.
+    #[arg(long, value_name = "TIME", value_parser = pitot_meter::units::duration, default_value = "1m")]
+    within: Nanos,
+    /// The form of the answer.
+    #[arg(long, default_value = "terminal")]
+    format: CompareFormat,
+    /// The metric that decides (`pitot list metrics`). [default: that of the first condition on a change, else cpu-per-request]
+    #[arg(long, value_name = "METRIC")]
+    metric: Option<String>,
+    /// The tolerance: smaller differences do not count. [default: 1%]
+    #[arg(long, value_name = "SHARE")]
+    tolerance: Option<String>,
+    /// The run file to create. [default: diff and the time, in this directory]
+    #[arg(short, long, value_name = "FILE.pitot")]
+    output: Option<PathBuf>,
+    /// Print the commands of every cell, and run nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Print the plan, for `pitot run`, and run nothing.
+    #[arg(long, conflicts_with = "dry_run")]
+    plan: bool,
+    /// Wait until no other run of this user is in progress on this machine.
+    #[arg(long, conflicts_with = "dry_run")]
+    wait: bool,
+    /// Start the programs as this user (see `pitot run --help`).
+    #[arg(long, value_name = "USER", value_parser = crate::user::parse, conflicts_with = "dry_run")]
+    user: Option<User>,
+    /// Write events of the run to this file as they happen (docs/events.md).
+    #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
+    events: Option<PathBuf>,
+    #[command(flatten, next_help_heading = "Servers")]
+    measured: Measured,
+}
+
+impl Diff {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        let gates = Gates { fail_if: self.fail_if.clone(), format: Some(self.format) };
+        let metric = self.metric.clone().or(gates.metric()?);
+        let here = std::env::current_dir().map_err(|e| {
+            Failure::run(format!("the current directory is not known: {e}"), "change to one that exists")
+        })?;
+        let text = self.of_servers(metric.as_deref(), &here.to_string_lossy())?;
+        if self.plan {
+            crate::output::print(&text)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let run = Run {
+            described: Some(PlanText::described(NAME, text, here)),
+            output: self.output,
+            dry_run: self.dry_run,
+            wait: self.wait,
+            user: self.user,
+            events: self.events,
+            gates,
+            ..Run::within(self.within)
+        };
+        run.run()
+    }
+
+    /// The plan that compares servers.
+    fn of_servers(&self, metric: Option<&str>, here: &str) -> Result<String, Failure> {
+        let catalog = catalog()?;
+        let named = |(at, program): (usize, &String)| match ROLES.get(at) {
+            Some(role) => with_role(program, role, &catalog),
+            None => Ok(program.clone()),
+        };
+        let comparison = Comparison {
+            servers: self.programs.iter().enumerate().map(named).collect::<Result<_, Failure>>()?,
+            measured: self.measured.clone(),
+            metric: Some(metric.unwrap_or(METRIC).to_owned()),
+            tolerance: Some(self.tolerance.clone().unwrap_or_else(|| TOLERANCE.to_owned())),
+            ..Comparison::default()
+        };
+        comparison.plan_text(None, &catalog, Folder::Elsewhere(here))
+    }
+}
