@@ -20,13 +20,16 @@ struct Program {
     needs_server: bool,
     /// Whether what is measured writes files.
     writes_files: bool,
+    /// Whether it executes the commands of servers.
+    executes: bool,
 }
 
 const PROGRAMS: &[Program] = &[
-    Program { name: "disk files", needs_server: false, writes_files: true },
-    Program { name: "disk read", needs_server: false, writes_files: true },
-    Program { name: "floor", needs_server: false, writes_files: true },
-    Program { name: "mail", needs_server: true, writes_files: false },
+    Program { name: "disk files", needs_server: false, writes_files: true, executes: false },
+    Program { name: "disk read", needs_server: false, writes_files: true, executes: false },
+    Program { name: "exec", needs_server: false, writes_files: true, executes: true },
+    Program { name: "floor", needs_server: false, writes_files: true, executes: false },
+    Program { name: "mail", needs_server: true, writes_files: false, executes: false },
 ];
 /// Protocols of `pitot serve` without model and mechanism, with their load URLs.
 const OTHER_PROTOCOLS: &[(&str, &str)] = &[("dns", "dns://{address}")];
@@ -62,6 +65,7 @@ const MEANINGS: &[(Of, &str, Means)] = &[
     (Of::AnyLoad, "json", Means::Reserved("the lab always asks for the result")),
     (Of::AnyLoad, "cpus", Means::Reserved("write load-cpus = \"4-7\" at the top of the plan")),
     (Of::AnyLoad, "connections", Means::OpensConnections),
+    (Of::AnyLoad, "command", Means::Reserved("write command = [\"./a\"] under [servers.a]")),
     (Of::Load, "idle", Means::OpensConnections),
     (Of::Load, "requests-total", Means::EndsByItself),
     (Of::Load, "stages", Means::EndsByItself),
@@ -149,6 +153,7 @@ pub(crate) fn catalog() -> Result<Catalog, Failure> {
                     options: options_of(find(&command, program.name)?, &[Of::AnyLoad]),
                     needs_server: program.needs_server,
                     writes_files: program.writes_files,
+                    executes: program.executes,
                 })
             })
             .collect(),

@@ -1,10 +1,14 @@
 //! `pitot diff`: a run that compares programs, described by options.
 
+mod commands;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
 use pitot_meter::Nanos;
+use pitot_record::metric;
+use pitot_report::Gate;
 use pitot_results::Failure;
 use pitot_sys::user::User;
 
@@ -13,21 +17,25 @@ use crate::comparison::{Comparison, Folder, Measured, with_role};
 use crate::gates::{CompareFormat, Gates};
 use crate::plan_text::PlanText;
 use crate::run::Run;
+use commands::Commands;
 
 /// The plan's name, and that of the file.
 const NAME: &str = "diff";
 /// What the programs are called that have no name of their own.
 const ROLES: [&str; 2] = ["base", "head"];
-/// What decides about servers.
-const METRIC: &str = "cpu-per-request";
+/// What decides about servers, and about commands.
+const METRICS: [&str; 2] = ["cpu-per-request", "cpu-time"];
 /// Smaller differences do not count.
 const TOLERANCE: &str = "1%";
 
 /// Compare two programs, or more: is HEAD slower than BASE, by how much, and could it be noise?
 ///
 /// With --url the programs are servers: './app {address}', a target such as nginx, or a server of Pitot (as for `pitot run --server`).
-/// All of them, and a second copy of BASE as the control, are started again and again and loaded in turn, in slices of a few
-/// milliseconds, so that what else happens on the machine meets all of them alike.
+/// Without --url they are commands, which are executed again and again: a compiler, a parser, a test. Their output and exit codes are
+/// compared too.
+///
+/// All of them, and a second copy of BASE as the control, take turns in slices of some 40 milliseconds, so that what else happens on the
+/// machine meets all of them alike.
 ///
 /// It stops as soon as every condition of --fail-if is decided, or, without a condition, as soon as a difference or its absence is
 /// shown; at the latest after --within. The run file has every slice, and `pitot report` shows all of it.
@@ -40,7 +48,7 @@ pub(crate) struct Diff {
     #[arg(value_name = "PROGRAM", num_args = 2.., required = true)]
     programs: Vec<String>,
     /// Exit with 1 if this is met by a program compared with the first, or with 3 if that stays undecided; may be repeated:
-    /// 'cpu-per-request > +3%'. `pitot compare --help` describes conditions.
+    /// 'cpu-per-request > +3%' of servers, 'cpu-time > +3%' of commands. `pitot compare --help` describes conditions.
     #[arg(long, value_name = "CONDITION")]
     fail_if: Vec<String>,
     /// Stop after this time, decided or not.
@@ -49,7 +57,7 @@ pub(crate) struct Diff {
     /// The form of the answer.
     #[arg(long, default_value = "terminal")]
     format: CompareFormat,
-    /// The metric that decides (`pitot list metrics`). [default: that of the first condition on a change, else cpu-per-request]
+    /// The metric that decides (`pitot list metrics`). [default: that of the first condition, else cpu-per-request of servers and cpu-time of commands]
     #[arg(long, value_name = "METRIC")]
     metric: Option<String>,
     /// The tolerance: smaller differences do not count. [default: 1%]
@@ -73,18 +81,24 @@ pub(crate) struct Diff {
     /// Write events of the run to this file as they happen (docs/events.md).
     #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
     events: Option<PathBuf>,
-    #[command(flatten, next_help_heading = "Servers")]
+    #[command(flatten, next_help_heading = "Servers (with --url)")]
     measured: Measured,
+    #[command(flatten, next_help_heading = "Commands (without --url)")]
+    commands: Commands,
 }
 
 impl Diff {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         let gates = Gates { fail_if: self.fail_if.clone(), format: Some(self.format) };
-        let metric = self.metric.clone().or(gates.metric()?);
+        let is_of_commands = self.measured.url.is_none();
+        let metric = self.metric(&gates, is_of_commands)?;
         let here = std::env::current_dir().map_err(|e| {
             Failure::run(format!("the current directory is not known: {e}"), "change to one that exists")
         })?;
-        let text = self.of_servers(metric.as_deref(), &here.to_string_lossy())?;
+        let text = match is_of_commands {
+            true => self.of_commands(&metric, &here.to_string_lossy())?,
+            false => self.of_servers(&metric, &here.to_string_lossy())?,
+        };
         if self.plan {
             crate::output::print(&text)?;
             return Ok(ExitCode::SUCCESS);
@@ -102,8 +116,53 @@ impl Diff {
         run.run()
     }
 
+    /// The metric that decides.
+    ///
+    /// # Errors
+    /// If it, or that of a condition, is one that these programs do not have.
+    fn metric(&self, gates: &Gates, is_of_commands: bool) -> Result<String, Failure> {
+        let usual = METRICS[usize::from(is_of_commands)];
+        let named = self.metric.as_deref().map(|name| {
+            metric::find(name).ok_or_else(|| {
+                Failure::misuse(format!("{name:?} is not a metric"), "use one of `pitot list metrics`")
+            })
+        });
+        let named = named.transpose()?;
+        let of_gates = gates.parsed()?;
+        let asked = || named.into_iter().chain(of_gates.iter().filter_map(Gate::metric));
+        if let Some(other) = asked().find(|metric| metric.is_of_commands() != is_of_commands) {
+            let (whose, fix) = match is_of_commands {
+                true => ("servers", format!("use {usual} or wall-time, or add --url to compare servers")),
+                false => ("commands", format!("use {usual}, or omit --url to compare commands")),
+            };
+            return Err(Failure::misuse(format!("{} is a metric of {whose}", other.name), fix));
+        }
+        Ok(asked().next().map_or(usual, |metric| metric.name).to_owned())
+    }
+
+    fn tolerance(&self) -> String {
+        self.tolerance.clone().unwrap_or_else(|| TOLERANCE.to_owned())
+    }
+
+    /// The plan that compares commands.
+    fn of_commands(&self, metric: &str, here: &str) -> Result<String, Failure> {
+        if let Some(option) = self.measured.given().first() {
+            return Err(Failure::misuse(
+                format!("{option} is for servers, and without --url the programs are commands"),
+                format!("omit {option}, or add --url 'http://{{address}}/'"),
+            ));
+        }
+        self.commands.plan_text(&self.programs, &ROLES, metric, &self.tolerance(), here)
+    }
+
     /// The plan that compares servers.
-    fn of_servers(&self, metric: Option<&str>, here: &str) -> Result<String, Failure> {
+    fn of_servers(&self, metric: &str, here: &str) -> Result<String, Failure> {
+        if let Some(option) = self.commands.given().first() {
+            return Err(Failure::misuse(
+                format!("{option} is for commands, and with --url the programs are servers"),
+                format!("omit {option}, or omit --url"),
+            ));
+        }
         let catalog = catalog()?;
         let named = |(at, program): (usize, &String)| match ROLES.get(at) {
             Some(role) => with_role(program, role, &catalog),
@@ -112,8 +171,8 @@ impl Diff {
         let comparison = Comparison {
             servers: self.programs.iter().enumerate().map(named).collect::<Result<_, Failure>>()?,
             measured: self.measured.clone(),
-            metric: Some(metric.unwrap_or(METRIC).to_owned()),
-            tolerance: Some(self.tolerance.clone().unwrap_or_else(|| TOLERANCE.to_owned())),
+            metric: Some(metric.to_owned()),
+            tolerance: Some(self.tolerance()),
             ..Comparison::default()
         };
         comparison.plan_text(None, &catalog, Folder::Elsewhere(here))

@@ -72,11 +72,6 @@ impl Gates {
         parsed(&self.fail_if)
     }
 
-    /// The metric of the first condition on one.
-    pub(crate) fn metric(&self) -> Result<Option<String>, Failure> {
-        Ok(self.parsed()?.iter().find_map(Gate::metric).map(|metric| metric.name.to_owned()))
-    }
-
     /// Refuses a plan whose cells are compared with nothing.
     pub(crate) fn check(&self, plan: &Plan) -> Result<(), Failure> {
         if !self.are_given() || plan.baseline.is_some() {

@@ -18,6 +18,7 @@ mod confine;
 mod diff;
 mod disk;
 mod events;
+mod exec;
 mod failure;
 mod fault;
 mod floor;
@@ -25,6 +26,7 @@ mod foreign;
 #[cfg(feature = "full")]
 mod full;
 mod gates;
+mod hold;
 mod host;
 mod init;
 mod kernel;
@@ -81,6 +83,7 @@ enum Command {
     Report(report::Report),
     Compare(compare::Compare),
     Diff(Box<diff::Diff>),
+    Exec(exec::Exec),
     Disk(disk::Disk),
     Floor(floor::Floor),
     Host(host::Host),
@@ -120,6 +123,7 @@ pub fn main() -> ExitCode {
         Command::Report(command) => command.run(),
         Command::Compare(command) => command.run(),
         Command::Diff(command) => command.run(),
+        Command::Exec(command) => command.run(),
         Command::Disk(command) => command.run(),
         Command::Floor(command) => command.run(),
         Command::Host(command) => command.run(),

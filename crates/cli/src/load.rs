@@ -1,7 +1,6 @@
 //! `pitot load`.
 
 mod asked;
-mod command;
 mod content;
 mod from;
 mod hold;

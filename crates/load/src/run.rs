@@ -493,6 +493,7 @@ impl Measured {
             latency_ns: recorded.figures(),
             smoothness: report::smoothness(tally),
             own_cpu_s: None,
+            executions: None,
             connections,
             under_way: self.looks.seen(),
             tls: plan.is_tls.then(|| tally.tls.result()),

@@ -74,6 +74,8 @@ pub struct ProgramWord {
     pub needs_server: bool,
     /// Whether it writes files, so that kernel threads work for it.
     pub writes_files: bool,
+    /// Whether it executes the commands of servers again and again, instead of a load for them. It can be held.
+    pub executes: bool,
 }
 
 /// A concurrency model.

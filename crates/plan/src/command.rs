@@ -164,7 +164,9 @@ impl Cell {
 
     /// The arguments with which a held load opens the cell's connections: URL and options, quoted as for a shell.
     pub fn held_target(&self, at: &Placement) -> String {
-        let mut arguments = vec![at.fill(&self.url)];
+        // What is executed has no URL.
+        let mut arguments: Vec<String> =
+            Some(at.fill(&self.url)).filter(|url| !url.is_empty()).into_iter().collect();
         push_options(&mut arguments, &self.load, at);
         shell_line(&arguments)
     }

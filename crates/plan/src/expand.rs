@@ -8,6 +8,7 @@ use super::skip::{NoCell, SkipRecord};
 use super::target;
 use super::value::{Settings, Value};
 use crate::catalog::{Catalog, OptionMeaning, OptionWord, ProgramWord, ProtocolWord};
+use crate::written::shell_line;
 use pitot_host::setting::Change;
 
 /// Properties of the machine that decide whether a cell can be run.
@@ -46,6 +47,8 @@ pub struct Cell {
     pub host: Vec<Change>,
     /// Whether it writes files, so that kernel threads work for it.
     pub writes_files: bool,
+    /// Whether it executes a command again and again, which can be held.
+    pub executes: bool,
     /// How long the smoke test saw the server's rate rise, if longer than the plan's warm-up.
     pub rises: Option<Settling>,
 }
@@ -300,6 +303,9 @@ fn build(
         Some(name) => Some(catalog.program(name).ok_or_else(|| format!("this build has no `pitot {name}`"))?),
         None => None,
     };
+    if let Some((executed, _)) = external.as_ref().filter(|_| program.is_some_and(|p| p.executes)) {
+        execute(executed, host, &mut load)?;
+    }
     let (server, url) = match external {
         _ if program.is_some_and(|p| !p.needs_server) => (CellServer::None, String::new()),
         Some((server, by_tls)) => {
@@ -353,8 +359,25 @@ fn build(
         host: host::changes(&settings)?,
         settings,
         writes_files: program.is_some_and(|p| p.writes_files),
+        executes: program.is_some_and(|p| p.executes),
         rises: None,
     })
+}
+
+/// Has the command of a server executed, instead of a load for it.
+fn execute(program: &External, host: &HostLimits, load: &mut Settings) -> Result<(), NoCell> {
+    if let Some(missing) = program.command.first().filter(|p| host.missing.contains(p)) {
+        return Err(format!("`{missing}` is not installed here").into());
+    }
+    load.set("command", Value::Text(shell_line(&program.command)));
+    if let Some(cwd) = &program.cwd {
+        load.set("cwd", Value::Text(cwd.clone()));
+    }
+    if !program.env.is_empty() {
+        let variable = |(name, value): &(String, String)| Value::Text(format!("{name}={value}"));
+        load.set("env", Value::List(program.env.iter().map(variable).collect()));
+    }
+    Ok(())
 }
 
 /// The default URL of a built-in server.

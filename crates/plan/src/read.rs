@@ -278,6 +278,9 @@ fn check_needs(known: &Known<'_>, plan: &Plan, root: &Section<'_>) -> Result<(),
             .servers
             .iter()
             .any(|s| matches!(&s.program, Program::Pitot(o) if o.get("protocol").is_some()));
+    if known.program.is_some_and(|p| p.executes) {
+        return check_commands(plan, root);
+    }
     if known.program.is_some_and(|p| !p.needs_server) {
         let is_servers = |f: &&Factor| f.name == SERVER_FACTOR || f.name.starts_with("server.");
         let by_factor = plan.factors.iter().find(is_servers).and_then(|_| root.get("factors"));
@@ -294,6 +297,34 @@ fn check_needs(known: &Known<'_>, plan: &Plan, root: &Section<'_>) -> Result<(),
         return Err(root.error_at_key("server", "the plan does not say which protocol is served", fix));
     }
     Ok(())
+}
+
+/// What is executed are the commands of servers that the plan describes.
+fn check_commands(plan: &Plan, root: &Section<'_>) -> Result<(), PlanError> {
+    let Some(factor) = plan.factors.iter().find(|f| f.name == SERVER_FACTOR) else {
+        let fix = "add the factor server = [\"a\", \"b\"], and [servers.a] with command = [\"./a\"]";
+        return Err(root.error_at_key(
+            "factors",
+            "`pitot exec` executes the commands of servers, and there are none",
+            fix,
+        ));
+    };
+    let is_command = |name: &str| {
+        plan.servers
+            .iter()
+            .any(|s| s.name == name && matches!(&s.program, Program::External(p) if p.target.is_none()))
+    };
+    match factor.levels.iter().map(ToString::to_string).find(|name| !is_command(name)) {
+        None => Ok(()),
+        Some(name) => {
+            let what = format!("`pitot exec` executes commands, and `{name}` has none");
+            Err(root.error_at_key(
+                "factors",
+                what,
+                format!("add [servers.{name}] with command = [\"./{name}\"]"),
+            ))
+        }
+    }
 }
 
 /// `suites/quick.toml` is called `quick`.

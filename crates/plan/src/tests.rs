@@ -91,6 +91,7 @@ pub(crate) fn catalog() -> Catalog {
                 ],
                 needs_server: false,
                 writes_files: true,
+                executes: false,
             },
             ProgramWord {
                 name: "mail".into(),
@@ -103,6 +104,7 @@ pub(crate) fn catalog() -> Catalog {
                 ],
                 needs_server: true,
                 writes_files: false,
+                executes: false,
             },
         ],
         targets: Vec::new(),

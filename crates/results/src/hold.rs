@@ -6,7 +6,7 @@ use pitot_meter::{Histogram, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
-use crate::load::Window;
+use crate::load::{Executions, Window};
 
 /// The reply to a command. The field `event` is its kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -96,6 +96,9 @@ pub struct Slice {
     pub client_user_us: f64,
     /// The same in the kernel, microseconds. The sum of both is exact to the nanosecond.
     pub client_system_us: f64,
+    /// What the executions of a command used (`pitot exec --hold`), which are its requests; `None` from a load.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub executions: Option<Executions>,
 }
 
 /// Response times of a slice, microseconds; 0 if there were none.

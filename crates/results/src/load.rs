@@ -111,6 +111,9 @@ pub struct LoadResult {
     pub parts: Vec<Part>,
     /// Conditions that were to be checked.
     pub gates: Vec<Gate>,
+    /// What the executions of a command used, where those are the requests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub executions: Option<Executions>,
     /// Why the run ended before its time, if it did.
     pub ended_early: Option<String>,
     /// By the names of [`Latencies`]: base64 of the HdrHistogram V2 deflate encoding.
@@ -332,6 +335,50 @@ pub struct OwnCpu {
     pub user: f64,
     /// In the kernel.
     pub system: f64,
+}
+
+/// What the executions of a command used, all together, with the children that they waited for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Executions {
+    /// CPU time in user mode, seconds.
+    pub user_s: f64,
+    /// CPU time in the kernel, seconds.
+    pub system_s: f64,
+    /// The peak of resident memory of each execution, added up, bytes; 0 if it is too small to be known.
+    pub memory_bytes: u64,
+    /// Page faults that needed no disk.
+    pub faults_minor: u64,
+    /// Page faults that waited for a disk.
+    pub faults_major: u64,
+    /// Times that a thread gave up the CPU to wait.
+    pub switches_voluntary: u64,
+    /// Times that a thread was made to give up the CPU.
+    pub switches_involuntary: u64,
+    /// How executions ended and what they printed, with how many did.
+    pub outcomes: BTreeMap<String, u64>,
+}
+
+impl Executions {
+    /// Adds those of another slice.
+    pub fn add(&mut self, other: &Executions) {
+        self.user_s += other.user_s;
+        self.system_s += other.system_s;
+        self.memory_bytes += other.memory_bytes;
+        self.faults_minor += other.faults_minor;
+        self.faults_major += other.faults_major;
+        self.switches_voluntary += other.switches_voluntary;
+        self.switches_involuntary += other.switches_involuntary;
+        for (outcome, count) in &other.outcomes {
+            *self.outcomes.entry(outcome.clone()).or_default() += count;
+        }
+    }
+
+    /// What most of them did.
+    pub fn usual_outcome(&self) -> Option<&str> {
+        let most = self.outcomes.iter().max_by_key(|(_, count)| **count)?;
+        Some(most.0)
+    }
 }
 
 /// What one of several hosts did of a load.

@@ -44,6 +44,7 @@ mod unavailable;
 pub mod unix_listener;
 pub mod usage;
 pub mod user;
+pub mod waited;
 mod waker;
 
 pub use eventfd::EventFd;

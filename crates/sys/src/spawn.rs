@@ -43,6 +43,13 @@ pub fn isolate(command: &mut Command, cpus: &[usize]) {
     unsafe { command.pre_exec(prepare) };
 }
 
+/// Makes `command` start its program by fork(2) and not by vfork(2), so that until then it has only the memory that this process has
+/// written, and no file that this process has mapped: what wait4(2) reports as its peak includes that.
+pub fn with_own_memory(command: &mut Command) {
+    // SAFETY: the closure does nothing.
+    unsafe { command.pre_exec(|| Ok(())) };
+}
+
 /// Makes `command` start its program in the control group whose `cgroup.procs` is open for writing as `members`, so that
 /// every process it ever starts is a member too (cgroups(7)).
 ///

@@ -44,6 +44,10 @@ pub struct Usage {
     pub switches_voluntary: u64,
     /// Times a thread was made to give up the CPU.
     pub switches_involuntary: u64,
+    /// Page faults that needed no disk.
+    pub faults_minor: u64,
+    /// Page faults that waited for a disk.
+    pub faults_major: u64,
 }
 
 /// Of this process, all threads. The memory is what this program has used, though getrusage(2) counts that of the
@@ -73,6 +77,11 @@ fn usage(who: libc::c_int) -> Usage {
         libc::getrusage(who, r.as_mut_ptr());
         r.assume_init()
     };
+    of_rusage(&r)
+}
+
+/// What the kernel has filled in.
+pub(crate) fn of_rusage(r: &libc::rusage) -> Usage {
     let time = |t: libc::timeval| Duration::new(t.tv_sec as u64, t.tv_usec as u32 * 1000);
     Usage {
         cpu_user: time(r.ru_utime),
@@ -80,6 +89,8 @@ fn usage(who: libc::c_int) -> Usage {
         rss_peak_bytes: r.ru_maxrss as u64 * 1024,
         switches_voluntary: r.ru_nvcsw as u64,
         switches_involuntary: r.ru_nivcsw as u64,
+        faults_minor: r.ru_minflt as u64,
+        faults_major: r.ru_majflt as u64,
     }
 }
 

@@ -110,6 +110,7 @@ fn failure(argv: &[String]) -> Option<Failure> {
         {
             load.check().err()
         }
+        Ok(Pitot { command: Command::Exec(exec) }) => exec.check().err(),
         Ok(Pitot { command: Command::Serve(serve) }) => {
             serve.check(Serve::given(argv.iter().skip(1).map(OsString::from)).as_ref()).err()
         }

@@ -10,6 +10,8 @@ use crate::runner::repetition::context::{Abort, nanos};
 
 /// Extra time for a reply, to open connections and drain requests.
 const ANSWER_GRACE_S: f64 = 30.0;
+/// The same for a command, which has a timeout of its own.
+const EXECUTION_GRACE_S: f64 = 86_400.0;
 /// Time between checks whether the user wants the run to end.
 const WAIT_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -18,12 +20,19 @@ pub(in crate::runner) struct Held<'a> {
     executor: &'a mut dyn Executor,
     role: Role,
     stop: &'a dyn Fn() -> bool,
+    /// Extra time for a reply, seconds.
+    grace_s: f64,
 }
 
 impl<'a> Held<'a> {
     /// Takes over a load generator that `executor` has started as `role`.
     pub(super) fn new(executor: &'a mut dyn Executor, role: Role, stop: &'a dyn Fn() -> bool) -> Held<'a> {
-        Held { executor, role, stop }
+        Held { executor, role, stop, grace_s: ANSWER_GRACE_S }
+    }
+
+    /// For commands: a slice lasts until an execution ends, and that has a timeout of its own.
+    pub(super) fn executing(self) -> Held<'a> {
+        Held { grace_s: EXECUTION_GRACE_S, ..self }
     }
 
     /// Opens the connections of a group to `target` and returns their number. The inner error is why it refuses.
@@ -82,7 +91,7 @@ impl<'a> Held<'a> {
     ) -> Result<Answer, Abort> {
         self.executor.write_line(self.role, line).map_err(|e| self.ended(&e))?;
         let begin = self.executor.now();
-        let (deadline, loaded_to) = (begin + nanos(seconds + ANSWER_GRACE_S), begin + nanos(seconds));
+        let (deadline, loaded_to) = (begin + nanos(seconds + self.grace_s), begin + nanos(seconds));
         let mut next_look = wanted.map(|(from_s, _)| begin + nanos(from_s));
         loop {
             if (self.stop)() {

@@ -133,6 +133,7 @@ pub(super) fn catalog() -> Catalog {
             options: vec![option("sizes")],
             needs_server: false,
             writes_files: true,
+            executes: false,
         }],
         targets: Vec::new(),
         charts: Vec::new(),

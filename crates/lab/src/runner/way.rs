@@ -118,7 +118,7 @@ impl Ways {
 
     /// The shortest time of slices for a decision, seconds.
     pub(super) fn least_s(&self, plan: &Plan) -> f64 {
-        let generation_s = self.generation_s(&Plan { slices: SLICES_MIN, ..plan.clone() });
+        let generation_s = self.generation_s(&Plan { slices: SLICES_MIN.min(plan.slices), ..plan.clone() });
         generation_s * generations_needed(self.comparisons()) as f64
     }
 
@@ -131,7 +131,8 @@ impl Ways {
         let least = generations_needed(self.comparisons()) as u32;
         let of = |slices: u32| self.generation_s(&Plan { slices, ..plan.clone() });
         let fitting = |slices: u32| ((within_s - besides_s) / of(slices)).floor() as u32;
-        let choices = || (SLICES_MIN..=plan.slices.max(SLICES_MIN)).rev().step_by(2);
+        let least_slices = SLICES_MIN.min(plan.slices);
+        let choices = || (least_slices..=plan.slices).rev().step_by(2);
         let slices =
             [self.generations(), least].into_iter().find_map(|g| choices().find(|&s| fitting(s) >= g));
         let Some(slices) = slices else {
@@ -194,6 +195,7 @@ pub(super) fn groups_with_controls(plan: &Plan, cells: &[Cell], ways: &Ways) -> 
 /// Why a cell cannot be measured in slices, from its description.
 pub(super) fn why_not_in_slices(cell: &Cell) -> Option<String> {
     match &cell.program {
+        Some(_) if cell.executes => None,
         _ if cell.server == CellServer::None => Some("it is a program without a server".to_owned()),
         Some(program) => Some(format!("`pitot {program}` cannot be held, only run to its end")),
         None if !cell.is_timed() => {

@@ -2,6 +2,9 @@
 
 use crate::run::{Repetition, Slice};
 
+/// What metrics of commands need, and no others.
+pub(super) const EXECUTIONS: &str = "executions of a command (`pitot diff`, `pitot exec`)";
+
 /// A metric of repetitions or soaks.
 #[derive(Debug)]
 pub struct Metric {
@@ -136,7 +139,16 @@ impl Metric {
         if self.is_of_time() && repetition.counts_instructions() {
             return None;
         }
+        let is_executed = repetition.load.as_ref().is_some_and(|load| load.executions.is_some());
+        if is_executed != self.is_of_commands() {
+            return None;
+        }
         self.read.and_then(|read| read(repetition))
+    }
+
+    /// Whether it is of commands that are executed, and not of servers.
+    pub fn is_of_commands(&self) -> bool {
+        self.needs == EXECUTIONS
     }
 
     /// Whether runs have it, not only soaks.

@@ -1,7 +1,7 @@
 //! Reads values from a repetition. Every function returns none if the repetition did not record what the value needs.
 
 use pitot_results::floor::FloorPrimitive;
-use pitot_results::load::{LoadResult, OwnCpu};
+use pitot_results::load::{Executions, LoadResult, OwnCpu};
 use pitot_results::{Latency, Printed};
 
 use crate::run::{Repetition, Resources};
@@ -18,6 +18,13 @@ pub(super) fn per_request(r: &Repetition, sum: impl Fn(&Resources) -> f64) -> Op
     let used = r.resources.as_ref()?;
     let requests = r.load.as_ref()?.throughput_rps * used.window_s;
     (requests >= 1.0).then(|| sum(used) / requests)
+}
+
+/// A sum over executions, divided by their number.
+pub(super) fn per_execution(r: &Repetition, sum: impl Fn(&Executions) -> f64) -> Option<f64> {
+    let load = r.load.as_ref()?;
+    let used = load.executions.as_ref()?;
+    (load.requests.ok > 0).then(|| sum(used) / load.requests.ok as f64)
 }
 
 /// A figure of the verdict.

@@ -85,6 +85,11 @@ impl<'a> Arm<'a> {
         self.outcome.is_ok() && self.impossible.is_none()
     }
 
+    /// Whether it is a command that is executed, and no server.
+    pub(super) fn is_executed(&self) -> bool {
+        self.context.cell.executes
+    }
+
     /// Its row in the run file.
     pub(super) fn row(&self) -> i64 {
         self.index as i64 + 1
@@ -118,6 +123,9 @@ impl<'a> Arm<'a> {
     fn try_start(&mut self, number: usize) -> Result<(), Abort> {
         let context = &mut self.context;
         start::prepare(context, number)?;
+        if context.cell.executes {
+            return Ok(());
+        }
         let begin = context.executor.now();
         start::start_server(context)?;
         self.ready_s = context.executor.now().since(begin).as_secs_f64();
@@ -197,8 +205,11 @@ impl<'a> Arm<'a> {
         let executor = &mut self.context.executor;
         let (cpu_after, end) = (executor.cpu_time(Role::Server), executor.now());
         self.left_alone = cpu_after.map(|cpu| (cpu, end));
+        let executed =
+            answer.executions.as_ref().map(|used| ((used.user_s + used.system_s) * 1e9).round() as u64);
+        let served = cpu_before.zip(cpu_after).map(|(before, after)| after.since(before).0);
         let place = Slice {
-            server_cpu_ns: cpu_before.zip(cpu_after).map(|(before, after)| after.since(before).0),
+            server_cpu_ns: executed.or(served),
             steal_ns: held.steal().since(steal_before).0,
             ..place
         };
@@ -258,11 +269,16 @@ impl<'a> Arm<'a> {
 
     /// Asks its server to end.
     pub(super) fn ask_to_stop(&mut self) {
-        self.outcome = stop::ask(&mut self.context);
+        if !self.is_executed() {
+            self.outcome = stop::ask(&mut self.context);
+        }
     }
 
     /// Waits until its server has ended.
     pub(super) fn wait_for_stop(&mut self) {
+        if self.is_executed() {
+            return;
+        }
         match stop::wait(&mut self.context) {
             Ok(stats) => self.server_stats = stats,
             Err(abort) => self.outcome = Err(abort),

@@ -3,7 +3,7 @@
 use pitot_meter::{Histogram, Nanos};
 use pitot_results::Latency;
 use pitot_results::hold::Slice as Answer;
-use pitot_results::load::{ErrorRow, LoadResult};
+use pitot_results::load::{ErrorRow, Executions, LoadResult};
 
 use pitot_record::{Lifetime, Resources, Sample, Slice, TreeSample};
 
@@ -22,6 +22,8 @@ pub(super) struct Sum {
     /// Bytes of the content of right replies, by slice.
     content: Vec<Option<u64>>,
     errors: std::collections::BTreeMap<String, u64>,
+    /// What executions used; none of a load.
+    executions: Option<Executions>,
 }
 
 fn decoded(histogram: &str) -> Result<Histogram, String> {
@@ -45,6 +47,9 @@ impl Sum {
             *self.errors.entry(kind.clone()).or_default() += count;
         }
         self.content.push(answer.bytes_content);
+        if let Some(used) = &answer.executions {
+            self.executions.get_or_insert_default().add(used);
+        }
         let ns = |us: f64| (us * 1e3).round() as u64;
         self.slices.push(Slice {
             began_unix_ns: answer.began_unix_ns,
@@ -131,6 +136,7 @@ impl Sum {
         result.client.cpu_system_s = client_cpu_s;
         result.client.cpu_utilisation = if elapsed_s > 0.0 { client_cpu_s / elapsed_s } else { 0.0 };
         result.errors = self.errors();
+        result.executions.clone_from(&self.executions);
         result.histograms =
             [("response", &self.response), ("handshake", &self.handshake), ("resumption", &self.resumption)]
                 .into_iter()
@@ -155,7 +161,10 @@ impl Sum {
             }
             _ => (0, 0),
         };
-        let user_share = user as f64 / (user + system).max(1) as f64;
+        let user_share = match &self.executions {
+            Some(used) => used.user_s / (used.user_s + used.system_s).max(f64::MIN_POSITIVE),
+            None => user as f64 / (user + system).max(1) as f64,
+        };
         // Switches include the warm-up, so they are scaled by the slices' share of replies.
         let counted = self.total(|s| s.requests) as f64;
         let share = counted / (counted + self.uncounted as f64).max(1.0);

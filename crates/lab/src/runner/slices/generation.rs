@@ -117,19 +117,25 @@ fn measure(request: &Request<'_>, arms: &mut [Arm<'_>], client: &mut dyn Executo
         }
     }
     client.begin(request.number, AddressChoice::Server)?;
-    let argv = [shared.pitot, "load", "--hold"].map(str::to_owned).to_vec();
+    // All cells of a group are loaded, or are all executed.
+    let is_executed = request.group.cells.iter().any(|&cell| request.cells[cell].executes);
+    let (program, cpus) = match is_executed {
+        true => ("exec", [&shared.cpus.server[..], &shared.cpus.load].concat()),
+        false => ("load", shared.cpus.load.clone()),
+    };
     let command = Command {
         role: Role::Load,
-        argv,
+        argv: [shared.pitot, program, "--hold"].map(str::to_owned).to_vec(),
         cwd: None,
         env: Vec::new(),
-        cpus: shared.cpus.load.clone(),
+        cpus,
         account: Account::Load,
         converses: true,
         cpu_is_counted: false,
     };
     client.start(&command).map_err(Abort::Failed)?;
-    let outcome = slices(request, arms, &mut Held::new(client, Role::Load, shared.stop));
+    let held = Held::new(client, Role::Load, shared.stop);
+    let outcome = slices(request, arms, &mut if is_executed { held.executing() } else { held });
     let observed = client.finish();
     outcome?;
     if let Some(reason) = left_behind(&observed) {
@@ -148,7 +154,9 @@ fn slices(request: &Request<'_>, arms: &mut [Arm<'_>], held: &mut Held<'_>) -> R
         arm.open(held, is_first)?;
     }
     let mut replies_per_s = f64::INFINITY;
-    if plan.warmup_s > 0.0 {
+    // Each execution is a fresh process.
+    let is_executed = arms.iter().any(Arm::is_executed);
+    if plan.warmup_s > 0.0 && !is_executed {
         for arm in arms.iter_mut().filter(|a| a.is_up()) {
             if let Some(of_arm) = arm.warm_up(held, plan.warmup_s, is_first)? {
                 replies_per_s = replies_per_s.min(of_arm);
@@ -161,10 +169,13 @@ fn slices(request: &Request<'_>, arms: &mut [Arm<'_>], held: &mut Held<'_>) -> R
         let up: Vec<usize> = (0..arms.len()).filter(|&at| arms[at].is_up()).collect();
         let order = round_order(seed, request.generation, round, up.len());
         let Some(first) = lead_in(&order) else { break };
-        // This slice balances predecessors and does not count.
-        let arm = &mut arms[up[first]];
-        arm.warm(held, slice_s, is_first)?;
-        let mut predecessor = Some(arm.row());
+        let mut predecessor = None;
+        if !is_executed {
+            // This slice balances predecessors and does not count.
+            let arm = &mut arms[up[first]];
+            arm.warm(held, slice_s, is_first)?;
+            predecessor = Some(arm.row());
+        }
         for (position, at) in order.into_iter().enumerate() {
             let arm = &mut arms[up[at]];
             if arm.is_up() {

@@ -1,4 +1,4 @@
-//! The commands of a held load.
+//! The commands to what is held.
 
 use pitot_meter::{Nanos, units};
 use pitot_results::Failure;
@@ -6,7 +6,7 @@ use pitot_results::Failure;
 use crate::words;
 
 /// The group of a URL on the command line, and of a command that names none.
-pub(super) const DEFAULT_GROUP: &str = "default";
+pub(crate) const DEFAULT_GROUP: &str = "default";
 
 /// One line of standard input.
 #[derive(Debug, PartialEq)]
@@ -41,7 +41,12 @@ impl Command {
             ("open", [group, words @ ..]) if !words.is_empty() => {
                 Command::Open { group: group.clone(), words: words.to_vec() }
             }
-            ("open", _) => return wrong("`open` takes a name and a URL".into(), "open NAME URL [OPTIONS]"),
+            ("open", _) => {
+                return wrong(
+                    "`open` takes a name, and what to open".into(),
+                    "open NAME URL [OPTIONS], or with pitot exec open NAME --command LINE [OPTIONS]",
+                );
+            }
             ("run", [words @ .., word, at]) if word == "at" && !words.is_empty() => {
                 let Ok(at) = at.parse() else {
                     return wrong(
