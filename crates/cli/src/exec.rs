@@ -148,7 +148,7 @@ impl Exec {
         let sink = Sink::create(self.json.as_deref())?;
         session.open("", recipe, now())?;
         let result = result(&self, &session.run("", self.duration, now())?)?;
-        sink.write(&Drawn::default().text(&shown(&result)), &result)?;
+        sink.write(&Drawn::default().text(shown(&result)), &result)?;
         Ok(ExitCode::SUCCESS)
     }
 

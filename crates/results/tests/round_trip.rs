@@ -89,6 +89,16 @@ fn load_result() -> LoadResult {
         },
         smoothness: Some(Smoothness { gap_ns: latency(60), stall_ns_min: 1, stalled_share: 0.5 }),
         own_cpu_s: Some(OwnCpu { user: 0.25, system: 0.5 }),
+        executions: Some(load::Executions {
+            user_s: 0.75,
+            system_s: 0.125,
+            memory_bytes: 11,
+            faults_minor: 12,
+            faults_major: 13,
+            switches_voluntary: 14,
+            switches_involuntary: 15,
+            outcomes: [("printed 3 bytes".to_owned(), 16)].into(),
+        }),
         connections: load::ConnectionCounts {
             requested: 1,
             opened: 2,
