@@ -13,6 +13,10 @@ use pitot_results::Failure;
 pub(crate) use options::{Comparison, Folder, Measured};
 use server::named;
 pub(crate) use server::with_role;
+pub(crate) use text::{REFERENCE_KEY, version_by_content};
+
+/// What the server is called that never changes.
+pub(crate) const REFERENCE: &str = "reference";
 
 /// The name of a plan that is made of options.
 pub(crate) const NAME: &str = "comparison";
@@ -29,6 +33,7 @@ impl Comparison {
     pub(crate) fn check_servers(&self) -> Result<(), Failure> {
         let given = self.measured.given().into_iter();
         let own = [
+            ("--reference", self.reference.is_some()),
             ("--metric", self.metric.is_some()),
             ("--tolerance", self.tolerance.is_some()),
             ("--baseline", self.baseline.is_some()),
@@ -54,7 +59,13 @@ impl Comparison {
         catalog: &Catalog,
         folder: Folder<'_>,
     ) -> Result<String, Failure> {
-        let servers = named(&self.servers, catalog)?;
+        let servers = match &self.reference {
+            None => named(&self.servers, catalog)?,
+            Some(reference) => {
+                let last = format!("{REFERENCE}={reference}");
+                named(&self.servers.iter().cloned().chain([last]).collect::<Vec<_>>(), catalog)?
+            }
+        };
         let text = text::plan(self, &servers, repetitions, catalog, folder)?;
         // There is no file for a line number.
         match Plan::parse(NAME, &text, catalog) {

@@ -17,7 +17,7 @@ use crate::comparison::{Comparison, Folder, Measured, with_role};
 use crate::gates::{CompareFormat, Gates};
 use crate::plan_text::PlanText;
 use crate::run::Run;
-use commands::Commands;
+use commands::{Commands, OfCommands};
 
 /// The plan's name, and that of the file.
 const NAME: &str = "diff";
@@ -63,6 +63,10 @@ pub(crate) struct Diff {
     /// The tolerance: smaller differences do not count. [default: 1%]
     #[arg(long, value_name = "SHARE")]
     tolerance: Option<String>,
+    /// A program that never changes, measured beside the others: runs of different machines and months are compared by the ratio to it
+    /// (`pitot compare`). It meets no condition.
+    #[arg(long, value_name = "PROGRAM")]
+    reference: Option<String>,
     /// The run file to create. [default: diff and the time, in this directory]
     #[arg(short, long, value_name = "FILE.pitot")]
     output: Option<PathBuf>,
@@ -111,7 +115,7 @@ impl Diff {
             user: self.user,
             events: self.events,
             gates,
-            ..Run::within(self.within)
+            ..Run::decided_within(self.within)
         };
         run.run()
     }
@@ -152,7 +156,15 @@ impl Diff {
                 format!("omit {option}, or add --url 'http://{{address}}/'"),
             ));
         }
-        self.commands.plan_text(&self.programs, &ROLES, metric, &self.tolerance(), here)
+        let of = OfCommands {
+            programs: &self.programs,
+            roles: &ROLES,
+            reference: self.reference.as_deref(),
+            metric,
+            tolerance: &self.tolerance(),
+            here,
+        };
+        self.commands.plan_text(&of)
     }
 
     /// The plan that compares servers.
@@ -171,6 +183,7 @@ impl Diff {
         let comparison = Comparison {
             servers: self.programs.iter().enumerate().map(named).collect::<Result<_, Failure>>()?,
             measured: self.measured.clone(),
+            reference: self.reference.clone(),
             metric: Some(metric.to_owned()),
             tolerance: Some(self.tolerance()),
             ..Comparison::default()

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::host::SettingSet;
 use super::hosts::{self, Host};
 use super::kernels::KernelUse;
-use super::levels::{Factor, Levels};
+use super::levels::{Factor, FactorLevel, Levels};
 use super::published::{Exclusion, Published};
 use super::server::{Helper, PlanFile, Program, ServerSpec};
 use super::soak::SoakPlan;
@@ -60,6 +60,10 @@ pub struct Plan {
     /// The levels of the cells that others are compared with. Cells that agree in all other factors are compared with
     /// each other. None: there is no baseline.
     pub baseline: Option<Levels>,
+    /// The levels of the cells that never change: what is compared with other runs is compared by the ratio to them. None: the baseline
+    /// takes their place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference: Option<Levels>,
     /// Whether the replies of compared cells must have the same content.
     pub replies: Replies,
     /// What the machine is checked for before the run.
@@ -117,6 +121,13 @@ pub struct Plan {
     pub load_hosts: Vec<String>,
 }
 
+impl Plan {
+    /// Whether a cell is the reference, and nothing that is compared for its own sake.
+    pub fn is_reference(&self, factors: &[FactorLevel]) -> bool {
+        self.reference.as_ref().is_some_and(|levels| levels.matches(factors))
+    }
+}
+
 impl Default for Plan {
     fn default() -> Plan {
         Plan {
@@ -139,6 +150,7 @@ impl Default for Plan {
             tolerance: 0.02,
             metric: "throughput".into(),
             baseline: None,
+            reference: None,
             replies: Replies::Alike,
             needs: None,
             columns: Vec::new(),

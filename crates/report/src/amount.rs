@@ -107,6 +107,20 @@ pub(crate) fn generation_s(run: &Run) -> Option<f64> {
     median(&total.collect::<Vec<f64>>()).filter(|s| *s > 0.0)
 }
 
+/// The option that has a run of this plan take so many repetitions or generations.
+pub(crate) fn option_for(run: &Run, count: usize) -> String {
+    match (run.plan.until_decided_s, generation_s(run)) {
+        (Some(_), Some(each_s)) => {
+            let option =
+                if run.info.command_line.contains("--until-decided") { "--at-most" } else { "--within" };
+            // In steps of ten seconds, with the time before the first generation.
+            let seconds = (count as f64 * each_s * 1.1 / 10.0).ceil() * 10.0;
+            format!("{option} {seconds}s")
+        }
+        _ => format!("--repetitions {count}"),
+    }
+}
+
 /// The length of a slice in the median, seconds.
 pub(crate) fn slice_s(run: &Run) -> Option<f64> {
     let slices = sliced(run).flat_map(|c| &c.repetitions).flat_map(|r| &r.slices);

@@ -40,9 +40,10 @@ impl Control<'_> {
     }
 }
 
-/// The metrics in which a control is shown: the plan's own, and CPU time per request.
+/// The metrics in which a control is shown: the plan's own, and CPU time per request of servers.
 pub(crate) fn control_metrics(a: &Analysis<'_>) -> Vec<&'static Metric> {
-    let cpu = Some(CPU).filter(|cpu| cpu.name != a.headline.name);
+    let is_other = |cpu: &&Metric| cpu.name != a.headline.name && !a.headline.is_of_commands();
+    let cpu = Some(CPU).filter(is_other);
     std::iter::once(a.headline).chain(cpu).collect()
 }
 

@@ -1,6 +1,6 @@
 //! How many more generations would show a difference.
 
-use crate::amount::{generation_s, generations};
+use crate::amount::{generation_s, generations, option_for};
 use crate::analysis::{Analysis, Cell, Standing, parts, within_run};
 use crate::number::{percent, span};
 use crate::text::s;
@@ -51,7 +51,7 @@ pub(crate) fn outlook(a: &Analysis<'_>) -> Option<String> {
             "{needed} generations, {} in all, are the fewest that can show a difference among so many comparisons: \
              {}.",
             about(needed as f64 * each_s),
-            command(a, &format!("--repetitions {needed}"))
+            command(a, &option_for(a.run, needed))
         ));
     }
     let more = |difference: f64| {
@@ -68,7 +68,9 @@ pub(crate) fn outlook(a: &Analysis<'_>) -> Option<String> {
     let found = within(TIME_GOOD_S).or_else(|| within(TIME_MAX_S));
     if let Some((difference, more)) = found {
         let difference = percent(difference);
-        let (until, between) = if watched {
+        let (until, between) = if a.run.plan.until_decided_s.is_some() {
+            (String::new(), "")
+        } else if watched {
             (
                 format!(
                     ", or {}, which stops as soon as every comparison is decided",
@@ -84,7 +86,7 @@ pub(crate) fn outlook(a: &Analysis<'_>) -> Option<String> {
              {}{until}.",
             s(more),
             about(more as f64 * each_s),
-            command(a, &format!("--repetitions {}", have + more)),
+            command(a, &option_for(a.run, have + more)),
         ));
     }
     let hopeless = |(c, b): &(&CellRecord, &CellRecord)| {
@@ -106,7 +108,10 @@ fn undecided<'a, 'r: 'a>(
     pairs: impl Iterator<Item = (&'a Cell<'r>, &'a CellRecord)>,
 ) -> Vec<(&'a CellRecord, &'a CellRecord)> {
     let is_sliced = |(c, b): &(&Cell<'_>, &CellRecord)| {
-        !c.failed() && c.record.measure == Measure::Slices && b.measure == Measure::Slices
+        !c.failed()
+            && !a.run.plan.is_reference(&c.record.factors)
+            && c.record.measure == Measure::Slices
+            && b.measure == Measure::Slices
     };
     let is_open = |c: &CellRecord, b: &CellRecord| {
         a.compare(c, b, a.headline).is_some_and(|c| !c.decision.is_decided())

@@ -12,6 +12,9 @@ pub(crate) struct Comparison {
     pub(crate) servers: Vec<String>,
     #[command(flatten)]
     pub(crate) measured: Measured,
+    /// A server that never changes, measured beside the others: runs are compared with each other by the ratio to it.
+    #[arg(long, value_name = "SERVER")]
+    pub(crate) reference: Option<String>,
     /// The metric that decides (`pitot list metrics`). [default: throughput; latency-p99 with -R]
     #[arg(long, value_name = "METRIC")]
     pub(crate) metric: Option<String>,

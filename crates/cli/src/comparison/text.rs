@@ -8,6 +8,7 @@ use pitot_record::METRICS;
 use pitot_results::Failure;
 use pitot_target::PAGES;
 
+use super::REFERENCE;
 use super::options::{Comparison, Folder};
 use super::server::{Server, ServerKind};
 use super::tls;
@@ -68,6 +69,9 @@ pub(super) fn plan(
     if servers.len() > 1 {
         let _ = writeln!(text, "baseline = {{ server = {} }}", toml_string(&baseline(of, servers)?));
     }
+    if of.reference.is_some() {
+        text.push_str(REFERENCE_KEY);
+    }
     let files = Files::of(of, servers, &url)?;
     text.push_str("\n# Options of `pitot serve` for all servers of Pitot.\n[server]\n");
     let _ = writeln!(text, "protocol = {}", toml_string(&protocol));
@@ -100,11 +104,36 @@ pub(super) fn plan(
     }
     for server in servers {
         text.push_str(&section(server, folder));
+        if let (ServerKind::Command(words), REFERENCE) = (&server.kind, &*server.name) {
+            text.push_str(&version_by_content(words));
+        }
     }
     if !servers.iter().any(|s| matches!(s.kind, ServerKind::Command(_))) {
         text.push_str(EXAMPLE);
     }
     Ok(text)
+}
+
+/// The key of the server that never changes.
+pub(crate) const REFERENCE_KEY: &str = "# Other runs are compared by the ratio to this server, which never changes.\nreference = { server = \"reference\" }\n";
+
+/// The key that names a command by the content of its files, so that a run shows whether it has changed.
+pub(crate) fn version_by_content(words: &[String]) -> String {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let path = |word: &String| match word.contains('/') {
+        true => Some(Path::new(word).to_owned()).filter(|path| path.is_file()),
+        false => std::env::split_paths(&folders)
+            .map(|folder| folder.join(word))
+            .find(|path| path.is_file())
+            .or_else(|| Some(Path::new(word).to_owned()).filter(|path| path.is_file())),
+    };
+    let files = words.iter().filter_map(path).filter_map(|path| path.canonicalize().ok());
+    let files: Vec<String> = files.map(|path| toml_string(&path.to_string_lossy())).collect();
+    let line = r#"cat "$@" | sha256sum | sed 's/^/sha256 /'"#;
+    match files.is_empty() {
+        true => String::new(),
+        false => format!("version = [\"sh\", \"-c\", {}, \"sh\", {}]\n", toml_string(line), files.join(", ")),
+    }
 }
 
 const EXAMPLE: &str = r#"

@@ -7,6 +7,7 @@ use clap::Args;
 use pitot_plan::{toml_key, toml_string};
 use pitot_results::Failure;
 
+use crate::comparison::{REFERENCE, REFERENCE_KEY, version_by_content};
 use crate::exec::command_words;
 
 /// How commands are executed.
@@ -32,6 +33,23 @@ pub(super) struct Commands {
     timeout: Option<String>,
 }
 
+/// What is compared.
+#[derive(Clone, Copy)]
+pub(super) struct OfCommands<'a> {
+    /// The commands, the baseline first.
+    pub(super) programs: &'a [String],
+    /// The names of the first.
+    pub(super) roles: &'a [&'a str],
+    /// The command that never changes.
+    pub(super) reference: Option<&'a str>,
+    /// The metric that decides.
+    pub(super) metric: &'a str,
+    /// Smaller differences do not count.
+    pub(super) tolerance: &'a str,
+    /// The directory in which they run.
+    pub(super) here: &'a str,
+}
+
 /// A command of a comparison.
 struct Named {
     name: String,
@@ -53,19 +71,15 @@ impl Commands {
         given.into_iter().filter(|(_, given)| *given).map(|(option, _)| option).collect()
     }
 
-    /// The text of the plan. `here` is the directory in which they run.
+    /// The text of the plan.
     ///
     /// # Errors
     /// If a command or an option is wrong.
-    pub(super) fn plan_text(
-        &self,
-        programs: &[String],
-        roles: &[&str],
-        metric: &str,
-        tolerance: &str,
-        here: &str,
-    ) -> Result<String, Failure> {
-        let commands = named(programs, roles)?;
+    pub(super) fn plan_text(&self, of: &OfCommands<'_>) -> Result<String, Failure> {
+        let OfCommands { programs, roles, reference, metric, tolerance, here } = *of;
+        let last = reference.map(|reference| format!("{REFERENCE}={reference}"));
+        let programs: Vec<String> = programs.iter().cloned().chain(last).collect();
+        let commands = named(&programs, roles)?;
         let names: Vec<&str> = commands.iter().map(|command| command.name.as_str()).collect();
         let mut text = format!(
             "# A plan of Pitot: `pitot run FILE` runs it. docs/plans.md describes the keys.\n\
@@ -81,6 +95,9 @@ impl Commands {
             toml_string(tolerance),
             toml_string(names[0])
         );
+        if reference.is_some() {
+            text.push_str(REFERENCE_KEY);
+        }
         if self.ignore_output {
             text.push_str("replies = \"may-differ\"\n");
         }
@@ -119,6 +136,9 @@ impl Commands {
                 list(&words),
                 toml_string(here)
             );
+            if command.name == REFERENCE {
+                text.push_str(&version_by_content(&words));
+            }
         }
         Ok(text)
     }
@@ -197,7 +217,14 @@ mod tests {
 
     fn text(of: &Commands, programs: &[&str]) -> Result<String, Failure> {
         let programs: Vec<String> = programs.iter().map(|p| (*p).to_owned()).collect();
-        of.plan_text(&programs, &["base", "head"], "cpu-time", "1%", "/here")
+        of.plan_text(&OfCommands {
+            programs: &programs,
+            roles: &["base", "head"],
+            reference: None,
+            metric: "cpu-time",
+            tolerance: "1%",
+            here: "/here",
+        })
     }
 
     #[test]

@@ -30,12 +30,15 @@ pub(crate) struct Amount {
     /// With --until-decided: stop after this time in any case.
     #[arg(long, value_name = "TIME", value_parser = pitot_meter::units::duration, default_value = "10m", requires = "until_decided")]
     at_most: Nanos,
+    /// It ends when it is decided, without a condition too.
+    #[arg(skip)]
+    is_watched: bool,
 }
 
 impl Amount {
-    /// That ends after this time.
-    pub(super) fn within(time: Nanos) -> Amount {
-        Amount { within: Some(time), ..Amount::default() }
+    /// That ends when it is decided, and after this time in any case.
+    pub(super) fn decided_within(time: Nanos) -> Amount {
+        Amount { within: Some(time), is_watched: true, ..Amount::default() }
     }
 
     /// Changes what the plan says.
@@ -69,8 +72,10 @@ impl Amount {
     /// The time within which a plan measured in slices goes on until the conditions on it are decided; none if it does not.
     fn within_gates(&self, plan: &Plan, gates: &Gates) -> Option<Nanos> {
         let is_sliced = plan.measure == Measure::Slices && !plan.is_in_guests();
-        let is_watched =
-            !gates.fail_if.is_empty() && is_sliced && self.repetitions.is_none() && !self.until_decided;
+        let is_watched = (self.is_watched || !gates.fail_if.is_empty())
+            && is_sliced
+            && self.repetitions.is_none()
+            && !self.until_decided;
         is_watched.then(|| self.within.unwrap_or(WITHIN_GATES))
     }
 

@@ -92,8 +92,8 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// That ends after this time.
-    pub(crate) fn within(time: Nanos) -> Run {
-        Run { amount: Amount::within(time), ..Run::default() }
+    /// That ends when it is decided, and after this time in any case.
+    pub(crate) fn decided_within(time: Nanos) -> Run {
+        Run { amount: Amount::decided_within(time), ..Run::default() }
     }
 }

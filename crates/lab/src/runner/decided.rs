@@ -21,7 +21,9 @@ pub(super) fn undecided(prepared: &Prepared, records: &[CellRecord]) -> usize {
         let Some(&twin) = group.cells.iter().find(|cell| prepared.ways.controls.contains(cell)) else {
             continue;
         };
-        let others = group.cells.iter().filter(|&&cell| cell != twin && cell < prepared.cells.len());
+        let is_asked =
+            |cell: usize| cell < prepared.cells.len() && !plan.is_reference(&prepared.cells[cell].factors);
+        let others = group.cells.iter().filter(|&&cell| cell != twin && is_asked(cell));
         family.extend(others.map(|&cell| records[cell].samples_against(&records[twin], metric, plan)));
     }
     judge(&family, plan.tolerance).iter().flatten().filter(|c| !c.decision.is_decided()).count()

@@ -257,6 +257,13 @@ pub(crate) static PLAN: &[Key<Plan>] = &[
               factors are compared.",
     },
     Key {
+        name: "reference",
+        kind: Kind::Levels(Strict::All, |p, levels| p.reference = Some(levels)),
+        presence: Presence::Optional,
+        doc: "A server that never changes, by its level: `{ server = \"reference\" }`. Runs are compared with each other by the ratio to \
+              it, and no condition is judged by it. Default: the baseline.",
+    },
+    Key {
         name: "replies",
         kind: Kind::Choice {
             what: "a rule for replies",

@@ -8,15 +8,29 @@ use pitot_record::{CellRecord, METRICS, Metric, Run, Verdict};
 use pitot_results::VerdictKind;
 use pitot_stats::{Estimate, Spread, median, order_statistic_interval};
 
-/// How the replies of a cell differ from those of another with the same load.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Unlike {
-    /// Mean bytes of content in its replies.
-    pub(crate) bytes: f64,
-    /// The series of the other cell.
-    pub(crate) other: usize,
-    /// Mean bytes of content in the replies of the other.
-    pub(crate) other_bytes: f64,
+/// How the work of a cell differs from that of another.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Unlike {
+    /// Its replies have other content than those of a cell with the same load.
+    Content {
+        /// Mean bytes of content in its replies.
+        bytes: f64,
+        /// The series of the other cell.
+        other: usize,
+        /// Mean bytes of content in the replies of the other.
+        other_bytes: f64,
+    },
+    /// Its executions ended otherwise, or printed something else, than those of the baseline.
+    Outcome {
+        /// What they did: `exited with 1: no such file`.
+        own: String,
+        /// The series of the baseline.
+        other: usize,
+        /// What those of the baseline did.
+        others: String,
+        /// Whether they exited with another code.
+        is_status: bool,
+    },
 }
 
 /// A cell with its figures.
@@ -119,12 +133,19 @@ impl<'r> Cell<'r> {
         let wrong = self.wrong_percent.map(|percent| {
             format!("answered {} of its requests with errors", number::percent(percent / 100.0))
         });
-        let unlike = || {
-            let Unlike { bytes, other_bytes, .. } = self.unlike?;
-            let bytes = [bytes, other_bytes].map(|bytes| count(bytes.round() as u64));
-            Some(format!("answers with {} bytes of content instead of {}", bytes[0], bytes[1]))
+        let unlike = || match self.unlike.as_ref()? {
+            Unlike::Content { bytes, other_bytes, .. } => {
+                let bytes = [bytes, other_bytes].map(|bytes| count(bytes.round() as u64));
+                Some(format!("answers with {} bytes of content instead of {}", bytes[0], bytes[1]))
+            }
+            Unlike::Outcome { own, others, .. } => Some(format!("{own}, where its baseline {others}")),
         };
         wrong.or_else(unlike)
+    }
+
+    /// How its executions ended otherwise than those of the baseline: it is broken, and not slower or faster.
+    pub(crate) fn other_exit(&self) -> Option<String> {
+        matches!(self.unlike, Some(Unlike::Outcome { is_status: true, .. })).then(|| self.other_work())?
     }
 
     pub(crate) fn still_rises(&self) -> Option<String> {

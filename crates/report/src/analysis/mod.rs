@@ -7,13 +7,14 @@ mod comparisons;
 mod factor;
 mod groups;
 mod load_axis;
+mod outcomes;
 mod parts;
 mod replies;
 mod run;
 mod samples;
 mod series;
 
-pub(crate) use cell::{Cell, Standing};
+pub(crate) use cell::{Cell, Standing, Unlike};
 pub(crate) use factor::{factor_title, levels_words};
 pub(crate) use groups::{Groups, groups};
 pub use parts::parts;

@@ -20,7 +20,7 @@ pub(super) fn mark_unlike(run: &Run, cells: &mut [Cell<'_>]) {
     let known: Vec<Known<'_>> = cells
         .iter()
         .enumerate()
-        .filter(|(_, cell)| !cell.failed())
+        .filter(|(_, cell)| !cell.failed() && !is_executed(cell.record))
         .filter_map(|(index, cell)| {
             let content = Content::of(cell.record)?;
             Some(Known { index, series: cell.series, asked: asked(cell.record), content })
@@ -32,7 +32,7 @@ pub(super) fn mark_unlike(run: &Run, cells: &mut [Cell<'_>]) {
             .filter(|other| other.asked == own.asked)
             .partition(|other| !own.content.is_apart(other.content));
         if let Some(other) = unlike.first().filter(|_| unlike.len() >= like.len()) {
-            cells[own.index].unlike = Some(Unlike {
+            cells[own.index].unlike = Some(Unlike::Content {
                 bytes: own.content.middle,
                 other: other.series,
                 other_bytes: other.content.middle,
@@ -43,6 +43,11 @@ pub(super) fn mark_unlike(run: &Run, cells: &mut [Cell<'_>]) {
 
 pub(crate) fn are_unlike(a: &CellRecord, b: &CellRecord) -> bool {
     Content::of(a).zip(Content::of(b)).is_some_and(|(a, b)| a.is_apart(b))
+}
+
+/// Whether it is a command, whose output is compared with that of its baseline.
+fn is_executed(record: &CellRecord) -> bool {
+    record.repetitions.iter().any(|r| r.load.as_ref().is_some_and(|load| load.executions.is_some()))
 }
 
 /// A cell whose content is known.

@@ -5,6 +5,7 @@ use super::comparisons::{Comparisons, Pair};
 use super::factor::{factor_title, levels_words};
 use super::groups::groups;
 use super::load_axis::LoadAxis;
+use super::outcomes;
 use super::parts::part_of_each;
 use super::replies::mark_unlike;
 use super::series::Series;
@@ -56,7 +57,9 @@ impl<'r> Analysis<'r> {
         }
         cells.sort_by_key(|c| (c.level, c.series));
         mark_unlike(run, &mut cells);
-        cells.iter_mut().filter(|c| c.unlike.is_some()).for_each(|c| c.is_ranked = false);
+        outcomes::mark_unlike(run, &mut cells);
+        let is_left_out = |c: &Cell<'_>| c.unlike.is_some() || run.plan.is_reference(&c.record.factors);
+        cells.iter_mut().filter(|c| is_left_out(c)).for_each(|c| c.is_ranked = false);
         // If all cells of a level are excluded, they are ranked nevertheless; if their replies differ, none is the best.
         for level in 0..load.levels.len() {
             let at_level = |c: &&mut Cell<'r>| c.level == level && !c.failed();

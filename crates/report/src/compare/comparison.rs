@@ -138,7 +138,7 @@ pub(super) fn compare_in<'r>(a: &'r Run, b: &'r Run, others: &[&'static Metric])
 
 pub(super) fn compare_within<'r>(run: &'r Run, others: &[&'static Metric]) -> RunComparison<'r> {
     let pair = |cell: &'r CellRecord| {
-        let baseline = run.baseline_of(cell)?;
+        let baseline = run.baseline_of(cell).filter(|_| !run.plan.is_reference(&cell.factors))?;
         Some(CellPair {
             label: cell.label(),
             a: baseline,
@@ -174,18 +174,20 @@ pub(super) fn compare_within<'r>(run: &'r Run, others: &[&'static Metric]) -> Ru
     }
 }
 
-/// The reference of a cell: its baseline, if that is a server and the same in both runs.
+/// The reference of a cell: that of the plan, or else its baseline, if that is a server and the same in both runs.
 fn reference<'r>(
     of_a: &CellRecord,
     of_b: &CellRecord,
     (a, b): (&'r Run, &'r Run),
 ) -> Option<(&'r CellRecord, &'r CellRecord)> {
-    let baseline = a.plan.baseline.as_ref().filter(|levels| b.plan.baseline.as_ref() == Some(*levels))?;
+    let levels = |run: &'r Run| run.plan.reference.as_ref().or(run.plan.baseline.as_ref());
+    let levels = levels(a).filter(|of_a| levels(b) == Some(*of_a))?;
     let is_server = |(name, _): &(String, Vec<String>)| name == SERVER_FACTOR || name.starts_with("server.");
-    if !baseline.0.iter().all(is_server) {
+    // The reference has no ratio to itself.
+    if !levels.0.iter().all(is_server) || levels.matches(&of_a.factors) {
         return None;
     }
-    let (one, other) = (a.baseline_of(of_a)?, b.baseline_of(of_b)?);
+    let (one, other) = (a.counterpart(of_a, levels)?, b.counterpart(of_b, levels)?);
     let is_usable = |cell: &CellRecord| cell.verdict().kind != VerdictKind::Failed;
     (same_levels(one, other) && same_server((a, one), (b, other)) && is_usable(one) && is_usable(other))
         .then_some((one, other))
@@ -197,8 +199,11 @@ fn between(pairs: &[CellPair<'_>], (a, b): (&Run, &Run), metric: &Metric) -> Opt
     references.sort_by_key(|(one, _)| one.id);
     references.dedup_by_key(|(one, _)| one.id);
     let middle = |ratios: Vec<f64>| hodges_lehmann(&ratios.into_iter().map(f64::ln).collect::<Vec<_>>());
-    let of_control =
-        |run: &Run, cell: &CellRecord| middle(ratios(run.control_of(cell)?, cell, metric, &run.plan)?);
+    // A reference that is not the baseline has no copy, and that of the baseline shows as much.
+    let of_control = |run: &Run, cell: &CellRecord| {
+        let cell = if run.control_of(cell).is_some() { cell } else { run.baseline_of(cell)? };
+        middle(ratios(run.control_of(cell)?, cell, metric, &run.plan)?)
+    };
     let of_itself =
         |run: &Run, cell: &CellRecord| Some(estimate(run, cell, metric)?.value).filter(|v| *v > 0.0);
     let change = |&(one, other): &(&CellRecord, &CellRecord)| {

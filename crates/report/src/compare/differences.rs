@@ -3,7 +3,7 @@
 use crate::amount::generations_words;
 use crate::number::span;
 use pitot_host::HostChange;
-use pitot_plan::SERVER_FACTOR;
+use pitot_plan::{Program, SERVER_FACTOR};
 use pitot_record::{CellRecord, Run};
 
 /// A list of facts that differ, in the order of first mention.
@@ -120,15 +120,35 @@ pub(super) fn same_levels(a: &CellRecord, b: &CellRecord) -> bool {
         && a.factors.iter().all(|f| b.level(&f.name).is_some_and(|other| other.level == f.level))
 }
 
-/// Whether two cells have the same server, by command and version.
+/// How the version of a reference begins that is known by the content of its files.
+const CONTENT: &str = "sha256 ";
+
+/// Whether two cells have the same server, by command and version. A reference that is known by its content may be in another directory.
 pub(super) fn same_server((a, of_a): (&Run, &CellRecord), (b, of_b): (&Run, &CellRecord)) -> bool {
     let version = |run: &Run, cell: &CellRecord| {
         let name = cell.level(SERVER_FACTOR).map(|level| level.level.clone());
         let named = run.info.server_versions.iter().find(|(server, _)| Some(server) == name.as_ref());
         named.map_or_else(|| run.info.version.clone(), |(_, version)| version.clone())
     };
-    different_words(&of_a.server_command, &of_b.server_command) == (None, None)
-        && version(a, of_a) == version(b, of_b)
+    if version(a, of_a) != version(b, of_b) {
+        return false;
+    }
+    if version(a, of_a).starts_with(CONTENT) {
+        return own_words(a, of_a) == own_words(b, of_b);
+    }
+    let are_same = |of: fn(&CellRecord) -> &str| different_words(of(of_a), of(of_b)) == (None, None);
+    // A command that is executed has no server.
+    are_same(|cell| &cell.server_command)
+        && (!of_a.server_command.is_empty() || are_same(|cell| &cell.load_command))
+}
+
+/// The command of a server in the plan, without the directories of its files.
+fn own_words(run: &Run, cell: &CellRecord) -> Option<Vec<String>> {
+    let name = &cell.level(SERVER_FACTOR)?.level;
+    let server = run.plan.servers.iter().find(|server| server.name == *name)?;
+    let Program::External(program) = &server.program else { return None };
+    let plain = |word: &String| word.rsplit('/').next().unwrap_or_default().to_owned();
+    Some(program.command.iter().map(plain).collect())
 }
 
 #[cfg(test)]

@@ -2,7 +2,10 @@
 
 use super::comparison::RunComparison;
 use super::gate::{Gate, GateOutcome};
+use super::within;
 use super::words::{cautions, headline};
+use crate::analysis::Analysis;
+use crate::control;
 use pitot_record::Run;
 use pitot_stats::ALPHA;
 use serde_json::{Value, json};
@@ -19,7 +22,9 @@ pub(super) fn render(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) -> St
         "schema": "pitot-compare/1",
         "a": run(c.a),
         "b": run(c.b),
-        "answer": headline(c),
+        "answer": if c.is_within { within::answer(c) } else { headline(c) },
+        "doubts": if c.is_within { within::doubts(c, gates) } else { Vec::new() },
+        "controls": controls(c),
         "tolerance": c.tolerance,
         "differences": c.differences,
         "cells": cells(c),
@@ -31,6 +36,17 @@ pub(super) fn render(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) -> St
     let mut text = serde_json::to_string_pretty(&object).unwrap_or_default();
     text.push('\n');
     text
+}
+
+/// Second copies of baselines against the first.
+fn controls(c: &RunComparison<'_>) -> Vec<Value> {
+    let runs = if c.is_within { vec![c.b] } else { vec![c.a, c.b] };
+    let of_run = |run: &Run| -> Vec<Value> {
+        let controls = control::controls(&Analysis::of(run));
+        let json = |x: &control::Control<'_>| json!({"run": run.info.id, "baseline": x.name, "metric": x.metric.name, "comparison": x.comparison});
+        controls.iter().map(json).collect()
+    };
+    runs.into_iter().flat_map(of_run).collect()
 }
 
 fn cells(c: &RunComparison<'_>) -> Vec<Value> {

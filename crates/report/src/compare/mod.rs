@@ -8,6 +8,7 @@ mod json;
 mod junit;
 mod loads;
 mod page;
+mod within;
 mod words;
 
 pub use comparison::RunComparison;
@@ -58,7 +59,10 @@ impl<'c, C> Gated<'c, C> {
 
 impl Reported for Gated<'_, RunComparison<'_>> {
     fn page(&self) -> Document {
-        page::page(self.comparison, &self.gates)
+        match self.comparison.is_within {
+            true => within::page(self.comparison, &self.gates),
+            false => page::page(self.comparison, &self.gates),
+        }
     }
 
     fn data(&self, format: Format) -> Option<String> {

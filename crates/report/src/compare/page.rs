@@ -26,13 +26,11 @@ pub(super) fn page(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) -> Docu
         tiles: Vec::new(),
     };
     let mut blocks = vec![sides(run_lines(c)), verdict(answer, gates, cautions(c))];
-    if !c.is_within {
-        let what = match c.differences.is_empty() {
-            true => vec![Block::paragraph("The machines and versions are the same.")],
-            false => changes(&c.differences, "A", "B").to_vec(),
-        };
-        blocks.push(Block::section("differences", "Differences in the environment", what));
-    }
+    let what = match c.differences.is_empty() {
+        true => vec![Block::paragraph("The machines and versions are the same.")],
+        false => changes(&c.differences, "A", "B").to_vec(),
+    };
+    blocks.push(Block::section("differences", "Differences in the environment", what));
     if let Some(figure) = ratios(c) {
         let how = format!(
             "Each dot is one cell; the line through it is its 95% interval. The shaded band is the tolerance of {}: differences within \
@@ -100,7 +98,7 @@ fn counts(c: &RunComparison<'_>, table: &MetricTable) -> String {
     )
 }
 
-fn metric(c: &RunComparison<'_>, table: &MetricTable) -> Block {
+pub(super) fn metric(c: &RunComparison<'_>, table: &MetricTable) -> Block {
     let rows = c.pairs.iter().zip(&table.rows).map(|(pair, row)| {
         let mut entries = entries(table, row, pair, unit_of_run(c.b)).map(Entry::from);
         entries[3].tone = row.comparison.as_ref().and_then(|c| tone(c, table.metric));
@@ -125,7 +123,7 @@ pub(super) fn notes(gates: &[(Gate, GateOutcome)], answer: &str) -> impl Iterato
 }
 
 /// Cells that fail only in B are errors; cells that got worse in the plan's metric or are missing are warnings.
-fn notes_of_cells(c: &RunComparison<'_>) -> Vec<Note> {
+pub(super) fn notes_of_cells(c: &RunComparison<'_>) -> Vec<Note> {
     let failed = c.pairs.iter().filter(|p| p.verdict_b == VerdictKind::Failed).map(|pair| Note {
         tone: if pair.verdict_a == VerdictKind::Failed { Tone::Care } else { Tone::Bad },
         title: format!("{} failed", pair.label),

@@ -2,7 +2,7 @@
 
 use super::comparison::{CellPair, MetricRow, MetricTable, RunComparison};
 use crate::amount::unit_of_run;
-use crate::analysis::{Analysis, levels_words};
+use crate::analysis::Analysis;
 use crate::control::failed_controls;
 use crate::number::{figure_of, percent, plain};
 use crate::phrase::{decision, ratio, shown_to_exceed, tone};
@@ -20,15 +20,11 @@ const FACTOR_FROM: f64 = std::f64::consts::LN_2;
 
 /// What A and B are, in a line each.
 pub(super) fn run_lines(c: &RunComparison<'_>) -> [String; 2] {
-    if !c.is_within {
-        return [run_line(c.a), run_line(c.b)];
-    }
-    let baseline = c.a.plan.baseline.as_ref().map(levels_words).unwrap_or_default();
-    [format!("{baseline}, the baseline of {}", run_line(c.a)), "the other cells of the same run".to_owned()]
+    [run_line(c.a), run_line(c.b)]
 }
 
 /// A run in one line: its file, plan, time and version.
-fn run_line(run: &Run) -> String {
+pub(super) fn run_line(run: &Run) -> String {
     let file = run.path.file_name().unwrap_or_default().to_string_lossy();
     let started = run.info.started_at.get(..16).unwrap_or(&run.info.started_at).replace('T', " ");
     format!("{file} ({}, measured {started}, pitot {})", run.plan.name, run.info.version)

@@ -3,7 +3,7 @@
 use super::contrast::{Contrast, contrast, reference};
 use super::order::group_order;
 use crate::amount::{unit, unit_of_pair};
-use crate::analysis::{Analysis, Cell, Standing, values};
+use crate::analysis::{Analysis, Cell, Standing, Unlike, values};
 use crate::control::controls;
 use crate::floor::floor_sentence;
 use crate::number::{count, figure_of, percent, spread};
@@ -116,8 +116,8 @@ fn no_answer(a: &Analysis<'_>) -> Answer {
         return Answer {
             headline: format!("No winner: {unlike}."),
             details: vec![
-                "Servers that send different replies do different work. Make them answer alike, or allow the difference: \
-                 `replies = \"may-differ\"` in the plan, or --replies may-differ."
+                "Programs that give different answers do different work. Make them answer alike, or allow the difference: \
+                 `replies = \"may-differ\"` in the plan, --replies may-differ, or --ignore-output."
                     .to_owned(),
             ],
             tiles: Vec::new(),
@@ -249,18 +249,22 @@ fn unlike_replies(a: &Analysis<'_>, level: usize) -> Option<String> {
 }
 
 pub(crate) fn unlike_words(a: &Analysis<'_>, cell: &Cell<'_>) -> Option<String> {
-    let unlike = cell.unlike?;
     let bytes = |bytes: f64| match bytes.round() as u64 {
         1 => "1 byte".to_owned(),
         bytes => format!("{} bytes", count(bytes)),
     };
-    Some(format!(
-        "the replies of **{}** have {} of content, and those of **{}** {}",
-        a.series_of(cell),
-        bytes(unlike.bytes),
-        a.series[unlike.other].name,
-        bytes(unlike.other_bytes)
-    ))
+    let (own, name) = (a.series_of(cell), |series: usize| &a.series[series].name);
+    Some(match cell.unlike.as_ref()? {
+        Unlike::Content { bytes: of_own, other, other_bytes } => format!(
+            "the replies of **{own}** have {} of content, and those of **{}** {}",
+            bytes(*of_own),
+            name(*other),
+            bytes(*other_bytes)
+        ),
+        Unlike::Outcome { own: outcome, other, others, .. } => {
+            format!("**{own}** {outcome}, and **{}** {others}", name(*other))
+        }
+    })
 }
 
 /// If only the load varies: the figure at the highest load and at the lowest.

@@ -806,7 +806,7 @@ fn the_cells_of_one_run_are_judged_against_its_baseline() {
     assert_eq!(judge("throughput > +5%"), GateOutcome::Passed);
     let text = render_comparison(&compare_within(&run, &[]), &[], Format::Terminal);
     assert!(
-        text.contains("A  loop+epoll-et, the baseline of") && !text.contains("compared with itself"),
+        text.contains("fork+blocking, 10 against loop+epoll-et") && !text.contains("compared with itself"),
         "{text}"
     );
 }

@@ -2,6 +2,7 @@
 
 use super::condition::{Bound, Condition, Gate};
 use super::outcome::{CellOutcome, GateCell, GateOutcome};
+use crate::amount::option_for;
 use crate::analysis::{Analysis, are_unlike, headline, values};
 use crate::compare::LoadComparison;
 use crate::compare::comparison::{CellPair, MetricRow, RunComparison, estimate};
@@ -30,7 +31,7 @@ impl Gate {
             Some(metric) => format!("no cell has a value of {}", metric.name),
             None => "there is no cell to judge".to_owned(),
         };
-        GateOutcome::of(&self.cells(comparison), nothing)
+        GateOutcome::of(&self.cells(comparison), nothing, &|needed| option_for(comparison.b, needed))
     }
 
     /// Whether the second of two single loads meets it. Without intervals, no change and no limit can be decided.
@@ -48,7 +49,8 @@ impl Gate {
             ),
             Condition::Spread(_) => CellOutcome::TooFewRepetitions { have: 1, needed: 2 },
         };
-        GateOutcome::of(&[GateCell { label: loads.label(), outcome }], String::new())
+        let cell = GateCell { label: loads.label(), outcome };
+        GateOutcome::of(&[cell], String::new(), &|needed| format!("--repetitions {needed}"))
     }
 
     /// The outcome of each cell that the gate applies to: cells of both runs, cells missing from the second run, and cells that
@@ -71,7 +73,11 @@ impl Gate {
                         let between = table.and_then(|t| t.between).map_or(0.0, |b| b.bound(ALPHA));
                         changed(comparison, pair, table.map(|t| &t.rows[i]), bound, between)?
                     };
-                    of_same_work(comparison, pair, &works, outcome)
+                    let other_exit = works[1].cells.iter().find(|c| c.record.id == pair.b.id);
+                    match other_exit.and_then(|cell| cell.other_exit()) {
+                        Some(why) => CellOutcome::Met(why),
+                        None => of_same_work(comparison, pair, &works, outcome),
+                    }
                 }
                 _ => self.alone(comparison, pair.b, Some(pair.a))?,
             };
@@ -275,7 +281,13 @@ fn why_undecided(
     } else if is_noisy {
         NOISY.to_owned()
     } else if more <= MORE_REPETITIONS_MAX {
-        format!("about {} repetitions would decide it", (c.repetitions as f64 * more).ceil())
+        let needed = (c.repetitions as f64 * more).ceil();
+        match runs.is_within && runs.b.plan.until_decided_s.is_some() {
+            true => {
+                format!("about {needed} generations would decide it: {}", option_for(runs.b, needed as usize))
+            }
+            false => format!("about {needed} repetitions would decide it"),
+        }
     } else {
         "it is too close to the limit for more repetitions to decide it".to_owned()
     };

@@ -47,7 +47,11 @@ impl GateOutcome {
     }
 
     /// Met if any cell met it, else undecided if any is.
-    pub(super) fn of(cells: &[GateCell], nothing: String) -> GateOutcome {
+    pub(super) fn of(
+        cells: &[GateCell],
+        nothing: String,
+        option_for: &dyn Fn(usize) -> String,
+    ) -> GateOutcome {
         let mut met = Vec::new();
         let mut undecided = Vec::new();
         let mut few = Vec::new();
@@ -63,9 +67,10 @@ impl GateOutcome {
             let is = if have == 1 { "is" } else { "are" };
             let cells = few.len();
             undecided.push(format!(
-                "{have} repetition{} {is} too few to decide {cells} cell{}: run with --repetitions {needed}",
+                "{have} repetition{} {is} too few to decide {cells} cell{}: run with {}",
                 s(have),
-                s(cells)
+                s(cells),
+                option_for(needed)
             ));
         }
         if cells.is_empty() {
