@@ -3,6 +3,7 @@
 //! The options become the text of a plan, which the run file holds, and which `pitot init` writes to a file.
 
 mod options;
+mod reference;
 mod server;
 mod text;
 mod tls;
@@ -11,12 +12,9 @@ use pitot_plan::{Catalog, Plan};
 use pitot_results::Failure;
 
 pub(crate) use options::{Comparison, Folder, Measured};
+pub(crate) use reference::{REFERENCE, REFERENCE_KEY, version_by_content};
 use server::named;
 pub(crate) use server::with_role;
-pub(crate) use text::{REFERENCE_KEY, version_by_content};
-
-/// What the server is called that never changes.
-pub(crate) const REFERENCE: &str = "reference";
 
 /// The name of a plan that is made of options.
 pub(crate) const NAME: &str = "comparison";

@@ -47,7 +47,7 @@ pub(crate) struct Diff {
     /// The programs. The first is the baseline. NAME=... names one in the report; without a name they are base, head and so on.
     #[arg(value_name = "PROGRAM", num_args = 2.., required = true)]
     programs: Vec<String>,
-    /// Exit with 1 if this is met by a program compared with the first, or with 3 if that stays undecided; may be repeated:
+    /// Exit with 1 if a program, compared with the first, meets this, or with 3 if that stays undecided; may be repeated:
     /// 'cpu-per-request > +3%' of servers, 'cpu-time > +3%' of commands. `pitot compare --help` describes conditions.
     #[arg(long, value_name = "CONDITION")]
     fail_if: Vec<String>,

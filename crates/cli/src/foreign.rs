@@ -14,16 +14,7 @@ const PORT: &str = "the port is part of the URL: http://127.0.0.1:8080/";
 const LISTEN: &str = "the address and the port are --listen, as in --listen 127.0.0.1:9100";
 
 const ADVICE: &[Advice] = &[
-    (
-        "run",
-        &["--fail-if"],
-        "conditions are judged when the run is over: pitot compare RUN.pitot --fail-if 'throughput < -5%'",
-    ),
-    (
-        "run",
-        &["--json", "--format"],
-        "the results of a run are printed by pitot report RUN.pitot --format json",
-    ),
+    ("run", &["--json"], "the results of a run are printed by pitot report RUN.pitot --format json"),
     ("load", &["--receipts"], "it is now called --durability, and {receipt} is {request-id}"),
     ("load", &["--request"], "the method of the requests is -X"),
     ("load", &["--port", "--server"], PORT),
@@ -362,7 +353,7 @@ mod tests {
         }
         assert_eq!(find("load", "--port=80"), Some(PORT));
         assert_eq!(find("load", "-c"), None);
-        assert!(find("run", "--fail-if").is_some_and(|advice| advice.contains("pitot compare")));
+        assert!(find("run", "--json").is_some_and(|advice| advice.contains("pitot report")));
     }
 
     #[test]

@@ -412,7 +412,7 @@ fn a_wrong_command_is_answered_and_the_next_is_carried_out() {
         ("run 2h", "slice"),
         ("close other", "other"),
         ("open default http://127.0.0.1:9/", "already"),
-        ("open a", "URL"),
+        ("open a", "what to open"),
         ("open a 127.0.0.1:9", "scheme"),
         ("open a http://127.0.0.1:9/ -d 1s", "-d"),
         ("open a http://127.0.0.1:9/ --json -", "--json"),

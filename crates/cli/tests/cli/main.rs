@@ -8,6 +8,7 @@ mod browser;
 mod bus;
 mod comparison;
 mod daemons;
+mod diff;
 mod disk;
 mod dns;
 mod fault_errors;

@@ -150,7 +150,7 @@ fn a_job_of_github_actions_gets_annotations_and_a_summary() {
     assert_eq!(output.status.code(), Some(1));
     assert!(stdout(&output).starts_with("::error title=gate throughput"), "{}", stdout(&output));
     let added = std::fs::read_to_string(&summary).unwrap();
-    assert!(added.starts_with("An earlier step.\n# Comparison"), "{added}");
+    assert!(added.starts_with("An earlier step.\n# Which architecture"), "{added}");
     assert_eq!(job(&["report", a, "--format", "github"]).status.code(), Some(0));
     assert!(std::fs::read_to_string(&summary).unwrap().contains("## Answer"));
     let report = directory.path().join("report.xml");

@@ -40,6 +40,7 @@ impl Prepared {
             cells: chosen.iter().map(|cell| (cell.measure, cell.fresh_reason.to_owned())).collect(),
             controls,
             slow_starts_s: self.ways.slow_starts_s,
+            are_executed: self.ways.are_executed,
         };
         Ok(())
     }

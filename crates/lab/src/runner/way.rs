@@ -40,6 +40,8 @@ pub struct Ways {
     pub controls: Vec<usize>,
     /// Seconds that slow starts and long warm-ups of targets add to a generation.
     pub slow_starts_s: f64,
+    /// Whether commands are executed: nothing is started before the slices, and nothing is warmed up.
+    pub are_executed: bool,
 }
 
 impl Ways {
@@ -76,7 +78,8 @@ impl Ways {
         let sliced =
             (0..cells.len()).filter(|&cell| ways[cell].0 == Measure::Slices).chain(controls.iter().copied());
         let slow_starts_s = sliced.map(|cell| slow_start_s(&cells[cell])).sum();
-        Ways { cells: ways, controls, slow_starts_s }
+        let are_executed = cells.iter().any(|cell| cell.executes);
+        Ways { cells: ways, controls, slow_starts_s, are_executed }
     }
 
     /// The number of cells that are measured in slices.
@@ -98,16 +101,17 @@ impl Ways {
     pub(super) fn generation_s(&self, plan: &Plan) -> f64 {
         let arms = (self.sliced() + self.controls.len()) as f64;
         let slice_s = plan.slice_s.unwrap_or(SLICE_GUESS_S) + SLICE_OVERHEAD_S;
-        // Each round has two slices of each cell, and one that does not count.
-        let slices =
-            arms * f64::from(plan.slices) + f64::from(plan.slices.div_ceil(2)) * self.groups() as f64;
+        // Each round has two slices of each cell, and of servers one that does not count.
+        let uncounted = if self.are_executed { 0 } else { plan.slices.div_ceil(2) };
+        let slices = arms * f64::from(plan.slices) + f64::from(uncounted) * self.groups() as f64;
         self.fixed_s(plan) + slices * slice_s
     }
 
     /// The fixed time of a generation, independent of its slices, seconds.
     fn fixed_s(&self, plan: &Plan) -> f64 {
         let arms = (self.sliced() + self.controls.len()) as f64;
-        let starts_s = arms * (SERVER_OVERHEAD_S + plan.warmup_s) + self.slow_starts_s;
+        let start_s = if self.are_executed { 0.0 } else { SERVER_OVERHEAD_S + plan.warmup_s };
+        let starts_s = arms * start_s + self.slow_starts_s;
         starts_s + self.groups() as f64 * GENERATION_OVERHEAD_S
     }
 
@@ -218,6 +222,7 @@ mod tests {
             cells: vec![(Measure::Slices, String::new()); cells],
             controls: (0..controls).collect(),
             slow_starts_s: 0.0,
+            are_executed: false,
         }
     }
 

@@ -42,6 +42,7 @@ fn every_field_of_a_plan_has_its_key() {
         tolerance: _,
         metric: _,
         baseline: _,
+        reference: _,
         replies: _,
         needs: _,
         columns: _,
