@@ -4,6 +4,17 @@ use std::ffi::OsString;
 
 use pitot_results::Failure;
 
+/// The version with the commit and the kind of the build: `0.2.0 (abc123def 2026-11-26, full, x86_64-linux-gnu, static)`.
+pub(crate) fn version() -> String {
+    // The release script says which commit this is; a build by hand may be of anything.
+    let commit = option_env!("PITOT_COMMIT").map(|commit| format!("{commit}, ")).unwrap_or_default();
+    let size = if cfg!(feature = "full") { "full" } else { "small" };
+    let arch = std::env::consts::ARCH;
+    let libc = if cfg!(target_env = "musl") { "musl" } else { "gnu" };
+    let linked = if cfg!(target_feature = "crt-static") { ", static" } else { "" };
+    format!("{} ({commit}{size}, {arch}-linux-{libc}{linked})", env!("CARGO_PKG_VERSION"))
+}
+
 /// Commands of a full build only, with the word after them if only that is.
 const ONLY_FULL: [(&str, Option<&str>); 8] = [
     ("mail", None),

@@ -37,6 +37,7 @@ mod load;
 mod load_failure;
 mod load_urls;
 mod mail;
+mod man;
 mod output;
 mod plan_text;
 mod progress;
@@ -66,7 +67,7 @@ mod words;
 
 /// Finds the server architecture, event mechanism, disk path, kernel and tuning that serve a load best, and proves it.
 #[derive(Debug, Parser)]
-#[command(name = "pitot", version, max_term_width = 100)]
+#[command(name = "pitot", version = built::version(), max_term_width = 100)]
 struct Pitot {
     #[command(subcommand)]
     command: Command,
@@ -96,6 +97,8 @@ enum Command {
     Agent(agent::Agent),
     BusKey(bus::BusKey),
     BusConnect(bus::BusConnect),
+    Completions(man::Completions),
+    Man(man::Manual),
     #[command(hide = true)]
     ServeConnection(serve::ServeConnection),
     #[command(hide = true)]
@@ -136,6 +139,8 @@ pub fn main() -> ExitCode {
         Command::Agent(command) => command.run(),
         Command::BusKey(command) => command.run(),
         Command::BusConnect(command) => command.run(),
+        Command::Completions(command) => command.run(),
+        Command::Man(command) => command.run(),
         Command::ServeConnection(command) => command.run(),
         Command::Guest(command) => command.run(),
     };

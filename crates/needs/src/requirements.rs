@@ -31,6 +31,7 @@ enum Probe {
 /// Every requirement that a test may name, by name.
 pub(crate) const REQUIREMENTS: &[Requirement] = &[
     program("apache2", "apt-get install apache2-bin"),
+    program("bash", "apt-get install bash"),
     Requirement {
         name: "ca-certificates",
         fix: "apt-get install ca-certificates",
@@ -43,9 +44,11 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         probe: Probe::Kernel(has_control_groups),
     },
     program("curl", "apt-get install curl"),
+    program("fish", "apt-get install fish"),
     // A compiler of another language is much for one test: where it is missing, nothing is installed.
     Requirement { name: "go", fix: "install Go from go.dev", probe: Probe::Program },
     target("go-http", "pitot target install go-http --yes"),
+    program("groff", "apt-get install groff-base"),
     // A kernel and an emulator are much for one test: where they are missing, nothing is installed.
     Requirement {
         name: "guest-kernel",
@@ -143,6 +146,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     target("uvicorn", "pitot target install uvicorn --yes"),
     program("varnishd", "apt-get install varnish"),
     target("wildfly", "pitot target install wildfly --yes"),
+    program("zsh", "apt-get install zsh"),
 ];
 
 const fn program(name: &'static str, fix: &'static str) -> Requirement {

@@ -23,6 +23,7 @@ mod load;
 mod load_http;
 mod load_tls;
 mod mail;
+mod manual;
 mod million;
 mod module_circles;
 mod postgres;
