@@ -109,6 +109,7 @@ enum Command {
 pub fn main() -> ExitCode {
     // What cannot be written is said, and what else there is to say too.
     pitot_sys::signal::survive_file_size_limit();
+    pitot_sys::names::resolve_without_modules();
     if let Some(failure) = foreign::one_dash(std::env::args_os()) {
         return failure::print(&failure);
     }

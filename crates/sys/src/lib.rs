@@ -21,6 +21,7 @@ pub mod loopback;
 mod mapping;
 mod mark;
 pub mod memory;
+pub mod names;
 mod netlink;
 pub mod process;
 pub mod processes;

@@ -28,13 +28,16 @@ pub fn spawn<T: Send + 'static>(
     builder.stack_size(stack_bytes).spawn(work)
 }
 
-/// Has all threads allocate from one arena of the C library. One of its own reserves 64 MiB for each thread (mallopt(3)): it would take
+/// Has all threads allocate from one arena of glibc. One of its own reserves 64 MiB for each thread (mallopt(3)): it would take
 /// the room that another thread was started with.
 fn share_one_arena() {
     static ONCE: Once = Once::new();
-    // SAFETY: it changes how memory is found and nothing that has been allocated.
-    ONCE.call_once(|| unsafe {
-        libc::mallopt(libc::M_ARENA_MAX, 1);
+    ONCE.call_once(|| {
+        // SAFETY: it changes how memory is found and nothing that has been allocated.
+        #[cfg(target_env = "gnu")]
+        unsafe {
+            libc::mallopt(libc::M_ARENA_MAX, 1);
+        }
     });
 }
 

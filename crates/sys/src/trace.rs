@@ -156,6 +156,8 @@ const ORIG_RAX: usize = 15 * 8;
 const RAX: usize = 10 * 8;
 const RDX: usize = 12 * 8;
 
+/// PTRACE_GET_SYSCALL_INFO, which not every C library has.
+const GET_SYSCALL_INFO: u16 = 0x420e;
 /// A stop at a return from a system call, with PTRACE_O_TRACESYSGOOD.
 const RETURN_STOP: i32 = libc::SIGTRAP | 0x80;
 /// More is not read of a program's memory at once.
@@ -323,10 +325,10 @@ fn wait(pid: libc::pid_t) -> io::Result<(libc::pid_t, i32)> {
     }
 }
 
-/// A request whose address and data are numbers.
-fn request(request: libc::c_uint, thread: libc::pid_t, address: usize, data: usize) -> io::Result<()> {
+/// A request whose address and data are numbers. The type of its own number is the C library's choice.
+fn request(request: impl Into<i64>, thread: libc::pid_t, address: usize, data: usize) -> io::Result<()> {
     // SAFETY: none of the requests of this file that come here reads or writes memory of this process.
-    match unsafe { libc::ptrace(request, thread, address, data) } {
+    match unsafe { libc::ptrace(request.into() as _, thread, address, data) } {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),
     }
@@ -336,9 +338,8 @@ fn request(request: libc::c_uint, thread: libc::pid_t, address: usize, data: usi
 fn info(thread: libc::pid_t) -> io::Result<[u64; 11]> {
     let mut words = [0u64; 11];
     // SAFETY: the kernel writes at most as many bytes as the call says, which is the size of the array.
-    let filled = unsafe {
-        libc::ptrace(libc::PTRACE_GET_SYSCALL_INFO, thread, size_of_val(&words), words.as_mut_ptr())
-    };
+    let filled =
+        unsafe { libc::ptrace(GET_SYSCALL_INFO.into(), thread, size_of_val(&words), words.as_mut_ptr()) };
     if filled < 0 { Err(io::Error::last_os_error()) } else { Ok(words) }
 }
 

@@ -13,6 +13,23 @@ const CMD_FSYNC: u16 = 2;
 const CMD_FDSYNC: u16 = 3;
 const FLAG_RESFD: u32 = 1;
 
+/// iocb of the kernel, on a machine with its lowest byte first.
+#[repr(C)]
+struct ControlBlock {
+    data: u64,
+    key: u32,
+    rw_flags: u32,
+    command: u16,
+    priority: i16,
+    file: u32,
+    memory: u64,
+    bytes: u64,
+    offset: i64,
+    reserved: u64,
+    flags: u32,
+    eventfd: u32,
+}
+
 /// io_event of the kernel.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
@@ -26,7 +43,7 @@ struct Event {
 /// Operations in flight through Linux AIO. Dropping it cancels what can be cancelled and waits for the rest.
 pub struct LinuxAio<F> {
     context: libc::c_ulong,
-    blocks: Box<[libc::iocb]>,
+    blocks: Box<[ControlBlock]>,
     held: Box<[Option<Operation<F>>]>,
     free: Vec<u32>,
     /// Queued and not submitted yet.
@@ -96,16 +113,16 @@ impl<F: AsFd> LinuxAio<F> {
         };
         let (start, len) = operation.transfer.memory();
         let block = &mut self.blocks[slot as usize];
-        block.aio_data = u64::from(slot);
-        block.aio_lio_opcode = command;
-        block.aio_fildes = operation.file.as_fd().as_raw_fd().cast_unsigned();
-        block.aio_buf = start as u64;
-        block.aio_nbytes = len as u64;
+        block.data = u64::from(slot);
+        block.command = command;
+        block.file = operation.file.as_fd().as_raw_fd().cast_unsigned();
+        block.memory = start as u64;
+        block.bytes = len as u64;
         // The kernel wants zero for a sync.
-        block.aio_offset = if len == 0 { 0 } else { operation.offset.cast_signed() };
+        block.offset = if len == 0 { 0 } else { operation.offset.cast_signed() };
         if let Some(eventfd) = &self.eventfd {
-            block.aio_flags = FLAG_RESFD;
-            block.aio_resfd = eventfd.as_fd().as_raw_fd().cast_unsigned();
+            block.flags = FLAG_RESFD;
+            block.eventfd = eventfd.as_fd().as_raw_fd().cast_unsigned();
         }
         self.held[slot as usize] = Some(operation);
         self.staged.push_back(slot);
@@ -116,7 +133,7 @@ impl<F: AsFd> LinuxAio<F> {
     /// room for now stays staged.
     pub fn commit(&mut self) {
         while !self.staged.is_empty() {
-            let mut list = [std::ptr::null_mut::<libc::iocb>(); 64];
+            let mut list = [std::ptr::null_mut::<ControlBlock>(); 64];
             let mut count = 0;
             for &slot in self.staged.iter().take(list.len()) {
                 list[count] = &raw mut self.blocks[slot as usize];

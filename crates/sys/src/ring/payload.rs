@@ -128,7 +128,8 @@ impl Payload {
             Box::new(unsafe { std::mem::zeroed() })
         });
         header.msg_iov = self.slices.as_mut_ptr();
-        header.msg_iovlen = self.slices.len();
+        // Its type is the C library's choice.
+        header.msg_iovlen = self.slices.len() as _;
         std::ptr::from_ref(header.as_ref())
     }
 }
