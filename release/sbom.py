@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Prints what a static binary of Pitot contains, as CycloneDX 1.5 in JSON: crates of Cargo.lock that are linked, SQLite's and the C library.
+"""Prints what a static binary of Pitot contains, as CycloneDX 1.5 in JSON: the crates that are linked, SQLite, and the
+libraries of Rust and C.
 
     python3 release/sbom.py TARGET VERSION        # TARGET as rustc calls it; SOURCE_DATE_EPOCH is its time
 """
-import datetime, json, os, re, subprocess, sys, tomllib
+import datetime, json, os, pathlib, re, subprocess, sys, tomllib, urllib.parse
 
 target, version = sys.argv[1:]
 
@@ -26,9 +27,13 @@ for line in sorted(set(lines)):
     name, number = re.match(r"(\S+) v(\S+)", package).groups()
     # Crates of this workspace are the program itself.
     if checksum := checksums[name, number]:
-        purl = f"pkg:cargo/{name}@{number}"
+        purl = f"pkg:cargo/{name}@{urllib.parse.quote(number)}"
         components.append(library(name, number, licence.replace("/", " OR "), purl=purl, **{"bom-ref": purl},
                                   hashes=[{"alg": "SHA-256", "content": checksum}]))
+crates = json.loads(output("cargo", "metadata", "--locked", "--format-version", "1", "--filter-platform", target))["packages"]
+folder = next(pathlib.Path(c["manifest_path"]).parent for c in crates if c["name"] == "libsqlite3-sys")
+sqlite = re.search(r'define SQLITE_VERSION\s+"(.+)"', (folder / "sqlite3/sqlite3.h").read_text())[1]
+components.append({"type": "library", "name": "sqlite", "version": sqlite, "licenses": [{"license": {"name": "Public domain"}}]})
 rustc = re.match(r"rustc (\S+)", output("rustc", "--version"))[1]
 components.append(library("rust-std", rustc, "MIT OR Apache-2.0"))
 libc = {"x86_64": "libc6-dev", "aarch64": "libc6-dev-arm64-cross"}[target.split("-")[0]]
