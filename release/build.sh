@@ -41,15 +41,21 @@ rm -rf "$out" && mkdir -p "$out"
 
 # Paths of this machine must not be in the binaries. glibc is linked statically: see docs/install.md for what follows from that.
 cargo_home=${CARGO_HOME:-$HOME/.cargo}
-export RUSTFLAGS="-C target-feature=+crt-static --remap-path-prefix=$PWD=/pitot --remap-path-prefix=$cargo_home=/cargo"
+export RUSTFLAGS="-C target-feature=+crt-static -C link-arg=-Wl,-z,pack-relative-relocs --remap-path-prefix=$PWD=/pitot --remap-path-prefix=$cargo_home=/cargo"
 export CFLAGS="-ffile-prefix-map=$PWD=/pitot -ffile-prefix-map=$cargo_home=/cargo"
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER=qemu-aarch64-static
 unset CARGO_TARGET_DIR
 
+# What is on a measured path is optimised as in the profile `release`.
+optimised=()
+while read -r crate; do
+    optimised+=(--config "profile.dist.package.$crate.opt-level=3")
+done < <(sed -n '/^\[profile.release.package.\(.*\)\]$/{s//\1/;h;n;/opt-level = 3/{g;p}}' Cargo.toml)
+
 # compile ARCHITECTURE: prints the path of the binary.
 compile() {
-    cargo build --package pitot-cli --features full --profile dist --locked --target "$1-unknown-linux-gnu" >&2
+    cargo build --package pitot-cli --features full --profile dist --locked "${optimised[@]}" --target "$1-unknown-linux-gnu" >&2
     echo "target/$1-unknown-linux-gnu/dist/pitot"
 }
 
@@ -111,5 +117,5 @@ cat "$out/SHA256SUMS"
 
 if [ -n "$is_tested" ]; then
     packages=(pitot-proto pitot-client pitot-stats pitot-plan pitot-record)
-    cargo test "${packages[@]/#/--package=}" --lib --profile dist --locked --target aarch64-unknown-linux-gnu
+    cargo test "${packages[@]/#/--package=}" --lib --profile dist --locked "${optimised[@]}" --target aarch64-unknown-linux-gnu
 fi
