@@ -75,7 +75,7 @@ archive() {
     rm -rf target/release-archive && mkdir -p "$folder"
     cp "$2" "$folder/pitot"
     cp -r "$shared/." LICENSE THIRD-PARTY.md release/STATIC-LIBRARIES.md /usr/share/common-licenses/LGPL-2.1 "$folder"
-    python3 release/sbom.py "$1-unknown-linux-gnu" "$version" >"$folder/sbom.cdx.json"
+    cp "target/release-sbom.$1" "$folder/sbom.cdx.json"
     tar --create --directory "${folder%/*}" --sort=name --format=gnu --owner=0 --group=0 --numeric-owner \
         --mode=u=rwX,go=rX --mtime="@$SOURCE_DATE_EPOCH" "$name" | zstd -19 --quiet -T1 -o "$out/$name.tar.zst"
     cp "$2" "$out/$name"
@@ -93,12 +93,12 @@ deb() {
     cp "$shared/completions/pitot.bash" "$root/usr/share/bash-completion/completions/pitot"
     cp "$shared/completions/_pitot" "$root/usr/share/zsh/vendor-completions/_pitot"
     cp "$shared/completions/pitot.fish" "$root/usr/share/fish/vendor_completions.d/pitot.fish"
-    cp THIRD-PARTY.md release/STATIC-LIBRARIES.md "$doc"
-    cp release/deb/copyright "$doc"
+    cp THIRD-PARTY.md release/STATIC-LIBRARIES.md release/deb/copyright "$doc"
+    cp "target/release-sbom.$1" "$doc/sbom.cdx.json"
     cp release/deb/lintian-overrides "$root/usr/share/lintian/overrides/pitot"
     printf 'pitot (%s) stable; urgency=medium\n\n  * Release %s (%s).\n\n -- %s  %s\n' "$version" "$version" "$PITOT_COMMIT" \
         "$maintainer" "$(date --date="@$SOURCE_DATE_EPOCH" --rfc-email)" >"$doc/changelog"
-    gzip -9 --no-name "$root"/usr/share/man/man1/*.1 "$doc/changelog" "$doc/THIRD-PARTY.md"
+    gzip -9 --no-name "$root"/usr/share/man/man1/*.1 "$doc/changelog" "$doc/THIRD-PARTY.md" "$doc/sbom.cdx.json"
     sed -e "s/@VERSION@/$version/" -e "s/@ARCH@/$arch/" -e "s/@MAINTAINER@/$maintainer/" \
         -e "s/@SIZE@/$(du --apparent-size --summarize --block-size=1024 "$root/usr" | cut -f1)/" release/deb/control >"$root/DEBIAN/control"
     (cd "$root" && find usr -type f -print0 | sort -z | xargs -0 md5sum >DEBIAN/md5sums)
@@ -108,6 +108,7 @@ deb() {
 
 for architecture in "${architectures[@]}"; do
     binary=$(compile "$architecture")
+    python3 release/sbom.py "$architecture-unknown-linux-gnu" "$version" >"target/release-sbom.$architecture"
     archive "$architecture" "$binary"
     deb "$architecture" "$binary"
 done
