@@ -28,7 +28,7 @@ fn plan(measure: &str) -> String {
 #[test]
 fn times_of_hosts_are_brought_into_that_of_the_labs_clock() {
     for measure in [
-        "repetitions = 1\nduration = \"500ms\"",
+        "repetitions = 1\nduration = \"2s\"",
         "measure = \"slices\"\ngenerations = 1\nslices = 2\nslice = \"50ms\"",
     ] {
         let dir = tempfile::tempdir().unwrap();
