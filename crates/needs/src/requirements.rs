@@ -70,6 +70,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         probe: Probe::Kernel(has_ipv6),
     },
     target("jetty", "pitot target install jetty --yes"),
+    program("jq", "apt-get install jq"),
     program("lighttpd", "apt-get install lighttpd"),
     Requirement {
         name: "lighttpd-magnet",
@@ -120,6 +121,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     target("rust-hyper", "pitot target install rust-hyper --yes"),
     program("script", "apt-get install bsdutils"),
     program("setpriv", "apt-get install util-linux"),
+    program("shellcheck", "apt-get install shellcheck"),
     program("smtp-sink", "apt-get install postfix"),
     program("smtp-source", "apt-get install postfix"),
     program("ssh", "apt-get install openssh-client"),
@@ -147,6 +149,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     program("varnishd", "apt-get install varnish"),
     target("wildfly", "pitot target install wildfly --yes"),
     program("zsh", "apt-get install zsh"),
+    program("zstd", "apt-get install zstd"),
 ];
 
 const fn program(name: &'static str, fix: &'static str) -> Requirement {

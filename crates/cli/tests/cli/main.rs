@@ -27,6 +27,7 @@ mod manual;
 mod million;
 mod module_circles;
 mod postgres;
+mod pull_request;
 mod redis;
 mod report_and_compare;
 mod requests;
