@@ -5,8 +5,11 @@
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use pitot_record::{METRICS};
-use pitot_plan::{Catalog, HostLimits, ImpossiblePair, ModelWord, OptionMeaning, OptionWord, Plan, ProgramWord, ProtocolWord, TargetWord, expand};
+use pitot_plan::{
+    Catalog, HostLimits, ImpossiblePair, ModelWord, OptionMeaning, OptionWord, Plan, ProgramWord,
+    ProtocolWord, TargetWord, expand,
+};
+use pitot_record::METRICS;
 use pitot_target::Registry;
 
 static CATALOG: LazyLock<Catalog> =
@@ -91,6 +94,7 @@ static CATALOG: LazyLock<Catalog> =
                 options: options(&["size", "engine", "cpus"]),
                 needs_server: false,
                 writes_files: true,
+                executes: false,
             }],
             targets: targets.collect(),
             charts: words(&["latency", "throughput"]),

@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pitot_requests::{FORMATS, Format};
 use pitot_client::Url;
+use pitot_requests::{FORMATS, Format};
 
 fuzz_target!(|data: &[u8]| {
     let target = Url::parse("http://h/").expect("a sound URL");

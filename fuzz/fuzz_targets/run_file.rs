@@ -11,12 +11,12 @@ use damage::{Input, damage};
 use libfuzzer_sys::fuzz_target;
 use pitot_fault::FaultRecord;
 use pitot_host::Fingerprint;
-use pitot_record::file::{NewCell, NewRun, RunWriter};
-use pitot_results::{VerdictKind};
-use pitot_record::{HostRecord, Repetition, Resources, Run, RunState, Sample, Slice, TreeSample, Verdict};
-use pitot_plan::{Factor, FactorLevel, Levels, Measure, Plan, SkipKind, SkipRecord, Value};
 use pitot_meter::{Histogram, Nanos};
+use pitot_plan::{Factor, FactorLevel, Levels, Measure, Plan, SkipKind, SkipRecord, Value};
+use pitot_record::file::{NewCell, NewRun, RunWriter};
+use pitot_record::{HostRecord, Repetition, Resources, Run, RunState, Sample, Slice, TreeSample, Verdict};
 use pitot_report::{Format, Gated, Reported, compare};
+use pitot_results::VerdictKind;
 use pitot_results::load::LoadResult;
 use pitot_results::{Failure, visible};
 
@@ -84,7 +84,11 @@ fn write(path: &Path, is_sliced: bool) {
             plan_source: "repetitions = 3",
             plan: &plan,
             host: &host,
-            skips: &[SkipRecord { factors: factors("fork", 5000), reason: "too many".into(), kind: SkipKind::Other }],
+            skips: &[SkipRecord {
+                factors: factors("fork", 5000),
+                reason: "too many".into(),
+                kind: SkipKind::Other,
+            }],
             cells: &cells,
         },
     )

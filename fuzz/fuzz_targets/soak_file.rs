@@ -10,14 +10,14 @@ use damage::{Input, damage};
 use libfuzzer_sys::fuzz_target;
 use pitot_fault::Effect;
 use pitot_meter::{Histogram, Nanos};
+use pitot_record::file::Moment;
+use pitot_record::file::kind;
+use pitot_record::soak::{
+    Event, EventKind, Fault, Info, Interval, Kind, Load, Loss, Reading, SECOND_S, State, Subject, Totals,
+};
+use pitot_record::{Soak, SoakWriter};
 use pitot_report::{Format, Reported, Screen, soak};
 use pitot_results::visible;
-use pitot_record::file::Moment;
-use pitot_record::soak::{
-    Event, EventKind, Fault, Info, Interval, Kind, Load, Loss, SECOND_S, Reading, State, Subject, Totals,
-};
-use pitot_record::file::kind;
-use pitot_record::{Soak, SoakWriter};
 
 const FORMATS: [Format; 4] = [Format::Terminal, Format::Html, Format::Markdown, Format::Json];
 

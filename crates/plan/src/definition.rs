@@ -62,7 +62,6 @@ pub struct Plan {
     pub baseline: Option<Levels>,
     /// The levels of the cells that never change: what is compared with other runs is compared by the ratio to them. None: the baseline
     /// takes their place.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<Levels>,
     /// Whether the replies of compared cells must have the same content.
     pub replies: Replies,

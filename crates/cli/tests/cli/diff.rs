@@ -182,7 +182,7 @@ fn servers_are_compared_until_the_condition_is_decided() {
             "--fail-if",
             condition,
             "--within",
-            "60s",
+            "5m",
             "--format",
             "json",
             "-o",
