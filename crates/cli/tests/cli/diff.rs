@@ -87,22 +87,22 @@ fn a_command_that_takes_a_part_of_the_cpu_time_passes() {
 #[test]
 fn a_head_that_fails_or_prints_something_else_is_told() {
     let dir = tempfile::tempdir().unwrap();
-    let of = |head: &str, more: &[&str]| {
-        let arguments = ["diff", "echo a", head, "--within", "5s", "--fail-if", "cpu-time > +1000000%"];
+    let of = |head: &str, within: &str, more: &[&str]| {
+        let arguments = ["diff", "echo a", head, "--within", within, "--fail-if", "cpu-time > +1000000%"];
         pitot(dir.path(), &[&arguments, more].concat())
     };
-    let broken = of("sh -c 'echo no disk >&2; exit 4'", &[]);
+    let broken = of("sh -c 'echo no disk >&2; exit 4'", "5m", &[]);
     assert_eq!(broken.status.code(), Some(1), "{}", text(&broken));
     assert!(
         stderr(&broken).contains("head exited with 4: no disk, where its baseline printed 2 bytes"),
         "{}",
         text(&broken)
     );
-    let other = of("echo b", &[]);
+    let other = of("echo b", "10s", &[]);
     assert_eq!(other.status.code(), Some(3), "{}", text(&other));
     assert!(stderr(&other).contains("head printed 2 bytes (CRC-32 "), "{}", text(&other));
-    assert_eq!(of("echo b", &["--ignore-output"]).status.code(), Some(0));
-    let missing = of("/no/such/program", &[]);
+    assert_eq!(of("echo b", "5m", &["--ignore-output"]).status.code(), Some(0));
+    let missing = of("/no/such/program", "5m", &[]);
     assert_eq!(missing.status.code(), Some(1), "{}", text(&missing));
     assert!(
         text(&missing).contains("`/no/such/program` could not be executed: No such file"),
@@ -179,6 +179,10 @@ fn servers_are_compared_until_the_condition_is_decided() {
             &head,
             "--url",
             "http://{address}/bytes/10",
+            "-c",
+            "4",
+            "--warmup",
+            "50ms",
             "--fail-if",
             condition,
             "--within",
@@ -194,7 +198,7 @@ fn servers_are_compared_until_the_condition_is_decided() {
     let comparison = &answer["cells"][0]["figures"]["cpu-per-request"]["comparison"];
     assert!(comparison["repetitions"].as_u64() < Some(40), "it goes on when all is decided: {comparison}");
     // A run of the same plan judges alike.
-    let asked = ["diff", &base, &head, "--url", "http://{address}/bytes/10", "--plan"];
+    let asked = ["diff", &base, &head, "--url", "http://{address}/bytes/10", "-c", "4", "--plan"];
     std::fs::write(dir.path().join("plan.toml"), stdout(&pitot(dir.path(), &asked))).unwrap();
     let run = pitot(
         dir.path(),
