@@ -118,5 +118,5 @@ cat "$out/SHA256SUMS"
 
 if [ -n "$is_tested" ]; then
     packages=(pitot-proto pitot-client pitot-stats pitot-plan pitot-record)
-    cargo test "${packages[@]/#/--package=}" --lib --profile dist --locked "${optimised[@]}" --target aarch64-unknown-linux-gnu
+    cargo test "${packages[@]/#/--package=}" --lib --release --locked --target aarch64-unknown-linux-gnu
 fi
