@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use pitot_plan::nearest;
 use pitot_results::{Failure, stderr};
 
-/// The exit code of `pitot compare` where no gate is met and one is undecided.
+/// The exit code where no condition is met and one is undecided.
 pub(crate) const UNDECIDED: u8 = 3;
 
 /// What each exit code means, for all commands.
@@ -19,7 +19,10 @@ pub(crate) const EXIT_CODES: [(u8, &str); 4] = [
         2,
         "The command was used wrongly, or needs what this machine lacks. Nothing ran and nothing was changed.",
     ),
-    (UNDECIDED, "pitot compare: no gate was met, and the runs cannot decide at least one. Measure longer."),
+    (
+        UNDECIDED,
+        "pitot compare, diff, run --fail-if: no condition was met, and at least one is undecided. Measure longer.",
+    ),
 ];
 
 /// Prints a failure and its fix to standard error, one line each, and returns the exit code.

@@ -20,7 +20,7 @@ use crate::plan_text::PlanText;
 /// printed, and the full report is written next to the file as HTML.
 ///
 /// The exit code is 0 if every cell was measured, 1 if a cell failed or the run was stopped before its end, and 2 for a
-/// mistake in the plan or on the command line.
+/// mistake in the plan or on the command line. With --fail-if it is 1 if a condition was met, and 3 if none was met and one is undecided.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Run {
     /// A suite, or the path of a plan.
