@@ -59,6 +59,9 @@ impl Grade {
     }
 }
 
+/// So many changes of the machine are named; more are counted.
+const CHANGES_MAX: usize = 5;
+
 /// Verdicts of cells whose figures do not describe their server, in words for one cell and for several.
 const SPOILT: [(VerdictKind, &str, &str); 4] = [
     (VerdictKind::Failed, "failed and has no figures", "failed and have no figures"),
@@ -346,7 +349,12 @@ fn unsteady(a: &Analysis<'_>) -> Option<String> {
 }
 
 fn host_changes(a: &Analysis<'_>) -> Option<String> {
-    let what: Vec<String> = a.run.host_changes.iter().map(|c| format!("{} {}", c.group, c.name)).collect();
+    // A network interface that comes or goes changes a hundred settings; the report lists all.
+    let changes = &a.run.host_changes;
+    let named = changes.iter().take(CHANGES_MAX).map(|c| format!("{} {}", c.group, c.name));
+    let mut what: Vec<String> = named.collect();
+    let more = changes.len() - what.len();
+    what.extend((more > 0).then(|| format!("and {more} more")));
     (!what.is_empty()).then(|| format!("The machine changed during the run: {}.", what.join(", ")))
 }
 

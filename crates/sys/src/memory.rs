@@ -33,6 +33,7 @@ mod tests {
         touch();
         let before = faults();
         (0..100).for_each(|_| touch());
-        assert!(faults() - before < 256, "{} page faults", faults() - before);
+        // Zeroed anew they would be 25,600. A test that forks meanwhile has each page copied once.
+        assert!(faults() - before < 2_560, "{} page faults", faults() - before);
     }
 }

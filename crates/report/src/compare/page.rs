@@ -63,7 +63,10 @@ pub(super) fn verdict(answer: Answer, gates: &[(Gate, GateOutcome)], cautions: V
         _ if gates.iter().all(|(_, outcome)| *outcome == GateOutcome::Passed) => {
             (Grade::Good, "All gates passed")
         }
-        _ => (Grade::Bad, "A gate was not passed"),
+        _ if gates.iter().any(|(_, outcome)| matches!(outcome, GateOutcome::Met(_))) => {
+            (Grade::Bad, "A gate was met")
+        }
+        _ => (Grade::Care, "A gate is undecided"),
     };
     let outcome = |(gate, outcome): &(Gate, GateOutcome)| Item {
         tone: Some(tone_of(outcome)),
