@@ -144,8 +144,13 @@ impl Run {
         let mut plan = source.parse(catalog)?;
         plan.seed = self.seed.or(plan.seed);
         self.gates.check(&plan)?;
-        self.amount.change(&mut plan, &self.gates)?;
+        self.amount.change(&mut plan, self.is_watched())?;
         Ok(Asked::New { plan: Box::new(plan), source, is_described })
+    }
+
+    /// Whether it goes on until its conditions are decided. Agents on a bus carry out a number of repetitions that is fixed.
+    pub(crate) fn is_watched(&self) -> bool {
+        !self.gates.fail_if.is_empty() && self.bus.bus.is_none()
     }
 
     /// The plan that the options of a comparison describe.

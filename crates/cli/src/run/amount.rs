@@ -8,8 +8,6 @@ use pitot_meter::Nanos;
 use pitot_plan::{Measure, Plan};
 use pitot_results::Failure;
 
-use crate::gates::Gates;
-
 /// The time of a run with conditions.
 const WITHIN_GATES: Nanos = Nanos::from_secs(60);
 
@@ -45,7 +43,7 @@ impl Amount {
     ///
     /// # Errors
     /// If the plan is not measured in slices and the option is for slices.
-    pub(super) fn change(&self, plan: &mut Plan, gates: &Gates) -> Result<(), Failure> {
+    pub(super) fn change(&self, plan: &mut Plan, has_gates: bool) -> Result<(), Failure> {
         if self.repetitions.is_some() || self.within.is_some() {
             // The number of generations is given now.
             plan.until_decided_s = None;
@@ -63,19 +61,17 @@ impl Amount {
             }
             plan.until_decided_s = Some(Duration::from_nanos(self.at_most.0).as_secs_f64());
         }
-        if let Some(within) = self.within_gates(plan, gates) {
+        if let Some(within) = self.within_gates(plan, has_gates) {
             plan.until_decided_s = Some(within.as_secs_f64());
         }
         Ok(())
     }
 
     /// The time within which a plan measured in slices goes on until the conditions on it are decided; none if it does not.
-    fn within_gates(&self, plan: &Plan, gates: &Gates) -> Option<Nanos> {
+    fn within_gates(&self, plan: &Plan, has_gates: bool) -> Option<Nanos> {
         let is_sliced = plan.measure == Measure::Slices && !plan.is_in_guests();
-        let is_watched = (self.is_watched || !gates.fail_if.is_empty())
-            && is_sliced
-            && self.repetitions.is_none()
-            && !self.until_decided;
+        let is_watched =
+            (self.is_watched || has_gates) && is_sliced && self.repetitions.is_none() && !self.until_decided;
         is_watched.then(|| self.within.unwrap_or(WITHIN_GATES))
     }
 
@@ -83,8 +79,8 @@ impl Amount {
     ///
     /// # Errors
     /// If the time is too short, or not known before.
-    pub(super) fn fit(&self, prepared: &mut Prepared, gates: &Gates) -> Result<(), Failure> {
-        let within = self.within.or_else(|| self.within_gates(&prepared.plan, gates));
+    pub(super) fn fit(&self, prepared: &mut Prepared, has_gates: bool) -> Result<(), Failure> {
+        let within = self.within.or_else(|| self.within_gates(&prepared.plan, has_gates));
         within.map_or(Ok(()), |within| prepared.keep_within(within.as_secs_f64()))
     }
 }

@@ -21,7 +21,7 @@ impl Run {
             Asked::Begun(run) => return Ok(Ready::Begun(run)),
         };
         let mut prepared = prepare(plan, source.text, catalog, at)?;
-        self.amount.fit(&mut prepared, &self.gates)?;
+        self.amount.fit(&mut prepared, self.is_watched())?;
         check::check(&prepared, (!is_described).then_some(&source.name))?;
         // Whoever names a server wants it measured.
         if is_described && let Some(first) = prepared.skips.first() {
