@@ -14,7 +14,8 @@ use pitot_results::Failure;
 pub(crate) use options::{Comparison, Folder, Measured};
 pub(crate) use reference::{REFERENCE, REFERENCE_KEY, version_by_content};
 use server::named;
-pub(crate) use server::with_role;
+pub(crate) use server::{split_name, with_role};
+pub(crate) use text::in_folder;
 
 /// The name of a plan that is made of options.
 pub(crate) const NAME: &str = "comparison";

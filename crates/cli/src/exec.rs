@@ -14,9 +14,6 @@ use crate::hold::{self, Held};
 use crate::output::{Sink, table};
 use crate::words;
 
-/// Characters that only a shell understands.
-const OF_SHELLS: &[char] = &['|', '&', ';', '<', '>', '$', '`', '*', '?'];
-
 /// Execute a command again and again, and measure what each execution uses.
 ///
 /// CPU time, memory, page faults and context switches are those of the command and of all children that it waits for, as wait4(2)
@@ -116,7 +113,7 @@ impl What {
 /// # Errors
 /// If it needs one, or a quote is not closed.
 pub(crate) fn command_words(line: &str) -> Result<Vec<String>, Failure> {
-    words::split(line, OF_SHELLS).map_err(|flaw| {
+    words::split(line, words::OF_SHELLS).map_err(|flaw| {
         let fix = match flaw {
             words::Flaw::Refused(_) => format!("use sh -c '{}'", line.replace('\'', "'\\''")),
             words::Flaw::Quote(_) | words::Flaw::Backslash => {

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// Characters that only a shell understands.
+pub(crate) const OF_SHELLS: &[char] = &['|', '&', ';', '<', '>', '$', '`', '*', '?'];
+
 /// Why a line has no words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flaw {

@@ -309,9 +309,7 @@ fn build(
     let (server, url) = match external {
         _ if program.is_some_and(|p| !p.needs_server) => (CellServer::None, String::new()),
         Some((server, by_tls)) => {
-            if let Some(missing) = server.command.first().filter(|p| host.missing.contains(p)) {
-                return Err(format!("`{missing}` is not installed here").into());
-            }
+            check_installed(&server, host)?;
             let url = match &server.target {
                 Some(used) => target::url(used, server.url.as_deref(), url.as_deref(), by_tls)?,
                 None => server.url.clone().or(url),
@@ -364,11 +362,14 @@ fn build(
     })
 }
 
+fn check_installed(program: &External, host: &HostLimits) -> Result<(), String> {
+    let missing = program.command.first().filter(|p| host.missing.contains(p));
+    missing.map_or(Ok(()), |missing| Err(format!("`{missing}` is not installed here")))
+}
+
 /// Has the command of a server executed, instead of a load for it.
 fn execute(program: &External, host: &HostLimits, load: &mut Settings) -> Result<(), NoCell> {
-    if let Some(missing) = program.command.first().filter(|p| host.missing.contains(p)) {
-        return Err(format!("`{missing}` is not installed here").into());
-    }
+    check_installed(program, host)?;
     load.set("command", Value::Text(shell_line(&program.command)));
     if let Some(cwd) = &program.cwd {
         load.set("cwd", Value::Text(cwd.clone()));

@@ -73,7 +73,7 @@ fn has_name(text: &str) -> bool {
 }
 
 /// `NAME=COMMAND`, taken apart.
-fn split_name(text: &str) -> Option<(&str, &str)> {
+pub(crate) fn split_name(text: &str) -> Option<(&str, &str)> {
     let (name, rest) = text.split_once('=')?;
     let is_name = |c: char| c.is_ascii_alphanumeric() || "-_+.".contains(c);
     (!name.is_empty() && name.chars().all(is_name)).then_some((name, rest))
@@ -100,8 +100,6 @@ fn parse(text: &str, catalog: &Catalog) -> Result<Server, Failure> {
     Ok(Server { name: name.to_owned(), kind: kind(rest.trim(), catalog)? })
 }
 
-const OF_SHELLS: &[char] = &['|', '&', ';', '<', '>', '$', '`', '*', '?'];
-
 fn unreadable(command: &str, flaw: Flaw) -> Failure {
     match flaw {
         Flaw::Quote(quote) => {
@@ -125,7 +123,7 @@ fn kind(text: &str, catalog: &Catalog) -> Result<ServerKind, Failure> {
     if let Some(architecture) = architecture(text, catalog) {
         return Ok(architecture);
     }
-    let words = words::split(text, OF_SHELLS).map_err(|flaw| unreadable(text, flaw))?;
+    let words = words::split(text, words::OF_SHELLS).map_err(|flaw| unreadable(text, flaw))?;
     if words.iter().any(|word| ["{address}", "{port}"].iter().any(|place| word.contains(place))) {
         return Ok(ServerKind::Command(words));
     }

@@ -359,12 +359,7 @@ fn section(server: &Server, folder: Folder<'_>) -> String {
             let cwd = match folder {
                 Folder::Here => "{plan}",
                 Folder::Elsewhere(path) => {
-                    if let Some(program) =
-                        words.first_mut().filter(|p| p.contains('/') && !p.starts_with('/'))
-                    {
-                        let below = program.trim_start_matches("./");
-                        *program = Path::new(path).join(below).to_string_lossy().into_owned();
-                    }
+                    in_folder(&mut words, path);
                     path
                 }
             };
@@ -376,6 +371,14 @@ fn section(server: &Server, folder: Folder<'_>) -> String {
                 toml_string(cwd)
             )
         }
+    }
+}
+
+/// A command whose program is found from a folder.
+pub(crate) fn in_folder(words: &mut [String], folder: &str) {
+    if let Some(program) = words.first_mut().filter(|p| p.contains('/') && !p.starts_with('/')) {
+        let below = program.trim_start_matches("./");
+        *program = Path::new(folder).join(below).to_string_lossy().into_owned();
     }
 }
 

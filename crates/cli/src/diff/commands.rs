@@ -7,7 +7,7 @@ use clap::Args;
 use pitot_plan::{toml_key, toml_string};
 use pitot_results::Failure;
 
-use crate::comparison::{REFERENCE, REFERENCE_KEY, version_by_content};
+use crate::comparison::{REFERENCE, REFERENCE_KEY, in_folder, split_name, version_by_content};
 use crate::exec::command_words;
 
 /// How commands are executed.
@@ -125,10 +125,7 @@ impl Commands {
         }
         for command in &commands {
             let mut words = command.words.clone();
-            if let Some(program) = words.first_mut().filter(|p| p.contains('/') && !p.starts_with('/')) {
-                *program =
-                    Path::new(here).join(program.trim_start_matches("./")).to_string_lossy().into_owned();
-            }
+            in_folder(&mut words, here);
             let _ = write!(
                 text,
                 "\n[servers.{}]\ncommand = [{}]\ncwd = {}\n",
@@ -178,10 +175,7 @@ impl Commands {
 fn named(programs: &[String], roles: &[&str]) -> Result<Vec<Named>, Failure> {
     let mut commands: Vec<Named> = Vec::new();
     for (at, program) in programs.iter().enumerate() {
-        let is_name = |name: &str| {
-            !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_+.".contains(c))
-        };
-        let (name, line) = match program.split_once('=').filter(|(name, _)| is_name(name)) {
+        let (name, line) = match split_name(program) {
             Some((name, line)) => (name.to_owned(), line),
             None => {
                 (roles.get(at).map_or_else(|| format!("head-{at}"), |role| (*role).to_owned()), &**program)

@@ -139,8 +139,7 @@ impl Metric {
         if self.is_of_time() && repetition.counts_instructions() {
             return None;
         }
-        let is_executed = repetition.load.as_ref().is_some_and(|load| load.executions.is_some());
-        if is_executed != self.is_of_commands() {
+        if repetition.is_executed() != self.is_of_commands() {
             return None;
         }
         self.read.and_then(|read| read(repetition))

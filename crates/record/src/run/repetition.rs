@@ -89,6 +89,11 @@ impl Repetition {
         figure.map(|(_, instructions)| *instructions)
     }
 
+    /// Whether it is of a command that was executed, and of no server.
+    pub fn is_executed(&self) -> bool {
+        self.load.as_ref().is_some_and(|load| load.executions.is_some())
+    }
+
     /// Whether its clock counted instructions, so that it has no times.
     pub fn counts_instructions(&self) -> bool {
         self.instructions().is_some()

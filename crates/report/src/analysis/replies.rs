@@ -2,7 +2,7 @@
 
 use super::cell::{Cell, Unlike};
 use pitot_plan::Replies;
-use pitot_record::{CellRecord, Run};
+use pitot_record::{CellRecord, Repetition, Run};
 use pitot_stats::median;
 
 /// Contents that differ by less, on average, are alike: they may hold a date, a name or a request number.
@@ -17,10 +17,11 @@ pub(super) fn mark_unlike(run: &Run, cells: &mut [Cell<'_>]) {
     if run.plan.replies == Replies::MayDiffer {
         return;
     }
+    // The output of commands is compared with that of their baseline.
     let known: Vec<Known<'_>> = cells
         .iter()
         .enumerate()
-        .filter(|(_, cell)| !cell.failed() && !is_executed(cell.record))
+        .filter(|(_, cell)| !cell.failed() && !cell.record.repetitions.iter().any(Repetition::is_executed))
         .filter_map(|(index, cell)| {
             let content = Content::of(cell.record)?;
             Some(Known { index, series: cell.series, asked: asked(cell.record), content })
@@ -43,11 +44,6 @@ pub(super) fn mark_unlike(run: &Run, cells: &mut [Cell<'_>]) {
 
 pub(crate) fn are_unlike(a: &CellRecord, b: &CellRecord) -> bool {
     Content::of(a).zip(Content::of(b)).is_some_and(|(a, b)| a.is_apart(b))
-}
-
-/// Whether it is a command, whose output is compared with that of its baseline.
-fn is_executed(record: &CellRecord) -> bool {
-    record.repetitions.iter().any(|r| r.load.as_ref().is_some_and(|load| load.executions.is_some()))
 }
 
 /// A cell whose content is known.

@@ -3,7 +3,7 @@
 use super::comparison::{MetricTable, RunComparison};
 use super::forest::ratios;
 use super::gate::{Gate, GateOutcome};
-use super::words::{cautions, entries, headline, run_lines};
+use super::words::{cautions, entries, headline, run_line};
 use crate::amount::unit_of_run;
 use crate::document::{Block, Column, Document, Entry, Item, Note, PAGES, Table, Verdict};
 use crate::findings::Answer;
@@ -25,20 +25,13 @@ pub(super) fn page(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) -> Docu
         details: c.metrics.iter().map(|table| counts(c, table)).collect(),
         tiles: Vec::new(),
     };
-    let mut blocks = vec![sides(run_lines(c)), verdict(answer, gates, cautions(c))];
+    let mut blocks = vec![sides([run_line(c.a), run_line(c.b)]), verdict(answer, gates, cautions(c))];
     let what = match c.differences.is_empty() {
         true => vec![Block::paragraph("The machines and versions are the same.")],
         false => changes(&c.differences, "A", "B").to_vec(),
     };
     blocks.push(Block::section("differences", "Differences in the environment", what));
-    if let Some(figure) = ratios(c) {
-        let how = format!(
-            "Each dot is one cell; the line through it is its 95% interval. The shaded band is the tolerance of {}: differences within \
-             it do not count.",
-            percent(c.tolerance)
-        );
-        blocks.push(Block::section("ratios", "Ratios, B/A", vec![Block::Chart(how, Box::new(figure))]));
-    }
+    blocks.extend(chart(c, "Ratios, B/A"));
     blocks.extend(c.metrics.iter().map(|table| metric(c, table)));
     let only = [("Only in A", &c.only_a), ("Only in B", &c.only_b)].into_iter();
     let only = only.filter(|(_, labels)| !labels.is_empty());
@@ -50,6 +43,17 @@ pub(super) fn page(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) -> Docu
     let answer = format!("{} {}", headline(c), cautions(c).join(" "));
     blocks.extend(notes(gates, &answer).chain(notes_of_cells(c)).map(Block::Note));
     Document { title: "Comparison".into(), blocks, ..Document::default() }
+}
+
+/// Every ratio as a picture.
+pub(super) fn chart(c: &RunComparison<'_>, title: &str) -> Option<Block> {
+    let how = format!(
+        "Each dot is one cell; the line through it is its 95% interval. The shaded band is the tolerance of {}: differences within \
+         it do not count.",
+        percent(c.tolerance)
+    );
+    let figure = ratios(c)?;
+    Some(Block::section("ratios", title, vec![Block::Chart(how, Box::new(figure))]))
 }
 
 pub(super) fn sides([a, b]: [String; 2]) -> Block {
@@ -102,16 +106,20 @@ fn counts(c: &RunComparison<'_>, table: &MetricTable) -> String {
 }
 
 pub(super) fn metric(c: &RunComparison<'_>, table: &MetricTable) -> Block {
-    let rows = c.pairs.iter().zip(&table.rows).map(|(pair, row)| {
-        let mut entries = entries(table, row, pair, unit_of_run(c.b)).map(Entry::from);
-        entries[3].tone = row.comparison.as_ref().and_then(|c| tone(c, table.metric));
-        (pair.label.clone(), entries.to_vec())
-    });
+    let rows = c.pairs.iter().enumerate().map(|(at, pair)| (pair.label.clone(), row(c, table, at)));
     let columns = [Column::of("A"), Column::of("B"), Column::of("B/A"), Column::of_words("verdict")];
     let title = capital(table.metric.words.noun);
     let about = Block::Paragraph(format!("{}; {}", capital(table.metric.summary), table.metric.hint()));
     let table = Table::plain(&title, "cell", columns.to_vec(), rows);
     Block::section("", title, vec![about, Block::Table(table)])
+}
+
+/// The figures of a pair in a metric, with the verdict in its tone.
+pub(super) fn row(c: &RunComparison<'_>, table: &MetricTable, at: usize) -> Vec<Entry> {
+    let row = &table.rows[at];
+    let mut entries = entries(table, row, &c.pairs[at], unit_of_run(c.b)).map(Entry::from);
+    entries[3].tone = row.comparison.as_ref().and_then(|c| tone(c, table.metric));
+    entries.to_vec()
 }
 
 /// Gates that are met are errors, undecided ones warnings, and the answer a notice.

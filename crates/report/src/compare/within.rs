@@ -2,18 +2,17 @@
 //! noise, and what would settle it.
 
 use super::comparison::{CellPair, RunComparison};
-use super::forest::ratios;
 use super::gate::{Gate, GateOutcome};
-use super::page::{metric, notes, notes_of_cells, verdict};
-use super::words::{cautions, entries, headline, run_line};
+use super::page::{chart, metric, notes, notes_of_cells, row, verdict};
+use super::words::{cautions, headline, run_line};
 use crate::amount::{size, unit_of_run};
 use crate::analysis::Analysis;
 use crate::control::{control_sentences, failed_controls};
-use crate::document::{Block, Column, Document, Entry, PAGES, Table};
+use crate::document::{Block, Column, Document, PAGES, Table};
 use crate::findings::Answer;
 use crate::number::percent;
 use crate::outlook::outlook;
-use crate::phrase::{tone, versus};
+use crate::phrase::versus;
 use crate::text::{capital, sentence};
 
 /// More cells than this are shown metric by metric.
@@ -27,18 +26,7 @@ pub(super) fn page(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) -> Docu
         0..=EACH_MAX => blocks.extend(c.pairs.iter().enumerate().map(|(at, pair)| of_cell(c, at, pair))),
         _ => blocks.extend(c.metrics.iter().map(|table| metric(c, table))),
     }
-    if let Some(figure) = ratios(c) {
-        let how = format!(
-            "Each dot is one cell; the line through it is its 95% interval. The shaded band is the tolerance of {}: differences within \
-             it do not count.",
-            percent(c.tolerance)
-        );
-        blocks.push(Block::section(
-            "ratios",
-            "Ratios to the baseline",
-            vec![Block::Chart(how, Box::new(figure))],
-        ));
-    }
+    blocks.extend(chart(c, "Ratios to the baseline"));
     let method = Block::section("method", "Method", vec![Block::list([method(c)])]);
     blocks.push(Block::Only(PAGES, vec![method]));
     let told = format!("{} {}", self::answer(c), cautions(c).join(" "));
@@ -71,12 +59,8 @@ pub(super) fn doubts(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) -> Ve
 
 /// A cell and its baseline in all metrics.
 fn of_cell(c: &RunComparison<'_>, at: usize, pair: &CellPair<'_>) -> Block {
-    let rows = c.metrics.iter().filter(|table| table.rows[at].b.is_some()).map(|table| {
-        let row = &table.rows[at];
-        let mut entries = entries(table, row, pair, unit_of_run(c.b)).map(Entry::from);
-        entries[3].tone = row.comparison.as_ref().and_then(|x| tone(x, table.metric));
-        (capital(table.metric.words.noun), entries.to_vec())
-    });
+    let measured = c.metrics.iter().filter(|table| table.rows[at].b.is_some());
+    let rows = measured.map(|table| (capital(table.metric.words.noun), row(c, table, at)));
     let base = c.name_of_a();
     let columns =
         [Column::of(&base), Column::of(&pair.label), Column::of("ratio"), Column::of_words("verdict")];

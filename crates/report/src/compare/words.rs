@@ -18,11 +18,6 @@ use std::fmt::Write as _;
 /// Logarithms above this are shown as a factor instead of a percentage.
 const FACTOR_FROM: f64 = std::f64::consts::LN_2;
 
-/// What A and B are, in a line each.
-pub(super) fn run_lines(c: &RunComparison<'_>) -> [String; 2] {
-    [run_line(c.a), run_line(c.b)]
-}
-
 /// A run in one line: its file, plan, time and version.
 pub(super) fn run_line(run: &Run) -> String {
     let file = run.path.file_name().unwrap_or_default().to_string_lossy();

@@ -118,7 +118,7 @@ fn measure(request: &Request<'_>, arms: &mut [Arm<'_>], client: &mut dyn Executo
     }
     client.begin(request.number, AddressChoice::Server)?;
     // All cells of a group are loaded, or are all executed.
-    let is_executed = request.group.cells.iter().any(|&cell| request.cells[cell].executes);
+    let is_executed = arms.iter().any(Arm::is_executed);
     let (program, cpus) = match is_executed {
         true => ("exec", [&shared.cpus.server[..], &shared.cpus.load].concat()),
         false => ("load", shared.cpus.load.clone()),

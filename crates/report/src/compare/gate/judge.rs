@@ -10,7 +10,7 @@ use crate::control::failed_controls;
 use crate::number::{figure_with_spread, percent};
 use crate::phrase::{shown_to_exceed, times};
 use pitot_plan::Replies;
-use pitot_record::{CellRecord, Metric, Run};
+use pitot_record::{CellRecord, Metric};
 use pitot_results::VerdictKind;
 use pitot_stats::{ALPHA, Comparison, Decision, Estimate, Interval, MEDIAN_REPETITIONS_MIN, Spread};
 
@@ -57,9 +57,8 @@ impl Gate {
     /// only the second run has, if the gate needs nothing else.
     pub fn cells(&self, comparison: &RunComparison<'_>) -> Vec<GateCell> {
         let table = |metric: &Metric| comparison.metrics.iter().find(|t| t.metric.name == metric.name);
-        let is_untrusted = |run: &Run| !failed_controls(&Analysis::of(run)).is_empty();
-        let untrusted = is_untrusted(comparison.a) || is_untrusted(comparison.b);
         let works = [comparison.a, comparison.b].map(Analysis::of);
+        let untrusted = works.iter().any(|work| !failed_controls(work).is_empty());
         let pairs = comparison.pairs.iter().enumerate().filter_map(|(i, pair)| {
             let outcome = match self.condition {
                 // The reference has no ratio to itself.
