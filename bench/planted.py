@@ -44,6 +44,8 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"hello, world\\n")
     def log_message(self, *_):
         pass
+Handler.wbufsize = -1
+ThreadingHTTPServer.request_queue_size = 128
 ThreadingHTTPServer.daemon_threads = True
 ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 """),
@@ -83,6 +85,10 @@ func main() {
 }
 """),
 }
+
+
+# The length of the loop that is compared with, some 100 us in a server and 20 ms in the command, and what is added to calibrate it.
+BASES = {"command": (200_000, 200_000), "go": (100_000, 100_000), "node": (10_000, 10_000), "python": (1_500, 1_500)}
 
 
 def neighbour():
@@ -175,7 +181,7 @@ def main():
     beside = neighbour() if options.neighbour else None
     try:
         program = Program(options.program, folder, os.path.abspath(options.pitot))
-        base, more = (2000, 40000) if program.is_server else (200000, 200000)
+        base, more = BASES[options.program]
         length = program.calibrate(base, more, 30)
         has_hyperfine = not program.is_server and shutil.which("hyperfine")
         rows = {share: [] for share in shares}

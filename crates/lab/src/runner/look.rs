@@ -85,7 +85,7 @@ impl Prepared {
             };
             sentences.push(format!(
                 "The rate of {} rose for seconds after its start: its warm-up lasts {:.1} s, and then until the rate has \
-                 settled, for at most {:.0} s.",
+                 settled, for at most {:.1} s.",
                 cell.label(),
                 settling.at_least_s,
                 settling.within_s

@@ -3,8 +3,10 @@
 use super::repetition::context::Abort;
 use pitot_plan::Settling;
 
-/// Seconds of a part of such a warm-up.
-pub(super) const PART_S: f64 = 0.5;
+/// Seconds of a part of such a warm-up, at most.
+const PART_S: f64 = 0.5;
+/// Seconds of a part of a look.
+pub(super) const LOOK_PART_S: f64 = 0.25;
 /// Number of parts that are compared with as many before them.
 const PARTS: usize = 3;
 /// A rate that rises by less has settled.
@@ -28,18 +30,24 @@ pub(super) fn warm_up(
     mut load: impl FnMut(f64) -> Result<Option<f64>, Abort>,
 ) -> Result<Option<WarmUp>, Abort> {
     let mut rates = Vec::new();
-    while let Some(rate) = load(PART_S)? {
+    let each_s = part_s(within_s);
+    while let Some(rate) = load(each_s)? {
         rates.push(rate);
-        let seconds = rates.len() as f64 * PART_S;
-        let late = || format!("its rate had not settled after {within_s:.0} s of warm-up");
+        let seconds = rates.len() as f64 * each_s;
+        let late = || format!("its rate had not settled after {within_s:.1} s of warm-up");
         if seconds >= at_least_s && has_settled(&rates) {
             return Ok(Some(WarmUp { seconds, rate, unsettled: None }));
         }
-        if seconds >= within_s {
+        if seconds > within_s - each_s / 2.0 {
             return Ok(Some(WarmUp { seconds, rate, unsettled: Some(late()) }));
         }
     }
     Ok(None)
+}
+
+/// The length of a part: the parts that are compared take at most half of the time.
+fn part_s(within_s: f64) -> f64 {
+    PART_S.min(within_s / (4 * PARTS) as f64)
 }
 
 /// Whether the rates of the parts so far have settled.
@@ -52,6 +60,8 @@ fn has_settled(rates: &[f64]) -> bool {
 
 /// A rate below this share of the final rate is a rise that would bias a measurement.
 const RISEN_MIN: f64 = 0.8;
+/// Number of parts at the end of a look that show the final rate.
+const END_PARTS: usize = 4;
 /// The minimum warm-up is longer than the observed rise by this factor, since starts differ.
 const SPARE: f64 = 1.25;
 /// The maximum warm-up is longer than the observed rise by this factor.
@@ -61,17 +71,18 @@ const LONGER: f64 = 3.0;
 /// parts up to it to be low, so that one disturbed part does not count.
 pub(super) fn needed(rates: &[f64]) -> Option<Settling> {
     let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64;
-    let limit = mean(&rates[rates.len().checked_sub(PARTS)?..]) * RISEN_MIN;
+    let limit = mean(&rates[rates.len().checked_sub(END_PARTS)?..]) * RISEN_MIN;
     let low = (1..rates.len()).rev().find(|&n| rates[n - 1] < limit && mean(&rates[..n]) < limit)?;
-    let at_least_s = low as f64 * PART_S * SPARE;
+    let at_least_s = low as f64 * LOOK_PART_S * SPARE;
     Some(Settling { at_least_s, within_s: at_least_s * LONGER })
 }
 
 /// How such a warm-up ends, for the report.
 pub(in crate::runner) fn rule(within_s: f64) -> String {
     format!(
-        "the warm-up runs in parts of {PART_S} s until {PARTS} parts together give at most \
-         {:.0}% more than the {PARTS} before, for at most {within_s:.0} s",
+        "the warm-up runs in parts of {:.1} s until {PARTS} parts together give at most {:.0}% more than the {PARTS} before, for \
+         at most {within_s:.1} s",
+        part_s(within_s),
         RISE_MAX * 100.0
     )
 }
@@ -86,10 +97,10 @@ mod tests {
 
     #[test]
     fn a_server_that_is_slow_at_first_is_loaded_for_longer_than_that() {
-        let step = [34.0, 34.0, 34.0, 34.0, 34.0, 34.0, 100.0, 100.0];
+        let step = [[34.0; 12], [100.0; 12]].concat();
         let needed = |rates: &[f64]| needed(rates).map(|settling| settling.at_least_s);
         assert_eq!(needed(&step), Some(3.75));
-        assert_eq!(needed(&[20.0, 50.0, 70.0, 90.0, 95.0, 100.0, 101.0, 99.0]), Some(1.875));
+        assert_eq!(needed(&[20.0, 50.0, 70.0, 90.0, 95.0, 100.0, 101.0, 99.0]), Some(0.9375));
         // Equal parts, a disturbed one, and a server that gets slower.
         assert_eq!(needed(&[100.0; 8]), None);
         assert_eq!(needed(&[100.0, 98.0, 101.0, 40.0, 99.0, 100.0, 100.0, 101.0]), None);
@@ -98,7 +109,7 @@ mod tests {
         let mut parts = 0;
         let slow = |_| {
             parts += 1;
-            Ok(Some(step[usize::min(parts - 1, 7)]))
+            Ok(Some(step[usize::min(parts * 2 - 1, 23)]))
         };
         let warmed = warm_up(Settling { at_least_s: 3.75, within_s: 12.0 }, slow).unwrap().unwrap();
         assert!(warmed.rate == 100.0 && warmed.unsettled.is_none() && warmed.seconds > 4.0, "{warmed:?}");
@@ -120,7 +131,10 @@ mod tests {
         });
         let endless = endless.unwrap().unwrap();
         assert_eq!(endless.seconds, 4.0);
-        assert_eq!(endless.unsettled.unwrap(), "its rate had not settled after 4 s of warm-up");
+        assert_eq!(endless.unsettled.unwrap(), "its rate had not settled after 4.0 s of warm-up");
+        // Even the shortest limit leaves time to see that a rate has settled.
+        let short = warm_up(Settling { at_least_s: 0.3, within_s: 0.9 }, |_| Ok(Some(100.0))).unwrap().unwrap();
+        assert!(short.unsettled.is_none() && short.seconds < 0.5, "{short:?}");
         assert_eq!(warm_up(within(4.0), |_| Ok(None)).unwrap(), None);
     }
 

@@ -4,7 +4,7 @@ use super::context::{Abort, Context};
 use super::stop::wait_for_end;
 use crate::runner::executor::Role;
 use crate::runner::held::Held;
-use crate::runner::settling::{PART_S, WarmUp, warm_up};
+use crate::runner::settling::{LOOK_PART_S, WarmUp, warm_up};
 
 /// What the load generator calls the connections of the warm-up.
 const NAME: &str = "c1";
@@ -29,8 +29,8 @@ pub(super) fn until_settled(context: &mut Context<'_>) -> Result<Option<WarmUp>,
 pub(super) fn rates(context: &mut Context<'_>, seconds: f64) -> Result<Vec<f64>, Abort> {
     let mut rates = Vec::new();
     held(context, |rate| {
-        for _ in 0..(seconds / PART_S).ceil() as usize {
-            match rate(PART_S)? {
+        for _ in 0..(seconds / LOOK_PART_S).ceil() as usize {
+            match rate(LOOK_PART_S)? {
                 Some(part) => rates.push(part),
                 None => rates.clear(),
             }
