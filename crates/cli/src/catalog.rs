@@ -248,6 +248,40 @@ mod tests {
         assert!(floor.iter().any(|o| o.name == "json" && o.meaning.reserved.is_some()));
     }
 
+    /// The claims that are numbered in the literature that Pitot repeats.
+    const CLAIMS: &[(&str, u32)] =
+        &[("E1", 8), ("E2", 3), ("E3", 2), ("E4", 2), ("E5", 4), ("E6", 5), ("E7", 14), ("E8", 5), ("G", 3)];
+
+    #[test]
+    fn every_claim_is_decided_by_one_suite_and_is_about_levels_that_it_has() {
+        let catalog = catalog().unwrap();
+        let mut ids: Vec<String> = Vec::new();
+        for suite in pitot_plan::SUITES {
+            let plan = suite.plan(&catalog).unwrap();
+            if !plan.claim.is_empty() {
+                assert!(crate::run::experiments::SUITES.contains(&suite.name), "{} is not run", suite.name);
+            }
+            for claim in &plan.claim {
+                let id = &claim.id;
+                let levels =
+                    [&claim.of, &claim.to, &claim.than].into_iter().flatten().flat_map(|levels| &levels.0);
+                for (name, wanted) in levels {
+                    let factor = plan.factors.iter().find(|factor| factor.name == *name).unwrap();
+                    let has = |level: &String| factor.levels.iter().any(|known| known.to_string() == *level);
+                    assert!(wanted.iter().all(has), "{id}: {name} has not all of {wanted:?}");
+                }
+                assert!(!ids.contains(id), "{id}");
+                ids.push(id.clone());
+            }
+        }
+        for (experiment, count) in CLAIMS {
+            for number in 1..=*count {
+                let id = format!("{experiment}.{number}");
+                assert!(ids.iter().any(|known| *known == id || known.starts_with(&format!("{id}."))), "{id}");
+            }
+        }
+    }
+
     #[test]
     fn every_suite_is_a_sound_plan() {
         let catalog = catalog().unwrap();

@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use pitot_record::Run;
 use pitot_record::Soak;
 use pitot_record::file::{Kind, kind};
-use pitot_report::{Format, Reported};
+use pitot_report::{Experiments, Format, Reported};
 use pitot_results::Failure;
 
 use crate::confine::Reader;
@@ -30,7 +30,8 @@ pub(crate) struct Report {
     /// The run file.
     #[arg(value_name = "FILE.pitot")]
     file: PathBuf,
-    /// Later runs of the same plan, for a history of its cells with the ratios to the baseline of each run.
+    /// Later runs of the same plan, for a history of its cells with the ratios to the baseline of each run; or runs of other plans,
+    /// for one report of all.
     #[arg(value_name = "LATER.pitot", conflicts_with = "floor")]
     later: Vec<PathBuf>,
     /// Output format. [default: a summary on standard output, and the HTML page]
@@ -85,7 +86,13 @@ impl Report {
             }
             Ok(Kind::Soak) => Box::new(open_soak(&self.file, self.full)?),
             _ if self.later.is_empty() => Box::new(self.open_run(&self.file)?),
-            _ => Box::new(self.files().map(|file| self.open_run(file)).collect::<Result<Vec<Run>, _>>()?),
+            _ => {
+                let runs = self.files().map(|file| self.open_run(file)).collect::<Result<Vec<Run>, _>>()?;
+                match runs.iter().all(|run| run.plan.name == runs[0].plan.name) {
+                    true => Box::new(runs),
+                    false => Box::new(Experiments::of(runs)),
+                }
+            }
         };
         let page = self.page();
         match self.format.map(ReportFormat::format).or(self.output.as_deref().map(by_name)) {
@@ -159,6 +166,11 @@ pub(crate) fn soak_summary_and_page(path: &Path, full: bool, color: Option<Color
         Some(color) => show_summary_and_page(&soak, &page_path(path), color)?,
     }
     Ok(soak)
+}
+
+/// Prints the summary of several results and writes their page.
+pub(crate) fn summary_of(of: &dyn Reported, page: &Path, color: Color) -> Result<(), Failure> {
+    show_summary_and_page(of, page, color)
 }
 
 /// Prints the summary of a run and writes its page next to the run file.

@@ -5,6 +5,7 @@ pub(crate) mod announce;
 pub(crate) mod asked;
 mod carry_out;
 pub(crate) mod check;
+pub(crate) mod experiments;
 mod faults;
 pub(crate) mod options;
 mod part;
@@ -47,6 +48,9 @@ impl Run {
         crate::user::check(self.user)?;
         if let Some(path) = &self.resume {
             check_owner(path, self.trust_owner)?;
+        }
+        if self.is_experiments() {
+            return self.experiments(&mut Runs::new(experiments::SUITES.len(), self.user)?);
         }
         if self.dry_run {
             return self.dry();
@@ -119,7 +123,7 @@ impl Run {
             (None, false) => self.here(asked, &catalog, runs, &mut watched)?,
         };
         let is_quiet = watched.events.as_ref().is_some_and(|events| events.are_on_stdout);
-        let concluded = self.conclude(&outcome, is_quiet);
+        let concluded = self.conclude(&outcome, is_quiet || self.is_one_of_several);
         if let Some(line) = about_gvisor.filter(|_| !is_quiet) {
             print_line(line);
         }
@@ -182,7 +186,12 @@ impl Run {
         let lock = runs.lock(&name, self.wait)?;
         if let Ready::New(prepared) = &ready {
             let cpus = &prepared.cpus;
-            let placed = format!("servers on CPU {}, load on CPU {}", cpus.server_list(), cpus.load_list());
+            let (servers, loads) = (cpus.server_list(), cpus.load_list());
+            let placed = match prepared.cells.iter().any(|cell| cell.executes) {
+                true if cpus.is_shared() => format!("commands on CPU {servers}"),
+                true => format!("commands on CPU {servers},{loads}"),
+                false => format!("servers on CPU {servers}, load on CPU {loads}"),
+            };
             let warnings = prepared.warnings.iter().map(|warning| format!("note: {warning}"));
             announce(prepared, &extent(prepared), std::iter::once(placed).chain(warnings));
         }

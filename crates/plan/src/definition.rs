@@ -4,6 +4,7 @@ use pitot_fault::FaultPlan;
 use pitot_host::CpuSplit;
 use serde::{Deserialize, Serialize};
 
+use super::claim::Claim;
 use super::host::SettingSet;
 use super::hosts::{self, Host};
 use super::kernels::KernelUse;
@@ -95,6 +96,8 @@ pub struct Plan {
     pub exclude: Vec<Exclusion>,
     /// Published figures that the report shows with those of this run.
     pub published: Vec<Published>,
+    /// Claims of publications that the run decides.
+    pub claim: Vec<Claim>,
     /// Timeout until a server is ready, seconds.
     pub ready_timeout_s: f64,
     /// Timeout until a server has stopped, seconds.
@@ -166,6 +169,7 @@ impl Default for Plan {
             files: Vec::new(),
             exclude: Vec::new(),
             published: Vec::new(),
+            claim: Vec::new(),
             ready_timeout_s: 10.0,
             stop_timeout_s: 10.0,
             faults: Vec::new(),

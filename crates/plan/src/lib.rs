@@ -7,6 +7,7 @@
 
 mod catalog;
 mod change;
+mod claim;
 mod command;
 mod definition;
 mod expand;
@@ -44,6 +45,7 @@ pub use catalog::{
     ProtocolWord, TargetWord,
 };
 pub use change::with_change;
+pub use claim::{Bounds, Claim};
 pub use command::OWN;
 pub use command::Placement;
 pub use definition::{Measure, Order, Plan, Replies};

@@ -141,6 +141,8 @@ fn structure(shape: Shape, catalog: &Catalog) -> Value {
         Shape::Soak => table(keys::SOAK, catalog),
         Shape::Exclusions => list_with_levels(table(keys::EXCLUSION, catalog)),
         Shape::Published => json!({"type": "array", "items": table(keys::PUBLISHED, catalog)}),
+        Shape::Bounds => json!({"type": "string"}),
+        Shape::Claims => json!({"type": "array", "items": table(keys::CLAIM, catalog)}),
         Shape::PublishedValues => list_with_levels(table(keys::PUBLISHED_VALUE, catalog)),
     }
 }

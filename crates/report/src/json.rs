@@ -2,6 +2,7 @@
 
 use crate::amount::{generations, slice_s};
 use crate::analysis::{Analysis, Standing};
+use crate::claims::{Conclusion, conclusions};
 use crate::control::{controls, steal};
 use crate::errors::{ErrorRow, of_cell};
 use crate::faults::effect;
@@ -65,6 +66,7 @@ pub(crate) fn render(a: &Analysis<'_>, questions: &[Question<'_>]) -> String {
         "faults": faults_of(a),
         "skipped": skips,
         "published": published_values(a),
+        "conclusions": conclusions(a).iter().map(Conclusion::json).collect::<Vec<_>>(),
         "host": run.host_before,
         "host_changes": run.host_changes,
         "hosts": hosts_of(a),

@@ -11,6 +11,7 @@ mod analysis;
 mod axis;
 mod carry_over;
 pub mod chart;
+mod claims;
 mod compare;
 mod control;
 mod csv;
@@ -18,6 +19,7 @@ mod csv_slices;
 pub mod document;
 mod errors;
 mod escape;
+mod experiments;
 mod faults;
 mod findings;
 mod floor;
@@ -43,9 +45,11 @@ mod trust;
 mod warm_up;
 
 pub use analysis::{Analysis, parts};
+pub use claims::ClaimVerdict;
 pub use compare::{
     Gate, GateOutcome, Gated, LoadComparison, LoadSide, RunComparison, compare, compare_within,
 };
+pub use experiments::Experiments;
 pub use findings::{answer, findings};
 pub use format::Format;
 pub use render::Screen;
@@ -90,10 +94,5 @@ fn asked<T>(run: &Run, report: impl FnOnce(&Analysis<'_>, &[Question<'_>]) -> T)
     let whole = Analysis::of(run);
     let parts = parts(run);
     let analyses: Vec<Analysis<'_>> = parts.iter().map(|part| Analysis::of(&part.run)).collect();
-    let mut questions: Vec<Question<'_>> =
-        parts.iter().zip(&analyses).map(|(part, a)| Question { asked: &part.title, analysis: a }).collect();
-    if questions.is_empty() {
-        questions.push(Question { asked: "", analysis: &whole });
-    }
-    report(&whole, &questions)
+    report(&whole, &Question::of(&whole, &parts, &analyses))
 }

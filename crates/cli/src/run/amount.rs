@@ -39,6 +39,20 @@ impl Amount {
         Amount { within: Some(time), is_watched: true, ..Amount::default() }
     }
 
+    /// That fits into so many seconds.
+    pub(super) fn within(seconds: f64) -> Amount {
+        Amount { within: Some(Nanos((seconds * 1e9) as u64)), ..Amount::default() }
+    }
+
+    /// The time that was given, seconds.
+    pub(super) fn within_s(&self) -> Option<f64> {
+        self.within.map(Nanos::as_secs_f64)
+    }
+
+    pub(super) fn is_until_decided(&self) -> bool {
+        self.until_decided
+    }
+
     /// Changes what the plan says.
     ///
     /// # Errors

@@ -23,7 +23,7 @@ use crate::plan_text::PlanText;
 /// mistake in the plan or on the command line. With --fail-if it is 1 if a condition was met, and 3 if none was met and one is undecided.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Run {
-    /// A suite, or the path of a plan.
+    /// A suite, the path of a plan, or `experiments`: all suites that repeat published experiments, in one report.
     #[arg(value_name = "SUITE|PLAN.toml", required_unless_present_any = ["resume", "self_check", "server", "part"],
           conflicts_with = "server")]
     pub(crate) plan: Option<String>,
@@ -82,6 +82,9 @@ pub(crate) struct Run {
     /// nothing else there.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["dry_run", "part"])]
     pub(crate) events: Option<PathBuf>,
+    /// It is one of several whose results are shown together.
+    #[arg(skip)]
+    pub(crate) is_one_of_several: bool,
     /// The plan that another command describes.
     #[arg(skip)]
     pub(crate) described: Option<PlanText>,

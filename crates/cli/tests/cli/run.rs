@@ -490,3 +490,20 @@ fn events_that_cannot_be_written_stop_no_measurement_and_fail_the_command() {
     assert!(text(&output).contains("the events could not be written"), "{}", text(&output));
     assert!(Run::open(&bed.file()).unwrap().is_complete());
 }
+
+#[test]
+fn the_experiments_refuse_what_is_for_one_plan_and_a_time_that_is_too_short() {
+    let bed = Bed::new("");
+    for (options, what) in [
+        (&["--set", "load.connections=1"][..], "--set is for one plan, and `experiments` runs"),
+        (&["--repetitions", "2"], "--repetitions is for one plan"),
+        (&["--fail-if", "throughput < -5%"], "--fail-if is for one plan"),
+        (&["--dry-run"], "--dry-run is for one plan"),
+        (&["--within", "1m"], "60 s are too short: 13 experiments take"),
+    ] {
+        let output = bed.command(&[&["experiments", "-o", "all"], options].concat()).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+        assert!(text(&output).contains(what), "{}", text(&output));
+    }
+    assert!(!bed.dir.path().join("all").exists());
+}

@@ -133,7 +133,8 @@ mod tests {
         assert_eq!(endless.seconds, 4.0);
         assert_eq!(endless.unsettled.unwrap(), "its rate had not settled after 4.0 s of warm-up");
         // Even the shortest limit leaves time to see that a rate has settled.
-        let short = warm_up(Settling { at_least_s: 0.3, within_s: 0.9 }, |_| Ok(Some(100.0))).unwrap().unwrap();
+        let short =
+            warm_up(Settling { at_least_s: 0.3, within_s: 0.9 }, |_| Ok(Some(100.0))).unwrap().unwrap();
         assert!(short.unsettled.is_none() && short.seconds < 0.5, "{short:?}");
         assert_eq!(warm_up(within(4.0), |_| Ok(None)).unwrap(), None);
     }

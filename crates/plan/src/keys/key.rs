@@ -105,6 +105,10 @@ pub(crate) enum Shape {
     Published,
     /// A list of tables that are read by `PUBLISHED_VALUE`, with levels.
     PublishedValues,
+    /// A list of tables that are read by `CLAIM`.
+    Claims,
+    /// A range of figures.
+    Bounds,
 }
 
 /// Reads the keys of a section into `target`, in the order of the table. The caller handles other keys.

@@ -15,6 +15,8 @@ pub(crate) enum Strict {
     All,
     /// Words, but not numbers: published figures may be for other numbers.
     Words,
+    /// None: a claim is about the whole experiment, of which `--set` may have left a part.
+    Nothing,
 }
 
 /// Reads the levels in a table that also has the keys `others`.
@@ -39,7 +41,11 @@ pub(super) fn levels(
         let mut names = Vec::new();
         for level in &wanted {
             let name = level.need_scalar()?.to_string();
-            let free = strict == Strict::Words && crate::number::number(&name).is_some();
+            let free = match strict {
+                Strict::All => false,
+                Strict::Words => crate::number::number(&name).is_some(),
+                Strict::Nothing => true,
+            };
             if !free && !known.contains(&name) {
                 let known: Vec<&str> = known.iter().map(String::as_str).collect();
                 let mut error = level.unknown_value(&format!("a level of `{}`", item.key), &known);

@@ -5,7 +5,7 @@ use super::hosts::HOST;
 use super::kernels::KERNEL;
 use super::key::{Key, Kind, Presence, Shape};
 use super::plan::PLAN;
-use super::published::{EXCLUSION, PUBLISHED, PUBLISHED_VALUE};
+use super::published::{CLAIM, EXCLUSION, PUBLISHED, PUBLISHED_VALUE};
 use super::servers::EXTERNAL;
 use super::soak::SOAK;
 
@@ -36,6 +36,7 @@ pub fn plan_keys() -> Vec<KeyInWords> {
         in_words("[[exclude]]", EXCLUSION),
         in_words("[[published]]", PUBLISHED),
         in_words("[[published]] values", PUBLISHED_VALUE),
+        in_words("[[claim]]", CLAIM),
     ];
     tables.into_iter().flatten().collect()
 }
@@ -86,7 +87,8 @@ fn takes<T>(kind: &Kind<T>) -> String {
                 "tables by name".into()
             }
             Shape::Factors | Shape::Soak => "a table".into(),
-            Shape::Faults | Shape::Exclusions | Shape::Published | Shape::PublishedValues => {
+            Shape::Bounds => "\"above 1\", \"below 0.5\", \"from 0.9 to 1.1\"".into(),
+            Shape::Faults | Shape::Exclusions | Shape::Published | Shape::PublishedValues | Shape::Claims => {
                 "a list of tables".into()
             }
         },

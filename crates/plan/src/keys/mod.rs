@@ -30,6 +30,6 @@ pub(super) use key::{Key, Kind, Presence, Shape, apply};
 pub(super) use known::Known;
 pub use list::{KeyInWords, plan_keys};
 pub(super) use plan::{PLAN, RENAMED};
-pub(super) use published::{EXCLUSION, PUBLISHED, PUBLISHED_VALUE};
+pub(super) use published::{CLAIM, EXCLUSION, PUBLISHED, PUBLISHED_VALUE};
 pub(super) use servers::EXTERNAL;
 pub(super) use soak::SOAK;

@@ -293,6 +293,15 @@ pub(crate) static PLAN: &[Key<Plan>] = &[
         doc: "Published figures, shown with those of the run.",
     },
     Key {
+        name: "claim",
+        kind: Kind::Structure(Shape::Claims, |known, item, p| {
+            p.claim = published::claims(known, item)?;
+            Ok(())
+        }),
+        presence: Presence::Optional,
+        doc: "Claims of publications, each with the rule by which the run decides whether it holds.",
+    },
+    Key {
         name: "needs",
         kind: Kind::Choice {
             what: "something that a machine is checked for",

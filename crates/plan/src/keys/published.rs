@@ -1,7 +1,8 @@
-//! The lists `exclude` and `published` of a plan.
+//! The lists `exclude`, `published` and `claim` of a plan.
 
+use crate::claim::{Bounds, Claim};
 use crate::published::{Exclusion, Published, PublishedValue};
-use crate::source::{Item, PlanError};
+use crate::source::{Item, PlanError, Section};
 
 use super::key::{Key, Kind, Presence, Shape, apply};
 use super::known::Known;
@@ -66,6 +67,100 @@ pub(crate) static PUBLISHED_VALUE: &[Key<PublishedValue>] = &[Key {
     doc: "The figure in the metric's unit (seconds, bytes, per second, percent), or a ratio.",
 }];
 
+/// Keys of a table in `claim`.
+pub(crate) static CLAIM: &[Key<Claim>] = &[
+    Key {
+        name: "id",
+        kind: Kind::Text(|c, text| c.id = text),
+        presence: Presence::Required("add its number: id = \"E1.3\""),
+        doc: "Its number.",
+    },
+    Key {
+        name: "source",
+        kind: Kind::Text(|c, text| c.source = text),
+        presence: Presence::Required("add who made it, and when: source = \"..., 2001\""),
+        doc: "Who made it, and when.",
+    },
+    Key {
+        name: "text",
+        kind: Kind::Text(|c, text| c.text = text),
+        presence: Presence::Required("add what it says: text = \"...\""),
+        doc: "What it says.",
+    },
+    Key {
+        name: "metric",
+        kind: Kind::Metric(|c, name| c.metric = name),
+        presence: Presence::Optional,
+        doc: "The metric of the figure. Default: the plan's `metric`.",
+    },
+    Key {
+        name: "of",
+        kind: Kind::Levels(Strict::Nothing, |c, levels| c.of = Some(levels)),
+        presence: Presence::Optional,
+        doc: "The cells that it is about, by their levels. Over several cells the figure is their geometric mean. Without it no run \
+              decides the claim, and `because` says why.",
+    },
+    Key {
+        name: "to",
+        kind: Kind::Levels(Strict::Nothing, |c, levels| c.to = Some(levels)),
+        presence: Presence::Optional,
+        doc: "If given, the figure is the ratio to the cells with these levels and otherwise the same.",
+    },
+    Key {
+        name: "than",
+        kind: Kind::Levels(Strict::Nothing, |c, levels| c.than = Some(levels)),
+        presence: Presence::Optional,
+        doc: "If given, the ratio is divided by the one at these levels: how much a gap has widened.",
+    },
+    Key {
+        name: "over",
+        kind: Kind::Text(|c, text| c.over = Some(text)),
+        presence: Presence::Optional,
+        doc: "If given, the figure is the highest of the cells that differ in this factor relative to the lowest.",
+    },
+    Key {
+        name: "figure",
+        kind: Kind::Choice {
+            what: "a kind of figure",
+            words: &["ratio", "difference"],
+            set: |c, index| c.is_difference = index == 1,
+        },
+        presence: Presence::Default("\"ratio\""),
+        doc: "With `to`: the ratio to it, or the difference in the metric's unit.",
+    },
+    Key {
+        name: "holds",
+        kind: Kind::Structure(Shape::Bounds, |_, item, c| {
+            c.holds = bounds(item)?;
+            Ok(())
+        }),
+        presence: Presence::Optional,
+        doc: "The claim holds if the whole interval of the figure lies in here: \"above 1\", \"below 0.5\", \"from 0.9 to 1.1\". Without it \
+              the figure is shown, and `because` says why it decides nothing.",
+    },
+    Key {
+        name: "reversed",
+        kind: Kind::Structure(Shape::Bounds, |_, item, c| {
+            c.reversed = Some(bounds(item)?);
+            Ok(())
+        }),
+        presence: Presence::Optional,
+        doc: "The claim is reversed if the whole interval lies in here. Default: everywhere outside of `holds`.",
+    },
+    Key {
+        name: "published",
+        kind: Kind::Number(|c, value| c.published = Some(value)),
+        presence: Presence::Optional,
+        doc: "The published figure.",
+    },
+    Key {
+        name: "because",
+        kind: Kind::Text(|c, text| c.because = text),
+        presence: Presence::Optional,
+        doc: "What explains it if the claim does not hold, or why no run decides it.",
+    },
+];
+
 /// Reads the tables of `exclude`.
 pub(super) fn exclusions(known: &mut Known<'_>, item: &Item<'_>) -> Result<Vec<Exclusion>, PlanError> {
     let mut all = Vec::new();
@@ -91,6 +186,72 @@ pub(super) fn published(known: &mut Known<'_>, item: &Item<'_>) -> Result<Vec<Pu
         all.push(published);
     }
     Ok(all)
+}
+
+/// Reads the tables of `claim`.
+pub(super) fn claims(known: &mut Known<'_>, item: &Item<'_>) -> Result<Vec<Claim>, PlanError> {
+    let mut all: Vec<Claim> = Vec::new();
+    for one in item.list()? {
+        let section = one.section("`claim`")?;
+        section.check_keys(CLAIM.iter().map(|key| key.name))?;
+        let mut claim = Claim { metric: known.metric.clone(), ..Claim::default() };
+        apply(CLAIM, known, &section, &mut claim)?;
+        check_rule(known, &section, &claim)?;
+        if all.iter().any(|other| other.id == claim.id) {
+            return Err(section.error_at_key(
+                "id",
+                format!("there are two claims `{}`", claim.id),
+                "number them",
+            ));
+        }
+        all.push(claim);
+    }
+    Ok(all)
+}
+
+/// Refuses a rule that decides nothing.
+fn check_rule(known: &Known<'_>, section: &Section<'_>, claim: &Claim) -> Result<(), PlanError> {
+    let missing = |key: &str, what: &str, fix: &str| {
+        let at = if section.get(key).is_some() { key } else { "id" };
+        Err(section.error_at_key(at, format!("the claim `{}` {what}", claim.id), fix))
+    };
+    if claim.of.is_none() {
+        return match claim.because.is_empty() {
+            true => missing(
+                "of",
+                "has no rule",
+                "add of = { server = \"...\" }, or why no run decides it: because = \"...\"",
+            ),
+            false => Ok(()),
+        };
+    }
+    if claim.holds == Bounds::default() && claim.because.is_empty() {
+        let fix = "add holds = \"above 1\", or why that cannot be said: because = \"...\"";
+        return missing("holds", "does not say when it holds", fix);
+    }
+    if let Some(factor) = &claim.over
+        && known.factors.iter().all(|known| known.name != *factor)
+    {
+        return missing(
+            "over",
+            &format!("is over `{factor}`, which is not a factor of this plan"),
+            "name a factor",
+        );
+    }
+    let needs_to = [("than", claim.than.is_some()), ("figure", claim.is_difference)];
+    match needs_to.into_iter().find(|(_, is_given)| *is_given && claim.to.is_none()) {
+        Some((key, _)) => missing(key, &format!("has `{key}` without `to`"), "add to = { server = \"...\" }"),
+        None if claim.over.is_some() && claim.to.is_some() => {
+            missing("over", "has both `over` and `to`", "omit one of them")
+        }
+        None => Ok(()),
+    }
+}
+
+fn bounds(item: &Item<'_>) -> Result<Bounds, PlanError> {
+    let text = item.text()?;
+    let fix = "write \"above 1\", \"below 0.5\" or \"from 0.9 to 1.1\"";
+    Bounds::read(&text).ok_or_else(|| item.error(format!("`{}` cannot be read: {text}", item.key), fix))
 }
 
 fn values(known: &mut Known<'_>, item: &Item<'_>) -> Result<Vec<PublishedValue>, PlanError> {

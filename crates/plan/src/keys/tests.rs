@@ -63,6 +63,7 @@ fn every_field_of_a_plan_has_its_key() {
         soak: _,
         exclude: _,
         published: _,
+        claim: _,
         ready_timeout_s: _,
         stop_timeout_s: _,
         server_cpus: _,
@@ -104,6 +105,7 @@ fn keys_are_unique_and_documented_and_old_names_are_gone() {
     check(EXCLUSION);
     check(PUBLISHED);
     check(PUBLISHED_VALUE);
+    check(CLAIM);
     for (old, new) in RENAMED {
         assert!(PLAN.iter().any(|key| key.name == *new) && PLAN.iter().all(|key| key.name != *old));
     }

@@ -4,13 +4,11 @@
 //! a family with its own correction, and a pair belongs to the first family that has it. So a pair has one test, one ratio,
 //! one interval and one decision in all parts of a report.
 
+use super::claimed::Pair;
 use super::samples::within_run;
 use pitot_plan::Plan;
 use pitot_record::{CellRecord, Metric};
 use pitot_stats::{Comparison, Decision, Interval, Samples, judge};
-
-/// A candidate and what it is compared with.
-pub(super) type Pair<'r> = (&'r CellRecord, &'r CellRecord);
 
 #[derive(Debug)]
 pub(super) struct Comparisons {

@@ -3,6 +3,7 @@
 //! Everything that a format shows is computed here, once.
 
 mod cell;
+mod claimed;
 mod comparisons;
 mod factor;
 mod groups;
@@ -15,9 +16,10 @@ mod samples;
 mod series;
 
 pub(crate) use cell::{Cell, Standing, Unlike};
+pub(crate) use claimed::{Pair, Terms};
 pub(crate) use factor::{factor_title, levels_words};
 pub(crate) use groups::{Groups, groups};
-pub use parts::parts;
+pub use parts::{SubRun, parts};
 pub(crate) use replies::are_unlike;
 pub use run::Analysis;
 pub(crate) use run::headline;

@@ -22,6 +22,12 @@ pub(super) fn mark_unlike(run: &Run, cells: &mut [Cell<'_>]) {
     }
 }
 
+/// Whether it is a command that was executed.
+pub(super) fn is_executed(record: &CellRecord) -> bool {
+    let mut loads = record.repetitions.iter().filter_map(|repetition| repetition.load.as_ref());
+    loads.any(|load| load.executions.is_some())
+}
+
 fn executions(record: &CellRecord) -> Option<Executions> {
     let loads = record.repetitions.iter().filter_map(|repetition| repetition.load.as_ref());
     let mut all = loads.filter_map(|load| load.executions.as_ref());

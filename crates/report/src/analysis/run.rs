@@ -1,7 +1,8 @@
 //! A run, analysed.
 
 use super::cell::{Cell, Standing};
-use super::comparisons::{Comparisons, Pair};
+use super::claimed::{Pair, Terms};
+use super::comparisons::Comparisons;
 use super::factor::{factor_title, levels_words};
 use super::groups::groups;
 use super::load_axis::LoadAxis;
@@ -163,7 +164,7 @@ impl<'r> Analysis<'r> {
         Some((peak, last))
     }
 
-    /// What the series are: `server`, or the only factor that varies, such as `kernel` or the `engine` of a program, or `cell`.
+    /// What the series are: `server`, `command`, or the only factor that varies, such as `kernel` or the `engine` of a program, or `cell`.
     pub(crate) fn subject(&self) -> &str {
         let varies = |name: &str| {
             let level = |c: &'r CellRecord| c.level(name).map(|f| &f.level);
@@ -176,6 +177,7 @@ impl<'r> Analysis<'r> {
             .filter(|name| Some(*name) != self.load.factor.as_deref() && varies(name));
         match (others.next(), others.next()) {
             (Some(only), None) if only != SERVER_FACTOR && !varies(SERVER_FACTOR) => factor_title(only),
+            _ if self.run.cells.iter().any(outcomes::is_executed) => "command",
             _ if factors.iter().any(|f| f.name == SERVER_FACTOR) => "server",
             _ if self.run.plan.program.is_none() => "server",
             (Some(only), None) => factor_title(only),
@@ -213,7 +215,7 @@ impl<'r> Analysis<'r> {
     }
 
     /// The questions in a metric, each a family of pairs: every cell against its baseline, against the best of its load level, and
-    /// against the cell of a publication; every server at the highest load against its own peak; in slices, every event loop
+    /// against the cell of a publication; the pairs of claims; every server at the highest load against its own peak; in slices, every event loop
     /// against every server with a process or thread per connection.
     fn families(&self, metric: &Metric) -> Vec<Vec<Pair<'r>>> {
         let usable = || self.cells.iter().filter(|c| !c.failed());
@@ -244,7 +246,13 @@ impl<'r> Analysis<'r> {
             };
             Some(groups.loops.iter().flat_map(with_each).collect())
         });
-        baseline.into_iter().chain([best, falls, published]).chain(between_groups).collect()
+        let claims = self.run.plan.claim.iter().filter(|claim| is_of(&claim.metric));
+        let claimed = claims
+            .filter_map(|claim| Terms::of(self.run, claim, metric).ok())
+            .flat_map(|terms| terms.pairs().collect::<Vec<_>>())
+            .collect();
+        let asked = [best, falls, published, claimed];
+        baseline.into_iter().chain(asked).chain(between_groups).collect()
     }
 
     /// The pairs of each part, so that the whole run makes the same comparisons as its parts.

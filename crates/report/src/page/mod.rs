@@ -2,16 +2,19 @@
 
 mod cells;
 mod environment;
+mod experiments;
 mod history;
 mod results;
 mod tables;
 
 pub(crate) use environment::{changes, machine};
+pub(crate) use experiments::{Experiment, conclusions_of, experiments};
 pub(crate) use history::history;
 pub(crate) use tables::faults;
 
-use crate::analysis::{Analysis, Cell};
+use crate::analysis::{Analysis, Cell, SubRun};
 use crate::chart::{Chart, wanted};
+use crate::claims;
 use crate::document::{Block, Document, Item, Note, PAGES, Verdict};
 use crate::faults::{LEGEND, rows};
 use crate::findings::{Answer, answer, findings};
@@ -34,6 +37,20 @@ pub(crate) struct Question<'a> {
     pub(crate) analysis: &'a Analysis<'a>,
 }
 
+impl<'a> Question<'a> {
+    /// The questions of a run with these parts.
+    pub(crate) fn of(
+        whole: &'a Analysis<'a>,
+        parts: &'a [SubRun],
+        analyses: &'a [Analysis<'a>],
+    ) -> Vec<Question<'a>> {
+        if parts.is_empty() {
+            return vec![Question { asked: "", analysis: whole }];
+        }
+        parts.iter().zip(analyses).map(|(part, analysis)| Question { asked: &part.title, analysis }).collect()
+    }
+}
+
 /// The page of a run.
 pub(crate) fn page(a: &Analysis<'_>, questions: &[Question<'_>]) -> Document {
     let (run, plan) = (a.run, &a.run.plan);
@@ -51,6 +68,7 @@ pub(crate) fn page(a: &Analysis<'_>, questions: &[Question<'_>]) -> Document {
         let findings = findings(a);
         (!findings.is_empty()).then(|| Block::Numbered(findings.into_iter().map(Item::from).collect()))
     }));
+    blocks.extend(claims::section(a));
     // The first chart is the picture of the answer; the table with all figures follows it.
     blocks.extend(charts.next());
     blocks.push(of_each(questions, "results", "Results", |a| Some(Block::Table(results::results(a)))));

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod behaviour;
+mod claims;
 mod forms;
 mod hostile;
 mod parts;

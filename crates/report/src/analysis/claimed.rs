@@ -1,0 +1,104 @@
+//! The cells that a claim of a publication is about.
+
+use super::factor::levels_words;
+use pitot_plan::{Claim, Levels, label};
+use pitot_record::{CellRecord, Metric, Run};
+
+/// A cell and what it is compared with.
+pub(crate) type Pair<'r> = (&'r CellRecord, &'r CellRecord);
+
+/// What the figure of a claim is made of: its mean over these.
+#[derive(Debug)]
+pub(crate) enum Terms<'r> {
+    /// The cells themselves.
+    Values(Vec<&'r CellRecord>),
+    /// Pairs, each with the pair whose ratio theirs is divided by, if any.
+    Ratios(Vec<(Pair<'r>, Option<Pair<'r>>)>),
+}
+
+impl<'r> Terms<'r> {
+    /// What a claim is about.
+    ///
+    /// # Errors
+    /// Why the run says nothing of it: a sentence without its full stop.
+    pub(crate) fn of(run: &'r Run, claim: &Claim, metric: &Metric) -> Result<Terms<'r>, String> {
+        let Some(of) = &claim.of else { return Err(claim.because.clone()) };
+        let cells: Vec<&CellRecord> = run.cells.iter().filter(|cell| of.matches(&cell.factors)).collect();
+        if cells.is_empty() {
+            return Err(missing(run, of));
+        }
+        let cells: Vec<_> = cells.into_iter().map(|cell| measured(cell, metric)).collect::<Result<_, _>>()?;
+        if let Some(factor) = &claim.over {
+            return extremes(&cells, factor, metric);
+        }
+        let Some(to) = &claim.to else { return Ok(Terms::Values(cells)) };
+        let against = |cell: &'r CellRecord| -> Result<Pair<'r>, String> {
+            let other = run.counterpart(cell, to).ok_or_else(|| missing(run, to))?;
+            Ok((cell, measured(other, metric)?))
+        };
+        let term = |cell: &'r CellRecord| {
+            let than = claim.than.as_ref().map(|than| {
+                let there = run.counterpart(cell, than).ok_or_else(|| missing(run, than))?;
+                against(measured(there, metric)?)
+            });
+            Ok((against(cell)?, than.transpose()?))
+        };
+        cells.into_iter().map(term).collect::<Result<_, String>>().map(Terms::Ratios)
+    }
+
+    /// All pairs that are compared.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = Pair<'r>> {
+        let ratios = match self {
+            Terms::Values(_) => &[][..],
+            Terms::Ratios(ratios) => ratios,
+        };
+        ratios.iter().flat_map(|(pair, than)| std::iter::once(*pair).chain(*than))
+    }
+}
+
+/// The cell, if it has a figure.
+fn measured<'r>(cell: &'r CellRecord, metric: &Metric) -> Result<&'r CellRecord, String> {
+    if !cell.figures(metric).is_empty() {
+        return Ok(cell);
+    }
+    let why = match cell.failures().next() {
+        Some(failed) => failed.verdict.reason.clone(),
+        None => format!("it has no {}", metric.words.noun),
+    };
+    Err(format!("{}: {why}", label(&cell.factors)))
+}
+
+/// Why no cell has these levels.
+fn missing(run: &Run, levels: &Levels) -> String {
+    match run.skips.iter().find(|skip| levels.matches(&skip.factors)) {
+        Some(skip) => format!("{} was skipped: {}", levels_words(levels), skip.reason),
+        None => format!("{} is not part of this run", levels_words(levels)),
+    }
+}
+
+/// The highest against the lowest of the cells that differ in a factor only.
+fn extremes<'r>(cells: &[&'r CellRecord], factor: &str, metric: &Metric) -> Result<Terms<'r>, String> {
+    let others = |cell: &'r CellRecord| {
+        cell.factors.iter().filter(|f| f.name != factor).map(|f| f.level.as_str()).collect::<Vec<_>>()
+    };
+    let mut groups: Vec<(Vec<&str>, Vec<(f64, &'r CellRecord)>)> = Vec::new();
+    for &cell in cells {
+        let values: Vec<f64> = cell.figures(metric).into_iter().map(|(_, value)| value).collect();
+        let Some(middle) = pitot_stats::median(&values) else { continue };
+        let own = others(cell);
+        match groups.iter_mut().find(|(levels, _)| *levels == own) {
+            Some((_, group)) => group.push((middle, cell)),
+            None => groups.push((own, vec![(middle, cell)])),
+        }
+    }
+    let pair = |(_, mut group): (Vec<&str>, Vec<(f64, &'r CellRecord)>)| {
+        group.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let (lowest, highest) = (group.first()?.1, group.last()?.1);
+        (lowest.id != highest.id).then_some(((highest, lowest), None))
+    };
+    let ratios: Option<Vec<_>> = groups.into_iter().map(pair).collect();
+    ratios
+        .filter(|ratios| !ratios.is_empty())
+        .map(Terms::Ratios)
+        .ok_or_else(|| format!("only one {} was measured", super::factor::factor_title(factor)))
+}
