@@ -41,6 +41,10 @@ impl Reader {
         self.with(path, Allowed::Read)
     }
 
+    pub(crate) fn writes(self, path: &Path) -> Reader {
+        self.with(path, Allowed::Write)
+    }
+
     /// A path that cannot be opened needs no right: the command reports it.
     fn with(mut self, path: &Path, allowed: Allowed) -> Reader {
         let opened = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());

@@ -40,6 +40,9 @@ pub(crate) struct Report {
     /// Output file; - is standard output. [default: standard output; for html, FILE.html next to the run file]
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
+    /// With --format md: draw the charts as SVG files into this folder, which the page refers to. It is created if it is not there.
+    #[arg(long, value_name = "DIR", requires = "output")]
+    pictures: Option<PathBuf>,
     /// Show the host name and the kernel command line too, which reports omit so that they can be shared.
     #[arg(long)]
     full: bool,
@@ -76,6 +79,12 @@ enum ReportFormat {
 
 impl Report {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        if let Some(folder) = &self.pictures {
+            let failed = |e| {
+                Failure::misuse(format!("cannot create the folder {}: {e}", folder.display()), "name another")
+            };
+            std::fs::create_dir_all(folder).map_err(failed)?;
+        }
         self.reader().confine();
         let of: Box<dyn Reported> = match kind(&self.file) {
             Ok(Kind::Soak) if self.floor.is_some() || !self.later.is_empty() => {
@@ -96,6 +105,15 @@ impl Report {
         };
         let page = self.page();
         match self.format.map(ReportFormat::format).or(self.output.as_deref().map(by_name)) {
+            Some(format) if self.pictures.is_some() && format != Format::Markdown => {
+                return Err(Failure::misuse(
+                    "only Markdown refers to pictures",
+                    "add --format md, or omit --pictures",
+                ));
+            }
+            Some(_) if let (Some(folder), Some(output)) = (&self.pictures, &self.output) => {
+                write_with_pictures(&*of, output, folder)?;
+            }
             None => show_summary_and_page(&*of, &page, self.color)?,
             Some(format) => show(&*of, format, self.output.as_deref(), &page, self.color)?,
         }
@@ -131,6 +149,7 @@ impl Report {
     /// The files that it opens.
     fn reader(&self) -> Reader {
         let reader = Reader::of(self.files(), self.output.as_deref(), &self.page());
+        let reader = self.pictures.iter().fold(reader, |reader, folder| reader.writes(folder));
         self.floor.iter().fold(reader, |reader, path| reader.reads(path))
     }
 }
@@ -190,6 +209,16 @@ fn show_summary_and_page(of: &dyn Reported, page: &Path, color: Color) -> Result
 
 fn write_page(of: &dyn Reported, page: &Path) -> Result<(), Failure> {
     write_to(Some(page), &of.report(Format::Html).unwrap_or_default())
+}
+
+/// Writes a page as Markdown, and its drawings into a folder, whose name is relative to the page if it is beside it.
+fn write_with_pictures(of: &dyn Reported, output: &Path, folder: &Path) -> Result<(), Failure> {
+    let beside = output.parent().and_then(|of_page| folder.strip_prefix(of_page).ok());
+    let (text, pictures) = of.page().render_with_pictures(&beside.unwrap_or(folder).to_string_lossy());
+    for picture in pictures {
+        write_to(Some(&folder.join(picture.name)), &picture.svg)?;
+    }
+    write_to(Some(output), &text)
 }
 
 /// Shows results in a form: in the file that is named, else on the standard output, but HTML in `page`, whose name is printed. GitHub

@@ -52,7 +52,7 @@ pub use compare::{
 pub use experiments::Experiments;
 pub use findings::{answer, findings};
 pub use format::Format;
-pub use render::Screen;
+pub use render::{Picture, Screen};
 pub use reported::Reported;
 pub use tone::Tone;
 pub use tried::{Effect, Tried, tried};

@@ -65,14 +65,14 @@ fn measured<'r>(cell: &'r CellRecord, metric: &Metric) -> Result<&'r CellRecord,
         Some(failed) => failed.verdict.reason.clone(),
         None => format!("it has no {}", metric.words.noun),
     };
-    Err(format!("{}: {why}", label(&cell.factors)))
+    Err(format!("there is no figure of {}: {why}", label(&cell.factors)))
 }
 
 /// Why no cell has these levels.
 fn missing(run: &Run, levels: &Levels) -> String {
     match run.skips.iter().find(|skip| levels.matches(&skip.factors)) {
-        Some(skip) => format!("{} was skipped: {}", levels_words(levels), skip.reason),
-        None => format!("{} is not part of this run", levels_words(levels)),
+        Some(skip) => format!("this run skipped {}: {}", levels_words(levels), skip.reason),
+        None => format!("this run has no {}", levels_words(levels)),
     }
 }
 

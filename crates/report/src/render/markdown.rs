@@ -3,33 +3,59 @@
 use crate::document::{Block, Document, Item, Mark, Table, Verdict};
 use crate::escape::{markdown, markdown_code, markdown_field, markdown_paragraph};
 use crate::format::Format;
+use crate::scene::Figure;
+use crate::svg;
 use std::fmt::Write as _;
 
-pub(super) fn render(document: &Document) -> String {
-    let mut out = String::new();
+/// A drawing of a page, as a file beside it.
+#[derive(Clone, Debug)]
+pub struct Picture {
+    /// The name of the file.
+    pub name: String,
+    /// The drawing, as SVG.
+    pub svg: String,
+}
+
+/// The text of a page, and its drawings, which it refers to in `folder`; without it there are none.
+pub(super) fn render(document: &Document, folder: Option<&str>) -> (String, Vec<Picture>) {
+    let mut out = Page { folder, ..Page::default() };
+    text(&mut out, document);
+    (out.text, out.pictures)
+}
+
+/// What was written so far.
+#[derive(Default)]
+struct Page<'a> {
+    text: String,
+    folder: Option<&'a str>,
+    pictures: Vec<Picture>,
+}
+
+fn text(page: &mut Page<'_>, document: &Document) {
+    let out = &mut page.text;
     if !document.title.is_empty() {
-        heading(&mut out, "#", &document.title);
+        heading(out, "#", &document.title);
     }
     if !document.question.is_empty() {
-        paragraph(&mut out, &document.question);
+        paragraph(out, &document.question);
     }
     let facts: Vec<String> = document.facts.iter().map(|(name, value)| format!("{name} {value}")).collect();
     if !facts.is_empty() {
-        paragraph(&mut out, &facts.join(" · "));
+        paragraph(out, &facts.join(" · "));
     }
-    blocks(&mut out, &document.blocks);
-    out.truncate(out.trim_end().len());
-    out.push('\n');
-    out
+    blocks(page, &document.blocks);
+    page.text.truncate(page.text.trim_end().len());
+    page.text.push('\n');
 }
 
-fn blocks(out: &mut String, all: &[Block]) {
+fn blocks(page: &mut Page<'_>, all: &[Block]) {
     for block in all {
+        let out = &mut page.text;
         match block {
             Block::Section(section) => {
                 if block.is_shown_in(Format::Markdown) {
                     heading(out, "##", &section.title);
-                    blocks(out, &section.blocks);
+                    blocks(page, &section.blocks);
                 }
             }
             Block::Heading(text) => heading(out, "###", text),
@@ -57,11 +83,29 @@ fn blocks(out: &mut String, all: &[Block]) {
                     Some((kind, _)) => paragraph(out, &format!("**{}** ({})", fold.title, kind.name())),
                     None => heading(out, "###", &fold.title),
                 }
-                blocks(out, &fold.blocks);
+                blocks(page, &fold.blocks);
             }
-            Block::Only(formats, within) if formats.contains(&Format::Markdown) => blocks(out, within),
-            Block::Only(..) | Block::Chart(..) | Block::Note(_) => {}
+            Block::Only(formats, within) if formats.contains(&Format::Markdown) => blocks(page, within),
+            Block::Chart(_, figure) => pictures(page, figure),
+            Block::Only(..) | Block::Note(_) => {}
         }
+    }
+}
+
+/// The drawings of a figure, of which a reader sees the last choice first.
+fn pictures(page: &mut Page<'_>, figure: &Figure) {
+    let (Some(folder), Some(pane)) = (page.folder, figure.panes.last()) else { return };
+    for scene in &pane.scenes {
+        let letters =
+            scene.title.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' });
+        let words: String = letters.collect();
+        let words: Vec<&str> = words.split('-').filter(|word| !word.is_empty()).collect();
+        let name = format!("{:02}-{}.svg", page.pictures.len() + 1, words.join("-"));
+        let _ = writeln!(page.text, "![{}]({folder}/{name})\n", markdown(&scene.title));
+        page.pictures.push(Picture { name, svg: svg::picture(scene) });
+    }
+    if !figure.caption.is_empty() {
+        paragraph(&mut page.text, &figure.caption);
     }
 }
 

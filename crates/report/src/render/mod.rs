@@ -5,6 +5,7 @@ mod html;
 mod markdown;
 mod terminal;
 
+pub use markdown::Picture;
 pub use terminal::Screen;
 
 use crate::document::Document;
@@ -17,12 +18,18 @@ impl Document {
         terminal::render(self, screen)
     }
 
+    /// The page as Markdown that shows its drawings, which are in this folder.
+    pub fn render_with_pictures(&self, folder: &str) -> (String, Vec<Picture>) {
+        let (text, pictures) = markdown::render(self, Some(folder));
+        (visible(&text).into_owned(), pictures)
+    }
+
     /// The page in a form for readers; none for forms of data, which are made of records.
     pub fn render(&self, format: Format) -> Option<String> {
         let text = match format {
             Format::Terminal => self.draw(Screen::PLAIN).to_string(),
             Format::Html => html::render(self),
-            Format::Markdown => markdown::render(self),
+            Format::Markdown => markdown::render(self, None).0,
             Format::Github => github::render(self),
             Format::Csv | Format::CsvSlices | Format::Json | Format::Junit => return None,
         };

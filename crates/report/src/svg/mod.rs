@@ -22,6 +22,18 @@ use crate::scene::Scene;
 use frame::Frame;
 use std::fmt::Write as _;
 
+/// The colours of drawings, and how their parts look; pages have them too.
+const STYLE: &str = include_str!("style.css");
+
+/// A scene as a file of its own, for a reader with or without a dark screen.
+pub(crate) fn picture(scene: &Scene) -> String {
+    let drawing = draw(scene, Page::Wide);
+    let xml = format!("<svg xmlns=\"http://www.w3.org/2000/svg\"{}", drawing.trim_start_matches("<svg"));
+    let ground =
+        format!("><style>{STYLE}</style><rect width=\"100%\" height=\"100%\" style=\"fill: var(--card)\"/>");
+    xml.replacen('>', &ground, 1) + "\n"
+}
+
 pub(crate) fn draw(scene: &Scene, page: Page) -> String {
     let frame = Frame::of(scene, page);
     let mut svg = String::new();

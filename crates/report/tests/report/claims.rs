@@ -108,8 +108,8 @@ fn what_was_skipped_or_left_out_is_why_a_claim_cannot_be_told() {
         Claim { because: "no run can show it".into(), ..claim("y", "") },
     ]);
     let why: Vec<&str> = all.iter().map(|one| one["why"].as_str().unwrap()).collect();
-    assert!(why[0].starts_with("loop+uring was skipped: io_uring is switched off"), "{why:?}");
-    assert_eq!(why[1..], ["tokio is not part of this run", "no run can show it"]);
+    assert!(why[0].starts_with("this run skipped loop+uring: io_uring is switched off"), "{why:?}");
+    assert_eq!(why[1..], ["this run has no tokio", "no run can show it"]);
     assert!(all.iter().all(|one| one["verdict"] == "cannot-tell" && one["measured"].is_null()));
 }
 

@@ -6,7 +6,7 @@ use ring::digest::{SHA256, digest};
 
 use crate::escape::escape;
 
-const STYLE: &str = include_str!("style.css");
+const STYLE: &str = concat!(include_str!("../../svg/style.css"), include_str!("style.css"));
 const SCRIPT: &str = include_str!("script.js");
 
 /// The mark at the head of every page.
