@@ -1,6 +1,6 @@
 //! The cells that a claim of a publication is about.
 
-use super::factor::levels_words;
+use super::factor::{factor_title, levels_words};
 use pitot_plan::{Claim, Levels, label};
 use pitot_record::{CellRecord, Metric, Run};
 
@@ -78,27 +78,26 @@ fn missing(run: &Run, levels: &Levels) -> String {
 
 /// The highest against the lowest of the cells that differ in a factor only.
 fn extremes<'r>(cells: &[&'r CellRecord], factor: &str, metric: &Metric) -> Result<Terms<'r>, String> {
-    let others = |cell: &'r CellRecord| {
-        cell.factors.iter().filter(|f| f.name != factor).map(|f| f.level.as_str()).collect::<Vec<_>>()
-    };
-    let mut groups: Vec<(Vec<&str>, Vec<(f64, &'r CellRecord)>)> = Vec::new();
-    for &cell in cells {
+    let middle = |cell: &CellRecord| {
         let values: Vec<f64> = cell.figures(metric).into_iter().map(|(_, value)| value).collect();
-        let Some(middle) = pitot_stats::median(&values) else { continue };
-        let own = others(cell);
-        match groups.iter_mut().find(|(levels, _)| *levels == own) {
-            Some((_, group)) => group.push((middle, cell)),
-            None => groups.push((own, vec![(middle, cell)])),
+        pitot_stats::median(&values).unwrap_or(f64::NAN)
+    };
+    let is_like = |a: &CellRecord, b: &CellRecord| {
+        a.factors.iter().zip(&b.factors).all(|(a, b)| a.name == factor || a.level == b.level)
+    };
+    let by_middle = |a: &&'r CellRecord, b: &&'r CellRecord| middle(a).total_cmp(&middle(b));
+    let mut ratios = Vec::new();
+    for (at, cell) in cells.iter().enumerate() {
+        if cells[..at].iter().any(|earlier| is_like(earlier, cell)) {
+            continue;
+        }
+        let group = || cells.iter().copied().filter(|other| is_like(other, cell));
+        match (group().max_by(by_middle), group().min_by(by_middle)) {
+            (Some(highest), Some(lowest)) if highest.id != lowest.id => {
+                ratios.push(((highest, lowest), None));
+            }
+            _ => return Err(format!("only one {} was measured", factor_title(factor))),
         }
     }
-    let pair = |(_, mut group): (Vec<&str>, Vec<(f64, &'r CellRecord)>)| {
-        group.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let (lowest, highest) = (group.first()?.1, group.last()?.1);
-        (lowest.id != highest.id).then_some(((highest, lowest), None))
-    };
-    let ratios: Option<Vec<_>> = groups.into_iter().map(pair).collect();
-    ratios
-        .filter(|ratios| !ratios.is_empty())
-        .map(Terms::Ratios)
-        .ok_or_else(|| format!("only one {} was measured", super::factor::factor_title(factor)))
+    Ok(Terms::Ratios(ratios))
 }

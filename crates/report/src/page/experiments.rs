@@ -1,6 +1,7 @@
 //! Published experiments that were repeated: a run for each, and what they say of all claims.
 
-use super::{Question, drawn, machine};
+use super::environment::machine;
+use super::question::{Question, drawn};
 use crate::analysis::Analysis;
 use crate::chart::wanted;
 use crate::claims::{ClaimVerdict, Conclusion, conclusions};

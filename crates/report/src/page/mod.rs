@@ -4,16 +4,20 @@ mod cells;
 mod environment;
 mod experiments;
 mod history;
+mod question;
 mod results;
 mod tables;
 
 pub(crate) use environment::{changes, machine};
 pub(crate) use experiments::{Experiment, conclusions_of, experiments};
 pub(crate) use history::history;
+pub(crate) use question::Question;
 pub(crate) use tables::faults;
 
-use crate::analysis::{Analysis, Cell, SubRun};
-use crate::chart::{Chart, wanted};
+use question::drawn;
+
+use crate::analysis::{Analysis, Cell};
+use crate::chart::wanted;
 use crate::claims;
 use crate::document::{Block, Document, Item, Note, PAGES, Verdict};
 use crate::faults::{LEGEND, rows};
@@ -22,34 +26,12 @@ use crate::format::Format;
 use crate::method::{facts, method_sentences};
 use crate::number::span;
 use crate::published::published;
-use crate::scene::{Figure, Pane};
 use crate::text::sentence;
 use crate::tone::Tone;
 use crate::trust::{outliers, trust};
 use pitot_plan::{shortened, skips_by_reason};
 use pitot_record::Repetition;
 use pitot_results::VerdictKind;
-
-/// A question of a run: one, or one for each of its [parts](crate::parts).
-pub(crate) struct Question<'a> {
-    /// The load of the part; empty if there is only one.
-    pub(crate) asked: &'a str,
-    pub(crate) analysis: &'a Analysis<'a>,
-}
-
-impl<'a> Question<'a> {
-    /// The questions of a run with these parts.
-    pub(crate) fn of(
-        whole: &'a Analysis<'a>,
-        parts: &'a [SubRun],
-        analyses: &'a [Analysis<'a>],
-    ) -> Vec<Question<'a>> {
-        if parts.is_empty() {
-            return vec![Question { asked: "", analysis: whole }];
-        }
-        parts.iter().zip(analyses).map(|(part, analysis)| Question { asked: &part.title, analysis }).collect()
-    }
-}
 
 /// The page of a run.
 pub(crate) fn page(a: &Analysis<'_>, questions: &[Question<'_>]) -> Document {
@@ -139,33 +121,6 @@ fn verdict(a: &Analysis<'_>, questions: &[Question<'_>], said: &[(String, Answer
         }
     }
     (verdict, vec![Block::List(failures)])
-}
-
-/// A chart of the run. If the run has several parts, the reader chooses the part and the chart's own choice in one.
-fn drawn(chart: &Chart, questions: &[Question<'_>]) -> Option<Figure> {
-    if let [only] = questions {
-        return (chart.draw)(only.analysis);
-    }
-    let mut whole: Option<Figure> = None;
-    for question in questions {
-        let Some(figure) = (chart.draw)(question.analysis) else { continue };
-        let named = |pane: Pane| {
-            let and = if pane.label.is_empty() { "" } else { " · " };
-            Pane { label: format!("{}{and}{}", question.asked, pane.label), ..pane }
-        };
-        let panes = figure.panes.into_iter().map(named);
-        match &mut whole {
-            None => {
-                whole = Some(Figure {
-                    choice: Some("asked".to_owned()),
-                    panes: panes.collect(),
-                    caption: figure.caption,
-                });
-            }
-            Some(whole) => whole.panes.extend(panes),
-        }
-    }
-    whole
 }
 
 /// How the figures were made.
