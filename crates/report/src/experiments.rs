@@ -17,8 +17,9 @@ pub struct Experiments {
 }
 
 impl Experiments {
-    /// Of runs of different plans.
-    pub fn of(runs: Vec<Run>) -> Experiments {
+    /// Of runs of different plans, by the numbers of their claims; those without claims come last.
+    pub fn of(mut runs: Vec<Run>) -> Experiments {
+        runs.sort_by_key(|run| run.plan.claim.first().map_or("~".to_owned(), |claim| claim.id.clone()));
         Experiments { runs: runs.into_iter().map(|run| (run, None)).collect() }
     }
 
