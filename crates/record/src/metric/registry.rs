@@ -23,7 +23,8 @@ pub static METRICS: &[Metric] = &[
         needs: "a load generator's result",
         in_slice: Some(|s| s.throughput_rps()),
         in_soak: Some(Followed { title: "the rate", meaning: Meaning::Drift }),
-        read: Some(|r| r.load.as_ref().map(|l| l.throughput_rps)),
+        // A storm of connections has no requests.
+        read: Some(|r| r.load.as_ref().filter(|l| l.storm.is_none()).map(|l| l.throughput_rps)),
     },
     Metric {
         name: "cpu-per-request",
