@@ -5,14 +5,14 @@ use crate::analysis::{Analysis, Cell};
 use crate::carry_over::carry_over;
 use crate::control::{Control, control_sentences, controls, failed_controls};
 use crate::findings::unlike_words;
-use crate::number::{figure, percent};
+use crate::number::{figure, figure_with_spread, percent};
 use crate::outlook::outlook;
 use crate::phrase::ratio;
 use crate::text::{list, s, sentence};
 use pitot_plan::Measure;
 use pitot_record::RunState;
 use pitot_results::VerdictKind;
-use pitot_stats::{Comparison, Decision, MEDIAN_REPETITIONS_MIN, STEADY_MAX};
+use pitot_stats::{Decision, Interval, MEDIAN_REPETITIONS_MIN, STEADY_MAX};
 
 /// Whether the measurement can be trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -280,25 +280,34 @@ fn too_few_repetitions(a: &Analysis<'_>) -> Vec<String> {
     amount(sliced, "generation").into_iter().chain(amount(fresh, "repetition")).collect()
 }
 
-fn wide(a: &Analysis<'_>) -> Option<String> {
-    let against: Vec<_> = a
-        .cells
-        .iter()
-        .zip(a.against_baseline(a.headline))
-        .filter(|(cell, _)| cell.record.measure == Measure::Slices)
-        .filter_map(|(cell, comparison)| Some((cell, comparison?)))
-        .collect();
-    let width = |c: &Comparison| c.interval.map_or(0.0, |i| i.high / i.low);
-    let wide: Vec<_> = against.iter().filter(|(_, c)| width(c) > INTERVAL_WIDTH_MAX).collect();
-    let (cell, widest) = wide.iter().max_by(|x, y| width(&x.1).total_cmp(&width(&y.1)))?;
-    let (count, total, noun) = (wide.len(), against.len(), a.headline.words.noun);
-    let are = if count == 1 { "is" } else { "are" };
-    Some(format!(
-        "{count} of {total} ratios in {noun} {are} known only to within a factor of {INTERVAL_WIDTH_MAX} or more; the \
-         widest is **{}**: {}.",
-        a.name_of(cell),
-        ratio(widest)
-    ))
+/// Ratios in slices, and figures of fresh runs, that are known badly.
+fn wide(a: &Analysis<'_>) -> Vec<String> {
+    let in_slices = |cell: &Cell<'_>| cell.record.measure == Measure::Slices;
+    let against = a.against_baseline(a.headline);
+    let ratios =
+        a.cells.iter().zip(&against).filter(|(cell, _)| in_slices(cell)).filter_map(|(cell, comparison)| {
+            let comparison = comparison.as_ref()?;
+            Some((cell, comparison.interval?, ratio(comparison)))
+        });
+    let figures = a.cells.iter().filter(|cell| !in_slices(cell) && !cell.failed()).filter_map(|cell| {
+        let estimate = cell.estimate(a.headline)?;
+        Some((cell, estimate.interval?, figure_with_spread(a.headline, estimate)))
+    });
+    let told = |what: &str, all: &[(&Cell<'_>, Interval, String)]| {
+        let width = |interval: &Interval| interval.high / interval.low;
+        let wide: Vec<_> =
+            all.iter().filter(|(_, i, _)| i.low > 0.0 && width(i) > INTERVAL_WIDTH_MAX).collect();
+        let (cell, _, shown) = wide.iter().max_by(|x, y| width(&x.1).total_cmp(&width(&y.1)))?;
+        let (count, total, noun) = (wide.len(), all.len(), a.headline.words.noun);
+        let are = if count == 1 { "is" } else { "are" };
+        Some(format!(
+            "{count} of {total} {what} {noun} {are} known only to within a factor of {INTERVAL_WIDTH_MAX} or more; the \
+             widest is **{}**: {shown}.",
+            a.name_of(cell),
+        ))
+    };
+    let (ratios, figures): (Vec<_>, Vec<_>) = (ratios.collect(), figures.collect());
+    told("ratios in", &ratios).into_iter().chain(told("figures of", &figures)).collect()
 }
 
 fn without_control(a: &Analysis<'_>) -> Option<String> {
