@@ -1,7 +1,7 @@
 //! Checks in the smoke test whether the rate of an unknown server rises for longer than the plan's warm-up.
 //!
 //! Runtimes compile, pools and caches fill. Slices within the first second of such a server agree with each other and are all wrong,
-//! so each server is loaded once for longer. If its rate rises, every repetition warms it up until the rate has settled.
+//! so each server is loaded once for longer. If the rate of one rises, every repetition warms up all until their rates have settled.
 
 use super::executor::Machine;
 use super::prepare::{LOOKS_SHARE, OVERHEAD_S, Prepared};
@@ -16,7 +16,7 @@ const LOOK_S: f64 = 4.0;
 /// The shortest useful look, seconds.
 const LOOK_S_MIN: f64 = 1.0;
 
-/// The results: warm-ups by cell, and a sentence for each server.
+/// The results: warm-ups by cell, and a sentence if there are any.
 pub(super) type Rises = (Vec<(usize, Settling)>, Vec<String>);
 
 impl Prepared {
@@ -57,7 +57,7 @@ impl Prepared {
     ) -> Option<Rises> {
         let run_s = self.within_s.unwrap_or_else(|| self.estimate_s());
         let seconds = if self.has_no_time_to_look { 0.0 } else { self.look_s(run_s) };
-        let (mut rises, mut sentences) = Rises::default();
+        let (mut longest, mut risen): (Option<Settling>, Vec<String>) = (None, Vec::new());
         let mut left_s = run_s * LOOKS_SHARE;
         for index in self.looked_at().into_iter().filter(|index| seconds > 0.0 && wanted(*index)) {
             let cell = &self.cells[index];
@@ -83,19 +83,23 @@ impl Prepared {
             else {
                 continue;
             };
-            sentences.push(format!(
-                "The rate of {} rose for seconds after its start: its warm-up lasts {:.1} s, and then until the rate has \
-                 settled, for at most {:.1} s.",
-                cell.label(),
-                settling.at_least_s,
-                settling.within_s
-            ));
-            let alike = |other: &usize| {
-                is_unknown(&self.cells[*other], &self.plan) && is_alike(&self.cells[*other], cell)
-            };
-            rises.extend((0..self.cells.len()).filter(alike).map(|other| (other, settling)));
+            risen.push(cell.label());
+            let is_longer = |known: &Settling| known.at_least_s < settling.at_least_s;
+            if longest.as_ref().is_none_or(is_longer) {
+                longest = Some(settling);
+            }
         }
-        Some((rises, sentences))
+        // All are warmed up alike: a server that was loaded for longer has more memory, for one.
+        let Some(longest) = longest else { return Some(Rises::default()) };
+        let unknown = (0..self.cells.len()).filter(|index| is_unknown(&self.cells[*index], &self.plan));
+        let sentence = format!(
+            "The rate of {} rose for seconds after the start: the warm-up of every server lasts {:.1} s, and then until its rate has \
+             settled, for at most {:.1} s.",
+            risen.join(" and of "),
+            longest.at_least_s,
+            longest.within_s
+        );
+        Some((unknown.map(|index| (index, longest)).collect(), vec![sentence]))
     }
 }
 

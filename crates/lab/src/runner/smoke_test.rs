@@ -309,7 +309,8 @@ mod tests {
         let file = file.unwrap();
         let said = &file.info.warnings;
         assert!(
-            said.iter().any(|w| w.contains("its warm-up lasts 3.8 s, and then until the rate has settled")),
+            said.iter().any(|w| w
+                .contains("the warm-up of every server lasts 3.8 s, and then until its rate has settled")),
             "{said:?}"
         );
         for repetition in &file.cells[0].repetitions {
