@@ -138,5 +138,8 @@ fn finish(account: Account, seen: &Seen, server: &Sum) {
     assert!(account.wrong.is_empty(), "{:#?}\n{seen:#?}\n{server:#?}", account.wrong);
     let all = [seen.right, seen.refused, seen.closed, seen.truncated, seen.reset];
     assert!(all.iter().all(|count| *count > 0), "{seen:#?}");
-    assert_eq!(seen.attempted, seen.right + seen.refused + seen.lost(), "{seen:#?}");
+    // A connect may fail before a request waits for its connection, on a machine that is slow to start the load.
+    let ended = seen.right + seen.refused + seen.lost();
+    let with_a_request = ended - seen.connects_failed..=ended;
+    assert!(with_a_request.contains(&seen.attempted), "{seen:#?}");
 }
