@@ -281,6 +281,12 @@ impl Bus {
         network.processes(1).iter().any(|(_, command)| command.contains(" load http"))
     }
 
+    /// The number of processes on all hosts of the network.
+    pub(crate) fn processes(&self) -> usize {
+        let network = self.network.as_ref().expect("a network");
+        (0..=AGENTS.len()).map(|host| network.processes(host).len()).sum()
+    }
+
     /// No process but the server has this bus's directory in its environment, and none is on any host of its network.
     pub(crate) fn assert_nothing_is_left(&self) {
         let server = self.server.as_ref().map(|server| server.id().to_string()).unwrap_or_default();
