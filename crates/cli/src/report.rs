@@ -187,11 +187,6 @@ pub(crate) fn soak_summary_and_page(path: &Path, full: bool, color: Option<Color
     Ok(soak)
 }
 
-/// Prints the summary of several results and writes their page.
-pub(crate) fn summary_of(of: &dyn Reported, page: &Path, color: Color) -> Result<(), Failure> {
-    show_summary_and_page(of, page, color)
-}
-
 /// Prints the summary of a run and writes its page next to the run file.
 pub(crate) fn summary_and_page(run: &Run, color: Color) -> Result<(), Failure> {
     show_summary_and_page(run, &page_path(&run.path), color)
@@ -202,7 +197,8 @@ pub(crate) fn page(run: &Run) -> Result<(), Failure> {
     write_page(run, &page_path(&run.path))
 }
 
-fn show_summary_and_page(of: &dyn Reported, page: &Path, color: Color) -> Result<(), Failure> {
+/// Prints the summary of results and writes their page.
+pub(crate) fn show_summary_and_page(of: &dyn Reported, page: &Path, color: Color) -> Result<(), Failure> {
     let where_it_is = || print(&format!("\nThe full report, with charts and commands: {}\n", page.display()));
     each([output::draw(&of.page().draw(color.screen())), write_page(of, page).and_then(|()| where_it_is())])
 }

@@ -6,7 +6,8 @@ use crate::number::{figure, interval, ratio};
 use crate::text::sentence;
 use crate::tone::Tone;
 use pitot_plan::{Bounds, Claim};
-use pitot_record::{METRICS, Metric, Unit};
+use pitot_record::metric::find;
+use pitot_record::{Metric, Unit};
 use serde_json::{Value, json};
 
 /// What a run says of a claim.
@@ -71,7 +72,7 @@ pub(crate) fn conclusions<'r>(a: &Analysis<'r>) -> Vec<Conclusion<'r>> {
 }
 
 fn conclude<'r>(a: &Analysis<'r>, claim: &'r Claim) -> Conclusion<'r> {
-    let metric = METRICS.iter().find(|metric| metric.name == claim.metric).unwrap_or(a.headline);
+    let metric = find(&claim.metric).unwrap_or(a.headline);
     let (verdict, measured, why) = match figure_of(a, claim, metric) {
         Err(why) => (ClaimVerdict::CannotTell, None, why),
         Ok(measured) => {

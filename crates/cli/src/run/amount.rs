@@ -24,7 +24,7 @@ pub(crate) struct Amount {
     /// Add generations until every comparison of the plan's metric is decided: different, or equal within the tolerance. The test
     /// is valid under repeated looks.
     #[arg(long)]
-    until_decided: bool,
+    pub(super) until_decided: bool,
     /// With --until-decided: stop after this time in any case.
     #[arg(long, value_name = "TIME", value_parser = pitot_meter::units::duration, default_value = "10m", requires = "until_decided")]
     at_most: Nanos,
@@ -47,10 +47,6 @@ impl Amount {
     /// The time that was given, seconds.
     pub(super) fn within_s(&self) -> Option<f64> {
         self.within.map(Nanos::as_secs_f64)
-    }
-
-    pub(super) fn is_until_decided(&self) -> bool {
-        self.until_decided
     }
 
     /// Changes what the plan says.

@@ -90,7 +90,7 @@ impl Run {
             all.runs.push(opened(&file, &one.plan, told.err()));
         }
         let page = folder.join("experiments.html");
-        report::summary_of(&all, &page, Color::AUTO)?;
+        report::show_summary_and_page(&all, &page, Color::AUTO)?;
         match runs.is_stopped() {
             false => Ok(ExitCode::SUCCESS),
             true => Err(Failure::run(
@@ -105,7 +105,7 @@ impl Run {
         let given = [
             ("--set", !self.changes.is_empty()),
             ("--repetitions", self.amount.repetitions.is_some()),
-            ("--until-decided", self.amount.is_until_decided()),
+            ("--until-decided", self.amount.until_decided),
             ("--bus", self.bus.bus.is_some()),
             ("--fail-if", self.gates.are_given()),
             ("--dry-run", self.dry_run),

@@ -1,8 +1,10 @@
 //! The cells that a claim of a publication is about.
 
 use super::factor::{factor_title, levels_words};
+use super::samples::values;
 use pitot_plan::{Claim, Levels, label};
 use pitot_record::{CellRecord, Metric, Run};
+use pitot_stats::median;
 
 /// A cell and what it is compared with.
 pub(crate) type Pair<'r> = (&'r CellRecord, &'r CellRecord);
@@ -78,10 +80,7 @@ fn missing(run: &Run, levels: &Levels) -> String {
 
 /// The highest against the lowest of the cells that differ in a factor only.
 fn extremes<'r>(cells: &[&'r CellRecord], factor: &str, metric: &Metric) -> Result<Terms<'r>, String> {
-    let middle = |cell: &CellRecord| {
-        let values: Vec<f64> = cell.figures(metric).into_iter().map(|(_, value)| value).collect();
-        pitot_stats::median(&values).unwrap_or(f64::NAN)
-    };
+    let middle = |cell: &CellRecord| median(&values(cell, metric)).unwrap_or(f64::NAN);
     let is_like = |a: &CellRecord, b: &CellRecord| {
         a.factors.iter().zip(&b.factors).all(|(a, b)| a.name == factor || a.level == b.level)
     };
