@@ -341,7 +341,7 @@ fn postfix_takes_mail_and_ends_with_its_daemons() {
                 [load]\nurl = \"smtp://{address}/\"\nconnections = 2\n[factors]\nserver = [\"postfix\"]\n";
     std::fs::write(bed.dir.path().join("plan.toml"), plan).unwrap();
     let told = text(&bed.command(&["run", "plan.toml", "-o", "run.pitot"]));
-    let run = Run::open(&bed.dir.path().join("run.pitot")).unwrap();
+    let run = Run::open(&bed.dir.path().join("run.pitot")).expect(&told);
     let repetition = &cell(&run, "postfix").repetitions[0];
     let load = repetition.load.as_ref().expect(&told);
     assert!(load.requests.ok > 0 && load.errors.is_empty(), "{told}");
