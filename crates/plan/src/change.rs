@@ -6,7 +6,8 @@ use toml::de::{DeTable, DeValue};
 use crate::written::toml_string;
 
 /// The plan `text` with `change`, which is `KEY=VALUE`; a key such as `load.connections` is dotted. If the key is a factor,
-/// the value is a list of levels: `64,256`.
+/// the value is a list of levels: `64,256`. Those that it had before are kept in `left-out`, since rules of the plan may name
+/// them.
 ///
 /// # Errors
 /// If `change` has no `=`, or the text has no place for the key. Whether plans have such a key is not checked here.
@@ -28,7 +29,9 @@ pub fn with_change(text: &str, change: &str) -> Result<String, Failure> {
     // Errors in the text are reported when it is read as a plan.
     let Ok(plan) = DeTable::parse(text) else { return Ok(text.to_owned()) };
     let changed = match place(plan.get_ref(), &path) {
-        Some((at, true)) => replaced(text, at, &levels(value)),
+        Some((at, true)) => {
+            leaving_out(&replaced(text, at.clone(), &levels(value, &text[at.clone()])), &path, &text[at])
+        }
         Some((at, false)) => replaced(text, at, &spelled(value)),
         None => inserted(text, &path, &spelled(value)),
     };
@@ -62,6 +65,13 @@ fn replaced(text: &str, at: std::ops::Range<usize>, value: &str) -> String {
     format!("{}{value}{}", &text[..at.start], &text[at.end..])
 }
 
+/// A plan with the levels that its factor at `path` had, unless an earlier change has kept them.
+fn leaving_out(text: &str, path: &[&str], levels: &str) -> String {
+    let path = [&["left-out"][..], path].concat();
+    let has_some = DeTable::parse(text).is_ok_and(|plan| value_at(plan.get_ref(), &path).is_some());
+    if has_some { text.to_owned() } else { inserted(text, &path, levels) }
+}
+
 /// The text with a new key, below the header of its table, which is added if it is missing.
 fn inserted(text: &str, path: &[&str], value: &str) -> String {
     let Some((key, [])) = path.split_last().map(|(key, table)| (*key, table)) else {
@@ -88,12 +98,17 @@ fn spelled(value: &str) -> String {
     }
 }
 
-/// The levels of a factor, from a comma-separated or a TOML list.
-fn levels(value: &str) -> String {
+/// The levels of a factor, from a comma-separated or a TOML list. They are texts if those `before` are, such as versions.
+fn levels(value: &str, before: &str) -> String {
     if value.starts_with('[') {
         return spelled(value);
     }
-    let levels: Vec<String> = value.split(',').map(|level| spelled(level.trim())).collect();
+    let spell = if before.trim_start_matches(['[', ' ', '\n']).starts_with(['"', '\'']) {
+        toml_string
+    } else {
+        spelled
+    };
+    let levels: Vec<String> = value.split(',').map(|level| spell(level.trim())).collect();
     format!("[{}]", levels.join(", "))
 }
 
@@ -111,11 +126,23 @@ mod tests {
     #[test]
     fn a_value_is_replaced_and_the_rest_stays() {
         assert_eq!(changed("duration=500ms"), PLAN.replace("2s", "500ms"));
-        assert_eq!(changed("load.connections=16"), PLAN.replace("[64, 512]", "[16]"));
-        assert_eq!(changed("load.connections = 16, 32"), PLAN.replace("[64, 512]", "[16, 32]"));
-        assert_eq!(changed("server=thread,loop+poll"), PLAN.replace("\"loop\"", "\"thread\", \"loop+poll\""));
+    }
+
+    #[test]
+    fn levels_are_replaced_and_those_before_are_kept_once() {
+        let kept = "\n[left-out.load]\nconnections = [64, 512]\n";
+        let with = |levels| PLAN.replace("[64, 512]", levels) + kept;
+        assert_eq!(changed("load.connections=16"), with("[16]"));
+        assert_eq!(changed("load.connections = 16, 32"), with("[16, 32]"));
+        assert_eq!(with_change(&with("[16]"), "load.connections=32").unwrap(), with("[32]"));
+        let servers =
+            PLAN.replace("\"loop\"", "\"thread\", \"loop+poll\"") + "\n[left-out]\nserver = [\"loop\"]\n";
+        assert_eq!(changed("server=thread,loop+poll"), servers);
+        let kernels = "[factors]\nkernel = [ \"6.1\"]\n";
+        assert!(with_change(kernels, "kernel=6.10").unwrap().contains("kernel = [\"6.10\"]"));
         let quoted = PLAN.replace("load.connections", "\"load.connections\"");
-        assert_eq!(with_change(&quoted, "load.connections=[1]").unwrap(), quoted.replace("[64, 512]", "[1]"));
+        let with = quoted.replace("[64, 512]", "[1]") + kept;
+        assert_eq!(with_change(&quoted, "load.connections=[1]").unwrap(), with);
     }
 
     #[test]

@@ -74,6 +74,8 @@ pub struct Plan {
     pub charts: Vec<String>,
     /// The factors, in the order of the file; the last one varies fastest.
     pub factors: Vec<Factor>,
+    /// Levels that factors had before `--set` named others, which rules of the plan may still name.
+    pub left_out: Vec<Factor>,
     /// Options of `pitot serve` that all cells share.
     pub server: Settings,
     /// Settings of all targets that have them.
@@ -158,6 +160,7 @@ impl Default for Plan {
             columns: Vec::new(),
             charts: Vec::new(),
             factors: Vec::new(),
+            left_out: Vec::new(),
             server: Settings::default(),
             target: Settings::default(),
             load: Settings::default(),

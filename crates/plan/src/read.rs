@@ -54,6 +54,7 @@ impl Plan {
             hosts: Vec::new(),
             factors: Vec::new(),
             factor_spans: Vec::new(),
+            left_out: Vec::new(),
             metric: plan.metric.clone(),
         };
         keys::apply(keys::PLAN, &mut known, &root, &mut plan)?;

@@ -22,6 +22,8 @@ pub(crate) struct Known<'a> {
     pub(crate) factors: Vec<Factor>,
     /// The positions of the factors' names, in their order.
     pub(crate) factor_spans: Vec<Range<usize>>,
+    /// Levels that a copy of the plan has no more.
+    pub(crate) left_out: Vec<Factor>,
     /// The plan's metric.
     pub(crate) metric: String,
 }

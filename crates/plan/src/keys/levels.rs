@@ -13,10 +13,10 @@ use super::known::Known;
 pub(crate) enum Strict {
     /// Every level.
     All,
-    /// Words, but not numbers: published figures may be for other numbers.
+    /// Every level, or one that was left out: what names it has no effect.
+    OrLeftOut,
+    /// The same of words, but not of numbers: published figures may be for other numbers.
     Words,
-    /// None: a claim is about the whole experiment, of which `--set` may have left a part.
-    Nothing,
 }
 
 /// Reads the levels in a table that also has the keys `others`.
@@ -37,16 +37,15 @@ pub(super) fn levels(
             return Err(unknown_factor(&item, others, known));
         };
         let wanted = item.list().unwrap_or_else(|_| vec![item.clone()]);
-        let known: Vec<String> = factor.levels.iter().map(Value::to_string).collect();
+        let left_out = known.left_out.iter().find(|left_out| left_out.name == item.key);
+        let left_out = left_out.filter(|_| strict != Strict::All).map(|factor| &factor.levels);
+        let known = factor.levels.iter().chain(left_out.into_iter().flatten());
+        let known: Vec<String> = known.map(Value::to_string).collect();
         let mut names = Vec::new();
         for level in &wanted {
             let name = level.need_scalar()?.to_string();
-            let free = match strict {
-                Strict::All => false,
-                Strict::Words => crate::number::number(&name).is_some(),
-                Strict::Nothing => true,
-            };
-            if !free && !known.contains(&name) {
+            let is_free = strict == Strict::Words && crate::number::number(&name).is_some();
+            if !is_free && !known.contains(&name) {
                 let known: Vec<&str> = known.iter().map(String::as_str).collect();
                 let mut error = level.unknown_value(&format!("a level of `{}`", item.key), &known);
                 let line = item.source.error(span, "", "").line;

@@ -250,6 +250,17 @@ pub(crate) static PLAN: &[Key<Plan>] = &[
               `kernel`, `replicate`. The last one varies fastest. The level `found` leaves a setting of the host as it is.",
     },
     Key {
+        name: "left-out",
+        kind: Kind::Structure(Shape::Factors, |known, item, p| {
+            (p.left_out, _) = factors::factors(known, item)?;
+            known.left_out.clone_from(&p.left_out);
+            Ok(())
+        }),
+        presence: Presence::Optional,
+        doc: "Levels of factors that the plan had before `--set` named others. `exclude`, `published` and `claim` may still name \
+              them; what is about them alone has no effect.",
+    },
+    Key {
         name: "baseline",
         kind: Kind::Levels(Strict::All, |p, levels| p.baseline = Some(levels)),
         presence: Presence::Optional,

@@ -95,20 +95,20 @@ pub(crate) static CLAIM: &[Key<Claim>] = &[
     },
     Key {
         name: "of",
-        kind: Kind::Levels(Strict::Nothing, |c, levels| c.of = Some(levels)),
+        kind: Kind::Levels(Strict::OrLeftOut, |c, levels| c.of = Some(levels)),
         presence: Presence::Optional,
         doc: "The cells that it is about, by their levels. Over several cells the figure is their geometric mean. Without it no run \
               decides the claim, and `because` says why.",
     },
     Key {
         name: "to",
-        kind: Kind::Levels(Strict::Nothing, |c, levels| c.to = Some(levels)),
+        kind: Kind::Levels(Strict::OrLeftOut, |c, levels| c.to = Some(levels)),
         presence: Presence::Optional,
         doc: "If given, the figure is the ratio to the cells with these levels and otherwise the same.",
     },
     Key {
         name: "than",
-        kind: Kind::Levels(Strict::Nothing, |c, levels| c.than = Some(levels)),
+        kind: Kind::Levels(Strict::OrLeftOut, |c, levels| c.than = Some(levels)),
         presence: Presence::Optional,
         doc: "If given, the ratio is divided by the one at these levels: how much a gap has widened.",
     },
@@ -167,7 +167,7 @@ pub(super) fn exclusions(known: &mut Known<'_>, item: &Item<'_>) -> Result<Vec<E
     for one in item.list()? {
         let section = one.section("an exclusion")?;
         let others: Vec<&str> = EXCLUSION.iter().map(|key| key.name).collect();
-        let levels = levels(&section, &others, known, Strict::All)?;
+        let levels = levels(&section, &others, known, Strict::OrLeftOut)?;
         let mut exclusion = Exclusion { levels, ..Exclusion::default() };
         apply(EXCLUSION, known, &section, &mut exclusion)?;
         all.push(exclusion);

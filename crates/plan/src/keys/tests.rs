@@ -47,6 +47,7 @@ fn every_field_of_a_plan_has_its_key() {
         needs: _,
         columns: _,
         charts: _,
+        left_out: _,
         factors: _,
         server: _,
         target: _,
