@@ -12,6 +12,7 @@ use pitot_proto::smtp::SmtpOptions;
 use pitot_proto::{ConnectionLimits, PROTOCOLS, ProtocolOptions};
 use pitot_results::serve::{Bytes, ConnectionCounts, MailCounts, SCHEMA, ServeResult, TlsCounts};
 use pitot_results::{Failure, stderr};
+use pitot_serve::store::Acknowledged;
 use pitot_serve::{Address, Count, Kind, Limits, MECHANISMS, MODELS, ServePlan, Summary, TlsPlan};
 use pitot_sys::user::User;
 
@@ -75,6 +76,10 @@ pub(crate) struct Serve {
     /// The largest file for PUT.
     #[arg(long, value_name = "SIZE", value_parser = units::size, default_value = "1GiB", requires = "writable")]
     upload_max: u64,
+    /// Acknowledge stored files and mail before they are on the disk, which a loss of power then loses: to measure the cost of
+    /// fsync(2).
+    #[arg(long)]
+    no_fsync: bool,
     #[command(flatten)]
     disk: DiskArgs,
     #[command(flatten)]
@@ -259,6 +264,12 @@ impl Serve {
                 "give a size, or omit --writable",
             ));
         }
+        if self.no_fsync && !self.writable && self.smtp.maildir()?.is_none() {
+            return Err(Failure::misuse(
+                "--no-fsync is about what is stored, and this server stores nothing",
+                "omit it, or use it with --writable or --deliver maildir DIR",
+            ));
+        }
         let protocol = pitot_proto::find(&self.protocol).ok_or_else(|| {
             unknown(
                 "protocol",
@@ -326,6 +337,7 @@ impl Serve {
             disk,
             links: self.disk.links(model)?,
             maildir: self.smtp.maildir()?,
+            acknowledged: if self.no_fsync { Acknowledged::InCache } else { Acknowledged::OnDisk },
             tls: None,
             limits: Limits {
                 connection: ConnectionLimits {

@@ -23,7 +23,7 @@ use crate::limits::Limits;
 use crate::mechanism::{Kind, Mechanism};
 use crate::model::Model;
 use crate::server::Server;
-use crate::store::{Maildir, Store, Uploads};
+use crate::store::{Acknowledged, Maildir, Store, Uploads};
 use crate::tls::{Tls, TlsPlan};
 
 /// The plan of a server.
@@ -63,6 +63,8 @@ pub struct ServePlan {
     pub links: usize,
     /// The Maildir into which mail is delivered, for a protocol that stores messages.
     pub maildir: Option<PathBuf>,
+    /// When stored files and messages are acknowledged.
+    pub acknowledged: Acknowledged,
     /// TLS, for a server with a certificate.
     pub tls: Option<TlsPlan>,
     /// Limits on time, memory and connections.
@@ -158,14 +160,14 @@ impl ServePlan {
             None => None,
         };
         let store = match (&self.maildir, &root) {
-            (Some(path), _) => Some(Store::Maildir(Maildir::open(path).map_err(|e| {
+            (Some(path), _) => Some(Store::Maildir(Maildir::open(path, self.acknowledged).map_err(|e| {
                 Failure::misuse(
                     format!("cannot use the Maildir {}: {e}", path.display()),
                     "use a directory where you have write permission, or one that can be created",
                 )
             })?)),
             (None, Some(root)) if self.protocol_options.writable => {
-                Some(Store::Uploads(Uploads::below(root.directory())))
+                Some(Store::Uploads(Uploads::below(root.directory(), self.acknowledged)))
             }
             _ => None,
         };

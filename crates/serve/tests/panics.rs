@@ -15,6 +15,7 @@ use std::time::Duration;
 use pitot_proto::{
     Context, Exchange, Next, Protocol, ProtocolEntry, ProtocolOptions, ServerConn, Step, TlsBegins, Violation,
 };
+use pitot_serve::store::Acknowledged;
 use pitot_serve::{FileCache, Limits, ServePlan, default_mechanism, find_model, run, serve_standard_input};
 
 /// Says what it hears, and panics at an exclamation mark.
@@ -65,6 +66,7 @@ fn plan(model: &str) -> ServePlan {
         disk: None,
         links: 1,
         maildir: None,
+        acknowledged: Acknowledged::OnDisk,
         tls: None,
         limits: Limits::default(),
         connection_command: [this.into(), OsString::from("connection"), model.name.into()].into(),

@@ -194,6 +194,7 @@ fn a_full_disk_is_reported_and_leaves_nothing() {
 fn wrong_options_are_explained() {
     for (args, what) in [
         (&["--deliver", "maildir"][..], "--deliver maildir needs a directory"),
+        (&["--no-fsync"], "--no-fsync is about what is stored"),
         (&["--deliver", "pigeon"], "unknown delivery `pigeon`"),
         (&["--deliver", "discard", "x"], "unknown delivery `discard x`"),
         (&["--deliver", "maildir", "/proc/none"], "cannot use the Maildir /proc/none"),

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use pitot_proto::StoreStep;
-use pitot_serve::store::Maildir;
+use pitot_serve::store::{Acknowledged, Maildir};
 
 use super::contract::{End, Say, Store, nothing};
 
@@ -22,7 +22,8 @@ fn halves(number: usize) -> [String; 2] {
 /// Opens the Maildir if it is not open, and stores a message in it.
 fn store(root: &Path, maildir: &mut Option<Maildir>, number: usize) -> Result<(), String> {
     if maildir.is_none() {
-        *maildir = Some(Maildir::open(&root.join("store/mail")).map_err(|e| e.to_string())?);
+        *maildir =
+            Some(Maildir::open(&root.join("store/mail"), Acknowledged::OnDisk).map_err(|e| e.to_string())?);
     }
     let Some(maildir) = maildir else { return Ok(()) };
     let [first, second] = halves(number);

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pitot_proto::StoreStep;
-use pitot_serve::store::{Stored, Uploads};
+use pitot_serve::store::{Acknowledged, Stored, Uploads};
 
 use super::contract::{End, Say, Store};
 
@@ -25,7 +25,7 @@ fn halves(path: &str, version: usize) -> [String; 2] {
 
 fn put(root: &Path, path: &str, version: usize) -> Result<(), String> {
     let directory = File::open(root.join("store")).map_err(|e| e.to_string())?;
-    let uploads = Uploads::below(Arc::new(directory.into()));
+    let uploads = Uploads::below(Arc::new(directory.into()), Acknowledged::OnDisk);
     let [first, second] = halves(path, version);
     let mut step = StoreStep { upload: None, bytes: first.into(), is_last: false };
     let Stored::Begun(upload) = uploads.store(path.as_bytes(), &mut step).map_err(|e| format!("{e:?}"))?

@@ -21,7 +21,7 @@ use crate::machine::Machine;
 pub(super) const SETTING: Setting = Setting {
     name: "file system",
     keys: "filesystem",
-    summary: "a new and empty ext4, ext2, xfs, btrfs or tmpfs at /run/pitot-filesystem, on a file that lies in TMPDIR",
+    summary: "a new and empty ext4, ext2, xfs, btrfs, f2fs or tmpfs at /run/pitot-filesystem, on a file that lies in TMPDIR",
     right: "root (CAP_SYS_ADMIN)",
     of_network: false,
     is_exact: |_| true,
@@ -57,6 +57,7 @@ const TYPES: &[Type] = &[
     Type { name: "ext2", maker: Some((&["mkfs.ext2", "-q", "-F"], "e2fsprogs")) },
     Type { name: "xfs", maker: Some((&["mkfs.xfs", "-q", "-f"], "xfsprogs")) },
     Type { name: "btrfs", maker: Some((&["mkfs.btrfs", "-q", "-f"], "btrfs-progs")) },
+    Type { name: "f2fs", maker: Some((&["mkfs.f2fs", "-q", "-f"], "f2fs-tools")) },
     Type { name: "tmpfs", maker: None },
 ];
 

@@ -1,7 +1,7 @@
 //! Storing into a Maildir: a message is stored completely or not at all, and survives a power failure once it is acknowledged.
 //!
 //! A message is written to a file in `tmp/` as it arrives. At its end the file is synchronised and renamed into `new/`, and that
-//! directory is synchronised; then the message is acknowledged. On any earlier failure the file is removed.
+//! directory is synchronised; then the message is acknowledged (or without synchronisation, if that is asked for). On any earlier failure the file is removed.
 //!
 //! Each step may block on the disk, and each message needs two synchronisations: [`threads`](super::threads) decides which
 //! thread executes them.
@@ -18,7 +18,7 @@ use pitot_sys::process;
 use rustix::fs::{self, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::pending_file::PendingFile;
+use super::pending_file::{Acknowledged, PendingFile};
 
 /// A Maildir.
 #[derive(Clone, Debug)]
@@ -33,6 +33,7 @@ struct Shared {
     /// Messages begun by this process.
     begun: AtomicU64,
     host: String,
+    acknowledged: Acknowledged,
 }
 
 impl Maildir {
@@ -40,7 +41,7 @@ impl Maildir {
     ///
     /// # Errors
     /// EACCES, ENOTDIR, ENOSPC, or ENOENT for a missing parent directory.
-    pub fn open(path: &Path) -> io::Result<Maildir> {
+    pub fn open(path: &Path, acknowledged: Acknowledged) -> io::Result<Maildir> {
         let create = |directory: &Path| match std::fs::create_dir(directory) {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(false),
             created => created.map(|()| true),
@@ -63,8 +64,8 @@ impl Maildir {
         };
         // `/` and `:` have special meanings in the name of a message's file.
         let host = rustix::system::uname().nodename().to_string_lossy().replace(['/', ':'], "_");
-        let shared =
-            Shared { tmp: Arc::new(open("tmp")?), new: open("new")?, begun: AtomicU64::new(0), host };
+        let (tmp, new, begun) = (Arc::new(open("tmp")?), open("new")?, AtomicU64::new(0));
+        let shared = Shared { tmp, new, begun, host, acknowledged };
         Ok(Maildir { shared: Arc::new(shared) })
     }
 
@@ -119,7 +120,8 @@ impl Maildir {
 
     fn finish(&self, file: &mut PendingFile) -> Result<(), Errno> {
         let new = &self.shared.new;
-        file.finish(new, file.name().to_owned().as_bytes()).inspect_err(|_| {
+        let name = file.name().to_owned();
+        file.finish(new, name.as_bytes(), self.shared.acknowledged).inspect_err(|_| {
             if file.is_renamed() {
                 // The client will send the message again, so it must not be here twice.
                 let _ = fs::unlinkat(new, file.name(), AtFlags::empty());
@@ -147,7 +149,7 @@ mod tests {
     #[test]
     fn a_message_is_in_new_when_it_is_whole_and_not_before() {
         let dir = tempfile::tempdir().unwrap();
-        let maildir = Maildir::open(&dir.path().join("mail")).unwrap();
+        let maildir = Maildir::open(&dir.path().join("mail"), Acknowledged::OnDisk).unwrap();
         let at = |name: &str| contents(&dir.path().join("mail").join(name));
         let upload = deliver(&maildir, None, b"one ", false);
         assert_eq!((at("tmp"), at("new")), (vec![b"one ".to_vec()], vec![]));
@@ -160,7 +162,7 @@ mod tests {
     #[test]
     fn a_message_that_is_given_up_leaves_nothing() {
         let dir = tempfile::tempdir().unwrap();
-        let maildir = Maildir::open(dir.path()).unwrap();
+        let maildir = Maildir::open(dir.path(), Acknowledged::OnDisk).unwrap();
         drop(deliver(&maildir, None, b"half", false));
         assert!(contents(&dir.path().join("tmp")).is_empty());
         // A message that cannot be renamed is a failure, and is removed too.
@@ -175,7 +177,7 @@ mod tests {
     fn a_path_below_a_file_is_no_maildir() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("file"), b"").unwrap();
-        assert!(Maildir::open(&dir.path().join("file")).is_err());
-        assert!(Maildir::open(&dir.path().join("none/mail")).is_err());
+        assert!(Maildir::open(&dir.path().join("file"), Acknowledged::OnDisk).is_err());
+        assert!(Maildir::open(&dir.path().join("none/mail"), Acknowledged::OnDisk).is_err());
     }
 }

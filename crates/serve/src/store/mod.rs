@@ -9,6 +9,7 @@ mod uploads;
 
 pub use destination::Store;
 pub use maildir::Maildir;
+pub use pending_file::Acknowledged;
 pub use stored::Stored;
 pub use threads::{Outcome, StoreThreads};
 pub use uploads::Uploads;

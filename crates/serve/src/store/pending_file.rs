@@ -9,6 +9,15 @@ use std::sync::Arc;
 use rustix::fs::{self, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
+/// When what was stored is acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Acknowledged {
+    /// Once it is on the disk.
+    OnDisk,
+    /// Once it is in the page cache: a loss of power loses it.
+    InCache,
+}
+
 /// A file that is being written, which is removed unless it is finished.
 #[derive(Debug)]
 pub struct PendingFile {
@@ -59,16 +68,22 @@ impl PendingFile {
         Ok(())
     }
 
-    /// Synchronises and renames the file, replacing an existing target. If only the last synchronisation fails, the file
+    /// Synchronises, unless it is acknowledged before that, and renames the file, replacing an existing target. If only the last synchronisation fails, the file
     /// is at its target but may not survive a loss of power.
     ///
     /// # Errors
     /// Those of fsync(2) and rename(2).
-    pub fn finish(&mut self, directory: &OwnedFd, name: &[u8]) -> Result<(), Errno> {
-        fs::fsync(&self.file)?;
+    pub fn finish(
+        &mut self,
+        directory: &OwnedFd,
+        name: &[u8],
+        acknowledged: Acknowledged,
+    ) -> Result<(), Errno> {
+        let synchronise = |file| if acknowledged == Acknowledged::OnDisk { fs::fsync(file) } else { Ok(()) };
+        synchronise(&self.file)?;
         fs::renameat(&self.directory, &self.name, directory, name)?;
         self.renamed = true;
-        fs::fsync(directory)
+        synchronise(directory)
     }
 
     /// True once it has its final name.

@@ -120,10 +120,10 @@ mod tests {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
     use super::*;
-    use crate::store::Maildir;
+    use crate::store::{Acknowledged, Maildir};
 
     fn storing(dir: &Path) -> StoreThreads<usize> {
-        StoreThreads::new(Store::Maildir(Maildir::open(dir).unwrap())).unwrap()
+        StoreThreads::new(Store::Maildir(Maildir::open(dir, Acknowledged::OnDisk).unwrap())).unwrap()
     }
 
     /// Waits as a loop does, by the descriptor, for this many outcomes.

@@ -16,7 +16,7 @@ use pitot_sys::safe_open::{Links, beneath};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use super::pending_file::PendingFile;
+use super::pending_file::{Acknowledged, PendingFile};
 use super::stored::Stored;
 
 /// Uploads begun by this process.
@@ -26,6 +26,7 @@ static BEGUN: AtomicU64 = AtomicU64::new(0);
 #[derive(Clone, Debug)]
 pub struct Uploads {
     root: Arc<OwnedFd>,
+    acknowledged: Acknowledged,
 }
 
 /// An unfinished file and its target.
@@ -38,8 +39,8 @@ struct PendingUpload {
 
 impl Uploads {
     /// Uploads below the directory that is served.
-    pub fn below(root: Arc<OwnedFd>) -> Uploads {
-        Uploads { root }
+    pub fn below(root: Arc<OwnedFd>, acknowledged: Acknowledged) -> Uploads {
+        Uploads { root, acknowledged }
     }
 
     /// Carries out a step of an upload, the first of which begins the file of that path.
@@ -57,7 +58,8 @@ impl Uploads {
             upload.file.write(&step.bytes)?;
             if step.is_last {
                 let PendingUpload { mut file, directory, path } = *upload;
-                file.finish(&directory, path.rsplit(|&b| b == b'/').next().unwrap_or_default())?;
+                let name = path.rsplit(|&b| b == b'/').next().unwrap_or_default();
+                file.finish(&directory, name, self.acknowledged)?;
                 return Ok(Stored::Done(path));
             }
             Ok(Stored::Begun(Upload(upload)))
@@ -97,7 +99,8 @@ mod tests {
         for number in begun..begun + 100 {
             std::fs::write(dir.path().join(format!(".upload-{}-{number}", process::id())), "half").unwrap();
         }
-        let uploads = Uploads::below(Arc::new(std::fs::File::open(dir.path()).unwrap().into()));
+        let uploads =
+            Uploads::below(Arc::new(std::fs::File::open(dir.path()).unwrap().into()), Acknowledged::OnDisk);
         let mut step = StoreStep { bytes: b"whole".to_vec(), is_last: true, ..StoreStep::default() };
         assert!(matches!(uploads.store(b"file", &mut step), Ok(Stored::Done(_))));
         assert_eq!(std::fs::read(dir.path().join("file")).unwrap(), b"whole");
