@@ -28,35 +28,37 @@ pub fn with_change(text: &str, change: &str) -> Result<String, Failure> {
     }
     // Errors in the text are reported when it is read as a plan.
     let Ok(plan) = DeTable::parse(text) else { return Ok(text.to_owned()) };
-    let changed = match place(plan.get_ref(), &path) {
+    let changed = match place(text, plan.get_ref(), &path) {
         Some((at, true)) => {
             leaving_out(&replaced(text, at.clone(), &levels(value, &text[at.clone()])), &path, &text[at])
         }
         Some((at, false)) => replaced(text, at, &spelled(value)),
         None => inserted(text, &path, &spelled(value)),
     };
-    let is_there = DeTable::parse(&changed).is_ok_and(|plan| place(plan.get_ref(), &path).is_some());
+    let is_there =
+        DeTable::parse(&changed).is_ok_and(|plan| place(&changed, plan.get_ref(), &path).is_some());
     is_there.then_some(changed).ok_or_else(|| refuse(format!("`{key}` cannot be set in this plan")))
 }
 
 /// The place of a key's value, and whether it is the levels of a factor.
-fn place(plan: &DeTable<'_>, path: &[&str]) -> Option<(std::ops::Range<usize>, bool)> {
+fn place(text: &str, plan: &DeTable<'_>, path: &[&str]) -> Option<(std::ops::Range<usize>, bool)> {
     let factors = plan.get("factors").and_then(|factors| factors.get_ref().as_table());
     let factor = factors.and_then(|factors| {
         let quoted = factors.get(path.join(".").as_str()).map(|value| value.span());
-        quoted.or_else(|| value_at(factors, path))
+        quoted.or_else(|| value_at(text, factors, path))
     });
     let factor = factor.map(|at| (at, true));
-    factor.or_else(|| value_at(plan, path).map(|at| (at, false)))
+    factor.or_else(|| value_at(text, plan, path).map(|at| (at, false)))
 }
 
-/// The place of a key's value that is not a table.
-fn value_at(table: &DeTable<'_>, path: &[&str]) -> Option<std::ops::Range<usize>> {
+/// The place of a key's value that is not a table with a header.
+fn value_at(text: &str, table: &DeTable<'_>, path: &[&str]) -> Option<std::ops::Range<usize>> {
     let (first, rest) = path.split_first()?;
     let value = table.get(*first)?;
     match (value.get_ref(), rest) {
-        (DeValue::Table(inner), [_, ..]) => value_at(inner, rest),
-        (DeValue::Table(_), []) | (_, [_, ..]) => None,
+        (DeValue::Table(inner), [_, ..]) => value_at(text, inner, rest),
+        (DeValue::Table(_), []) if !text[value.span()].starts_with('{') => None,
+        (_, [_, ..]) => None,
         (_, []) => Some(value.span()),
     }
 }
@@ -67,9 +69,11 @@ fn replaced(text: &str, at: std::ops::Range<usize>, value: &str) -> String {
 
 /// A plan with the levels that its factor at `path` had, unless an earlier change has kept them.
 fn leaving_out(text: &str, path: &[&str], levels: &str) -> String {
-    let path = [&["left-out"][..], path].concat();
-    let has_some = DeTable::parse(text).is_ok_and(|plan| value_at(plan.get_ref(), &path).is_some());
-    if has_some { text.to_owned() } else { inserted(text, &path, levels) }
+    // In quotes, as a factor may have the name of another's table: `server` and `server.workers`.
+    let name = path.join(".");
+    let has_some =
+        DeTable::parse(text).is_ok_and(|plan| value_at(text, plan.get_ref(), &["left-out", &name]).is_some());
+    if has_some { text.to_owned() } else { inserted(text, &["left-out", &toml_string(&name)], levels) }
 }
 
 /// The text with a new key, below the header of its table, which is added if it is missing.
@@ -126,17 +130,20 @@ mod tests {
     #[test]
     fn a_value_is_replaced_and_the_rest_stays() {
         assert_eq!(changed("duration=500ms"), PLAN.replace("2s", "500ms"));
+        let plan = format!("baseline = {{ server = \"a\" }}\n{PLAN}");
+        let with = plan.replace("server = \"a\"", "load.connections = 64");
+        assert_eq!(with_change(&plan, "baseline={ load.connections = 64 }").unwrap(), with);
     }
 
     #[test]
     fn levels_are_replaced_and_those_before_are_kept_once() {
-        let kept = "\n[left-out.load]\nconnections = [64, 512]\n";
+        let kept = "\n[left-out]\n\"load.connections\" = [64, 512]\n";
         let with = |levels| PLAN.replace("[64, 512]", levels) + kept;
         assert_eq!(changed("load.connections=16"), with("[16]"));
         assert_eq!(changed("load.connections = 16, 32"), with("[16, 32]"));
         assert_eq!(with_change(&with("[16]"), "load.connections=32").unwrap(), with("[32]"));
         let servers =
-            PLAN.replace("\"loop\"", "\"thread\", \"loop+poll\"") + "\n[left-out]\nserver = [\"loop\"]\n";
+            PLAN.replace("\"loop\"", "\"thread\", \"loop+poll\"") + "\n[left-out]\n\"server\" = [\"loop\"]\n";
         assert_eq!(changed("server=thread,loop+poll"), servers);
         let kernels = "[factors]\nkernel = [ \"6.1\"]\n";
         assert!(with_change(kernels, "kernel=6.10").unwrap().contains("kernel = [\"6.10\"]"));

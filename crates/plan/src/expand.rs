@@ -1,7 +1,7 @@
 //! Expands a plan into cells. Pure, so that a dry run, a run and a resumed run see the same cells.
 
 use super::definition::Plan;
-use super::host::{self, changes_host};
+use super::host::{self, FILE_SYSTEM_FACTOR, changes_host};
 use super::levels::{FactorLevel, KERNEL_FACTOR, REPLICATE_FACTOR, SERVER_FACTOR, label};
 use super::server::{External, FileContent, Helper, PlanFile, Program, TargetUse};
 use super::skip::{NoCell, SkipRecord};
@@ -356,7 +356,9 @@ fn build(
         helpers: plan.helpers.clone(),
         host: host::changes(&settings)?,
         settings,
-        writes_files: program.is_some_and(|p| p.writes_files),
+        writes_files: program.is_some_and(|p| p.writes_files)
+            || plan.durability.is_some()
+            || plan.factors.iter().any(|factor| factor.name == FILE_SYSTEM_FACTOR),
         executes: program.is_some_and(|p| p.executes),
         rises: None,
     })

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 pub const SETTINGS_FACTOR: &str = "settings";
 /// Prefix of factors whose levels are values of one setting.
 const HOST: &str = "host.";
+/// The factor whose levels are file systems: what is measured writes files there.
+pub(crate) const FILE_SYSTEM_FACTOR: &str = "host.filesystem";
 /// The level that leaves a setting unchanged.
 pub const AS_FOUND: &str = "found";
 

@@ -5,6 +5,7 @@
 use pitot_results::under_way::{is_idle, limits};
 use pitot_results::{MISSED_SHARE_MAX, RETRANSMIT_SHARE_MAX, VerdictKind, is_client_at_limit};
 
+use pitot_host::CpuSplit;
 use pitot_record::{NEITHER_BUSY, Resources, Slice, Verdict};
 use pitot_stats::median;
 
@@ -32,7 +33,7 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Verdict {
     let client = &evidence.load.client;
     let beside_server = figures.others_cpu_share + figures.unknown_cpu_share.max(0.0);
     let others_cpu_share = beside_server.max(figures.load_others_cpu_share);
-    let sides = Sides::of(figures.client_cpu_share, evidence.used, others_cpu_share);
+    let sides = Sides::of(figures.client_cpu_share, evidence.used, evidence.cpus, others_cpu_share);
     let (kind, reason) = if let Some(reason) = sides.held_up(&evidence.looks) {
         (VerdictKind::NetworkBound, reason)
     } else if !noise.is_empty() {
@@ -40,12 +41,16 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Verdict {
     } else if let Some(reason) = network_bound(
         &figures,
         &names,
-        (client.verdict == Some(VerdictKind::NetworkBound)).then_some(&client.reason),
+        // The load generator does not see whether the server is busy.
+        (client.verdict == Some(VerdictKind::NetworkBound) && sides.are_idle(sides.server_cpu_share))
+            .then_some(&client.reason),
     ) {
         (VerdictKind::NetworkBound, reason)
-    } else if let Some(reason) =
-        disturbed(&figures, (client.verdict == Some(VerdictKind::Noisy)).then_some(&client.reason))
-    {
+    } else if let Some(reason) = disturbed(
+        &figures,
+        // What it waits for may be a kernel thread that writes back files.
+        (client.verdict == Some(VerdictKind::Noisy) && !evidence.writes_files).then_some(&client.reason),
+    ) {
         (VerdictKind::Noisy, reason)
     } else if let Some(reason) =
         client_bound(&figures, (client.verdict == Some(VerdictKind::ClientBound)).then_some(&client.reason))
@@ -76,21 +81,32 @@ struct Sides {
     server_cpu_share: f64,
     /// CPUs that the server used, on average. A server with many threads may be limited by one of them.
     server_cpus: f64,
+    /// Share of CPU time of both sides, if they have the same CPUs.
+    both_cpu_share: Option<f64>,
     /// Share of CPU time of all other processes, on the side where it is larger.
     others_cpu_share: f64,
 }
 
 impl Sides {
-    fn of(client_cpu_share: f64, used: &Resources, others_cpu_share: f64) -> Sides {
+    fn of(client_cpu_share: f64, used: &Resources, cpus: &CpuSplit, others_cpu_share: f64) -> Sides {
         let server_cpus = used.server_cpu_s / used.window_s.max(f64::MIN_POSITIVE);
         let workers = used.server_threads_max.max(used.server_processes_max).max(1);
         let usable = f64::from(used.server_cpus.max(1)).min(workers as f64);
-        Sides { client_cpu_share, server_cpu_share: server_cpus / usable, server_cpus, others_cpu_share }
+        // On the same CPUs one side is idle only if the other is, too.
+        let both_cpu_share =
+            cpus.is_shared().then(|| client_cpu_share + server_cpus / f64::from(used.server_cpus.max(1)));
+        Sides {
+            client_cpu_share,
+            server_cpu_share: server_cpus / usable,
+            server_cpus,
+            both_cpu_share,
+            others_cpu_share,
+        }
     }
 
     /// Whether the CPUs of both sides are idle most of the time.
     fn are_idle(&self, server_cpu_share: f64) -> bool {
-        [self.client_cpu_share, server_cpu_share]
+        [self.client_cpu_share, server_cpu_share, self.both_cpu_share.unwrap_or(0.0)]
             .into_iter()
             .all(|share| is_idle(share + self.others_cpu_share))
     }
@@ -126,6 +142,7 @@ impl Sides {
 pub(super) fn judge_slices(
     slices: &[Slice],
     used: &Resources,
+    cpus: &CpuSplit,
     others_cpu_share: f64,
     looks: &Looks,
 ) -> Verdict {
@@ -147,7 +164,7 @@ pub(super) fn judge_slices(
         ("error_share", errors / (requests + errors).max(1.0)),
         ("others_cpu_share", others_cpu_share),
     ];
-    let sides = Sides::of(client_cpu_share, used, others_cpu_share);
+    let sides = Sides::of(client_cpu_share, used, cpus, others_cpu_share);
     let (kind, reason) = if let Some(reason) = sides.held_up(looks) {
         (VerdictKind::NetworkBound, reason)
     } else if late_share > LATE_SHARE_MAX {
@@ -258,7 +275,6 @@ mod tests {
 
     use super::*;
     use crate::monitor::OtherProcessUse;
-    use pitot_host::CpuSplit;
     use pitot_record::Resources;
     use pitot_results::load::{LoadResult, Storm, Window};
 
@@ -327,7 +343,8 @@ mod tests {
         };
         assert_ne!(fresh(&taken, Some(95)).kind, VerdictKind::NetworkBound);
         let slice = Slice { duration_ns: 2_000_000_000, requests: 1926, ..Slice::default() };
-        let sliced = |used: &Resources, sending| judge_slices(&[slice], used, 0.0, &Looks::seen(sending));
+        let sliced =
+            |used: &Resources, sending| judge_slices(&[slice], used, &split(), 0.0, &Looks::seen(sending));
         for of in [&fresh as &dyn Fn(&Resources, Option<u64>) -> Verdict, &sliced] {
             let held_up = of(&idle, Some(95));
             assert_eq!(held_up.kind, VerdictKind::NetworkBound);
@@ -353,10 +370,23 @@ mod tests {
             assert_eq!((busy.kind, busy.reason.as_str()), (VerdictKind::Valid, ""));
         }
         // Replies wait for a client that waits for its CPU.
-        let beside_others = judge_slices(&[slice], &idle, 0.6, &Looks::seen(Some(95)));
+        let beside_others = judge_slices(&[slice], &idle, &split(), 0.6, &Looks::seen(Some(95)));
         assert_eq!((beside_others.kind, beside_others.reason.as_str()), (VerdictKind::Valid, ""));
+        // Or for one that both have.
+        let both = CpuSplit { server: vec![0, 1], load: vec![0, 1] };
+        let together = Resources {
+            server_cpus: 2,
+            server_threads_max: 4,
+            server_cpu_s: 1.9,
+            load_cpus: 2,
+            load_cpu_s: 1.6,
+            ..used()
+        };
+        let verdict = |cpus| judge_slices(&[slice], &together, cpus, 0.0, &Looks::seen(Some(95)));
+        assert_eq!(verdict(&both).kind, VerdictKind::Valid);
+        assert_eq!(verdict(&split()).kind, VerdictKind::NetworkBound);
         // An open loop asks for no more than its rate.
-        assert_eq!(judge_slices(&[slice], &idle, 0.0, &Looks::default()).reason, "");
+        assert_eq!(judge_slices(&[slice], &idle, &split(), 0.0, &Looks::default()).reason, "");
     }
 
     #[test]

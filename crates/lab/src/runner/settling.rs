@@ -26,11 +26,12 @@ pub(super) struct WarmUp {
 /// Loads a server in parts until its rate has settled, within the limits of the rule. `load` runs a part of so many
 /// seconds and returns its replies per second; if it returns none, so does this.
 pub(super) fn warm_up(
-    Settling { at_least_s, within_s }: Settling,
+    settling: Settling,
     mut load: impl FnMut(f64) -> Result<Option<f64>, Abort>,
 ) -> Result<Option<WarmUp>, Abort> {
     let mut rates = Vec::new();
-    let each_s = part_s(within_s);
+    let Settling { at_least_s, within_s } = settling;
+    let each_s = part_s(settling);
     while let Some(rate) = load(each_s)? {
         rates.push(rate);
         let seconds = rates.len() as f64 * each_s;
@@ -45,9 +46,10 @@ pub(super) fn warm_up(
     Ok(None)
 }
 
-/// The length of a part: the parts that are compared take at most half of the time.
-fn part_s(within_s: f64) -> f64 {
-    PART_S.min(within_s / (4 * PARTS) as f64)
+/// The length of a part: those that are compared take at most half of the time, and no more than the time in which the rate rises.
+fn part_s(Settling { at_least_s, within_s }: Settling) -> f64 {
+    let all_s = if at_least_s > 0.0 { at_least_s.min(within_s / 2.0) } else { within_s / 2.0 };
+    PART_S.min(all_s / (2 * PARTS) as f64)
 }
 
 /// Whether the rates of the parts so far have settled.
@@ -82,7 +84,7 @@ pub(in crate::runner) fn rule(within_s: f64) -> String {
     format!(
         "the warm-up runs in parts of {:.1} s until {PARTS} parts together give at most {:.0}% more than the {PARTS} before, for \
          at most {within_s:.1} s",
-        part_s(within_s),
+        part_s(Settling { at_least_s: 0.0, within_s }),
         RISE_MAX * 100.0
     )
 }

@@ -90,6 +90,11 @@ impl<'a> Arm<'a> {
         self.context.cell.executes
     }
 
+    /// Whether it was warmed up until its rate had settled, which takes seconds.
+    pub(super) fn has_settled(&self) -> bool {
+        self.warm_up.is_some()
+    }
+
     /// Its row in the run file.
     pub(super) fn row(&self) -> i64 {
         self.index as i64 + 1
@@ -341,7 +346,13 @@ impl<'a> Arm<'a> {
         let verdict = match failure {
             Some(reason) => failed(reason),
             None if has_slices => {
-                let verdict = judge_slices(&self.sum.slices, &used, neighbours.share(), &self.looks);
+                let verdict = judge_slices(
+                    &self.sum.slices,
+                    &used,
+                    context.shared.cpus,
+                    neighbours.share(),
+                    &self.looks,
+                );
                 settled(verdict, self.warm_up.as_ref())
             }
             None => failed("it had no slices".to_owned()),

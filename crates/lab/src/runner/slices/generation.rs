@@ -164,6 +164,12 @@ fn slices(request: &Request<'_>, arms: &mut [Arm<'_>], held: &mut Held<'_>) -> R
         }
     }
     let slice_s = plan.slice_s.unwrap_or_else(|| pilot(replies_per_s));
+    // Those that were warm first have rested for seconds: a runtime works slower for a moment after that.
+    if arms.iter().any(Arm::has_settled) {
+        for arm in arms.iter_mut().filter(|a| a.is_up()) {
+            arm.warm(held, slice_s, is_first)?;
+        }
+    }
     let seed = request.seed ^ (request.group.cells[0] as u64).wrapping_mul(0xD6E8_FEB8_6659_FD93);
     for round in 0..plan.slices.div_ceil(2) {
         let up: Vec<usize> = (0..arms.len()).filter(|&at| arms[at].is_up()).collect();
