@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use pitot_lab::{Caller, Event, Guardian, OtherRun, Outcome, Place, Prepared, Request, RunLock, Work};
 use pitot_meter::units::span;
-use pitot_plan::Plan;
+use pitot_plan::{Plan, shell_line};
 use pitot_record::{CellRecord, Run, RunState};
 use pitot_results::{Failure, stderr};
 use pitot_sys::signal::{Signal, SignalFd};
@@ -131,7 +131,7 @@ impl Runs {
         watch: &mut dyn FnMut(&Event<'_>),
     ) -> Result<Outcome, Failure> {
         let pitot = own_path()?;
-        let command_line = std::env::args().collect::<Vec<_>>().join(" ");
+        let command_line = shell_line(&std::env::args().collect::<Vec<_>>());
         let caller = Caller {
             pitot: &pitot,
             version: env!("CARGO_PKG_VERSION"),

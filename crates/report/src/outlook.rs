@@ -127,9 +127,10 @@ fn about(seconds: f64) -> String {
     format!("about {} minutes", (seconds / 60.0).round())
 }
 
-/// `pitot run quick --repetitions 9`; in words if the run was described by options, or resumed.
+/// `pitot run quick --repetitions 9`; in words if the run was described or changed by options, or resumed.
 fn command(a: &Analysis<'_>, option: &str) -> String {
-    let mut words = a.run.info.command_line.split_whitespace();
+    let line = &a.run.info.command_line;
+    let mut words = line.split_whitespace().filter(|_| !line.contains(" --set "));
     let plan = words.find(|w| *w == "run").and(words.next()).filter(|w| !w.starts_with('-'));
     match plan {
         Some(plan) => format!("`pitot run {plan} {option}`"),

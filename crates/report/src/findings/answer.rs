@@ -58,7 +58,8 @@ pub fn answer(a: &Analysis<'_>) -> Answer {
     };
     headline.push_str(&missing(a, level).unwrap_or_default());
     headline.push_str(&unranked(a, level));
-    let mut details = against_others(a, best, level, &rest);
+    let mut details = between_loads(a, level);
+    details.extend(against_others(a, best, level, &rest));
     details.extend(group_order(a, a.headline));
     details.extend(at_other_loads(a, level, a.series_of(best)));
     details.extend(floor_sentence(a));
@@ -71,6 +72,26 @@ pub fn answer(a: &Analysis<'_>) -> Answer {
         headline = untrusted;
     }
     Answer { headline: sentence(&headline), details, tiles: tiles(a, best) }
+}
+
+/// What the highest load makes of each server, where the plan compares loads.
+fn between_loads(a: &Analysis<'_>, level: usize) -> Vec<String> {
+    let sentence_of = |cell: &Cell<'_>| {
+        let baseline = a.run.baseline_of(cell.record)?;
+        let baseline = a.cells.iter().find(|c| c.record.id == baseline.id && !c.failed())?;
+        let compared = |of: &Cell<'_>, to: &Cell<'_>| a.compare(of.record, to.record, a.headline);
+        // "Twice as many" instead of "half as many".
+        let (first, second) = match compared(cell, baseline)?.ratio >= 1.0 {
+            true => (cell, baseline),
+            false => (baseline, cell),
+        };
+        let unit = unit_of_pair(first.record, second.record);
+        let names = (a.name_of(first), a.name_of(second));
+        let comparison = compared(first, second)?;
+        let text = versus((&names.0, &names.1), a.headline, &comparison, a.run.plan.tolerance, unit);
+        (baseline.level != level).then(|| sentence(&text))
+    };
+    a.cells.iter().filter(|c| c.level == level && !c.failed()).filter_map(sentence_of).collect()
 }
 
 /// CPU time per request, if it decides and the plan's metric does not. A plan's metric that has a winner, or shows all servers to be

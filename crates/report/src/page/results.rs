@@ -119,7 +119,8 @@ pub(super) fn entry(a: &Analysis<'_>, cell: &Cell<'_>, metric: &'static Metric, 
             figure_of(metric, e.value)
         ),
         note: if with_interval { spread(metric, e) } else { String::new() },
-        is_best: is_best && !is_alone,
+        // Several may be too small to measure.
+        is_best: is_best && !is_alone && (metric.zero.is_none() || e.value != 0.0),
         part: if is_headline && largest > 0.0 { e.value / largest } else { 0.0 },
         ..Entry::default()
     }

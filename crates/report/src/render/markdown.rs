@@ -1,7 +1,7 @@
 //! A page as Markdown, for an issue or a wiki.
 
 use crate::document::{Block, Document, Item, Mark, Table, Verdict};
-use crate::escape::{markdown, markdown_code, markdown_field, markdown_paragraph};
+use crate::escape::{escape, markdown, markdown_code, markdown_field, markdown_paragraph};
 use crate::format::Format;
 use crate::scene::Figure;
 use crate::svg;
@@ -53,7 +53,8 @@ fn blocks(page: &mut Page<'_>, all: &[Block]) {
         let out = &mut page.text;
         match block {
             Block::Section(section) => {
-                if block.is_shown_in(Format::Markdown) {
+                let is_drawn = page.folder.is_some() && has_chart(block);
+                if is_drawn || block.is_shown_in(Format::Markdown) {
                     heading(out, "##", &section.title);
                     blocks(page, &section.blocks);
                 }
@@ -79,16 +80,37 @@ fn blocks(page: &mut Page<'_>, all: &[Block]) {
                 let _ = writeln!(out, "{}", markdown_code("", text));
             }
             Block::Fold(fold) => {
-                match &fold.verdict {
-                    Some((kind, _)) => paragraph(out, &format!("**{}** ({})", fold.title, kind.name())),
-                    None => heading(out, "###", &fold.title),
+                let kind = fold.verdict.as_ref().map(|(kind, _)| format!(" ({})", kind.name()));
+                let kind = kind.unwrap_or_default();
+                match (&fold.verdict, fold.is_open) {
+                    (_, false) => {
+                        let _ = writeln!(
+                            out,
+                            "<details>\n<summary>{}{kind}</summary>\n",
+                            escape(&fold.title.replace("\n", " "))
+                        );
+                    }
+                    (Some(_), true) => paragraph(out, &format!("**{}**{kind}", fold.title)),
+                    (None, true) => heading(out, "###", &fold.title),
                 }
                 blocks(page, &fold.blocks);
+                if !fold.is_open {
+                    page.text.push_str("</details>\n\n");
+                }
             }
             Block::Only(formats, within) if formats.contains(&Format::Markdown) => blocks(page, within),
             Block::Chart(_, figure) => pictures(page, figure),
             Block::Only(..) | Block::Note(_) => {}
         }
+    }
+}
+
+fn has_chart(block: &Block) -> bool {
+    match block {
+        Block::Chart(..) => true,
+        Block::Section(section) => section.blocks.iter().any(has_chart),
+        Block::Only(formats, within) => formats.contains(&Format::Markdown) && within.iter().any(has_chart),
+        _ => false,
     }
 }
 
