@@ -296,15 +296,15 @@ mod tests {
         let catalog = catalog().unwrap();
         for suite in pitot_plan::SUITES {
             let plan = suite.plan(&catalog).unwrap();
+            let mut text = suite.text.to_owned();
             for factor in &plan.factors {
                 let compared = [&plan.baseline, &plan.reference].into_iter().flatten();
                 let wanted = compared.flat_map(|levels| &levels.0).find(|(name, _)| *name == factor.name);
                 let level =
                     wanted.map_or_else(|| factor.levels[0].to_string(), |(_, levels)| levels[0].clone());
-                let change = format!("{}={level}", factor.name);
-                let text = pitot_plan::with_change(suite.text, &change).unwrap();
+                text = pitot_plan::with_change(&text, &format!("{}={level}", factor.name)).unwrap();
                 let narrowed = pitot_plan::Plan::parse(suite.name, &text, &catalog);
-                let narrowed = narrowed.unwrap_or_else(|e| panic!("{}: {change}: {e}", suite.name));
+                let narrowed = narrowed.unwrap_or_else(|e| panic!("{}={level}: {e}\n{text}", factor.name));
                 assert_eq!(narrowed.factors.iter().find(|f| f.name == factor.name).unwrap().levels.len(), 1);
             }
         }

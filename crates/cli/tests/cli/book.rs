@@ -93,7 +93,7 @@ fn pages() -> Vec<String> {
         let names = entries.map(|name| name.into_string().unwrap()).filter(|name| name.ends_with(".md"));
         names.map(|name| format!("{folder}{name}")).collect::<Vec<_>>()
     };
-    [of(""), of("docs/")].concat()
+    [of(""), of("docs/"), of("docs/answers/")].concat()
 }
 
 /// The targets of the links of a page, code left out.

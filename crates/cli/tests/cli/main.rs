@@ -24,6 +24,7 @@ mod load_http;
 mod load_tls;
 mod mail;
 mod manual;
+mod measured_pages;
 mod million;
 mod module_circles;
 mod postgres;
