@@ -40,7 +40,7 @@ ANSWERS = [
      "idle --set server=loop+poll,loop+epoll-et,loop+uring --set load.idle=0,1000,10000"),
     ("fsync", "What does fsync cost a mail server?", "mail-queue --set host.filesystem=found,ext4,xfs"),
     ("brokerage", "SQLite or PostgreSQL for a small brokerage?",
-     "trade --set server=sqlite,sqlite-queued,postgresql --set load.connections=2,60"),
+     "trade --set server=sqlite,sqlite-queued,postgresql --set load.connections=2,60 --within 6m"),
     ("kernel-settings", "Which kernel settings help?", "tuning --within 6m"),
 ]
 WITHIN = "4m"

@@ -107,11 +107,9 @@ fn levels(value: &str, before: &str) -> String {
     if value.starts_with('[') {
         return spelled(value);
     }
-    let spell = if before.trim_start_matches(['[', ' ', '\n']).starts_with(['"', '\'']) {
-        toml_string
-    } else {
-        spelled
-    };
+    let is_text = |text: &str| text.starts_with(['"', '\'']);
+    let are_texts = is_text(before.trim_start_matches(['[', ' ', '\n']));
+    let spell = |level: &str| if are_texts && !is_text(level) { toml_string(level) } else { spelled(level) };
     let levels: Vec<String> = value.split(',').map(|level| spell(level.trim())).collect();
     format!("[{}]", levels.join(", "))
 }
@@ -146,7 +144,9 @@ mod tests {
             PLAN.replace("\"loop\"", "\"thread\", \"loop+poll\"") + "\n[left-out]\n\"server\" = [\"loop\"]\n";
         assert_eq!(changed("server=thread,loop+poll"), servers);
         let kernels = "[factors]\nkernel = [ \"6.1\"]\n";
-        assert!(with_change(kernels, "kernel=6.10").unwrap().contains("kernel = [\"6.10\"]"));
+        for change in ["kernel=6.10", "kernel=\"6.10\""] {
+            assert!(with_change(kernels, change).unwrap().contains("kernel = [\"6.10\"]"));
+        }
         let quoted = PLAN.replace("load.connections", "\"load.connections\"");
         let with = quoted.replace("[64, 512]", "[1]") + kept;
         assert_eq!(with_change(&quoted, "load.connections=[1]").unwrap(), with);
