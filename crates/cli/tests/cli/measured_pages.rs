@@ -50,11 +50,10 @@ fn every_answer_is_what_its_run_says_and_has_the_command_of_the_run() {
         // Without the title and the question of the whole suite.
         let (_, body) = report.split_once("\nmeasured ").unwrap();
         let head = page.strip_suffix(body);
-        let head =
-            head.unwrap_or_else(|| panic!("{name} differs from its run: bench/pages.py answers {name}"));
+        let head = head.unwrap_or_else(|| panic!("{name} differs from its run: bench/pages.py again"));
         assert!(
             pictures(&answers.join(&name)) == drawn,
-            "the pictures of {name} differ: bench/pages.py answers {name}"
+            "the pictures of {name} differ: bench/pages.py again"
         );
         let ran = Run::open(&run).unwrap().info.command_line;
         assert!(head.contains(&format!("```sh\n{ran}\n```")), "{head}\nwas run by {ran}");

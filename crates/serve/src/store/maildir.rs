@@ -1,7 +1,8 @@
 //! Storing into a Maildir: a message is stored completely or not at all, and survives a power failure once it is acknowledged.
 //!
 //! A message is written to a file in `tmp/` as it arrives. At its end the file is synchronised and renamed into `new/`, and that
-//! directory is synchronised; then the message is acknowledged (or without synchronisation, if that is asked for). On any earlier failure the file is removed.
+//! directory is synchronised; then the message is acknowledged. On any earlier failure the file is removed. Where messages are
+//! acknowledged in the page cache, nothing is synchronised.
 //!
 //! Each step may block on the disk, and each message needs two synchronisations: [`threads`](super::threads) decides which
 //! thread executes them.
@@ -148,15 +149,17 @@ mod tests {
 
     #[test]
     fn a_message_is_in_new_when_it_is_whole_and_not_before() {
-        let dir = tempfile::tempdir().unwrap();
-        let maildir = Maildir::open(&dir.path().join("mail"), Acknowledged::OnDisk).unwrap();
-        let at = |name: &str| contents(&dir.path().join("mail").join(name));
-        let upload = deliver(&maildir, None, b"one ", false);
-        assert_eq!((at("tmp"), at("new")), (vec![b"one ".to_vec()], vec![]));
-        assert!(deliver(&maildir, upload, b"two", true).is_none());
-        assert_eq!((at("tmp"), at("new")), (vec![], vec![b"one two".to_vec()]));
-        assert!(deliver(&maildir, None, b"three", true).is_none());
-        assert_eq!((at("new").len(), at("cur").len()), (2, 0));
+        for acknowledged in [Acknowledged::OnDisk, Acknowledged::InCache] {
+            let dir = tempfile::tempdir().unwrap();
+            let maildir = Maildir::open(&dir.path().join("mail"), acknowledged).unwrap();
+            let at = |name: &str| contents(&dir.path().join("mail").join(name));
+            let upload = deliver(&maildir, None, b"one ", false);
+            assert_eq!((at("tmp"), at("new")), (vec![b"one ".to_vec()], vec![]));
+            assert!(deliver(&maildir, upload, b"two", true).is_none());
+            assert_eq!((at("tmp"), at("new")), (vec![], vec![b"one two".to_vec()]));
+            assert!(deliver(&maildir, None, b"three", true).is_none());
+            assert_eq!((at("new").len(), at("cur").len()), (2, 0));
+        }
     }
 
     #[test]
