@@ -282,12 +282,12 @@ fn an_execution_is_measured_alone_and_held() {
         .stdin(std::process::Stdio::piped())
         .stdout(std::process::Stdio::piped());
     let mut held = held.spawn().unwrap();
-    let lines = "open a --command 'echo a'\nrun a 1ms\nrun b 1ms\nopen a\nclose a\nquit\n";
+    let lines = "open a --command 'sleep 0.05'\nrun a 1ms\nrun b 1ms\nopen a\nclose a\nquit\n";
     std::io::Write::write_all(&mut held.stdin.take().unwrap(), lines.as_bytes()).unwrap();
     let output = held.wait_with_output().unwrap();
     let events: Vec<Value> =
         stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let kinds: Vec<&str> = events.iter().map(|event| event["event"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["opened", "slice", "error", "error", "closed", "quit"]);
-    assert_eq!(events[1]["requests"], 1);
+    assert_eq!(events[1]["requests"], 1, "a slice of 1 ms is over with the execution that it began");
 }
