@@ -14,12 +14,39 @@ impl CellRecord {
         self.good().filter_map(|r| Some((r.block, metric.of(r)?))).collect()
     }
 
-    /// The data of a comparison of this cell with `baseline` in a metric: one log ratio for each common generation, if
-    /// both are measured in slices; figures paired by block, if neither is; unpaired figures if only one is. `plan` says
-    /// whether the run was sequential.
-    pub fn samples_against(&self, baseline: &CellRecord, metric: &Metric, plan: &Plan) -> Samples {
-        let (a, b) = (self.figures(metric), baseline.figures(metric));
-        match (self.measure, baseline.measure) {
+    fn good(&self) -> impl Iterator<Item = &Repetition> {
+        self.repetitions.iter().filter(|r| r.verdict.kind != VerdictKind::Failed)
+    }
+}
+
+/// A side of a comparison: a cell and, if it has an A/A control, that.
+///
+/// The control is the same server once more, so its slices tell as much of the server as the cell's own. With both, the
+/// ratio to a baseline varies less by a quarter of the variance, if all of it is that of slices. What the control is for, the
+/// ratio of the two copies, is not correlated with that of a candidate to their mean if they vary alike.
+#[derive(Clone, Copy, Debug)]
+pub struct Side<'r> {
+    cell: &'r CellRecord,
+    control: Option<&'r CellRecord>,
+}
+
+impl<'r> Side<'r> {
+    /// A cell alone.
+    pub fn alone(cell: &'r CellRecord) -> Side<'r> {
+        Side { cell, control: None }
+    }
+
+    /// A cell with its control, if it has one.
+    pub fn with(cell: &'r CellRecord, control: Option<&'r CellRecord>) -> Side<'r> {
+        Side { cell, control }
+    }
+
+    /// The data of a comparison with `baseline` in a metric: one log ratio for each common generation, if both are measured
+    /// in slices; figures paired by block, if neither is; unpaired figures if only one is. `plan` says whether the run was
+    /// sequential.
+    pub fn samples_against(&self, baseline: &Side<'_>, metric: &Metric, plan: &Plan) -> Samples {
+        let (a, b) = (self.cell.figures(metric), baseline.cell.figures(metric));
+        match (self.cell.measure, baseline.cell.measure) {
             (Measure::Slices, Measure::Slices) => {}
             (Measure::Fresh, Measure::Fresh) => return Samples::by_block(&a, &b),
             _ => {
@@ -27,43 +54,40 @@ impl CellRecord {
                 return Samples::Independent(values(a), values(b));
             }
         }
-        let ratios = self.log_ratios(baseline, metric).into_iter().map(|(_, ratio)| ratio).collect();
+        let ratios = self.log_ratios(baseline, metric);
         match plan.until_decided_s {
             Some(_) => Samples::UntilDecided(ratios),
             None => Samples::Generations(ratios),
         }
     }
 
-    /// The log ratio of this cell to `baseline` in each common generation: of their slices, if slices have the metric;
-    /// else of their figures. Slices that were taken in turn are compared round by round; others, as with host settings,
-    /// all with all.
-    pub fn log_ratios(&self, baseline: &CellRecord, metric: &Metric) -> Vec<(u32, f64)> {
+    /// The log ratio to `baseline` in each common generation: of their slices, if slices have the metric; else of the
+    /// figures of the cells. Slices that were taken in turn are compared round by round; others, as with host settings, all
+    /// with all.
+    pub fn log_ratios(&self, baseline: &Side<'_>, metric: &Metric) -> Vec<f64> {
         let ratio = |candidate: &Repetition| {
-            let other = baseline.good().find(|r| r.block == candidate.block)?;
-            let ratio = match metric.in_slice {
-                Some(read) => {
-                    let figures = |r: &Repetition| -> Vec<(u32, f64)> {
-                        r.slices.iter().filter_map(|s| Some((s.round, read(s)?))).collect()
-                    };
-                    let (ours, theirs) = (figures(candidate), figures(other));
-                    if are_side_by_side(&candidate.slices, &other.slices) {
-                        generation_log_ratio(&ours, &theirs)?
-                    } else {
-                        apart_log_ratio(&ours, &theirs)?
-                    }
-                }
-                None => {
-                    let ratio = (metric.of(candidate)? / metric.of(other)?).ln();
-                    ratio.is_finite().then_some(ratio)?
-                }
+            let block = candidate.block;
+            let other = baseline.cell.good().find(|r| r.block == block)?;
+            let Some(read) = metric.in_slice else {
+                let ratio = (metric.of(candidate)? / metric.of(other)?).ln();
+                return ratio.is_finite().then_some(ratio);
             };
-            Some((candidate.block, ratio))
+            let figures = |side: &Side<'_>| -> Vec<(u32, f64)> {
+                side.slices(block).filter_map(|s| Some((s.round, read(s)?))).collect()
+            };
+            let (ours, theirs) = (figures(self), figures(baseline));
+            match are_side_by_side(&candidate.slices, &other.slices) {
+                true => generation_log_ratio(&ours, &theirs),
+                false => apart_log_ratio(&ours, &theirs),
+            }
         };
-        self.good().filter_map(ratio).collect()
+        self.cell.good().filter_map(ratio).collect()
     }
 
-    fn good(&self) -> impl Iterator<Item = &Repetition> {
-        self.repetitions.iter().filter(|r| r.verdict.kind != VerdictKind::Failed)
+    /// The slices of all copies in a generation.
+    fn slices(&self, block: u32) -> impl Iterator<Item = &'r Slice> {
+        let copies = std::iter::once(self.cell).chain(self.control);
+        copies.flat_map(CellRecord::good).filter(move |r| r.block == block).flat_map(|r| &r.slices)
     }
 }
 
@@ -121,7 +145,9 @@ mod tests {
         // Each round has half as many requests again; a burst in the second generation met both.
         let one = |measure| cell(1, measure, &[&[150, 300], &[15, 150]]);
         let other = |measure| cell(2, measure, &[&[100, 200], &[10, 100]]);
-        let of = |a: Measure, b: Measure, plan: &Plan| one(a).samples_against(&other(b), throughput, plan);
+        let of = |a: Measure, b: Measure, plan: &Plan| {
+            Side::alone(&one(a)).samples_against(&Side::alone(&other(b)), throughput, plan)
+        };
         let plan = Plan::default();
         let Samples::Generations(ratios) = of(Measure::Slices, Measure::Slices, &plan) else { panic!() };
         assert!(ratios.len() == 2 && ratios.iter().all(|r| (r - 1.5f64.ln()).abs() < 1e-12), "{ratios:?}");
@@ -132,5 +158,21 @@ mod tests {
         let independent = Samples::Independent(vec![225.0, 82.5], vec![150.0, 55.0]);
         assert_eq!(of(Measure::Slices, Measure::Fresh, &plan), independent);
         assert_eq!(of(Measure::Fresh, Measure::Slices, &plan), independent);
+    }
+
+    #[test]
+    fn the_slices_of_a_control_count_as_the_cells_own() {
+        let throughput = metric::find("throughput").unwrap();
+        let candidate = cell(1, Measure::Slices, &[&[300, 300], &[300, 300]]);
+        let baseline = cell(2, Measure::Slices, &[&[100, 120], &[100, 100]]);
+        // It failed in the second generation.
+        let control = cell(3, Measure::Slices, &[&[200, 180]]);
+        let ratios = |a: Side<'_>, b: Side<'_>| a.log_ratios(&b, throughput);
+        let baselines = Side::with(&baseline, Some(&control));
+        let both = ratios(Side::alone(&candidate), baselines);
+        assert!((both[0] - 2f64.ln()).abs() < 1e-12 && (both[1] - 3f64.ln()).abs() < 1e-12, "{both:?}");
+        let turned = ratios(baselines, Side::alone(&candidate));
+        assert!(both.iter().zip(turned).all(|(a, b)| (a + b).abs() < 1e-12));
+        assert_eq!(ratios(Side::alone(&control), Side::alone(&baseline)).len(), 1);
     }
 }

@@ -11,6 +11,7 @@ mod run;
 pub mod secrets_file;
 pub mod soak;
 
+pub use figures::Side;
 pub use file::{RecordError, RunWriter, SoakWriter};
 pub use metric::{Better, METRICS, Metric, Unit};
 pub use run::{

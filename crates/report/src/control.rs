@@ -6,7 +6,7 @@ use crate::phrase::ratio;
 use crate::text::sentence;
 use pitot_plan::Measure;
 use pitot_record::metric::named;
-use pitot_record::{CellRecord, Metric, Run};
+use pitot_record::{CellRecord, Metric, Run, Side};
 use pitot_stats::{Comparison, Decision, judge_control};
 use std::fmt::Write as _;
 
@@ -53,7 +53,8 @@ pub(crate) fn controls<'r>(a: &Analysis<'r>) -> Vec<Control<'r>> {
     for cell in &a.cells {
         let Some(control) = a.run.control_of(cell.record) else { continue };
         for metric in control_metrics(a) {
-            let samples = control.samples_against(cell.record, metric, &a.run.plan);
+            let samples =
+                Side::alone(control).samples_against(&Side::alone(cell.record), metric, &a.run.plan);
             if let Some(comparison) = judge_control(&samples) {
                 let (baseline, name, level) = (cell.record, a.name_of(cell), cell.level);
                 controls.push(Control { baseline, name, level, metric, comparison });

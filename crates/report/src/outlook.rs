@@ -56,7 +56,7 @@ pub(crate) fn outlook(a: &Analysis<'_>) -> Option<String> {
     }
     let more = |difference: f64| {
         let each = undecided.iter().map(|(c, b)| {
-            let samples = within_run(c, b, a.headline, &a.run.plan);
+            let samples = within_run(a.run, c, b, a.headline);
             more_generations(&samples, difference, size, tolerance)
         });
         each.collect::<Option<Vec<_>>>()?.into_iter().max().filter(|more| *more > 0)
@@ -90,7 +90,7 @@ pub(crate) fn outlook(a: &Analysis<'_>) -> Option<String> {
         ));
     }
     let hopeless = |(c, b): &(&CellRecord, &CellRecord)| {
-        let samples = within_run(c, b, a.headline, &a.run.plan);
+        let samples = within_run(a.run, c, b, a.headline);
         more_generations(&samples, DIFFERENCES[4], size, tolerance)
             .is_some_and(|more| more > 0 && takes_s(more) > TIME_MAX_S)
     };

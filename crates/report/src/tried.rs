@@ -149,7 +149,7 @@ fn answer(a: &Analysis<'_>, cell: &Cell<'_>, name: &str) -> Option<Tried> {
 /// Seconds of a whole run that would find a difference.
 fn seconds_for(a: &Analysis<'_>, cell: &Cell<'_>, difference: f64) -> Option<f64> {
     let baseline = a.run.baseline_of(cell.record)?;
-    let samples = within_run(cell.record, baseline, a.headline, &a.run.plan);
+    let samples = within_run(a.run, cell.record, baseline, a.headline);
     let more = more_generations(&samples, difference, a.family_size_max(a.headline), 0.0)?;
     Some((generations(a.run) + more) as f64 * generation_s(a.run)?)
 }

@@ -1,7 +1,7 @@
 //! The self-check: whether the lab finds existing differences and no others, with A/A comparisons and a slowed server.
 
 use pitot_plan::{Levels, REPLICATE_FACTOR};
-use pitot_record::{CellRecord, Run, metric};
+use pitot_record::{CellRecord, Run, Side, metric};
 use pitot_stats::judge;
 
 /// Allowed differences in 40 A/A comparisons: 95% confidence allows one of 20.
@@ -39,7 +39,11 @@ impl SelfCheck {
             // The control is the same server again.
             let twin = run.control_of(plain);
             for other in run.cells.iter().filter(|c| replicate(c) == replicate(plain)).chain(twin) {
-                let samples = other.samples_against(plain, metric, &run.plan);
+                let (side, baseline) = match other.control_of {
+                    Some(_) => (Side::alone(other), Side::alone(plain)),
+                    None => (run.side(other), run.side(plain)),
+                };
+                let samples = side.samples_against(&baseline, metric, &run.plan);
                 let Some(comparison) = judge(&[samples], tolerance).into_iter().next().flatten() else {
                     continue;
                 };

@@ -88,10 +88,10 @@ impl Commands {
             toml_string(&format!("How do {} compare, by {metric}?", names.join(" and "))),
             toml_string(metric),
         );
-        // Each execution is a fresh process, so that a generation needs one round.
+        // A generation ends earlier if they take longer than two seconds.
         let _ = writeln!(
             text,
-            "slices = 2\ntolerance = {}\nbaseline = {{ server = {} }}",
+            "slices = 8\ntolerance = {}\nbaseline = {{ server = {} }}",
             toml_string(tolerance),
             toml_string(names[0])
         );

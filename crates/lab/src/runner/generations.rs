@@ -143,7 +143,12 @@ fn one_group(
 ) -> Result<bool, Failure> {
     let label = describe(group, prepared.cells.len(), generation);
     let (number, total) = (steps.number, steps.total.max(steps.number));
-    let step = |steps: &Steps| Step { number, total, label: &label, left_s: steps.left.seconds() };
+    // A run until decided that has a time ends with it.
+    let until =
+        prepared.within_s.filter(|_| prepared.plan.until_decided_s.is_some()).unwrap_or(f64::INFINITY);
+    let began = run.begin;
+    let left_s = |steps: &Steps| steps.left.seconds().min(until - began.elapsed().as_secs_f64()).max(0.0);
+    let step = |steps: &Steps| Step { number, total, label: &label, left_s: left_s(steps) };
     run.ledger.begins(step(steps));
     let begin = Instant::now();
     let (mut tried, mut given_up): (Vec<usize>, Vec<usize>) =

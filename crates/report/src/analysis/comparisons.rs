@@ -6,8 +6,7 @@
 
 use super::claimed::Pair;
 use super::samples::within_run;
-use pitot_plan::Plan;
-use pitot_record::{CellRecord, Metric};
+use pitot_record::{CellRecord, Metric, Run};
 use pitot_stats::{Comparison, Decision, Interval, Samples, judge};
 
 #[derive(Debug)]
@@ -25,7 +24,7 @@ struct Made {
 
 impl Comparisons {
     /// Makes the comparisons of `families`, in their order. A pair that was made before, either way round, is left out.
-    pub(super) fn of(families: &[Vec<Pair<'_>>], metric: &Metric, plan: &Plan) -> Comparisons {
+    pub(super) fn of(families: &[Vec<Pair<'_>>], metric: &Metric, run: &Run) -> Comparisons {
         let mut all = Comparisons { made: Vec::new(), family_size_max: 0 };
         for family in families {
             let mut new: Vec<Pair<'_>> = Vec::new();
@@ -37,8 +36,8 @@ impl Comparisons {
                     new.push((candidate, baseline));
                 }
             }
-            let samples: Vec<Samples> = new.iter().map(|(c, b)| within_run(c, b, metric, plan)).collect();
-            let judged = judge(&samples, plan.tolerance);
+            let samples: Vec<Samples> = new.iter().map(|(c, b)| within_run(run, c, b, metric)).collect();
+            let judged = judge(&samples, run.plan.tolerance);
             all.family_size_max = all.family_size_max.max(judged.iter().flatten().count());
             all.made.extend(new.iter().zip(judged).map(|((candidate, baseline), comparison)| Made {
                 candidate: candidate.id,

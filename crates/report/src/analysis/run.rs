@@ -210,7 +210,7 @@ impl<'r> Analysis<'r> {
 
     fn comparisons(&self, metric: &Metric) -> Option<&Comparisons> {
         let index = METRICS.iter().position(|m| m.name == metric.name)?;
-        let make = || Comparisons::of(&self.families(metric), metric, &self.run.plan);
+        let make = || Comparisons::of(&self.families(metric), metric, self.run);
         Some(self.comparisons[index].get_or_init(make))
     }
 

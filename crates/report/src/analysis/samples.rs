@@ -1,17 +1,16 @@
 //! The values of a comparison, by how the cells of a pair were measured.
 
-use pitot_plan::Plan;
-use pitot_record::{CellRecord, Metric};
+use pitot_record::{CellRecord, Metric, Run, Side};
 use pitot_stats::Samples;
 
 /// The values of two cells of one run: by generation if they were measured in slices, else paired by block.
 pub(crate) fn within_run(
+    run: &Run,
     candidate: &CellRecord,
     baseline: &CellRecord,
     metric: &Metric,
-    plan: &Plan,
 ) -> Samples {
-    candidate.samples_against(baseline, metric, plan)
+    run.side(candidate).samples_against(&run.side(baseline), metric, &run.plan)
 }
 
 /// The values of a cell in two runs, which share no blocks: they are not paired.
@@ -21,12 +20,26 @@ pub(crate) fn between_runs(candidate: &CellRecord, baseline: &CellRecord, metric
 
 /// The ratios of two cells of one run, generation by generation or block by block; none if they share neither.
 pub(crate) fn ratios(
+    run: &Run,
     candidate: &CellRecord,
     baseline: &CellRecord,
     metric: &Metric,
-    plan: &Plan,
 ) -> Option<Vec<f64>> {
-    let ratios: Vec<f64> = match within_run(candidate, baseline, metric, plan) {
+    usable(within_run(run, candidate, baseline, metric))
+}
+
+/// The ratios of an A/A control to its cell, likewise.
+pub(crate) fn ratios_of_control(
+    run: &Run,
+    control: &CellRecord,
+    cell: &CellRecord,
+    metric: &Metric,
+) -> Option<Vec<f64>> {
+    usable(Side::alone(control).samples_against(&Side::alone(cell), metric, &run.plan))
+}
+
+fn usable(samples: Samples) -> Option<Vec<f64>> {
+    let ratios: Vec<f64> = match samples {
         Samples::Paired(pairs) => pairs.into_iter().map(|(a, b)| a / b).collect(),
         Samples::Generations(logs) | Samples::UntilDecided(logs) => logs.into_iter().map(f64::exp).collect(),
         Samples::Independent(..) => return None,

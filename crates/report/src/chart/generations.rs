@@ -10,7 +10,7 @@ use crate::phrase::{decision, ratio};
 use crate::scene::{Anchor, Figure, Ink, Mark, Pane, Scene, Size, Stop};
 use crate::text::capital;
 use pitot_plan::Measure;
-use pitot_record::{Better, CellRecord, Metric};
+use pitot_record::{Better, CellRecord, Metric, Side};
 use pitot_stats::Comparison;
 
 pub(super) const CHART: Chart = Chart {
@@ -51,8 +51,8 @@ fn pane(a: &Analysis<'_>, level: usize) -> Option<Pane> {
 }
 
 fn rows(a: &Analysis<'_>, level: usize, metric: &'static Metric) -> Vec<Row> {
-    let log_ratios = |cell: &CellRecord, baseline: &CellRecord| -> Vec<f64> {
-        cell.log_ratios(baseline, metric).into_iter().map(|(_, ratio)| ratio.exp()).collect()
+    let ratios = |candidate: Side<'_>, baseline: Side<'_>| -> Vec<f64> {
+        candidate.log_ratios(&baseline, metric).into_iter().map(f64::exp).collect()
     };
     let mut rows: Vec<Row> = a
         .at_level(level, metric)
@@ -63,7 +63,7 @@ fn rows(a: &Analysis<'_>, level: usize, metric: &'static Metric) -> Vec<Row> {
             Some(Row {
                 name: a.series_of(cell).to_owned(),
                 series: Some(cell.series),
-                ratios: log_ratios(cell.record, baseline),
+                ratios: ratios(a.run.side(cell.record), a.run.side(baseline)),
                 verdict: decision(&comparison, metric, "generation"),
                 comparison,
             })
@@ -78,7 +78,8 @@ fn rows(a: &Analysis<'_>, level: usize, metric: &'static Metric) -> Vec<Row> {
         rows.push(Row {
             name: format!("control ({})", series_name(a, control.baseline)),
             series: None,
-            ratios: copy.map_or_else(Vec::new, |copy| log_ratios(copy, control.baseline)),
+            ratios: copy
+                .map_or_else(Vec::new, |copy| ratios(Side::alone(copy), Side::alone(control.baseline))),
             verdict: if control.has_failed() { "control failed" } else { "control passed" }.to_owned(),
             comparison: control.comparison,
         });

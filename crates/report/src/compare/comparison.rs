@@ -9,7 +9,7 @@
 //! In a single run each cell is compared with its baseline, generation by generation.
 
 use super::differences::{differences, same_levels, same_server};
-use crate::analysis::{between_runs, headline, levels_words, ratios, values, within_run};
+use crate::analysis::{between_runs, headline, levels_words, ratios, ratios_of_control, values, within_run};
 use pitot_host::HostChange;
 use pitot_plan::SERVER_FACTOR;
 use pitot_record::metric::Section;
@@ -154,7 +154,7 @@ pub(super) fn compare_within<'r>(run: &'r Run, others: &[&'static Metric]) -> Ru
         let family: Vec<Samples> = pairs
             .iter()
             .map(|p| match p.is_sound() {
-                true => within_run(p.b, p.a, metric, &run.plan),
+                true => within_run(run, p.b, p.a, metric),
                 false => Samples::Independent(Vec::new(), Vec::new()),
             })
             .collect();
@@ -202,7 +202,7 @@ fn between(pairs: &[CellPair<'_>], (a, b): (&Run, &Run), metric: &Metric) -> Opt
     // A reference that is not the baseline has no copy, and that of the baseline shows as much.
     let of_control = |run: &Run, cell: &CellRecord| {
         let cell = if run.control_of(cell).is_some() { cell } else { run.baseline_of(cell)? };
-        middle(ratios(run.control_of(cell)?, cell, metric, &run.plan)?)
+        middle(ratios_of_control(run, run.control_of(cell)?, cell, metric)?)
     };
     let of_itself =
         |run: &Run, cell: &CellRecord| Some(estimate(run, cell, metric)?.value).filter(|v| *v > 0.0);
@@ -235,7 +235,7 @@ fn table(metric: &'static Metric, pairs: &[CellPair<'_>], runs: (&Run, &Run), to
     let between = between(pairs, runs, metric);
     let by_reference = |p: &CellPair<'_>| {
         let (a, b) = p.reference.filter(|_| between.is_some())?;
-        let (of_a, of_b) = (ratios(p.a, a, metric, &runs.0.plan)?, ratios(p.b, b, metric, &runs.1.plan)?);
+        let (of_a, of_b) = (ratios(runs.0, p.a, a, metric)?, ratios(runs.1, p.b, b, metric)?);
         Some(Samples::Independent(of_b, of_a))
     };
     let nothing = || Samples::Independent(Vec::new(), Vec::new());

@@ -7,7 +7,7 @@ use super::case::Case;
 use super::contenders::{CONTENDERS, Contender, REFERENCE, may_be_advised};
 use pitot_plan::SERVER_FACTOR;
 use pitot_record::metric::{Better, Metric, named};
-use pitot_record::{CellRecord, Run};
+use pitot_record::{CellRecord, Run, Side};
 use pitot_stats::{Comparison, Decision, Samples, judge, median};
 
 const THROUGHPUT: &Metric = named("throughput");
@@ -216,7 +216,7 @@ fn rank(
 fn control(cells: &[(&'static Contender, &CellRecord)], metric: &Metric, run: &Run) -> Option<Against> {
     let twin = |control: &CellRecord| cells.iter().find(|(_, cell)| control.control_of == Some(cell.id));
     let (control, (_, baseline)) = run.controls.iter().find_map(|control| Some((control, twin(control)?)))?;
-    let samples = control.samples_against(baseline, metric, &run.plan);
+    let samples = Side::alone(control).samples_against(&Side::alone(baseline), metric, &run.plan);
     let comparison = judge(&[samples], run.plan.tolerance).pop().flatten()?;
     Some(Against::of(&comparison, metric.better))
 }
@@ -255,8 +255,9 @@ fn compare(
     run: &Run,
 ) -> Vec<Option<Comparison>> {
     let others: Vec<usize> = (0..cells.len()).filter(|&at| cells[at].1.id != with.id).collect();
-    let family: Vec<Samples> =
-        others.iter().map(|&at| cells[at].1.samples_against(with, metric, &run.plan)).collect();
+    let with = run.side(with);
+    let against_it = |&at: &usize| run.side(cells[at].1).samples_against(&with, metric, &run.plan);
+    let family: Vec<Samples> = others.iter().map(against_it).collect();
     let mut judged = vec![None; cells.len()];
     for (at, comparison) in others.into_iter().zip(judge(&family, run.plan.tolerance)) {
         judged[at] = comparison;

@@ -1,6 +1,6 @@
 //! One generation of a group: fresh servers, loaded in turn.
 
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 use pitot_results::rfc3339;
 
@@ -16,6 +16,9 @@ use pitot_stats::{Random, lead_in, round_order};
 
 /// The shortest slice that the pilot chooses, and the longest, seconds.
 pub(crate) const SLICE_S: (f64, f64) = (0.04, 0.4);
+/// No round of commands begins later in a generation, seconds. Each execution is a fresh process, so one round would do; more of
+/// them take less of the time for what is between generations, some 0.1 s.
+const EXECUTED_S: f64 = 2.0;
 /// Right replies of the slowest server in a slice that the pilot aims for.
 const REPLIES_WANTED: f64 = 100.0;
 
@@ -171,7 +174,11 @@ fn slices(request: &Request<'_>, arms: &mut [Arm<'_>], held: &mut Held<'_>) -> R
         }
     }
     let seed = request.seed ^ (request.group.cells[0] as u64).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+    let begin = Instant::now();
     for round in 0..plan.slices.div_ceil(2) {
+        if is_executed && begin.elapsed().as_secs_f64() > EXECUTED_S {
+            break;
+        }
         let up: Vec<usize> = (0..arms.len()).filter(|&at| arms[at].is_up()).collect();
         let order = round_order(seed, request.generation, round, up.len());
         let Some(first) = lead_in(&order) else { break };
