@@ -28,6 +28,9 @@ pub(crate) struct Amount {
     /// With --until-decided: stop after this time in any case.
     #[arg(long, value_name = "TIME", value_parser = pitot_meter::units::duration, default_value = "10m", requires = "until_decided")]
     at_most: Nanos,
+    /// The time is a share of a longer one: a decision counts more.
+    #[arg(skip)]
+    is_share: bool,
     /// It ends when it is decided, without a condition too.
     #[arg(skip)]
     is_watched: bool,
@@ -39,9 +42,9 @@ impl Amount {
         Amount { within: Some(time), is_watched: true, ..Amount::default() }
     }
 
-    /// That fits into so many seconds.
-    pub(super) fn within(seconds: f64) -> Amount {
-        Amount { within: Some(Nanos((seconds * 1e9) as u64)), ..Amount::default() }
+    /// That fits into so many seconds, a share of a longer time, unless a decision takes more.
+    pub(super) fn share(seconds: f64) -> Amount {
+        Amount { within: Some(Nanos((seconds * 1e9) as u64)), is_share: true, ..Amount::default() }
     }
 
     /// The time that was given, seconds.
@@ -91,6 +94,7 @@ impl Amount {
     /// If the time is too short, or not known before.
     pub(super) fn fit(&self, prepared: &mut Prepared, has_gates: bool) -> Result<(), Failure> {
         let within = self.within.or_else(|| self.within_gates(&prepared.plan, has_gates));
+        prepared.decides_first = self.is_share;
         within.map_or(Ok(()), |within| prepared.keep_within(within.as_secs_f64()))
     }
 }

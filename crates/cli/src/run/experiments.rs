@@ -173,7 +173,7 @@ impl Run {
         let run = Run {
             plan: Some(suite.to_owned()),
             output: Some(file.to_owned()),
-            amount: within_s.map_or_else(Amount::default, Amount::within),
+            amount: within_s.map_or_else(Amount::default, Amount::share),
             seed: self.seed,
             wait: self.wait,
             user: self.user,

@@ -63,7 +63,8 @@ fn fresh_blocks(prepared: &Prepared, run: &mut OnMachine<'_, '_>) -> Result<Ende
             continue;
         }
         let is_next_block = position > 0 && turns[position - 1].block < turn.block;
-        if let Some(within_s) = within_s.filter(|_| is_next_block) {
+        let may_end = !prepared.decides_first || turn.block as usize >= MEDIAN_REPETITIONS_MIN;
+        if let Some(within_s) = within_s.filter(|_| is_next_block && may_end) {
             let block_s = begin.elapsed().as_secs_f64() / f64::from(turn.block);
             if run.begin.elapsed().as_secs_f64() + block_s > within_s {
                 return Ok(Ended::InTime(turn.block, block_s));

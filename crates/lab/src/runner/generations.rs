@@ -102,7 +102,9 @@ fn is_wanted(
     }
     // If the machine is faster than estimated, use the remaining time.
     let end_s = run.begin.elapsed().as_secs_f64() + each_s;
-    generation < foreseen * 2 && end_s <= within_s - prepared.fresh_s(within_s)
+    let is_needed =
+        prepared.decides_first && (generation as usize) < generations_needed(prepared.ways.comparisons());
+    generation < foreseen * 2 && (is_needed || end_s <= within_s - prepared.fresh_s(within_s))
 }
 
 /// Progress of the run, in generations of groups.

@@ -66,6 +66,8 @@ pub struct Prepared {
     pub(super) orders: Vec<Vec<usize>>,
     /// Time limit of the run, seconds: it ends with the last generation or block that fits.
     pub(super) within_s: Option<f64>,
+    /// The limit is a share of a longer time, so that a decision counts more.
+    pub decides_first: bool,
     /// The limit leaves no time for looks at servers.
     pub(super) has_no_time_to_look: bool,
 }
@@ -159,6 +161,7 @@ pub fn prepare(mut plan: Plan, source: String, catalog: &Catalog, at: Where) -> 
         needs,
         orders: Vec::new(),
         within_s: None,
+        decides_first: false,
         has_no_time_to_look: false,
     })
 }
