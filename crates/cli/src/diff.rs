@@ -16,7 +16,7 @@ use crate::catalog::catalog;
 use crate::comparison::{Comparison, Folder, Measured, with_role};
 use crate::gates::{CompareFormat, Gates};
 use crate::plan_text::PlanText;
-use crate::run::Run;
+use crate::run::{Profile, Run};
 use commands::{Commands, OfCommands};
 
 /// The plan's name, and that of the file.
@@ -67,6 +67,8 @@ pub(crate) struct Diff {
     /// (`pitot compare`). It meets no condition.
     #[arg(long, value_name = "PROGRAM")]
     reference: Option<String>,
+    #[command(flatten)]
+    profile: Profile,
     /// The run file to create. [default: diff and the time, in this directory]
     #[arg(short, long, value_name = "FILE.pitot")]
     output: Option<PathBuf>,
@@ -115,6 +117,7 @@ impl Diff {
             user: self.user,
             events: self.events,
             gates,
+            profile: self.profile,
             ..Run::decided_within(self.within)
         };
         run.run()

@@ -9,6 +9,7 @@ pub(crate) mod experiments;
 mod faults;
 pub(crate) mod options;
 mod part;
+mod profile;
 mod self_check;
 mod summary;
 
@@ -39,6 +40,7 @@ use crate::watched::Watched;
 use announce::{announce, extent, note};
 use asked::{Asked, Ready};
 pub(crate) use options::Run;
+pub(crate) use profile::Profile;
 
 impl Run {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
@@ -149,6 +151,7 @@ impl Run {
         plan.seed = self.seed.or(plan.seed);
         self.gates.check(&plan)?;
         self.amount.change(&mut plan, self.is_watched())?;
+        self.profile.change(&mut plan);
         Ok(Asked::New { plan: Box::new(plan), source, is_described })
     }
 

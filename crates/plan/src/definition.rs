@@ -66,6 +66,8 @@ pub struct Plan {
     pub reference: Option<Levels>,
     /// Whether the replies of compared cells must have the same content.
     pub replies: Replies,
+    /// What is sampled in slices of their own.
+    pub profile: Vec<Profiled>,
     /// What the machine is checked for before the run.
     pub needs: Option<Subject>,
     /// Additional metrics in the report.
@@ -132,6 +134,19 @@ impl Plan {
     }
 }
 
+/// What a profile shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Profiled {
+    /// Where the CPU time goes, by function.
+    Cpu,
+}
+
+impl Profiled {
+    /// All, and their words.
+    pub const ALL: [(&'static str, Profiled); 1] = [("cpu", Profiled::Cpu)];
+}
+
 impl Default for Plan {
     fn default() -> Plan {
         Plan {
@@ -156,6 +171,7 @@ impl Default for Plan {
             baseline: None,
             reference: None,
             replies: Replies::Alike,
+            profile: Vec::new(),
             needs: None,
             columns: Vec::new(),
             charts: Vec::new(),

@@ -48,7 +48,7 @@ pub use change::with_change;
 pub use claim::{Bounds, Claim};
 pub use command::OWN;
 pub use command::Placement;
-pub use definition::{Measure, Order, Plan, Replies};
+pub use definition::{Measure, Order, Plan, Profiled, Replies};
 pub use expand::{Cell, CellServer, Excess, HostLimits, Settling, Takes, expand};
 pub use foreign::Foreign;
 pub use foreign::cpu_seconds;

@@ -3,7 +3,7 @@
 use pitot_results::VerdictKind;
 
 use crate::metric::Metric;
-use crate::run::{CellRecord, Repetition, Slice};
+use crate::run::{CellRecord, Repetition, Run, Slice};
 use pitot_plan::{Measure, Plan};
 use pitot_stats::{Samples, apart_log_ratio, generation_log_ratio};
 
@@ -16,6 +16,13 @@ impl CellRecord {
 
     fn good(&self) -> impl Iterator<Item = &Repetition> {
         self.repetitions.iter().filter(|r| r.verdict.kind != VerdictKind::Failed)
+    }
+}
+
+impl Run {
+    /// A cell as a side of a comparison.
+    pub fn side<'r>(&'r self, cell: &'r CellRecord) -> Side<'r> {
+        Side::with(cell, self.control_of(cell))
     }
 }
 

@@ -5,6 +5,7 @@ use crate::analysis::{Analysis, Standing};
 use crate::claims::{Conclusion, conclusions};
 use crate::control::{controls, steal};
 use crate::errors::{ErrorRow, of_cell};
+use crate::explain;
 use crate::faults::effect;
 use crate::findings::{Answer, answer, findings};
 use crate::floor::times;
@@ -67,6 +68,7 @@ pub(crate) fn render(a: &Analysis<'_>, questions: &[Question<'_>]) -> String {
         "skipped": skips,
         "published": published_values(a),
         "conclusions": conclusions(a).iter().map(Conclusion::json).collect::<Vec<_>>(),
+        "explanations": explain::json(a),
         "host": run.host_before,
         "host_changes": run.host_changes,
         "hosts": hosts_of(a),

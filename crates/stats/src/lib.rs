@@ -51,6 +51,7 @@ mod ranks;
 mod samples;
 mod sequential;
 mod signed_rank;
+mod student;
 
 pub use between::{BetweenRuns, ReferenceChange};
 pub use comparison::{
@@ -70,3 +71,4 @@ pub use order::{lead_in, round_order};
 pub use pitot_meter::Random;
 pub use samples::Samples;
 pub use signed_rank::{Tails, hodges_lehmann, signed_rank, signed_rank_interval};
+pub use student::{Mean, mean};

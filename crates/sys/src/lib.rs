@@ -23,6 +23,7 @@ mod mark;
 pub mod memory;
 pub mod names;
 mod netlink;
+pub mod perf;
 pub mod process;
 pub mod processes;
 mod queued_signal;

@@ -7,6 +7,7 @@ use pitot_meter::Nanos;
 use pitot_sys::user::User;
 
 use super::amount::Amount;
+use super::profile::Profile;
 use crate::bus::BusOptions;
 use crate::comparison::Comparison;
 use crate::gates::Gates;
@@ -49,6 +50,8 @@ pub(crate) struct Run {
     pub(crate) changes: Vec<String>,
     #[command(flatten)]
     pub(crate) amount: Amount,
+    #[command(flatten)]
+    pub(crate) profile: Profile,
     /// The seed of the order, instead of the plan's.
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,

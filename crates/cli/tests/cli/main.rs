@@ -28,6 +28,7 @@ mod measured_pages;
 mod million;
 mod module_circles;
 mod postgres;
+mod profile;
 mod pull_request;
 mod redis;
 mod report_and_compare;

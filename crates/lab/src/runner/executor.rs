@@ -81,6 +81,11 @@ pub(super) trait Executor {
         None
     }
 
+    /// All processes of a program that run. None if it is on another machine.
+    fn pids(&mut self, _role: Role) -> Vec<u32> {
+        Vec::new()
+    }
+
     /// Whether a program is suspended, for instance by SIGSTOP.
     fn is_suspended(&mut self, role: Role) -> bool;
 

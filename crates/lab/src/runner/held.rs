@@ -77,6 +77,11 @@ impl<'a> Held<'a> {
         self.executor.count(Count::Busy).map(Nanos)
     }
 
+    /// Its process.
+    pub(super) fn pid(&mut self) -> Option<u32> {
+        self.executor.pid(self.role)
+    }
+
     /// Asks it to end.
     pub(super) fn quit(&mut self) {
         let _ = self.executor.write_line(self.role, "quit");

@@ -15,6 +15,7 @@ use pitot_plan::{
     expand, label, masked_levels,
 };
 use pitot_stats::MEDIAN_REPETITIONS_MIN;
+use pitot_sys::Unavailable;
 
 use super::demand::demand;
 use super::settling::rule as settling_rule;
@@ -145,6 +146,9 @@ pub fn prepare(mut plan: Plan, source: String, catalog: &Catalog, at: Where) -> 
     if ways.sliced() > 0 && plan.generations.is_none() {
         plan.generations = Some(ways.generations());
     }
+    if !plan.profile.is_empty() {
+        check_profile(&plan, ways.sliced(), is_here)?;
+    }
     let needs = match is_here && plan.hosts.is_empty() {
         true => needs(&plan, &cells, catalog),
         // The checks are for this machine.
@@ -164,6 +168,27 @@ pub fn prepare(mut plan: Plan, source: String, catalog: &Catalog, at: Where) -> 
         decides_first: false,
         has_no_time_to_look: false,
     })
+}
+
+/// Refuses a profile of what is not sliced, of another machine, and where the CPU cannot be sampled.
+fn check_profile(plan: &Plan, sliced: usize, is_here: bool) -> Result<(), Failure> {
+    if sliced == 0 {
+        return Err(Failure::misuse(
+            format!(
+                "the plan `{}` is measured in fresh runs, and profiles are taken between slices",
+                plan.name
+            ),
+            "omit --profile; plans that do not vary the kernel can have measure = \"slices\"",
+        ));
+    }
+    if !plan.hosts.is_empty() || !is_here {
+        return Err(Failure::misuse(
+            "the servers of the plan run elsewhere, and profiles are taken on this machine",
+            "omit --profile, or run the plan on this machine",
+        ));
+    }
+    let refused = |unavailable: Unavailable| Failure::misuse(unavailable.to_string(), unavailable.fix);
+    pitot_profile::check().map_err(refused)
 }
 
 /// Refuses levels that would all be shown as `***`, so that a report could not distinguish them, nor the run be resumed.

@@ -1,6 +1,6 @@
 //! The keys at the top of a plan.
 
-use crate::definition::{Measure, Order, Plan, Replies};
+use crate::definition::{Measure, Order, Plan, Profiled, Replies};
 use crate::options::Side;
 use pitot_host::check::SUBJECTS;
 
@@ -284,6 +284,16 @@ pub(crate) static PLAN: &[Key<Plan>] = &[
         presence: Presence::Default("\"alike\""),
         doc: "`alike`: a cell is not ranked if its replies differ in size by more than 64 bytes and 1% from those of most cells \
               with the same request. `may-differ`: replies are not compared, for instance to measure compression.",
+    },
+    Key {
+        name: "profile",
+        kind: Kind::Choice {
+            what: "something to sample",
+            words: &["cpu"],
+            set: |p, index| p.profile = vec![Profiled::ALL[index].1],
+        },
+        presence: Presence::Optional,
+        doc: "`cpu`: where the CPU time goes, by function, sampled in slices of their own that do not count (docs/profile.md).",
     },
     Key {
         name: "exclude",

@@ -44,6 +44,7 @@ fn every_field_of_a_plan_has_its_key() {
         baseline: _,
         reference: _,
         replies: _,
+        profile: _,
         needs: _,
         columns: _,
         charts: _,

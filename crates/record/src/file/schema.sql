@@ -158,6 +158,27 @@ CREATE TABLE slice (
     PRIMARY KEY (repetition_id, round, position)
 ) STRICT, WITHOUT ROWID;
 
+-- What the CPU did in slices of their own, which do not count as measurements. Files from before 0.2.1 lack these three tables.
+CREATE TABLE profile (
+    repetition_id    INTEGER PRIMARY KEY REFERENCES repetition (id),
+    requests         INTEGER NOT NULL,      -- right replies in these slices, or executions
+    cpu_ns           INTEGER NOT NULL,      -- CPU time of the server in them
+    lost             INTEGER NOT NULL,      -- records for which the kernel had no room
+    sees_kernel      INTEGER NOT NULL       -- 1: stacks have the frames of the kernel
+) STRICT;
+
+CREATE TABLE stack (
+    id               INTEGER PRIMARY KEY,
+    frames           TEXT NOT NULL UNIQUE   -- MODULE`FUNCTION;..., the outermost first
+) STRICT;
+
+CREATE TABLE profile_stack (
+    repetition_id    INTEGER NOT NULL REFERENCES profile (repetition_id),
+    stack_id         INTEGER NOT NULL REFERENCES stack (id),
+    samples          INTEGER NOT NULL,
+    PRIMARY KEY (repetition_id, stack_id)
+) STRICT, WITHOUT ROWID;
+
 -- Faults that were made in a repetition. Times are CLOCK_MONOTONIC, in nanoseconds, as those of samples.
 CREATE TABLE fault (
     repetition_id    INTEGER NOT NULL REFERENCES repetition (id),

@@ -2,6 +2,7 @@
 
 mod cell;
 mod host;
+mod profile;
 mod repetition;
 mod resources;
 mod sample;
@@ -11,6 +12,7 @@ mod whole;
 
 pub use cell::CellRecord;
 pub use host::HostRecord;
+pub use profile::Profile;
 pub use repetition::Repetition;
 pub use repetition::looks_like_error;
 pub use resources::{Lifetime, Resources};

@@ -4,6 +4,7 @@ use pitot_fault::FaultRecord;
 use pitot_results::load::LoadResult;
 use pitot_results::serve::ServeResult;
 
+use super::profile::Profile;
 use super::resources::Resources;
 use super::sample::Sample;
 use super::slice::Slice;
@@ -47,6 +48,8 @@ pub struct Repetition {
     pub slices: Vec<Slice>,
     /// The faults that were made, in the order of their beginning.
     pub faults: Vec<FaultRecord>,
+    /// What the CPU did, if that was asked for.
+    pub profile: Option<Profile>,
 }
 
 /// The figure of a verdict with the instructions in the measured part, of server, load and kernel without the lab.

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use super::cell::CellRecord;
 use super::host::HostRecord;
-use crate::figures::Side;
 use pitot_host::{Fingerprint, HostChange};
 use pitot_plan::{Levels, Measure, Plan, SkipRecord};
 use pitot_results::floor::FloorRequest;
@@ -58,11 +57,6 @@ impl Run {
     /// The A/A control of a baseline cell.
     pub fn control_of(&self, cell: &CellRecord) -> Option<&CellRecord> {
         self.controls.iter().find(|control| control.control_of == Some(cell.id))
-    }
-
-    /// A cell as a side of a comparison.
-    pub fn side<'r>(&'r self, cell: &'r CellRecord) -> Side<'r> {
-        Side::with(cell, self.control_of(cell))
     }
 
     /// The hosts, preceded by the lab's machine if it had the server or the load.

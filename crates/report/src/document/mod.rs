@@ -3,8 +3,10 @@
 //! A page is a function that returns a [`Document`]. Each renderer (`render`) has one arm for each kind of block, and escapes control
 //! characters and markup. In sentences names are between `**`, and code is between back quotes.
 
+mod flames;
 mod table;
 
+pub use flames::Flame;
 pub use table::{Column, Entry, Group, Mark, Row, Table};
 
 use crate::findings::Answer;
@@ -53,6 +55,8 @@ pub enum Block {
     Table(Table),
     /// How to read a chart, and the chart, in HTML only.
     Chart(String, Box<Figure>),
+    /// A flame graph, in HTML only.
+    Flames(Box<Flame>),
     /// Commands to type, each with its purpose or an empty name.
     Commands(Vec<(String, String)>),
     /// What a program has printed.
@@ -69,6 +73,11 @@ impl Block {
     /// A section that the contents list, if `id` is not empty.
     pub fn section(id: &'static str, title: impl Into<String>, blocks: Vec<Block>) -> Block {
         Block::Section(Section { id, title: title.into(), blocks })
+    }
+
+    /// Blocks that HTML folds away.
+    pub(crate) fn folded(title: &str, blocks: Vec<Block>) -> Block {
+        Block::Fold(Fold { title: title.to_owned(), verdict: None, is_open: false, blocks })
     }
 
     /// A list of items.

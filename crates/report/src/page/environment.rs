@@ -1,7 +1,7 @@
 //! The machine, hosts and versions of a run.
 
 use crate::analysis::Analysis;
-use crate::document::{Block, Column, Fold, PAGES, Table};
+use crate::document::{Block, Column, PAGES, Table};
 use crate::format::Format;
 use crate::hosts;
 use pitot_host::{Fingerprint, HostChange};
@@ -79,14 +79,10 @@ fn of_hosts(all: &[HostRecord]) -> Vec<Block> {
 pub(crate) fn machine(facts: &Fingerprint) -> Vec<Block> {
     let groups = facts.groups().map(|(group, facts)| {
         let pairs = Block::pairs(facts.iter().map(|fact| (fact.name.clone(), &*fact.value)));
-        folded(&format!("{group} ({})", facts.len()), vec![pairs])
+        Block::folded(&format!("{group} ({})", facts.len()), vec![pairs])
     });
     let blocks = std::iter::once(Block::Heading("The machine".into())).chain(groups);
     vec![Block::Only(&[Format::Html], blocks.collect())]
-}
-
-pub(super) fn folded(title: &str, blocks: Vec<Block>) -> Block {
-    Block::Fold(Fold { title: title.to_owned(), verdict: None, is_open: false, blocks })
 }
 
 #[cfg(test)]

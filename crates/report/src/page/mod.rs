@@ -20,6 +20,7 @@ use crate::analysis::{Analysis, Cell};
 use crate::chart::wanted;
 use crate::claims;
 use crate::document::{Block, Document, Item, Note, PAGES, Verdict};
+use crate::explain;
 use crate::faults::{LEGEND, rows};
 use crate::findings::{Answer, answer, findings};
 use crate::format::Format;
@@ -51,6 +52,7 @@ pub(crate) fn page(a: &Analysis<'_>, questions: &[Question<'_>]) -> Document {
         (!findings.is_empty()).then(|| Block::Numbered(findings.into_iter().map(Item::from).collect()))
     }));
     blocks.extend(claims::section(a));
+    blocks.extend(explain::section(a));
     // The first chart is the picture of the answer; the table with all figures follows it.
     blocks.extend(charts.next());
     blocks.push(of_each(questions, "results", "Results", |a| Some(Block::Table(results::results(a)))));
@@ -132,7 +134,7 @@ fn method(a: &Analysis<'_>) -> Block {
     let source = &a.run.info.plan_source;
     if !source.is_empty() {
         let commands = vec![Block::Commands(vec![("The plan".into(), source.clone())])];
-        blocks.push(Block::Only(&[Format::Html], vec![environment::folded("The plan", commands)]));
+        blocks.push(Block::Only(&[Format::Html], vec![Block::folded("The plan", commands)]));
     }
     Block::section("method", "Method", blocks)
 }

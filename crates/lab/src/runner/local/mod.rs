@@ -376,6 +376,11 @@ impl Executor for Local<'_> {
         self.program(role).map(|process| process.id())
     }
 
+    fn pids(&mut self, role: Role) -> Vec<u32> {
+        let processes = self.processes(|started| started.role == role, None);
+        processes.iter().map(|process| process.pid).collect()
+    }
+
     fn is_suspended(&mut self, role: Role) -> bool {
         let process = self.program(role).and_then(|program| processes::Process::read(program.id()));
         process.is_some_and(|process| process.stat.state == 'T')

@@ -1,7 +1,10 @@
 //! One cell of a generation, whose server is up from the first slice to the last.
 
 use pitot_meter::Nanos;
+use pitot_profile::Recorder;
 use pitot_results::VerdictKind;
+use pitot_sys::Unavailable;
+use pitot_sys::perf::Event;
 
 use super::figures::Sum;
 use super::neighbours::Neighbours;
@@ -24,6 +27,11 @@ const IDLE_SHARE_MAX: f64 = 0.05;
 
 /// Interval of samples of a server's connections.
 const LOOKS_APART_S: f64 = 0.005;
+
+/// How a slice is sampled: often enough for some hundred samples in one of a busy server, and at no multiple of the timer's rate.
+const PROFILED: Event = Event::Cpu { frequency: 1_999 };
+/// When records are taken out of the kernel's rings: from when on in a slice, and how often, seconds.
+const RECORDS_READ_S: (f64, f64) = (0.05, 0.05);
 
 /// A running cell.
 pub(super) struct Arm<'a> {
@@ -231,6 +239,50 @@ impl<'a> Arm<'a> {
         Ok(())
     }
 
+    /// Runs a slice in which the CPU is sampled, and which does not count. `executing` is the process that executes commands. The
+    /// inner error is why it cannot be sampled.
+    pub(super) fn profile(
+        &mut self,
+        held: &mut Held<'_>,
+        seconds: f64,
+        executing: Option<u32>,
+    ) -> Result<Result<(), Unavailable>, Abort> {
+        let executor = &mut self.context.executor;
+        let processes = executor.pids(Role::Server);
+        // Commands run on those of both sides.
+        let mut cpus = [&self.context.shared.cpus.server[..], &self.context.shared.cpus.load].concat();
+        cpus.sort_unstable();
+        cpus.dedup();
+        let recorder = match executing {
+            Some(pid) => Recorder::of_children(pid, PROFILED, &cpus),
+            None => Recorder::of(&processes, PROFILED, &cpus),
+        };
+        let mut recorder = match recorder {
+            Ok(recorder) => recorder,
+            Err(unavailable) => return Ok(Err(unavailable)),
+        };
+        let before = executor.cpu_time(Role::Server);
+        let failed = |error: std::io::Error| Abort::Failed(format!("the CPU cannot be sampled: {error}"));
+        recorder.start().map_err(failed)?;
+        let answer =
+            held.slice_watched(&self.name(), seconds, Some(RECORDS_READ_S), &mut || recorder.look())?;
+        recorder.stop().map_err(failed)?;
+        let after = self.context.executor.cpu_time(Role::Server);
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(what) => {
+                self.fail_under_load(what);
+                return Ok(Ok(()));
+            }
+        };
+        let executed =
+            answer.executions.as_ref().map(|used| ((used.user_s + used.system_s) * 1e9).round() as u64);
+        let served = before.zip(after).map(|(before, after)| after.since(before).0);
+        self.sum.add_uncounted(answer.requests);
+        self.sum.add_profile(answer.requests, executed.or(served).unwrap_or(0), &recorder.stacks());
+        Ok(Ok(()))
+    }
+
     /// Samples after the last slice, while the connections and their memory still exist.
     pub(super) fn settle(&mut self) {
         self.context.executor.sample(Extent::Whole);
@@ -371,6 +423,7 @@ impl<'a> Arm<'a> {
             output_tail,
             samples: observed.samples,
             slices: std::mem::take(&mut self.sum.slices),
+            profile: self.sum.profile(),
             ..Repetition::default()
         };
         (repetition, neighbours)

@@ -19,6 +19,8 @@ pub(crate) const SLICE_S: (f64, f64) = (0.04, 0.4);
 /// No round of commands begins later in a generation, seconds. Each execution is a fresh process, so one round would do; more of
 /// them take less of the time for what is between generations, some 0.1 s.
 const EXECUTED_S: f64 = 2.0;
+/// The shortest slice in which the CPU is sampled, seconds.
+const PROFILE_S: f64 = 0.2;
 /// Right replies of the slowest server in a slice that the pilot aims for.
 const REPLIES_WANTED: f64 = 100.0;
 
@@ -198,8 +200,31 @@ fn slices(request: &Request<'_>, arms: &mut [Arm<'_>], held: &mut Held<'_>) -> R
             }
         }
     }
+    if !plan.profile.is_empty() {
+        profiles(request, arms, held, slice_s)?;
+    }
     arms.iter_mut().filter(|a| a.is_up()).for_each(Arm::settle);
     held.quit();
+    Ok(())
+}
+
+/// Samples the CPU in a round of slices of its own, after those that count.
+fn profiles(
+    request: &Request<'_>,
+    arms: &mut [Arm<'_>],
+    held: &mut Held<'_>,
+    slice_s: f64,
+) -> Result<(), Abort> {
+    let executing = arms.iter().any(Arm::is_executed).then(|| held.pid()).flatten();
+    let up: Vec<usize> = (0..arms.len()).filter(|&at| arms[at].is_up()).collect();
+    for at in round_order(request.seed, request.generation, request.shared.plan.slices, up.len()) {
+        let arm = &mut arms[up[at]];
+        if arm.is_up()
+            && let Err(unavailable) = arm.profile(held, slice_s.max(PROFILE_S), executing)?
+        {
+            return Err(Abort::Failed(format!("{unavailable} ({})", unavailable.fix)));
+        }
+    }
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 //! Its policy forbids all connections. Without scripts it shows everything except hover texts.
 
 mod figure;
+mod flames;
 mod page;
 mod table;
 mod text;
@@ -81,6 +82,7 @@ fn blocks(html: &mut String, all: &[Block]) {
             Block::Chart(how, figure) => {
                 let _ = write!(html, "<p class=\"lede\">{}</p>{}", escape(how), figure::render(figure));
             }
+            Block::Flames(flame) => flames::render(html, flame),
             Block::Commands(commands) => {
                 for (name, command) in commands {
                     if !name.is_empty() {

@@ -81,7 +81,7 @@ fn blocks<'d>(out: &mut Page, all: &'d [Block], later: &mut Vec<&'d Verdict>) {
                 blocks(out, &fold.blocks, later);
             }
             Block::Only(formats, within) if formats.contains(&Format::Terminal) => blocks(out, within, later),
-            Block::Only(..) | Block::Chart(..) | Block::Note(_) => {}
+            Block::Only(..) | Block::Chart(..) | Block::Flames(_) | Block::Note(_) => {}
         }
     }
 }

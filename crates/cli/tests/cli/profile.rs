@@ -1,0 +1,58 @@
+//! `--profile cpu`: which functions make one program slower than the other.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::support::{PITOT, stderr, stdout, text};
+
+fn pitot(arguments: &[&str], dir: &Path) -> Output {
+    Command::new(PITOT).args(arguments).current_dir(dir).output().unwrap()
+}
+
+#[test]
+fn the_function_that_makes_a_server_slower_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let base = format!("{PITOT} serve http --listen {{address}}");
+    let head = format!("{base} --burn 100us");
+    let url = "http://{address}/bytes/2";
+    let options = ["--url", url, "-c", "4", "--profile", "cpu", "--within", "20s", "-o", "a.pitot"];
+    let ran = pitot(&[&["diff", &base, &head], &options[..]].concat(), dir.path());
+    if stderr(&ran).contains("sampling by perf_event_open is not available") {
+        // This machine does not allow it: the user is told how it would be.
+        assert!(stderr(&ran).contains("perf_event_paranoid") || stderr(&ran).contains("CONFIG_PERF_EVENTS"));
+        return;
+    }
+    assert!(ran.status.success(), "{}", text(&ran));
+    let report = |format: &str| {
+        let shown = pitot(&["report", "a.pitot", "--format", format, "-o", "-"], dir.path());
+        assert!(shown.status.success(), "{}", text(&shown));
+        stdout(&shown).to_owned()
+    };
+    let json: Value = serde_json::from_str(&report("json")).unwrap();
+    let first = &json["explanations"][0];
+    let name = first["name"].as_str().unwrap_or_default();
+    assert!(
+        name.contains("burn") || name.contains("clock") || name.contains("Instant"),
+        "{}",
+        json["explanations"]
+    );
+    let share = first["share_of_difference"].as_f64().unwrap();
+    assert!((0.5..1.5).contains(&share), "{first}");
+    assert!(first["interval"]["low"].as_f64().unwrap() > 50_000.0, "{first}");
+    assert!(report("terminal").contains("of CPU time a request more than"));
+    assert!(report("html").contains("id=\"why\""));
+}
+
+#[test]
+fn fresh_runs_have_no_profile() {
+    let dir = tempfile::tempdir().unwrap();
+    let ran = pitot(&["run", "accept-storm", "--profile", "cpu", "--dry-run"], dir.path());
+    assert_eq!(ran.status.code(), Some(2), "{}", text(&ran));
+    assert!(
+        stderr(&ran).contains("fresh runs") && stderr(&ran).contains("omit --profile"),
+        "{}",
+        stderr(&ran)
+    );
+}

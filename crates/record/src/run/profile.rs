@@ -1,0 +1,25 @@
+//! What the CPU did in a repetition.
+
+use std::sync::Arc;
+
+/// Stacks that were sampled in slices of their own, which do not count as measurements.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Profile {
+    /// Right replies in those slices, or executions.
+    pub requests: u64,
+    /// CPU time of the server in them.
+    pub cpu_ns: u64,
+    /// Records for which the kernel had no room.
+    pub lost: u64,
+    /// Whether stacks have the frames of the kernel.
+    pub sees_kernel: bool,
+    /// Stacks and how often each was met. Frames are `MODULE`FUNCTION`, separated by semicolons, the outermost first.
+    pub stacks: Vec<(Arc<str>, u64)>,
+}
+
+impl Profile {
+    /// All samples.
+    pub fn samples(&self) -> u64 {
+        self.stacks.iter().map(|(_, samples)| samples).sum()
+    }
+}

@@ -1,0 +1,437 @@
+//! What makes a cell slower than its baseline: CPU time per request by function and by system call, from profiles.
+//!
+//! A profile says how the samples of a generation fall on functions; times the CPU time per request of the same slices that is the time
+//! of each function per request, with all that it calls. The difference of two cells is taken generation by generation, so that it
+//! has an interval (Student's t) and a p-value, which Holm's method corrects over all functions that could matter.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::analysis::{Analysis, Cell};
+use crate::document::{Block, Column, Entry, PAGES, Table};
+use crate::flames::{flames, function, hottest, profiles};
+use crate::number::{figure, percent, ratio};
+use crate::text::sentence;
+use pitot_record::{CellRecord, Profile, Unit};
+use pitot_stats::{Interval, Mean, holm, mean};
+use serde_json::{Value, json};
+
+/// The level of intervals.
+const LEVEL: f64 = 0.95;
+/// A function that explains less of the difference is not named.
+const SHARE_MIN: f64 = 0.05;
+/// A function whose time in both cells is below this share of the difference cannot matter.
+const COULD_MATTER: f64 = 0.05;
+/// What a function calls explains it, if it has so much of its difference: it is named in place of its caller.
+const CALLEE: f64 = 0.8;
+/// So many functions are listed beside a flame graph.
+const HOTTEST: usize = 20;
+/// A share of samples without names that is told.
+const NAMELESS_TOLD: f64 = 0.05;
+/// So many explanations are shown.
+const SHOWN: usize = 8;
+/// System calls as functions of the kernel are named: linux/arch/*/include/asm/syscall_wrapper.h.
+const CALLS: [&str; 2] = ["__x64_sys_", "__arm64_sys_"];
+/// The functions of the kernel that handle page faults: entry, and handler.
+const FAULTS: [&str; 3] = ["asm_exc_page_fault", "exc_page_fault", "do_page_fault"];
+/// Through these every system call comes.
+const ENTRIES: [&str; 6] = [
+    "kernel`entry_SYSCALL_64_after_hwframe",
+    "kernel`do_syscall_64",
+    "kernel`x64_sys_call",
+    "kernel`el0t_64_sync",
+    "kernel`el0_svc",
+    "kernel`invoke_syscall",
+];
+/// The module of the kernel, as profiles write it.
+const KERNEL: &str = "kernel";
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    /// Of a program or a library.
+    Function,
+    /// A system call.
+    Call,
+    /// The handler of page faults.
+    Fault,
+    /// Another function of the kernel.
+    Kernel,
+}
+
+/// Something that takes CPU time, by name: builds of a program have its functions at different addresses and in different files.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    kind: Kind,
+    name: String,
+}
+
+impl Key {
+    fn of(frame: &str) -> Key {
+        let (module, name) = frame.split_once('`').unwrap_or(("", frame));
+        let call = CALLS.iter().find_map(|prefix| name.strip_prefix(prefix));
+        match call {
+            _ if module == KERNEL && FAULTS.contains(&name) => {
+                Key { kind: Kind::Fault, name: "page faults".to_owned() }
+            }
+            Some(call) if module == KERNEL => Key { kind: Kind::Call, name: call.to_owned() },
+            None if module == KERNEL => Key { kind: Kind::Kernel, name: function(frame) },
+            _ => Key { kind: Kind::Function, name: function(frame) },
+        }
+    }
+}
+
+/// The keys of a stack, the outermost first, without those through which every system call comes.
+fn keys(stack: &str) -> impl Iterator<Item = Key> {
+    stack.split(';').filter(|frame| !ENTRIES.contains(frame)).map(Key::of)
+}
+
+/// What explains a part of a difference.
+#[derive(Clone, Debug)]
+pub(crate) struct Explanation {
+    key: Key,
+    /// Time per request in the baseline, and in the cell, nanoseconds.
+    times: (f64, f64),
+    /// The difference, nanoseconds per request.
+    difference: Mean,
+    /// Its share of the difference of the cells.
+    share: f64,
+}
+
+/// The difference of a cell to its baseline, and what explains it.
+pub(crate) struct Explained<'a, 'r> {
+    cell: &'a Cell<'r>,
+    baseline: &'r CellRecord,
+    /// CPU time per request, nanoseconds.
+    total: Mean,
+    found: Vec<Explanation>,
+}
+
+/// Times by key of one generation, nanoseconds per request.
+struct Costs {
+    total: f64,
+    of: BTreeMap<Key, f64>,
+}
+
+impl Costs {
+    fn of(profile: &Profile) -> Option<Costs> {
+        let samples = profile.samples();
+        if samples == 0 || profile.requests == 0 || profile.cpu_ns == 0 {
+            return None;
+        }
+        let total = profile.cpu_ns as f64 / profile.requests as f64;
+        let mut of: BTreeMap<Key, f64> = BTreeMap::new();
+        for (stack, count) in &profile.stacks {
+            // A function that calls itself is met once.
+            for key in keys(stack).collect::<BTreeSet<_>>() {
+                *of.entry(key).or_default() += total * *count as f64 / samples as f64;
+            }
+        }
+        Some(Costs { total, of })
+    }
+}
+
+/// All cells with profiles against their baselines.
+pub(crate) fn explained<'a, 'r>(a: &'a Analysis<'r>) -> Vec<Explained<'a, 'r>> {
+    a.cells.iter().filter_map(|cell| explain(a, cell)).collect()
+}
+
+fn explain<'a, 'r>(a: &'a Analysis<'r>, cell: &'a Cell<'r>) -> Option<Explained<'a, 'r>> {
+    let baseline = a.run.baseline_of(cell.record).filter(|baseline| baseline.id != cell.record.id)?;
+    let pairs: Vec<(Costs, Costs)> = profiles(cell.record)
+        .filter_map(|(block, own)| {
+            let of_baseline = profiles(baseline).find(|(of, _)| *of == block)?.1;
+            Some((Costs::of(of_baseline)?, Costs::of(own)?))
+        })
+        .collect();
+    let differences: Vec<f64> = pairs.iter().map(|(base, own)| own.total - base.total).collect();
+    let total = mean(&differences, LEVEL)?;
+    let found = match total.p < 1.0 - LEVEL {
+        true => {
+            let met = Met::of([cell.record, baseline]);
+            found(&pairs, total.value, &mut |one, other| met.is_below(one, other))
+        }
+        false => Vec::new(),
+    };
+    Some(Explained { cell, baseline, total, found })
+}
+
+/// The functions and calls that differ in the direction of the whole, the largest first, without callers that are explained by what
+/// they call. `is_below` tells whether the first is met below the second.
+fn found(
+    pairs: &[(Costs, Costs)],
+    total: f64,
+    is_below: &mut dyn FnMut(&Key, &Key) -> bool,
+) -> Vec<Explanation> {
+    let keys: BTreeSet<&Key> =
+        pairs.iter().flat_map(|(base, own)| base.of.keys().chain(own.of.keys())).collect();
+    let count = pairs.len() as f64;
+    let mut all: Vec<Explanation> = Vec::new();
+    for key in keys {
+        let at = |costs: &Costs| costs.of.get(key).copied().unwrap_or_default();
+        let base = pairs.iter().map(|(base, _)| at(base)).sum::<f64>() / count;
+        let own = pairs.iter().map(|(_, own)| at(own)).sum::<f64>() / count;
+        if base.max(own) < COULD_MATTER * total.abs() {
+            continue;
+        }
+        let differences: Vec<f64> = pairs.iter().map(|(base, own)| at(own) - at(base)).collect();
+        if let Some(difference) = mean(&differences, LEVEL) {
+            let share = difference.value / total;
+            all.push(Explanation { key: key.clone(), times: (base, own), difference, share });
+        }
+    }
+    let corrected = holm(&all.iter().map(|e| e.difference.p).collect::<Vec<_>>());
+    let mut all: Vec<Explanation> = all
+        .into_iter()
+        .zip(corrected)
+        .filter(|(e, p)| *p < 1.0 - LEVEL && e.share >= SHARE_MIN)
+        .map(|(e, _)| e)
+        .collect();
+    all.sort_by(|x, y| y.share.total_cmp(&x.share));
+    // What the kernel does in a system call or a fault says less than which of them it is.
+    let entries: Vec<Explanation> =
+        all.iter().filter(|e| matches!(e.key.kind, Kind::Call | Kind::Fault)).cloned().collect();
+    all.retain(|e| e.key.kind != Kind::Kernel || !entries.iter().any(|entry| is_below(&e.key, &entry.key)));
+    let callees = all.clone();
+    all.retain(|e| {
+        !callees.iter().any(|callee| {
+            callee.key != e.key && callee.share >= CALLEE * e.share && is_below(&callee.key, &e.key)
+        })
+    });
+    all
+}
+
+/// The stacks of two cells over all generations, and how often each was met.
+struct Met(Vec<(Vec<Key>, u64)>);
+
+impl Met {
+    fn of(cells: [&CellRecord; 2]) -> Met {
+        let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+        for (stack, count) in cells.into_iter().flat_map(profiles).flat_map(|(_, profile)| &profile.stacks) {
+            *counts.entry(stack).or_default() += count;
+        }
+        Met(counts.into_iter().map(|(stack, count)| (keys(stack).collect(), count)).collect())
+    }
+
+    /// Whether nearly all samples with `one` have it below `other`.
+    fn is_below(&self, one: &Key, other: &Key) -> bool {
+        let (mut with, mut below) = (0u64, 0u64);
+        for (keys, count) in &self.0 {
+            if let Some(at) = keys.iter().position(|key| key == one) {
+                with += count;
+                below += if keys[..at].contains(other) { *count } else { 0 };
+            }
+        }
+        with > 0 && below as f64 > 0.9 * with as f64
+    }
+}
+
+impl Explanation {
+    fn words(&self) -> String {
+        let what = match self.key.kind {
+            Kind::Function => format!("`{}`", self.key.name),
+            Kind::Call => format!("the system call `{}`", self.key.name),
+            Kind::Fault => self.key.name.clone(),
+            Kind::Kernel => format!("`{}` of the kernel", self.key.name),
+        };
+        format!("{what} ({} a request, {})", signed(self.difference.value), percent(self.share))
+    }
+
+    fn json(&self, cell: &str) -> Value {
+        json!({
+            "cell": cell,
+            "kind": if self.key.kind == Kind::Call { "call" } else { "function" },
+            "name": self.key.name,
+            "per_request": self.difference.value,
+            "interval": self.difference.interval,
+            "share_of_difference": self.share,
+            "baseline_per_request": self.times.0,
+            "own_per_request": self.times.1,
+            "unit": "ns",
+        })
+    }
+}
+
+/// `+1.2 us`.
+fn signed(ns: f64) -> String {
+    format!("{}{}", if ns < 0.0 { "-" } else { "+" }, figure(ns.abs(), Unit::Nanoseconds))
+}
+
+fn signed_interval(of: &Interval) -> String {
+    format!("[{}, {}]", signed(of.low), signed(of.high))
+}
+
+impl Explained<'_, '_> {
+    /// The answer: `thread needs 3.1 us more CPU time a request than loop. Of that, ...`.
+    fn sentence(&self, a: &Analysis<'_>) -> String {
+        let name = a.name_of(self.cell);
+        let baseline = a.cells.iter().find(|c| c.record.id == self.baseline.id);
+        let baseline = baseline.map_or_else(String::new, |cell| a.series_of(cell).to_owned());
+        if self.total.p >= 1.0 - LEVEL {
+            return sentence(&format!(
+                "**{name}** and **{baseline}** do not differ in these slices, so there is nothing to explain"
+            ));
+        }
+        let more = if self.total.value < 0.0 { "less" } else { "more" };
+        let takes = figure(self.total.value.abs(), Unit::Nanoseconds);
+        let whole = format!("**{name}** takes {takes} of CPU time a request {more} than **{baseline}**");
+        match &self.found[..] {
+            [] => sentence(&format!("{whole}, and no function or system call explains it")),
+            [first, ..] => sentence(&format!("{whole}: first of all in {}", first.words())),
+        }
+    }
+
+    fn table(&self, a: &Analysis<'_>) -> Option<Block> {
+        let rows = self.found.iter().take(SHOWN).map(|e| {
+            let name = match e.key.kind {
+                Kind::Function | Kind::Fault => e.key.name.clone(),
+                Kind::Call => format!("{} (system call)", e.key.name),
+                Kind::Kernel => format!("{} (kernel)", e.key.name),
+            };
+            let difference = Entry {
+                text: signed(e.difference.value),
+                note: signed_interval(&e.difference.interval),
+                ..Entry::default()
+            };
+            let time = |ns: f64| Entry::from(figure(ns, Unit::Nanoseconds));
+            (name, vec![difference, Entry::from(percent(e.share)), time(e.times.0), time(e.times.1)])
+        });
+        let columns = ["difference", "share", "baseline", "here"].map(Column::of).to_vec();
+        let table = Table::plain(&a.name_of(self.cell), "function", columns, rows.collect::<Vec<_>>());
+        (!self.found.is_empty()).then_some(Block::Table(table))
+    }
+}
+
+/// What sampling costs: the CPU time of a request in slices that were sampled, as a ratio to that in slices that count.
+fn cost(a: &Analysis<'_>) -> Option<String> {
+    let mut by_generation: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for cell in a.run.cells.iter().chain(&a.run.controls) {
+        for (block, profile) in profiles(cell) {
+            let counted = cell.repetitions.iter().find(|r| r.block == block)?.slices.iter();
+            let (requests, cpu_ns) = counted.fold((0, 0), |(requests, cpu_ns), slice| {
+                (requests + slice.requests, cpu_ns + slice.server_cpu_ns.unwrap_or(0))
+            });
+            let ratio = profile.cpu_ns as f64 / profile.requests as f64 * requests as f64 / cpu_ns as f64;
+            if ratio > 0.0 && ratio.is_finite() {
+                by_generation.entry(block).or_default().push(ratio.ln());
+            }
+        }
+    }
+    let logs: Vec<f64> =
+        by_generation.values().map(|logs| logs.iter().sum::<f64>() / logs.len() as f64).collect();
+    let mean = mean(&logs, LEVEL)?;
+    let show = |log: f64| ratio(log.exp());
+    Some(format!(
+        "In slices that were sampled a request took {} times [{}, {}] the CPU time that it took in those that count, which came before.",
+        show(mean.value),
+        show(mean.interval.low),
+        show(mean.interval.high)
+    ))
+}
+
+/// The share of samples whose innermost function has no name.
+fn without_names(a: &Analysis<'_>) -> Option<String> {
+    let all = a.run.cells.iter().flat_map(profiles).flat_map(|(_, profile)| &profile.stacks);
+    let (nameless, samples) = all.fold((0, 0), |(nameless, samples), (stack, count)| {
+        (nameless + if stack.ends_with("`?") { *count } else { 0 }, samples + count)
+    });
+    let share = nameless as f64 / samples.max(1) as f64;
+    (share >= NAMELESS_TOLD).then(|| {
+        format!(
+            "{} of the samples are in functions without a name: the programs or libraries have no symbols (docs/profile.md).",
+            percent(share)
+        )
+    })
+}
+
+/// The section of a report.
+pub(crate) fn section(a: &Analysis<'_>) -> Option<Block> {
+    let explained = explained(a);
+    let blocks = explained
+        .iter()
+        .flat_map(|e| std::iter::once(Block::Paragraph(e.sentence(a))).chain(e.table(a)).collect::<Vec<_>>());
+    let how = "CPU time per request by function, with all that it calls, sampled in slices of their own; intervals of 95% over \
+               generations. Callers of which one function explains most are left out.";
+    let how = [Block::paragraph(how)].into_iter().chain(cost(a).map(Block::Paragraph)).collect();
+    let how = Block::Only(PAGES, how);
+    let nameless = without_names(a).map(Block::Paragraph);
+    let graphs = Block::Only(PAGES, a.cells.iter().filter_map(|cell| graph(a, cell)).collect());
+    (!explained.is_empty())
+        .then(|| Block::section("why", "Why", blocks.chain(nameless).chain([how, graphs]).collect()))
+}
+
+/// The flame graph of a cell.
+fn graph(a: &Analysis<'_>, cell: &Cell<'_>) -> Option<Block> {
+    let baseline = a.run.baseline_of(cell.record).filter(|baseline| baseline.id != cell.record.id);
+    let name = a.name_of(cell);
+    let drawn = Block::Flames(Box::new(flames(cell.record, baseline, &name)?));
+    let rows = hottest(cell.record).into_iter().take(HOTTEST).map(|hot| {
+        let time = |ns: f64| figure(ns, Unit::Nanoseconds);
+        (hot.name, vec![percent(hot.share), time(hot.own_ns), time(hot.with_calls_ns)])
+    });
+    let columns = ["share", "alone", "with what it calls"].map(Column::of).to_vec();
+    let table = Block::Table(Table::plain(&name, "function", columns, rows));
+    Some(Block::folded(&format!("CPU time of {name}"), vec![drawn, table]))
+}
+
+/// For programs: `explanations`.
+pub(crate) fn json(a: &Analysis<'_>) -> Vec<Value> {
+    let of_cell = |e: &Explained<'_, '_>| -> Vec<Value> {
+        let cell = a.name_of(e.cell);
+        e.found.iter().map(|found| found.json(&cell)).collect()
+    };
+    explained(a).iter().flat_map(of_cell).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn profile(cpu_ns: u64, stacks: &[(&str, u64)]) -> Profile {
+        let stacks = stacks.iter().map(|(stack, count)| ((*stack).into(), *count)).collect();
+        Profile { requests: 100, cpu_ns, stacks, ..Profile::default() }
+    }
+
+    fn costs(cpu_ns: u64, stacks: &[(&str, u64)]) -> Costs {
+        Costs::of(&profile(cpu_ns, stacks)).unwrap()
+    }
+
+    #[test]
+    fn time_is_that_of_a_function_and_what_it_calls() {
+        let costs = costs(
+            1_000_000,
+            &[("a`main;a`f;a`f", 50), ("a`main;kernel`__x64_sys_write", 25), ("a`main;lib`?", 25)],
+        );
+        let of = |kind, name: &str| costs.of.get(&Key { kind, name: name.to_owned() }).copied();
+        assert_eq!((of(Kind::Function, "main"), of(Kind::Function, "f")), (Some(10_000.0), Some(5_000.0)));
+        assert_eq!(
+            (of(Kind::Call, "write"), of(Kind::Function, "lib (no symbols)")),
+            (Some(2_500.0), Some(2_500.0))
+        );
+        assert_eq!(Key::of("kernel`asm_exc_page_fault"), Key::of("kernel`exc_page_fault"));
+        assert!(Costs::of(&profile(0, &[("a`main", 1)])).is_none());
+    }
+
+    #[test]
+    fn what_explains_the_difference_is_found_below_its_callers() {
+        let generation = |noise: u64| {
+            let base = costs(
+                1_000_000,
+                &[("a`main;a`serve;a`copy", 20 + noise), ("a`main;a`serve;a`parse", 80 - noise)],
+            );
+            let own = costs(
+                1_500_000,
+                &[("b`main;b`serve;b`copy", 70 + noise), ("b`main;b`serve;b`parse", 80 - noise)],
+            );
+            (base, own)
+        };
+        let pairs: Vec<_> = (0..10).map(|n| generation(n % 3)).collect();
+        let mut below =
+            |one: &Key, other: &Key| one.name == "copy" && other.name != "copy" || other.name == "main";
+        let found = found(&pairs, 5_000.0, &mut below);
+        assert_eq!(found.iter().map(|e| e.key.name.as_str()).collect::<Vec<_>>(), ["copy"]);
+        assert!(
+            (found[0].share - 1.0).abs() < 0.1 && found[0].difference.interval.low > 4_000.0,
+            "{found:?}"
+        );
+    }
+}

@@ -1,0 +1,586 @@
+//! Samples of what the CPUs do (perf_event_open(2)): an event for each CPU, or for each thread and CPU, whose records the kernel
+//! writes into rings that are read here.
+//!
+//! The interrupt is `cycles` where the machine counts them, and otherwise the timer `cpu-clock`, as in most guests.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+use crate::Unavailable;
+
+/// PERF_TYPE_* and what is counted: PERF_COUNT_HW_CPU_CYCLES, PERF_COUNT_SW_CPU_CLOCK.
+const HARDWARE: u32 = 0;
+const SOFTWARE: u32 = 1;
+const TRACEPOINT: u32 = 2;
+const CPU_CYCLES: u64 = 0;
+const CPU_CLOCK: u64 = 0;
+
+/// PERF_SAMPLE_*, in the order in which a record has them.
+const SAMPLE_TID: u64 = 1 << 1;
+const SAMPLE_TIME: u64 = 1 << 2;
+const SAMPLE_CALLCHAIN: u64 = 1 << 5;
+const SAMPLE_PERIOD: u64 = 1 << 8;
+const SAMPLE_RAW: u64 = 1 << 10;
+
+/// Bits of the flags in `perf_event_attr`.
+const DISABLED: u64 = 1 << 0;
+const INHERIT: u64 = 1 << 1;
+const EXCLUDE_KERNEL: u64 = 1 << 5;
+const EXCLUDE_HV: u64 = 1 << 6;
+const MMAP: u64 = 1 << 8;
+const COMM: u64 = 1 << 9;
+const FREQ: u64 = 1 << 10;
+const TASK: u64 = 1 << 13;
+const SAMPLE_ID_ALL: u64 = 1 << 18;
+const MMAP2: u64 = 1 << 23;
+const USE_CLOCKID: u64 = 1 << 25;
+
+/// PERF_FLAG_FD_CLOEXEC.
+const CLOEXEC: u64 = 1 << 3;
+/// PERF_EVENT_IOC_ENABLE, _DISABLE and _SET_OUTPUT.
+const ENABLE: libc::Ioctl = 0x2400;
+const DISABLE: libc::Ioctl = 0x2401;
+const SET_OUTPUT: libc::Ioctl = 0x2405;
+
+/// PERF_RECORD_*.
+const RECORD_LOST: u32 = 2;
+const RECORD_COMM: u32 = 3;
+const RECORD_FORK: u32 = 7;
+const RECORD_SAMPLE: u32 = 9;
+const RECORD_MMAP2: u32 = 10;
+/// PERF_RECORD_MISC_COMM_EXEC: the name changed with execve(2).
+const BY_EXEC: u16 = 1 << 13;
+/// PERF_CONTEXT_*: markers between the parts of a stack.
+const CONTEXT_MIN: u64 = -4095i64 as u64;
+const CONTEXT_KERNEL: u64 = -128i64 as u64;
+const CONTEXT_USER: u64 = -512i64 as u64;
+
+/// Where the kernel's head and the reader's tail stand in the first page of a ring (`perf_event_mmap_page`).
+const DATA_HEAD: usize = 1024;
+const DATA_TAIL: usize = 1032;
+const PAGE: usize = 4096;
+/// Pages of a ring: of one who may lock memory, and of others, who have perf_event_mlock_kb (516) for each CPU.
+const PAGES: [usize; 2] = [1024, 128];
+
+/// `struct perf_event_attr` of linux/perf_event.h, as of version 5 (112 bytes). What a kernel does not know must be zero.
+#[repr(C)]
+#[derive(Default)]
+struct Attributes {
+    kind: u32,
+    size: u32,
+    config: u64,
+    period_or_frequency: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    wakeup: u32,
+    breakpoint: u32,
+    config1: u64,
+    config2: u64,
+    branch_sample_type: u64,
+    user_registers: u64,
+    user_stack: u32,
+    clock: i32,
+    interrupt_registers: u64,
+    aux_watermark: u32,
+    stack_max: u16,
+    reserved: u16,
+}
+
+/// What is sampled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The CPU, so many times a second of CPU time.
+    Cpu {
+        /// Samples per second.
+        frequency: u64,
+    },
+    /// Each time a tracepoint is passed.
+    Tracepoint {
+        /// Its number, from `events/SYSTEM/NAME/id` of tracefs.
+        id: u64,
+        /// Whether records have the fields of the tracepoint.
+        with_fields: bool,
+    },
+}
+
+/// Whom it is sampled of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope<'a> {
+    /// All that runs on the machine.
+    Machine,
+    /// These threads, and those that they start from now on.
+    Threads(&'a [u32]),
+}
+
+/// A record of a ring.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Record {
+    /// A sample.
+    Sample(Sample),
+    /// A process began or a thread was started.
+    Fork {
+        /// The new process.
+        pid: u32,
+        /// The process that made it.
+        parent: u32,
+    },
+    /// A process executes another program: all that was mapped is gone.
+    Executed {
+        /// The process.
+        pid: u32,
+    },
+    /// A process mapped a file from which it can execute.
+    Mapped(Mapped),
+    /// So many records found no room.
+    Lost(u64),
+}
+
+/// A sample.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sample {
+    /// The process.
+    pub pid: u32,
+    /// Its thread.
+    pub tid: u32,
+    /// `CLOCK_MONOTONIC`.
+    pub time_ns: u64,
+    /// What it stands for: nanoseconds of `cpu-clock`, cycles, or passes of a tracepoint.
+    pub period: u64,
+    /// Addresses in the kernel, the innermost first.
+    pub kernel: Vec<u64>,
+    /// Addresses in the program, the innermost first.
+    pub user: Vec<u64>,
+    /// The fields of a tracepoint.
+    pub fields: Vec<u8>,
+}
+
+/// A file in the memory of a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapped {
+    /// The process.
+    pub pid: u32,
+    /// Its first address.
+    pub start: u64,
+    /// The first address behind it.
+    pub end: u64,
+    /// Where in the file it begins.
+    pub offset: u64,
+    /// The file.
+    pub path: String,
+}
+
+/// Running events and their rings.
+#[derive(Debug)]
+pub struct Sampler {
+    events: Vec<OwnedFd>,
+    rings: Vec<Ring>,
+    sees_kernel: bool,
+    counts_cycles: bool,
+    has_fields: bool,
+}
+
+impl Sampler {
+    /// Opens events that are not enabled yet.
+    ///
+    /// # Errors
+    /// [`Unavailable`]: the kernel has no perf events, forbids them, or allows fewer descriptors than it takes.
+    pub fn open(event: Event, scope: Scope<'_>, cpus: &[usize]) -> Result<Sampler, Unavailable> {
+        let choices = [(true, true), (false, true), (true, false), (false, false)];
+        let mut refused = None;
+        // Cycles before the timer, and stacks of the kernel as well where they are allowed.
+        for (sees_kernel, counts_cycles) in choices.map(|(cycles, kernel)| (kernel, cycles)) {
+            let is_cpu = matches!(event, Event::Cpu { .. });
+            if !is_cpu && counts_cycles {
+                continue;
+            }
+            match Sampler::with(event, scope, cpus, sees_kernel, counts_cycles) {
+                Ok(sampler) => return Ok(sampler),
+                Err(error) => refused = Some(error),
+            }
+        }
+        let error = refused.unwrap_or_else(|| io::Error::from_raw_os_error(libc::ENOENT));
+        Err(unavailable(&error))
+    }
+
+    fn with(
+        event: Event,
+        scope: Scope<'_>,
+        cpus: &[usize],
+        sees_kernel: bool,
+        counts_cycles: bool,
+    ) -> io::Result<Sampler> {
+        let mut attributes = attributes(event, sees_kernel, counts_cycles);
+        if matches!(scope, Scope::Threads(_)) {
+            attributes.flags |= INHERIT;
+        }
+        let mut sampler = Sampler {
+            events: Vec::new(),
+            rings: Vec::new(),
+            sees_kernel,
+            counts_cycles,
+            has_fields: matches!(event, Event::Tracepoint { with_fields: true, .. }),
+        };
+        let threads = match scope {
+            Scope::Machine => vec![-1],
+            Scope::Threads(threads) => threads.iter().map(|&tid| tid as i32).collect(),
+        };
+        for &cpu in cpus {
+            let mut ring_of: Option<i32> = None;
+            for &thread in &threads {
+                let opened = match open(&attributes, thread, cpu) {
+                    Ok(opened) => opened,
+                    // The thread has ended meanwhile.
+                    Err(error) if error.raw_os_error() == Some(libc::ESRCH) => continue,
+                    Err(error) => return Err(error),
+                };
+                match ring_of {
+                    None => {
+                        sampler.rings.push(Ring::of(&opened)?);
+                        ring_of = Some(opened.as_raw_fd());
+                    }
+                    Some(ring) => control(&opened, SET_OUTPUT, ring)?,
+                }
+                sampler.events.push(opened);
+            }
+        }
+        match sampler.events.is_empty() {
+            true => Err(io::Error::from_raw_os_error(libc::ESRCH)),
+            false => Ok(sampler),
+        }
+    }
+
+    /// Whether stacks of the kernel are seen.
+    pub fn sees_kernel(&self) -> bool {
+        self.sees_kernel
+    }
+
+    /// Whether it samples by cycles, and not by the timer.
+    pub fn counts_cycles(&self) -> bool {
+        self.counts_cycles
+    }
+
+    /// Begins to sample.
+    ///
+    /// # Errors
+    /// Those of ioctl(2).
+    pub fn start(&self) -> io::Result<()> {
+        self.events.iter().try_for_each(|event| control(event, ENABLE, 0))
+    }
+
+    /// Ends it. What was recorded can still be read.
+    ///
+    /// # Errors
+    /// Those of ioctl(2).
+    pub fn stop(&self) -> io::Result<()> {
+        self.events.iter().try_for_each(|event| control(event, DISABLE, 0))
+    }
+
+    /// Reads what the rings have, each from its oldest record on.
+    pub fn read(&mut self, take: &mut dyn FnMut(Record)) {
+        let has_fields = self.has_fields;
+        for ring in &mut self.rings {
+            ring.read(&mut |kind, misc, body| {
+                if let Some(record) = parse(kind, misc, body, has_fields) {
+                    take(record);
+                }
+            });
+        }
+    }
+}
+
+fn attributes(event: Event, sees_kernel: bool, counts_cycles: bool) -> Attributes {
+    let (kind, config) = match event {
+        Event::Cpu { .. } if counts_cycles => (HARDWARE, CPU_CYCLES),
+        Event::Cpu { .. } => (SOFTWARE, CPU_CLOCK),
+        Event::Tracepoint { id, .. } => (TRACEPOINT, id),
+    };
+    let (period_or_frequency, by_frequency) = match event {
+        Event::Cpu { frequency } => (frequency, FREQ),
+        Event::Tracepoint { .. } => (1, 0),
+    };
+    let fields = match event {
+        Event::Tracepoint { with_fields: true, .. } => SAMPLE_RAW,
+        _ => 0,
+    };
+    let kernel = if sees_kernel { 0 } else { EXCLUDE_KERNEL };
+    Attributes {
+        kind,
+        size: size_of::<Attributes>() as u32,
+        config,
+        period_or_frequency,
+        sample_type: SAMPLE_TID | SAMPLE_TIME | SAMPLE_CALLCHAIN | SAMPLE_PERIOD | fields,
+        flags: DISABLED
+            | EXCLUDE_HV
+            | MMAP
+            | MMAP2
+            | COMM
+            | TASK
+            | SAMPLE_ID_ALL
+            | USE_CLOCKID
+            | by_frequency
+            | kernel,
+        clock: libc::CLOCK_MONOTONIC,
+        ..Attributes::default()
+    }
+}
+
+fn open(attributes: &Attributes, thread: i32, cpu: usize) -> io::Result<OwnedFd> {
+    // SAFETY: the kernel reads `size` bytes of the attributes, which is what they have, and returns a new descriptor.
+    let opened =
+        unsafe { libc::syscall(libc::SYS_perf_event_open, attributes, thread, cpu as i32, -1, CLOEXEC) };
+    if opened < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: it was just opened, and nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(opened as i32) })
+}
+
+fn control(event: &OwnedFd, request: libc::Ioctl, argument: i32) -> io::Result<()> {
+    // SAFETY: these requests take a number and touch no memory of the process.
+    match unsafe { libc::ioctl(event.as_raw_fd(), request, libc::c_long::from(argument)) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn unavailable(error: &io::Error) -> Unavailable {
+    let (cause, fix) = match error.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => (
+            "the kernel allows it to root and, as kernel.perf_event_paranoid says, not to this user"
+                .to_owned(),
+            "run as root, or: sysctl kernel.perf_event_paranoid=1; in a container: --cap-add PERFMON"
+                .to_owned(),
+        ),
+        Some(libc::EMFILE) => {
+            ("too few descriptors may be open".to_owned(), "raise the limit: ulimit -n 65536".to_owned())
+        }
+        Some(libc::ENOSYS) => (
+            "this kernel was built without perf events".to_owned(),
+            "use one with CONFIG_PERF_EVENTS".to_owned(),
+        ),
+        _ => (error.to_string(), "see perf_event_open(2)".to_owned()),
+    };
+    Unavailable { what: "sampling by perf_event_open".to_owned(), cause, fix }
+}
+
+/// The ring of an event (perf_event_open(2), "MMAP layout"): a page of positions and a power of two of pages of records.
+#[derive(Debug)]
+struct Ring {
+    start: *mut u8,
+    bytes: usize,
+}
+
+impl Ring {
+    fn of(event: &OwnedFd) -> io::Result<Ring> {
+        let mut refused = io::Error::from_raw_os_error(libc::EPERM);
+        for pages in PAGES {
+            let bytes = (pages + 1) * PAGE;
+            let protection = ProtFlags::READ | ProtFlags::WRITE;
+            // SAFETY: a new mapping at an address that the kernel chooses touches nothing that exists.
+            match unsafe { mmap(std::ptr::null_mut(), bytes, protection, MapFlags::SHARED, event, 0) } {
+                Ok(start) => return Ok(Ring { start: start.cast(), bytes }),
+                Err(error) => refused = error.into(),
+            }
+        }
+        Err(refused)
+    }
+
+    fn position(&self, offset: usize) -> &AtomicU64 {
+        // SAFETY: both positions lie in the first page of the mapping, aligned, for as long as the ring lives, and the kernel
+        // writes them as a whole.
+        unsafe { &*self.start.add(offset).cast::<AtomicU64>() }
+    }
+
+    fn read(&mut self, take: &mut dyn FnMut(u32, u16, &[u8])) {
+        let size = self.bytes - PAGE;
+        let head = self.position(DATA_HEAD).load(Ordering::Acquire);
+        let mut tail = self.position(DATA_TAIL).load(Ordering::Relaxed);
+        let mut record = Vec::new();
+        while tail < head {
+            // Records have a header of 8 bytes and lengths of a multiple of 8, so the header does not wrap.
+            self.copy(tail, 8, &mut record);
+            let kind = u32::from_ne_bytes([record[0], record[1], record[2], record[3]]);
+            let misc = u16::from_ne_bytes([record[4], record[5]]);
+            let length = usize::from(u16::from_ne_bytes([record[6], record[7]]));
+            if length < 8 || length > size {
+                break;
+            }
+            self.copy(tail, length, &mut record);
+            take(kind, misc, &record[8..]);
+            tail += length as u64;
+        }
+        self.position(DATA_TAIL).store(head, Ordering::Release);
+    }
+
+    fn copy(&self, from: u64, length: usize, into: &mut Vec<u8>) {
+        into.clear();
+        let size = self.bytes - PAGE;
+        let at = (from % size as u64) as usize;
+        let first = length.min(size - at);
+        // SAFETY: both pieces lie within the mapping, behind its first page, and the kernel does not write them again before the
+        // tail has passed them.
+        unsafe {
+            let records = self.start.add(PAGE);
+            into.extend_from_slice(std::slice::from_raw_parts(records.add(at), first));
+            into.extend_from_slice(std::slice::from_raw_parts(records, length - first));
+        }
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this value's own, and nothing refers to it any more.
+        let _ = unsafe { munmap(self.start.cast(), self.bytes) };
+    }
+}
+
+/// Reads numbers from the body of a record.
+struct Body<'a>(&'a [u8]);
+
+impl<'a> Body<'a> {
+    fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (bytes, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(bytes)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        Some(u32::from_ne_bytes(self.bytes(4)?.try_into().ok()?))
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        Some(u64::from_ne_bytes(self.bytes(8)?.try_into().ok()?))
+    }
+}
+
+/// A record of interest, from its body.
+fn parse(kind: u32, misc: u16, body: &[u8], has_fields: bool) -> Option<Record> {
+    let mut body = Body(body);
+    match kind {
+        RECORD_SAMPLE => {
+            let (pid, tid, time_ns, period) = (body.u32()?, body.u32()?, body.u64()?, body.u64()?);
+            let mut sample = Sample { pid, tid, time_ns, period, ..Sample::default() };
+            let depth = body.u64()?;
+            let mut part = None;
+            for _ in 0..depth {
+                match body.u64()? {
+                    CONTEXT_KERNEL => part = Some(true),
+                    CONTEXT_USER => part = Some(false),
+                    marker if marker >= CONTEXT_MIN => part = None,
+                    address => match part {
+                        Some(true) => sample.kernel.push(address),
+                        Some(false) => sample.user.push(address),
+                        None => {}
+                    },
+                }
+            }
+            if has_fields {
+                let length = body.u32()? as usize;
+                sample.fields = body.bytes(length)?.to_vec();
+            }
+            Some(Record::Sample(sample))
+        }
+        RECORD_COMM if misc & BY_EXEC != 0 => Some(Record::Executed { pid: body.u32()? }),
+        RECORD_FORK => Some(Record::Fork { pid: body.u32()?, parent: body.u32()? }),
+        RECORD_LOST => {
+            body.u64()?;
+            Some(Record::Lost(body.u64()?))
+        }
+        RECORD_MMAP2 => {
+            let pid = body.u32()?;
+            body.u32()?;
+            let (start, length, offset) = (body.u64()?, body.u64()?, body.u64()?);
+            // Device, inode, its generation; protection and flags.
+            body.bytes(24)?;
+            body.bytes(8)?;
+            let name = body.0.split(|&byte| byte == 0).next()?;
+            let path = String::from_utf8_lossy(name).into_owned();
+            Some(Record::Mapped(Mapped { pid, start, end: start.saturating_add(length), offset, path }))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn burn(until_samples: &mut dyn FnMut() -> bool) -> u64 {
+        let mut sum = 0u64;
+        while !until_samples() {
+            for i in 0..100_000u64 {
+                sum = std::hint::black_box(sum.wrapping_mul(31).wrapping_add(i));
+            }
+        }
+        sum
+    }
+
+    #[test]
+    fn a_thread_that_works_is_sampled_with_its_stack() {
+        let tid = rustix::thread::gettid().as_raw_nonzero().get() as u32;
+        let cpus = crate::affinity::allowed().unwrap();
+        let mut sampler = match Sampler::open(Event::Cpu { frequency: 999 }, Scope::Threads(&[tid]), &cpus) {
+            Ok(sampler) => sampler,
+            // Not allowed to this user, or not there in this kernel: it is said which, with what to do.
+            Err(unavailable) => return assert!(!unavailable.fix.is_empty()),
+        };
+        sampler.start().unwrap();
+        let mut samples = Vec::new();
+        burn(&mut || {
+            sampler.read(&mut |record| {
+                if let Record::Sample(sample) = record {
+                    samples.push(sample);
+                }
+            });
+            samples.len() >= 20
+        });
+        sampler.stop().unwrap();
+        assert!(samples.iter().all(|s| s.pid == std::process::id() && s.tid == tid && s.period > 0));
+        assert!(samples.iter().any(|s| !s.user.is_empty()));
+        assert!(samples.windows(2).any(|two| two[1].time_ns > two[0].time_ns));
+        sampler.read(&mut |_| ());
+        let mut after = 0;
+        sampler.read(&mut |_| after += 1);
+        assert_eq!(after, 0, "a record is read once");
+    }
+
+    #[test]
+    fn records_are_read_and_what_is_cut_off_is_none() {
+        let words = |words: &[u64]| words.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<u8>>();
+        let ids = (8u64 << 32) | 7;
+        let body = words(&[
+            ids,
+            100,
+            250_000,
+            6,
+            CONTEXT_KERNEL,
+            0xffff_ffff_8100_0000,
+            CONTEXT_USER,
+            0x40,
+            0x50,
+            0,
+        ]);
+        let Some(Record::Sample(sample)) = parse(RECORD_SAMPLE, 0, &body, false) else { panic!() };
+        assert_eq!((sample.pid, sample.tid, sample.time_ns, sample.period), (7, 8, 100, 250_000));
+        assert_eq!((sample.kernel, sample.user), (vec![0xffff_ffff_8100_0000], vec![0x40, 0x50, 0]));
+        for cut in 0..body.len() {
+            assert_eq!(parse(RECORD_SAMPLE, 0, &body[..cut], false), None);
+        }
+        let mut mapped = words(&[ids, 0x1000, 0x2000, 0x3000, 0, 0, 0, 0]);
+        mapped.extend(b"/bin/true\0\0\0");
+        let Some(Record::Mapped(mapped)) = parse(RECORD_MMAP2, 0, &mapped, false) else { panic!() };
+        assert_eq!(
+            (mapped.start, mapped.end, mapped.offset, &mapped.path[..]),
+            (0x1000, 0x3000, 0x3000, "/bin/true")
+        );
+        let named = words(&[ids, 0]);
+        assert_eq!(parse(RECORD_COMM, BY_EXEC, &named, false), Some(Record::Executed { pid: 7 }));
+        assert_eq!(parse(RECORD_COMM, 0, &named, false), None);
+        assert_eq!(parse(RECORD_LOST, 0, &words(&[1, 5]), false), Some(Record::Lost(5)));
+        assert_eq!(parse(RECORD_FORK, 0, &words(&[ids, 0]), false), Some(Record::Fork { pid: 7, parent: 8 }));
+    }
+}
