@@ -158,7 +158,7 @@ def main():
         source = os.path.join(folder, "server.c")
         with open(source, "w") as out:
             out.write(SERVER)
-        flags = ["-O2", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-pthread"]
+        flags = ["-O2", "-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer", "-fno-optimize-sibling-calls", "-pthread"]
         subprocess.run(["cc", *flags, "-o", os.path.join(folder, "server"), source], check=True)
         causes = options.cause or [*CAUSES, "none"]
         for cause in causes:

@@ -22,7 +22,8 @@ impl Memory {
         if pid != parent
             && let Some(mappings) = self.of.get(&parent).cloned()
         {
-            self.of.insert(pid, mappings);
+            let own = mappings.into_iter().map(|mapping| Mapped { pid, ..mapping });
+            self.of.insert(pid, own.collect());
         }
     }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use blazesym::symbolize::source::{Elf, Kernel, Process, Source};
 use blazesym::symbolize::{Input, Symbolizer};
 use blazesym::{MaybeDefault, Pid};
+use pitot_sys::perf::Mapped;
 
 use crate::memory::Memory;
 use crate::stack::{Frame, KERNEL, UNKNOWN};
@@ -44,36 +45,32 @@ impl Names {
         })
     }
 
-    /// The frame of an address in a process.
-    pub(crate) fn process(&mut self, pid: u32, address: u64, memory: &Memory) -> &str {
+    /// The frame of an address in a process; none if it lies in no code. (Where a function keeps no frame pointer, the walk meets
+    /// what is no return address.)
+    pub(crate) fn process(&mut self, pid: u32, address: u64, memory: &Memory) -> Option<&str> {
+        let mapping = memory.at(pid, address)?;
         let (symbolizer, is_root) = (&self.symbolizer, self.is_root);
-        self.of_process
-            .entry((pid, address))
-            .or_insert_with(|| name_in_process(symbolizer, is_root, pid, address, memory))
+        let named = || name_in_process(symbolizer, is_root, address, mapping);
+        Some(self.of_process.entry((pid, address)).or_insert_with(named))
     }
 }
 
-fn name_in_process(
-    symbolizer: &Symbolizer,
-    is_root: bool,
-    pid: u32,
-    address: u64,
-    memory: &Memory,
-) -> String {
-    let mapping = memory.at(pid, address);
-    let path = mapping.map_or("", |mapping| mapping.path.as_str());
+fn name_in_process(symbolizer: &Symbolizer, is_root: bool, address: u64, mapping: &Mapped) -> String {
+    let path = mapping.path.as_str();
+    // Memory without a file has no path, or `//anon`.
+    let is_file = path.starts_with('/') && !path.starts_with("//");
     let module = match Path::new(path).file_name().and_then(|name| name.to_str()) {
-        Some(name) => name,
-        None if path.starts_with('[') => path,
-        None => "jit",
+        Some(name) if is_file => name,
+        _ if path.starts_with('[') => path,
+        _ => "jit",
     };
     // A running process also has what was made at run time (/tmp/perf-PID.map) and the vDSO.
-    let process = Process { map_files: is_root, debug_syms: false, ..Process::new(Pid::from(pid)) };
+    let process = Process { map_files: is_root, debug_syms: false, ..Process::new(Pid::from(mapping.pid)) };
     let of_process = || single(symbolizer, &Source::Process(process), Input::AbsAddr(address));
     let of_file = || {
-        let mapping = mapping.filter(|mapping| mapping.path.starts_with('/'))?;
-        let elf = Elf { debug_syms: false, ..Elf::new(&mapping.path) };
-        single(symbolizer, &Source::Elf(elf), Input::FileOffset(address - mapping.start + mapping.offset))
+        let elf = Source::Elf(Elf { debug_syms: false, ..Elf::new(path) });
+        let at = Input::FileOffset(address - mapping.start + mapping.offset);
+        if is_file { single(symbolizer, &elf, at) } else { None }
     };
     let function = of_process().or_else(of_file);
     Frame { module, function: function.as_deref().unwrap_or(UNKNOWN) }.text()

@@ -9,6 +9,7 @@ use pitot_sys::perf::{Event, Record, Sample, Sampler, Scope};
 
 use crate::memory::Memory;
 use crate::names::Names;
+use crate::stack::{Frame, UNKNOWN};
 
 thread_local! {
     /// Reading the symbols of the kernel and of programs takes longer than a slice, so they are kept.
@@ -112,10 +113,15 @@ impl Recorder {
             let called = |at: usize, address: u64| if at == 0 { address } else { address.saturating_sub(1) };
             let user = sample.user.iter().enumerate().rev();
             for (at, &address) in user.filter(|(_, address)| **address != 0) {
-                push(&mut line, names.process(sample.pid, called(at, address), &self.memory));
+                if let Some(frame) = names.process(sample.pid, called(at, address), &self.memory) {
+                    push(&mut line, frame);
+                }
             }
             for (at, &address) in sample.kernel.iter().enumerate().rev() {
                 push(&mut line, names.kernel(called(at, address)));
+            }
+            if line.is_empty() {
+                line = Frame { module: UNKNOWN, function: UNKNOWN }.text();
             }
             *stacks.counts.entry(line).or_default() += 1;
         }

@@ -47,7 +47,9 @@ pub(crate) fn amount_words(run: &Run) -> String {
 pub(crate) fn generations_words(run: &Run) -> String {
     let planned = generations(run);
     let (words, count) = amount(run, sliced(run)).unwrap_or_else(|| (planned.to_string(), planned));
-    let slices = run.plan.slices as usize;
+    // Generations of commands end before they have all, if these take long.
+    let taken = sliced(run).flat_map(|c| &c.repetitions).map(|r| r.slices.len()).max();
+    let slices = taken.filter(|taken| *taken > 0).unwrap_or(run.plan.slices as usize);
     format!("{words} generation{} of {slices} slice{}", s(count), s(slices))
 }
 

@@ -80,9 +80,19 @@ impl Key {
     }
 }
 
-/// The keys of a stack, the outermost first, without those through which every system call comes.
+/// The keys of a stack, the outermost first: without those through which every system call comes, and without functions that have no
+/// name, whose time is their caller's, unless the program has no function with one.
 fn keys(stack: &str) -> impl Iterator<Item = Key> {
-    stack.split(';').filter(|frame| !ENTRIES.contains(frame)).map(Key::of)
+    let is_named = |frame: &str| !frame.ends_with("`?");
+    let has_names = stack.split(';').any(|frame| is_named(frame) && !is_of_kernel(frame));
+    stack
+        .split(';')
+        .filter(move |frame| !ENTRIES.contains(frame) && (is_named(frame) || !has_names))
+        .map(Key::of)
+}
+
+fn is_of_kernel(frame: &str) -> bool {
+    frame.strip_prefix(KERNEL).is_some_and(|rest| rest.starts_with('`'))
 }
 
 /// What explains a part of a difference.
@@ -233,7 +243,7 @@ impl Explanation {
             Kind::Fault => self.key.name.clone(),
             Kind::Kernel => format!("`{}` of the kernel", self.key.name),
         };
-        format!("{what} ({} a request, {})", signed(self.difference.value), percent(self.share))
+        format!("{what} ({}, {})", signed(self.difference.value), percent(self.share))
     }
 
     fn json(&self, cell: &str) -> Value {
@@ -273,7 +283,8 @@ impl Explained<'_, '_> {
         }
         let more = if self.total.value < 0.0 { "less" } else { "more" };
         let takes = figure(self.total.value.abs(), Unit::Nanoseconds);
-        let whole = format!("**{name}** takes {takes} of CPU time a request {more} than **{baseline}**");
+        let each = if a.headline.is_of_commands() { "execution" } else { "request" };
+        let whole = format!("**{name}** takes {takes} {more} CPU time per {each} than **{baseline}**");
         match &self.found[..] {
             [] => sentence(&format!("{whole}, and no function or system call explains it")),
             [first, ..] => sentence(&format!("{whole}: first of all in {}", first.words())),
@@ -399,14 +410,16 @@ mod tests {
     fn time_is_that_of_a_function_and_what_it_calls() {
         let costs = costs(
             1_000_000,
-            &[("a`main;a`f;a`f", 50), ("a`main;kernel`__x64_sys_write", 25), ("a`main;lib`?", 25)],
+            &[("a`main;a`f;a`f", 50), ("a`main;kernel`__x64_sys_write", 25), ("lib`?;kernel`clear_page", 25)],
         );
         let of = |kind, name: &str| costs.of.get(&Key { kind, name: name.to_owned() }).copied();
-        assert_eq!((of(Kind::Function, "main"), of(Kind::Function, "f")), (Some(10_000.0), Some(5_000.0)));
+        assert_eq!((of(Kind::Function, "main"), of(Kind::Function, "f")), (Some(7_500.0), Some(5_000.0)));
         assert_eq!(
             (of(Kind::Call, "write"), of(Kind::Function, "lib (no symbols)")),
             (Some(2_500.0), Some(2_500.0))
         );
+        let of_caller: Vec<Key> = keys("a`main;lib`?;kernel`do_syscall_64").collect();
+        assert_eq!(of_caller, [Key::of("a`main")], "a function without a name is its caller's");
         assert_eq!(Key::of("kernel`asm_exc_page_fault"), Key::of("kernel`exc_page_fault"));
         assert!(Costs::of(&profile(0, &[("a`main", 1)])).is_none());
     }

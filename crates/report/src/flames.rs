@@ -68,7 +68,7 @@ impl Node {
     fn flame(&self, name: &str, all_ns: f64, other: Option<&Node>, is_compared: bool) -> Flame {
         let share = self.ns / all_ns;
         let change_ns = if is_compared { self.ns - other.map_or(0.0, |other| other.ns) } else { 0.0 };
-        let mut note = format!("{} a request, {}", figure(self.ns, Unit::Nanoseconds), percent(share));
+        let mut note = format!("{}, {}", figure(self.ns, Unit::Nanoseconds), percent(share));
         if is_compared {
             let sign = if change_ns < 0.0 { "-" } else { "+" };
             note.push_str(&format!(", {sign}{}", figure(change_ns.abs(), Unit::Nanoseconds)));

@@ -41,7 +41,7 @@ fn the_function_that_makes_a_server_slower_is_named() {
     let share = first["share_of_difference"].as_f64().unwrap();
     assert!((0.5..1.5).contains(&share), "{first}");
     assert!(first["interval"]["low"].as_f64().unwrap() > 50_000.0, "{first}");
-    assert!(report("terminal").contains("of CPU time a request more than"));
+    assert!(report("terminal").contains("more CPU time per request than"));
     assert!(report("html").contains("id=\"why\""));
 }
 
