@@ -11,14 +11,30 @@ fn pitot(arguments: &[&str], dir: &Path) -> Output {
     Command::new(PITOT).args(arguments).current_dir(dir).output().unwrap()
 }
 
+/// The second server burns CPU time for each reply.
+const PLAN: &str = r#"
+metric = "cpu-per-request"
+generations = 8
+slices = 2
+slice = "40ms"
+warmup = "50ms"
+profile = "cpu"
+baseline = { "server.burn" = "0s" }
+[server]
+protocol = "http"
+[load]
+url = "http://{address}/bytes/2"
+connections = 4
+[factors]
+server = ["loop"]
+"server.burn" = ["0s", "200us"]
+"#;
+
 #[test]
 fn the_function_that_makes_a_server_slower_is_named() {
     let dir = tempfile::tempdir().unwrap();
-    let base = format!("{PITOT} serve http --listen {{address}}");
-    let head = format!("{base} --burn 100us");
-    let url = "http://{address}/bytes/2";
-    let options = ["--url", url, "-c", "4", "--profile", "cpu", "--within", "20s", "-o", "a.pitot"];
-    let ran = pitot(&[&["diff", &base, &head], &options[..]].concat(), dir.path());
+    std::fs::write(dir.path().join("plan.toml"), PLAN).unwrap();
+    let ran = pitot(&["run", "plan.toml", "-o", "a.pitot"], dir.path());
     if stderr(&ran).contains("sampling by perf_event_open is not available") {
         // This machine does not allow it: the user is told how it would be.
         assert!(stderr(&ran).contains("perf_event_paranoid") || stderr(&ran).contains("CONFIG_PERF_EVENTS"));
@@ -38,9 +54,8 @@ fn the_function_that_makes_a_server_slower_is_named() {
         "{}",
         json["explanations"]
     );
-    let share = first["share_of_difference"].as_f64().unwrap();
-    assert!((0.5..1.5).contains(&share), "{first}");
-    assert!(first["interval"]["low"].as_f64().unwrap() > 50_000.0, "{first}");
+    assert!(first["share_of_difference"].as_f64().unwrap() > 0.3, "{first}");
+    assert!(first["interval"]["low"].as_f64().unwrap() > 0.0, "{first}");
     assert!(report("terminal").contains("more CPU time per request than"));
     assert!(report("html").contains("id=\"why\""));
 }
