@@ -124,18 +124,15 @@ struct Costs {
 
 impl Costs {
     fn of(profile: &Profile) -> Option<Costs> {
-        let samples = profile.samples();
-        if samples == 0 || profile.requests == 0 || profile.cpu_ns == 0 {
-            return None;
-        }
-        let total = profile.cpu_ns as f64 / profile.requests as f64;
+        let each = profile.sample_ns()?;
         let mut of: BTreeMap<Key, f64> = BTreeMap::new();
         for (stack, count) in &profile.stacks {
             // A function that calls itself is met once.
             for key in keys(stack).collect::<BTreeSet<_>>() {
-                *of.entry(key).or_default() += total * *count as f64 / samples as f64;
+                *of.entry(key).or_default() += each * *count as f64;
             }
         }
+        let total = each * profile.samples() as f64;
         Some(Costs { total, of })
     }
 }

@@ -37,11 +37,10 @@ struct Node {
 impl Node {
     /// The mean over the generations of a cell; none without profiles.
     fn of(cell: &CellRecord) -> Option<Node> {
-        let usable = |p: &&Profile| p.samples() > 0 && p.requests > 0 && p.cpu_ns > 0;
-        let profiles: Vec<&Profile> = profiles(cell).map(|(_, profile)| profile).filter(usable).collect();
+        let profiles: Vec<(&Profile, f64)> =
+            profiles(cell).filter_map(|(_, profile)| Some((profile, profile.sample_ns()?))).collect();
         let mut root = Node::default();
-        for profile in &profiles {
-            let each = profile.cpu_ns as f64 / profile.requests as f64 / profile.samples() as f64;
+        for (profile, each) in &profiles {
             for (stack, count) in &profile.stacks {
                 let ns = each * *count as f64 / profiles.len() as f64;
                 let mut node = &mut root;

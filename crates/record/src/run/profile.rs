@@ -22,4 +22,11 @@ impl Profile {
     pub fn samples(&self) -> u64 {
         self.stacks.iter().map(|(_, samples)| samples).sum()
     }
+
+    /// CPU time per request that a sample stands for, nanoseconds; none of a profile without requests, samples or CPU time.
+    pub fn sample_ns(&self) -> Option<f64> {
+        let samples = self.samples();
+        let each = self.cpu_ns as f64 / self.requests as f64 / samples as f64;
+        (samples > 0 && self.requests > 0 && self.cpu_ns > 0).then_some(each)
+    }
 }
