@@ -38,6 +38,8 @@ pub struct Stacks {
     pub lost: u64,
     /// Whether stacks have the frames of the kernel.
     pub sees_kernel: bool,
+    /// The CPU time that all samples stand for, where they are by the timer.
+    pub sampled_ns: Option<u64>,
 }
 
 impl Recorder {
@@ -107,6 +109,8 @@ impl Recorder {
         names.forget_processes();
         let mut stacks =
             Stacks { lost: self.lost, sees_kernel: self.sampler.sees_kernel(), ..Stacks::default() };
+        let sampled_ns: u64 = self.samples.iter().map(|sample| sample.period).sum();
+        stacks.sampled_ns = (!self.sampler.counts_cycles()).then_some(sampled_ns);
         for sample in &self.samples {
             let mut line = String::new();
             // A return address lies behind its call, which may be the last of its function.

@@ -313,7 +313,7 @@ impl Explained<'_, '_> {
 fn cost(a: &Analysis<'_>) -> Option<String> {
     let mut by_generation: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for cell in a.run.cells.iter().chain(&a.run.controls) {
-        for (block, profile) in profiles(cell) {
+        for (block, profile) in profiles(cell).filter(|(_, profile)| profile.sees_kernel) {
             let counted = cell.repetitions.iter().find(|r| r.block == block)?.slices.iter();
             let (requests, cpu_ns) = counted.fold((0, 0), |(requests, cpu_ns), slice| {
                 (requests + slice.requests, cpu_ns + slice.server_cpu_ns.unwrap_or(0))
@@ -334,6 +334,15 @@ fn cost(a: &Analysis<'_>) -> Option<String> {
         show(mean.interval.low),
         show(mean.interval.high)
     ))
+}
+
+/// That the kernel's part is missing, if it is.
+fn without_kernel(a: &Analysis<'_>) -> Option<String> {
+    let mut all = a.run.cells.iter().flat_map(profiles);
+    all.any(|(_, profile)| !profile.sees_kernel).then(|| {
+        "The time in the kernel is missing, which the user of this run may not sample: it is root's, or          everybody's with `sysctl kernel.perf_event_paranoid=1`."
+            .to_owned()
+    })
 }
 
 /// The share of samples whose innermost function has no name.
@@ -361,7 +370,7 @@ pub(crate) fn section(a: &Analysis<'_>) -> Option<Block> {
                generations. Callers of which one function explains most are left out.";
     let how = [Block::paragraph(how)].into_iter().chain(cost(a).map(Block::Paragraph)).collect();
     let how = Block::Only(PAGES, how);
-    let nameless = without_names(a).map(Block::Paragraph);
+    let nameless = without_kernel(a).into_iter().chain(without_names(a)).map(Block::Paragraph);
     let graphs = Block::Only(PAGES, a.cells.iter().filter_map(|cell| graph(a, cell)).collect());
     (!explained.is_empty())
         .then(|| Block::section("why", "Why", blocks.chain(nameless).chain([how, graphs]).collect()))

@@ -279,7 +279,10 @@ impl<'a> Arm<'a> {
             answer.executions.as_ref().map(|used| ((used.user_s + used.system_s) * 1e9).round() as u64);
         let served = before.zip(after).map(|(before, after)| after.since(before).0);
         self.sum.add_uncounted(answer.requests);
-        self.sum.add_profile(answer.requests, executed.or(served).unwrap_or(0), &recorder.stacks());
+        let stacks = recorder.stacks();
+        // Without the kernel's part, samples are a share of the time in programs alone.
+        let sampled = stacks.sampled_ns.filter(|_| !stacks.sees_kernel);
+        self.sum.add_profile(answer.requests, sampled.or(executed).or(served).unwrap_or(0), &stacks);
         Ok(Ok(()))
     }
 
