@@ -11,4 +11,3 @@ mod recorder;
 mod stack;
 
 pub use recorder::{Recorder, Stacks, check};
-pub use stack::{Frame, KERNEL, UNKNOWN, folded, frames};

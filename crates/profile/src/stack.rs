@@ -4,22 +4,22 @@
 //! separated by semicolons.
 
 /// The module of the kernel's frames.
-pub const KERNEL: &str = "kernel";
+pub(crate) const KERNEL: &str = "kernel";
 /// What stands for a name that could not be found.
-pub const UNKNOWN: &str = "?";
+pub(crate) const UNKNOWN: &str = "?";
 
 /// A frame of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Frame<'a> {
+pub(crate) struct Frame<'a> {
     /// The file without its folder, or [`KERNEL`].
-    pub module: &'a str,
+    pub(crate) module: &'a str,
     /// The function, or [`UNKNOWN`].
-    pub function: &'a str,
+    pub(crate) function: &'a str,
 }
 
 impl Frame<'_> {
     /// It as text.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let plain = |name: &str| -> String {
             name.chars()
                 .map(|c| match c {
@@ -34,36 +34,14 @@ impl Frame<'_> {
     }
 }
 
-/// Frames as one line, the outermost first.
-pub fn folded<'a>(frames: impl Iterator<Item = Frame<'a>>) -> String {
-    frames.map(|frame| frame.text()).collect::<Vec<_>>().join(";")
-}
-
-/// The frames of a line, the outermost first.
-pub fn frames(line: &str) -> impl DoubleEndedIterator<Item = Frame<'_>> {
-    line.split(';').filter(|frame| !frame.is_empty()).map(|frame| {
-        let (module, function) = frame.split_once('`').unwrap_or((UNKNOWN, frame));
-        Frame { module, function }
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn what_is_folded_is_found_again() {
-        let of = |module, function| Frame { module, function };
-        let stack = [
-            of("server", "main"),
-            of("server", "<T as core::fmt::Display>::fmt"),
-            of(KERNEL, "do_syscall_64"),
-        ];
-        let line = folded(stack.into_iter());
-        assert_eq!(frames(&line).collect::<Vec<_>>(), stack);
-        let odd = folded([of("a;b", "f`g\n")].into_iter());
-        assert_eq!(frames(&odd).collect::<Vec<_>>(), [of("a:b", "f'g ")]);
-        assert_eq!(frames("").count(), 0);
-        assert_eq!(frames("main").next(), Some(of(UNKNOWN, "main")));
+    fn what_separates_frames_stands_in_no_name() {
+        let text = |module, function| Frame { module, function }.text();
+        assert_eq!(text("server", "<T as core::fmt::Display>::fmt"), "server`<T as core::fmt::Display>::fmt");
+        assert_eq!(text("a;b", "f`g\n"), "a:b`f'g ");
     }
 }

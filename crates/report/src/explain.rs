@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::analysis::{Analysis, Cell};
 use crate::document::{Block, Column, Entry, PAGES, Table};
 use crate::flames::{flames, function, hottest, profiles};
-use crate::number::{figure, percent, ratio};
+use crate::number::{figure, percent, ratio, signed_ns};
 use crate::text::sentence;
 use pitot_record::{CellRecord, Profile, Unit};
 use pitot_stats::{Interval, Mean, holm, mean};
@@ -25,7 +25,7 @@ const COULD_MATTER: f64 = 0.05;
 const CALLEE: f64 = 0.8;
 /// So many functions are listed beside a flame graph.
 const HOTTEST: usize = 20;
-/// A share of samples without names that is told.
+/// From this share on the report mentions samples without names.
 const NAMELESS_TOLD: f64 = 0.05;
 /// So many explanations are shown.
 const SHOWN: usize = 8;
@@ -240,7 +240,7 @@ impl Explanation {
             Kind::Fault => self.key.name.clone(),
             Kind::Kernel => format!("`{}` of the kernel", self.key.name),
         };
-        format!("{what} ({}, {})", signed(self.difference.value), percent(self.share))
+        format!("{what} ({}, {})", signed_ns(self.difference.value), percent(self.share))
     }
 
     fn json(&self, cell: &str) -> Value {
@@ -258,17 +258,12 @@ impl Explanation {
     }
 }
 
-/// `+1.2 us`.
-fn signed(ns: f64) -> String {
-    format!("{}{}", if ns < 0.0 { "-" } else { "+" }, figure(ns.abs(), Unit::Nanoseconds))
-}
-
 fn signed_interval(of: &Interval) -> String {
-    format!("[{}, {}]", signed(of.low), signed(of.high))
+    format!("[{}, {}]", signed_ns(of.low), signed_ns(of.high))
 }
 
 impl Explained<'_, '_> {
-    /// The answer: `thread needs 3.1 us more CPU time a request than loop. Of that, ...`.
+    /// `thread takes 3.1 us more CPU time per request than loop: first of all in ...`.
     fn sentence(&self, a: &Analysis<'_>) -> String {
         let name = a.name_of(self.cell);
         let baseline = a.cells.iter().find(|c| c.record.id == self.baseline.id);
@@ -296,7 +291,7 @@ impl Explained<'_, '_> {
                 Kind::Kernel => format!("{} (kernel)", e.key.name),
             };
             let difference = Entry {
-                text: signed(e.difference.value),
+                text: signed_ns(e.difference.value),
                 note: signed_interval(&e.difference.interval),
                 ..Entry::default()
             };
@@ -340,7 +335,7 @@ fn cost(a: &Analysis<'_>) -> Option<String> {
 fn without_kernel(a: &Analysis<'_>) -> Option<String> {
     let mut all = a.run.cells.iter().flat_map(profiles);
     all.any(|(_, profile)| !profile.sees_kernel).then(|| {
-        "The time in the kernel is missing, which the user of this run may not sample: it is root's, or          everybody's with `sysctl kernel.perf_event_paranoid=1`."
+        "The time in the kernel is missing, which the user of this run may not sample: it is root's, or everybody's with `sysctl kernel.perf_event_paranoid=1`."
             .to_owned()
     })
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::document::Flame;
-use crate::number::{figure, percent};
+use crate::number::{figure, percent, signed_ns};
 use pitot_record::{CellRecord, Profile, Repetition, Unit};
 use pitot_results::VerdictKind;
 
@@ -69,8 +69,7 @@ impl Node {
         let change_ns = if is_compared { self.ns - other.map_or(0.0, |other| other.ns) } else { 0.0 };
         let mut note = format!("{}, {}", figure(self.ns, Unit::Nanoseconds), percent(share));
         if is_compared {
-            let sign = if change_ns < 0.0 { "-" } else { "+" };
-            note.push_str(&format!(", {sign}{}", figure(change_ns.abs(), Unit::Nanoseconds)));
+            note.push_str(&format!(", {}", signed_ns(change_ns)));
         }
         let mut calls: Vec<Flame> = self
             .calls

@@ -55,6 +55,11 @@ pub(crate) fn figure(value: f64, unit: Unit) -> String {
     format!("{shown:.decimals$}{sign}")
 }
 
+/// A difference of times, with its sign: `+1.20 µs`.
+pub(crate) fn signed_ns(ns: f64) -> String {
+    format!("{}{}", if ns < 0.0 { "-" } else { "+" }, figure(ns.abs(), Unit::Nanoseconds))
+}
+
 /// A metric's figure with its unit, or in words if its zero means too small to measure.
 pub(crate) fn figure_of(metric: &Metric, value: f64) -> String {
     metric.zero.filter(|_| value == 0.0).map_or_else(|| figure(value, metric.unit), str::to_owned)

@@ -36,7 +36,7 @@ fn the_function_that_makes_a_server_slower_is_named() {
     std::fs::write(dir.path().join("plan.toml"), PLAN).unwrap();
     let ran = pitot(&["run", "plan.toml", "-o", "a.pitot"], dir.path());
     if stderr(&ran).contains("sampling by perf_event_open is not available") {
-        // This machine does not allow it: the user is told how it would be.
+        // Where sampling is not allowed, the message says what to change.
         assert!(stderr(&ran).contains("perf_event_paranoid") || stderr(&ran).contains("CONFIG_PERF_EVENTS"));
         return;
     }

@@ -158,7 +158,7 @@ CREATE TABLE slice (
     PRIMARY KEY (repetition_id, round, position)
 ) STRICT, WITHOUT ROWID;
 
--- What the CPU did in slices of their own, which do not count as measurements. Files from before 0.2.1 lack these three tables.
+-- What the CPU did in slices of their own, which do not count as measurements. Older files lack these three tables.
 CREATE TABLE profile (
     repetition_id    INTEGER PRIMARY KEY REFERENCES repetition (id),
     requests         INTEGER NOT NULL,      -- right replies in these slices, or executions
