@@ -14,6 +14,7 @@ use pitot_host::setting::Change;
 use pitot_host::{CpuSplit, Fingerprint, split_cpus};
 use pitot_lab::{Event, LocalHost, Outcome, Place, Work};
 use pitot_meter::{Nanos, units};
+use pitot_plan::Profiled;
 use pitot_record::database::check_owner;
 use pitot_record::soak::Info;
 use pitot_record::{RunState, Soak as Recorded, SoakWriter};
@@ -82,6 +83,7 @@ impl Soak {
             ("--fault", !self.faults.is_empty()),
             ("--seed", self.seed.is_some()),
             ("--interval", self.interval.is_some()),
+            ("--profile", !self.profile.kinds().is_empty()),
         ];
         match given.iter().find(|(_, is_given)| *is_given) {
             None => Ok(()),
@@ -228,6 +230,15 @@ impl pitot_lab::Soak for Asked<'_> {
 }
 
 impl Asked<'_> {
+    /// What is recorded, by the command line or else by the plan.
+    fn profile(&self) -> Vec<Profiled> {
+        let planned = self.target.prepared().map_or(&[][..], |prepared| &prepared.plan.profile);
+        match self.options.profile.kinds() {
+            none if none.is_empty() => planned.to_vec(),
+            asked => asked,
+        }
+    }
+
     /// How it goes on, by the command line and what the plan says of soaks.
     fn settings(&self) -> Settings<'_> {
         let Asked { options, target, info, resumed, .. } = self;
@@ -250,6 +261,7 @@ impl Asked<'_> {
             path: self.output,
             directory: &info.directory,
             cpus: [&self.cpus.server[..], &self.cpus.load].concat(),
+            profile: self.profile(),
         }
     }
 }

@@ -135,16 +135,38 @@ impl Plan {
 }
 
 /// What a profile shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Profiled {
     /// Where the CPU time goes, by function.
+    #[default]
     Cpu,
+    /// Where threads wait, by function.
+    OffCpu,
+    /// What the CPU, the scheduler and the memory count.
+    Counters,
+    /// System calls, by name.
+    Calls,
 }
 
 impl Profiled {
     /// All, and their words.
-    pub const ALL: [(&'static str, Profiled); 1] = [("cpu", Profiled::Cpu)];
+    pub const ALL: [(&'static str, Profiled); 4] = [
+        ("cpu", Profiled::Cpu),
+        ("off-cpu", Profiled::OffCpu),
+        ("counters", Profiled::Counters),
+        ("calls", Profiled::Calls),
+    ];
+
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        Profiled::ALL.iter().find(|(_, what)| *what == self).map_or("", |(word, _)| word)
+    }
+
+    /// What a word stands for.
+    pub fn of_word(word: &str) -> Option<Profiled> {
+        Profiled::ALL.iter().find(|(of, _)| *of == word).map(|(_, what)| *what)
+    }
 }
 
 impl Default for Plan {

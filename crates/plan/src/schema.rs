@@ -83,6 +83,9 @@ fn kind<T>(kind: &Kind<T>, catalog: &Catalog) -> Value {
             {"type": "number", "minimum": 0, "exclusiveMaximum": 1}, {"type": "string", "pattern": "^[0-9.]+ *%$"}
         ]}),
         Kind::Choice { words, .. } => json!({"enum": words}),
+        Kind::Choices { words, .. } => {
+            json!({"anyOf": [{"enum": words}, {"type": "array", "items": {"enum": words}}]})
+        }
         Kind::Statistic(_) => json!({"type": "string", "pattern": r"^(median|trimmed-mean\([0-9]+\))$"}),
         Kind::Metric(_) => json!({"enum": catalog.metrics}),
         Kind::Metrics(_) => json!({"type": "array", "items": {"enum": catalog.metrics}}),

@@ -1,13 +1,18 @@
-//! Where processes spend their CPU time: sampled stacks with the names of their functions.
+//! What processes do: where they spend their CPU time, where they wait, which system calls they make, and what counters say.
 //!
-//! A [`Recorder`] samples some processes and what they start. [`Recorder::stacks`] names the functions while the processes still
+//! A [`Recorder`] records some processes and what they start. [`Recorder::recorded`] names the functions while the processes still
 //! run, since only they know what a just-in-time compiler made; of those that have ended it knows the files.
 
 #![forbid(unsafe_code)]
 
+mod calls;
+mod counters;
+mod java;
 mod memory;
 mod names;
 mod recorder;
 mod stack;
+mod tracked;
+mod waits;
 
-pub use recorder::{Recorder, Stacks, check};
+pub use recorder::{Amount, Recorded, Recorder, check};

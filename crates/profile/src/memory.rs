@@ -39,6 +39,12 @@ impl Memory {
         mappings.push(new);
     }
 
+    /// The processes that have mapped a file with this end of its path.
+    pub(crate) fn processes_with(&self, end: &str) -> impl Iterator<Item = u32> {
+        let has = move |mappings: &[Mapped]| mappings.iter().any(|mapping| mapping.path.ends_with(end));
+        self.of.iter().filter(move |(_, mappings)| has(mappings)).map(|(pid, _)| *pid)
+    }
+
     /// The mapping of an address.
     pub(crate) fn at(&self, pid: u32, address: u64) -> Option<&Mapped> {
         self.of.get(&pid)?.iter().find(|mapping| (mapping.start..mapping.end).contains(&address))

@@ -1,97 +1,150 @@
-//! Samples some processes, and all that they start.
+//! Records what some processes do, and all that they start.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::io;
 
+use pitot_plan::Profiled;
 use pitot_sys::Unavailable;
 use pitot_sys::perf::{Event, Record, Sample, Sampler, Scope};
 
+use crate::calls::Calls;
+use crate::counters::Counted;
+use crate::java::Maps;
 use crate::memory::Memory;
 use crate::names::Names;
-use crate::stack::{Frame, UNKNOWN};
+use crate::stack::{Frame, KERNEL, UNKNOWN};
+use crate::tracked::Tracked;
+use crate::waits::Waits;
 
 thread_local! {
     /// Reading the symbols of the kernel and of programs takes longer than a slice, so they are kept.
     static NAMES: RefCell<Names> = RefCell::new(Names::new());
 }
 
-/// A running profile.
+/// Often enough for some hundred samples in a slice of a busy server, and at no multiple of the timer's rate.
+const CPU: Event = Event::Cpu { frequency: 1_999 };
+/// What stands at the end of the stack of a thread that waited for nothing but a CPU.
+const PREEMPTED: &str = "(preempted)";
+
+/// A running record of one kind.
 #[derive(Debug)]
 pub struct Recorder {
-    sampler: Sampler,
-    /// Whose samples are kept.
-    processes: HashSet<u32>,
-    /// Whose children are kept, and they are not.
-    parents: HashSet<u32>,
-    memory: Memory,
-    samples: Vec<Sample>,
+    tracked: Tracked,
+    kept: Kept,
+    /// None of what is counted without records.
+    sampler: Option<Sampler>,
     lost: u64,
 }
 
-/// Stacks, and how often each was met.
+/// What is kept, by kind.
+#[derive(Debug)]
+enum Kept {
+    Cpu(Vec<Sample>),
+    OffCpu(Waits),
+    Calls(Calls),
+    Counters(Counted, BTreeMap<String, Amount>),
+}
+
+/// How often something was met, and for how long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// Samples, waits, calls or events.
+    pub count: u64,
+    /// Nanoseconds of waits and calls.
+    pub ns: u64,
+}
+
+impl Amount {
+    pub(crate) fn add(&mut self, ns: u64) {
+        self.count += 1;
+        self.ns += ns;
+    }
+}
+
+/// What was recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stacks {
-    /// By stack: `MODULE`FUNCTION;...`, the outermost first.
-    pub counts: BTreeMap<String, u64>,
+pub struct Recorded {
+    /// By stack (`MODULE`FUNCTION;...`, the outermost first), or by the name of a call or counter.
+    pub amounts: BTreeMap<String, Amount>,
     /// Records that found no room.
     pub lost: u64,
-    /// Whether stacks have the frames of the kernel.
+    /// Whether the kernel's part is seen.
     pub sees_kernel: bool,
     /// The CPU time that all samples stand for, where they are by the timer.
     pub sampled_ns: Option<u64>,
 }
 
 impl Recorder {
-    /// Prepares to sample these processes and what they start, on these CPUs: `event` of the whole machine where that is
-    /// allowed, and else of their threads.
+    /// Prepares to record these processes and what they start, on these CPUs: of the whole machine where that is allowed, and else
+    /// of their threads.
     ///
     /// # Errors
     /// [`Unavailable`]: not allowed, or not there.
-    pub fn of(pids: &[u32], event: Event, cpus: &[usize]) -> Result<Recorder, Unavailable> {
-        let recorder = Recorder::of_nobody(pids, event, cpus)?;
-        Ok(Recorder { processes: pids.iter().copied().collect(), ..recorder })
+    pub fn of(what: Profiled, pids: &[u32], cpus: &[usize]) -> Result<Recorder, Unavailable> {
+        Recorder::new(what, pids, false, cpus)
     }
 
     /// The same of what a process starts, without the process itself.
     ///
     /// # Errors
     /// As [`of`](Self::of).
-    pub fn of_children(pid: u32, event: Event, cpus: &[usize]) -> Result<Recorder, Unavailable> {
-        let recorder = Recorder::of_nobody(&[pid], event, cpus)?;
-        Ok(Recorder { parents: HashSet::from([pid]), ..recorder })
+    pub fn of_children(what: Profiled, pid: u32, cpus: &[usize]) -> Result<Recorder, Unavailable> {
+        Recorder::new(what, &[pid], true, cpus)
     }
 
-    /// One that sees these processes and keeps no samples yet.
-    fn of_nobody(pids: &[u32], event: Event, cpus: &[usize]) -> Result<Recorder, Unavailable> {
-        let (sampler, memory) = open(pids, event, cpus)?;
-        let (processes, parents) = (HashSet::new(), HashSet::new());
-        Ok(Recorder { sampler, processes, parents, memory, samples: Vec::new(), lost: 0 })
+    fn new(
+        what: Profiled,
+        pids: &[u32],
+        is_of_children: bool,
+        cpus: &[usize],
+    ) -> Result<Recorder, Unavailable> {
+        let threads: Vec<u32> = pids.iter().flat_map(|&pid| threads(pid)).collect();
+        let sampler = |events: &[Event]| {
+            Sampler::open(events, Scope::Machine, cpus)
+                .or_else(|_| Sampler::open(events, Scope::Threads(&threads), cpus))
+        };
+        let (kept, sampler) = match what {
+            Profiled::Cpu => (Kept::Cpu(Vec::new()), Some(sampler(&[CPU])?)),
+            Profiled::OffCpu => (Kept::OffCpu(Waits::default()), Some(sampler(&[Event::Switches])?)),
+            Profiled::Calls => {
+                let calls = Calls::new()?;
+                let sampler = sampler(&calls.events())?;
+                (Kept::Calls(calls), Some(sampler))
+            }
+            Profiled::Counters => {
+                (Kept::Counters(Counted::open(&threads, is_of_children)?, BTreeMap::new()), None)
+            }
+        };
+        let tracked = if is_of_children { Tracked::new(&[], pids) } else { Tracked::new(pids, &[]) };
+        Ok(Recorder { tracked, kept, sampler, lost: 0 })
     }
 
     /// Begins.
     ///
     /// # Errors
     /// Those of ioctl(2).
-    pub fn start(&self) -> io::Result<()> {
-        self.sampler.start()
+    pub fn start(&mut self) -> io::Result<()> {
+        if let Kept::Counters(counted, _) = &mut self.kept {
+            counted.start()?;
+        }
+        self.sampler.as_ref().map_or(Ok(()), Sampler::start)
     }
 
-    /// Takes what was sampled so far out of the kernel's rings, which hold a few seconds of it.
+    /// Takes what was recorded so far out of the kernel's rings, which hold a part of a second of it.
     pub fn look(&mut self) {
-        let Recorder { sampler, processes, parents, memory, samples, lost } = self;
-        sampler.read(&mut |record| match record {
-            Record::Sample(sample) if processes.contains(&sample.pid) => samples.push(sample),
-            Record::Fork { pid, parent }
-                if pid != parent && (processes.contains(&parent) || parents.contains(&parent)) =>
-            {
-                processes.insert(pid);
-                memory.forked(pid, parent);
+        let Recorder { sampler, tracked, kept, lost } = self;
+        let Some(sampler) = sampler else { return };
+        sampler.read(&mut |record| match (record, &mut *kept) {
+            (Record::Sample(sample), _) if !tracked.contains(sample.pid) => {}
+            (Record::Sample(sample), Kept::Cpu(samples)) => samples.push(sample),
+            (Record::Sample(sample), Kept::OffCpu(waits)) => waits.left_with(sample),
+            (Record::Sample(sample), Kept::Calls(calls)) => calls.take(&sample),
+            (Record::Switched(switch), Kept::OffCpu(waits)) if tracked.contains(switch.pid) => {
+                waits.switched(switch)
             }
-            Record::Executed { pid } if processes.contains(&pid) => memory.executed(pid),
-            Record::Mapped(mapped) if processes.contains(&mapped.pid) => memory.mapped(mapped),
-            Record::Lost(count) => *lost += count,
-            _ => {}
+            (Record::Lost(count), _) => *lost += count,
+            (record, _) => tracked.follow(record),
         });
     }
 
@@ -100,64 +153,81 @@ impl Recorder {
     /// # Errors
     /// Those of ioctl(2).
     pub fn stop(&mut self) -> io::Result<()> {
-        self.sampler.stop()?;
+        if let Kept::Counters(counted, amounts) = &mut self.kept {
+            *amounts = counted.stop()?;
+        }
+        self.sampler.as_ref().map_or(Ok(()), Sampler::stop)?;
         self.look();
         Ok(())
     }
 
-    /// All samples so far, by stack. Names are looked up now: processes should still run.
-    pub fn stacks(&self) -> Stacks {
-        NAMES.with_borrow_mut(|names| self.named(names))
-    }
-
-    fn named(&self, names: &mut Names) -> Stacks {
-        names.forget_processes();
-        let mut stacks =
-            Stacks { lost: self.lost, sees_kernel: self.sampler.sees_kernel(), ..Stacks::default() };
-        let sampled_ns: u64 = self.samples.iter().map(|sample| sample.period).sum();
-        stacks.sampled_ns = (!self.sampler.counts_cycles()).then_some(sampled_ns);
-        for sample in &self.samples {
-            let mut line = String::new();
-            // A return address lies behind its call, which may be the last of its function.
-            let called = |at: usize, address: u64| if at == 0 { address } else { address.saturating_sub(1) };
-            let user = sample.user.iter().enumerate().rev();
-            for (at, &address) in user.filter(|(_, address)| **address != 0) {
-                if let Some(frame) = names.process(sample.pid, called(at, address), &self.memory) {
-                    push(&mut line, frame);
+    /// All that was recorded. Names of functions are looked up now: processes should still run.
+    pub fn recorded(&mut self) -> Recorded {
+        let Recorder { sampler, tracked, kept, lost } = self;
+        let mut recorded = Recorded {
+            lost: *lost,
+            sees_kernel: sampler.as_ref().is_some_and(Sampler::sees_kernel),
+            ..Recorded::default()
+        };
+        let _maps = matches!(kept, Kept::Cpu(_) | Kept::OffCpu(_)).then(|| Maps::of(&tracked.memory));
+        NAMES.with_borrow_mut(|names| {
+            names.forget_processes();
+            match kept {
+                Kept::Cpu(samples) => {
+                    let by_timer = sampler.as_ref().is_some_and(|sampler| !sampler.counts_cycles());
+                    recorded.sampled_ns = by_timer.then(|| samples.iter().map(|sample| sample.period).sum());
+                    for sample in &*samples {
+                        let stack = stack(names, &tracked.memory, sample, false);
+                        recorded.amounts.entry(stack).or_default().add(0);
+                    }
+                }
+                Kept::OffCpu(waits) => {
+                    for wait in waits.ended() {
+                        let stack = stack(names, &tracked.memory, wait.sample, wait.preempted);
+                        recorded.amounts.entry(stack).or_default().add(wait.ns);
+                    }
+                }
+                Kept::Calls(calls) => recorded.amounts = calls.ended(),
+                Kept::Counters(counted, amounts) => {
+                    recorded.sees_kernel = counted.sees_kernel();
+                    recorded.amounts.clone_from(amounts);
                 }
             }
-            for (at, &address) in sample.kernel.iter().enumerate().rev() {
-                push(&mut line, names.kernel(called(at, address)));
-            }
-            if line.is_empty() {
-                line = Frame { module: UNKNOWN, function: UNKNOWN }.text();
-            }
-            *stacks.counts.entry(line).or_default() += 1;
-        }
-        stacks
+        });
+        recorded
     }
 }
 
-/// Whether the CPU can be sampled here.
+/// Whether this can be recorded here.
 ///
 /// # Errors
 /// [`Unavailable`], with what to do.
-pub fn check() -> Result<(), Unavailable> {
+pub fn check(what: Profiled) -> Result<(), Unavailable> {
     let cpus = pitot_sys::affinity::allowed().unwrap_or_default();
-    Recorder::of(&[std::process::id()], Event::Cpu { frequency: 99 }, &cpus).map(drop)
+    Recorder::of(what, &[std::process::id()], &cpus).map(drop)
 }
 
-fn open(pids: &[u32], event: Event, cpus: &[usize]) -> Result<(Sampler, Memory), Unavailable> {
-    let sampler = match Sampler::open(event, Scope::Machine, cpus) {
-        Ok(sampler) => sampler,
-        Err(_) => {
-            let threads: Vec<u32> = pids.iter().flat_map(|&pid| threads(pid)).collect();
-            Sampler::open(event, Scope::Threads(&threads), cpus)?
+/// The frames of a sample with their names.
+fn stack(names: &mut Names, memory: &Memory, sample: &Sample, preempted: bool) -> String {
+    let mut line = String::new();
+    // A return address lies behind its call, which may be the last of its function.
+    let called = |at: usize, address: u64| if at == 0 { address } else { address.saturating_sub(1) };
+    let user = sample.user.iter().enumerate().rev();
+    for (at, &address) in user.filter(|(_, address)| **address != 0) {
+        if let Some(frame) = names.process(sample.pid, called(at, address), memory) {
+            push(&mut line, frame);
         }
-    };
-    let mut memory = Memory::default();
-    pids.iter().for_each(|&pid| memory.look_at(pid));
-    Ok((sampler, memory))
+    }
+    for (at, &address) in sample.kernel.iter().enumerate().rev() {
+        push(&mut line, names.kernel(called(at, address)));
+    }
+    if preempted {
+        push(&mut line, &Frame { module: KERNEL, function: PREEMPTED }.text());
+    }
+    if line.is_empty() {
+        line = Frame { module: UNKNOWN, function: UNKNOWN }.text();
+    }
+    line
 }
 
 fn push(line: &mut String, frame: &str) {
@@ -182,26 +252,74 @@ mod tests {
         (0..rounds).fold(0u64, |sum, i| std::hint::black_box(sum.wrapping_mul(31).wrapping_add(i)))
     }
 
+    #[inline(never)]
+    fn the_function_that_waits() {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        // So that it does not end with a jump.
+        std::hint::black_box(());
+    }
+
+    /// A recorder of this process; none where it is not allowed, which has to have a remedy.
+    fn started(what: Profiled) -> Option<Recorder> {
+        let cpus = pitot_sys::affinity::allowed().unwrap();
+        match Recorder::of(what, &[std::process::id()], &cpus) {
+            Ok(mut recorder) => {
+                recorder.start().unwrap();
+                Some(recorder)
+            }
+            Err(unavailable) => {
+                assert!(!unavailable.fix.is_empty(), "{unavailable:?}");
+                None
+            }
+        }
+    }
+
+    /// The sum over all stacks with a function.
+    fn sum(recorded: &Recorded, name: &str, of: fn(&Amount) -> u64) -> u64 {
+        let has = |line: &str| line.split(';').any(|frame| frame.ends_with(name));
+        recorded.amounts.iter().filter(|(line, _)| has(line)).map(|(_, amount)| of(amount)).sum()
+    }
+
     #[test]
     fn the_function_that_works_is_found() {
-        let cpus = pitot_sys::affinity::allowed().unwrap();
-        let event = Event::Cpu { frequency: 1_999 };
-        let mut recorder = match Recorder::of(&[std::process::id()], event, &cpus) {
-            Ok(recorder) => recorder,
-            Err(unavailable) => return assert!(!unavailable.fix.is_empty()),
-        };
-        recorder.start().unwrap();
-        while recorder.samples.len() < 50 {
+        let Some(mut recorder) = started(Profiled::Cpu) else { return };
+        let samples =
+            |recorder: &Recorder| matches!(&recorder.kept, Kept::Cpu(samples) if samples.len() >= 50);
+        while !samples(&recorder) {
             std::hint::black_box(the_function_that_works(1_000_000));
             recorder.look();
         }
         recorder.stop().unwrap();
-        let stacks = recorder.stacks();
-        let of = |name: &str| -> u64 {
-            let has = |line: &&String| line.split(';').any(|frame| frame.ends_with(name));
-            stacks.counts.iter().filter(|(line, _)| has(line)).map(|(_, count)| count).sum()
-        };
-        let all: u64 = stacks.counts.values().sum();
-        assert!(of("the_function_that_works") * 2 > all, "{stacks:#?}");
+        let recorded = recorder.recorded();
+        // Other tests of this process take their part.
+        assert!(sum(&recorded, "the_function_that_works", |amount| amount.count) >= 10, "{recorded:#?}");
+    }
+
+    #[test]
+    fn a_wait_has_its_stack_and_its_time() {
+        let Some(mut recorder) = started(Profiled::OffCpu) else { return };
+        (0..5).for_each(|_| the_function_that_waits());
+        recorder.stop().unwrap();
+        let recorded = recorder.recorded();
+        let waited_ns = sum(&recorded, "the_function_that_waits", |amount| amount.ns);
+        assert!(waited_ns >= 5 * 2_000_000, "{recorded:#?}");
+    }
+
+    #[test]
+    fn calls_and_counters_are_by_name() {
+        if let Some(mut recorder) = started(Profiled::Calls) {
+            (0..5).for_each(|_| the_function_that_waits());
+            recorder.stop().unwrap();
+            let slept = recorder.recorded().amounts["clock_nanosleep"];
+            assert!(slept.count >= 5 && slept.ns >= 10_000_000, "{slept:?}");
+        }
+        if let Some(mut recorder) = started(Profiled::Counters) {
+            (0..5).for_each(|_| the_function_that_waits());
+            recorder.stop().unwrap();
+            let recorded = recorder.recorded();
+            // Without the kernel's part there are only page faults.
+            let switches = recorded.amounts.get("context switches").map_or(0, |amount| amount.count);
+            assert!(!recorded.sees_kernel || switches >= 5, "{recorded:?}");
+        }
     }
 }

@@ -15,7 +15,7 @@ pub use figures::Side;
 pub use file::{RecordError, RunWriter, SoakWriter};
 pub use metric::{Better, METRICS, Metric, Unit};
 pub use run::{
-    CellRecord, CpuSample, HostRecord, Lifetime, NEITHER_BUSY, NOT_TRIED, Profile, Repetition, Resources,
-    Run, RunInfo, RunState, Sample, Slice, TreeSample, Verdict, looks_like_error,
+    CellRecord, CpuSample, HostRecord, Lifetime, NEITHER_BUSY, NOT_TRIED, Profile, ProfileEntry, Repetition,
+    Resources, Run, RunInfo, RunState, Sample, Slice, TreeSample, Verdict, looks_like_error,
 };
 pub use soak::Soak;

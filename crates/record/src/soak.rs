@@ -8,7 +8,7 @@ use pitot_results::secrets::Secrets;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::run::RunState;
+use crate::run::{Profile, RunState};
 
 /// For a while losses are known by the second of their acknowledgement.
 pub const SECOND_S: f64 = 1.0;
@@ -38,6 +38,19 @@ pub struct Soak {
     pub faults: Vec<Fault>,
     /// Losses of acknowledged requests, oldest first.
     pub losses: Vec<Loss>,
+    /// What servers did for a second, oldest first, if that was asked for.
+    pub profiles: Vec<SubjectProfile>,
+}
+
+/// What a server did for a second.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SubjectProfile {
+    /// The server's number.
+    pub subject: i64,
+    /// When, seconds since the soak began.
+    pub at_s: f64,
+    /// What was recorded.
+    pub profile: Profile,
 }
 
 /// The settings of a soak.

@@ -7,26 +7,32 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::analysis::{Analysis, Cell};
+use crate::counts;
 use crate::document::{Block, Column, Entry, PAGES, Table};
-use crate::flames::{flames, function, hottest, profiles};
+use crate::flames::{function, graph, profiles};
 use crate::number::{figure, percent, ratio, signed_ns};
+use crate::subsystems;
 use crate::text::sentence;
-use pitot_record::{CellRecord, Profile, Unit};
+use pitot_plan::Profiled;
+use pitot_record::{Profile, Unit};
 use pitot_stats::{Interval, Mean, holm, mean};
 use serde_json::{Value, json};
 
 /// The level of intervals.
-const LEVEL: f64 = 0.95;
+pub(crate) const LEVEL: f64 = 0.95;
 /// A function that explains less of the difference is not named.
 const SHARE_MIN: f64 = 0.05;
 /// A function whose time in both cells is below this share of the difference cannot matter.
 const COULD_MATTER: f64 = 0.05;
 /// What a function calls explains it, if it has so much of its difference: it is named in place of its caller.
 const CALLEE: f64 = 0.8;
-/// So many functions are listed beside a flame graph.
-const HOTTEST: usize = 20;
 /// From this share on the report mentions samples without names.
 const NAMELESS_TOLD: f64 = 0.05;
+/// Where cells do not differ as a whole, functions are compared by their shares of all CPU time: with less than this in both cells
+/// they cannot matter,
+const SHARE_COULD_MATTER: f64 = 0.002;
+/// and a smaller difference is not named.
+const SHARE_TOLD: f64 = 0.001;
 /// So many explanations are shown.
 const SHOWN: usize = 8;
 /// System calls as functions of the kernel are named: linux/arch/*/include/asm/syscall_wrapper.h.
@@ -78,6 +84,11 @@ impl Key {
             _ => Key { kind: Kind::Function, name: function(frame) },
         }
     }
+
+    /// Whether it is how a program enters the kernel.
+    fn is_entry(&self) -> bool {
+        matches!(self.kind, Kind::Call | Kind::Fault)
+    }
 }
 
 /// The keys of a stack, the outermost first: without those through which every system call comes, and without functions that have no
@@ -89,6 +100,18 @@ fn keys(stack: &str) -> impl Iterator<Item = Key> {
         .split(';')
         .filter(move |frame| !ENTRIES.contains(frame) && (is_named(frame) || !has_names))
         .map(Key::of)
+}
+
+/// What a stack is in: a system call or a page fault, else the innermost function that has a name.
+pub(crate) fn entry_of(stack: &str) -> String {
+    let keys: Vec<Key> = keys(stack).collect();
+    let entry = keys.iter().find(|key| key.is_entry()).or(keys.last());
+    entry.map_or_else(|| stack.to_owned(), |key| key.name.clone())
+}
+
+/// The system call or page fault in which a stack is, if it is in one.
+pub(crate) fn entered(stack: &str) -> Option<String> {
+    keys(stack).find(Key::is_entry).map(|key| key.name)
 }
 
 fn is_of_kernel(frame: &str) -> bool {
@@ -103,17 +126,30 @@ pub(crate) struct Explanation {
     times: (f64, f64),
     /// The difference, nanoseconds per request.
     difference: Mean,
-    /// Its share of the difference of the cells.
+    /// Its share of the difference of the cells; where those do not differ, of all CPU time.
     share: f64,
 }
 
-/// The difference of a cell to its baseline, and what explains it.
-pub(crate) struct Explained<'a, 'r> {
-    cell: &'a Cell<'r>,
-    baseline: &'r CellRecord,
+/// Of what explanations are shares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Whole {
+    /// Of the difference of the cells.
+    Difference,
+    /// Of all CPU time of a request, since the cells do not differ. A share has less noise than a time: what disturbs a slice
+    /// disturbs all functions alike (Meta's FBDetect, SOSP 2024, finds small regressions in this way).
+    Time,
+}
+
+/// The difference of a cell to its baseline, or of a later time to an earlier one, and what explains it.
+pub(crate) struct Explained {
+    name: String,
+    baseline: String,
+    /// A request or an execution.
+    each: &'static str,
     /// CPU time per request, nanoseconds.
     total: Mean,
     found: Vec<Explanation>,
+    whole: Whole,
 }
 
 /// Times by key of one generation, nanoseconds per request.
@@ -126,58 +162,100 @@ impl Costs {
     fn of(profile: &Profile) -> Option<Costs> {
         let each = profile.sample_ns()?;
         let mut of: BTreeMap<Key, f64> = BTreeMap::new();
-        for (stack, count) in &profile.stacks {
+        for entry in &profile.entries {
             // A function that calls itself is met once.
-            for key in keys(stack).collect::<BTreeSet<_>>() {
-                *of.entry(key).or_default() += each * *count as f64;
+            for key in keys(&entry.name).collect::<BTreeSet<_>>() {
+                *of.entry(key).or_default() += each * entry.count as f64;
             }
         }
-        let total = each * profile.samples() as f64;
+        let total = each * profile.count() as f64;
         Some(Costs { total, of })
     }
 }
 
 /// All cells with profiles against their baselines.
-pub(crate) fn explained<'a, 'r>(a: &'a Analysis<'r>) -> Vec<Explained<'a, 'r>> {
+fn explained(a: &Analysis<'_>) -> Vec<Explained> {
     a.cells.iter().filter_map(|cell| explain(a, cell)).collect()
 }
 
-fn explain<'a, 'r>(a: &'a Analysis<'r>, cell: &'a Cell<'r>) -> Option<Explained<'a, 'r>> {
+fn explain(a: &Analysis<'_>, cell: &Cell<'_>) -> Option<Explained> {
     let baseline = a.run.baseline_of(cell.record).filter(|baseline| baseline.id != cell.record.id)?;
-    let pairs: Vec<(Costs, Costs)> = profiles(cell.record)
+    let of_baseline = a.cells.iter().find(|c| c.record.id == baseline.id);
+    let pairs: Vec<(&Profile, &Profile)> = profiles(cell.record, Profiled::Cpu)
         .filter_map(|(block, own)| {
-            let of_baseline = profiles(baseline).find(|(of, _)| *of == block)?.1;
-            Some((Costs::of(of_baseline)?, Costs::of(own)?))
+            let of_baseline = profiles(baseline, Profiled::Cpu).find(|(of, _)| *of == block)?.1;
+            Some((of_baseline, own))
         })
         .collect();
-    let differences: Vec<f64> = pairs.iter().map(|(base, own)| own.total - base.total).collect();
-    let total = mean(&differences, LEVEL)?;
-    let found = match total.p < 1.0 - LEVEL {
-        true => {
-            let met = Met::of([cell.record, baseline]);
-            found(&pairs, total.value, &mut |one, other| met.is_below(one, other))
-        }
-        false => Vec::new(),
-    };
-    Some(Explained { cell, baseline, total, found })
+    Explained::of(
+        a.name_of(cell),
+        of_baseline.map_or_else(String::new, |cell| a.series_of(cell).to_owned()),
+        if a.headline.is_of_commands() { "execution" } else { "request" },
+        &pairs,
+    )
 }
 
-/// The functions and calls that differ in the direction of the whole, the largest first, without callers that are explained by what
-/// they call. `is_below` tells whether the first is met below the second.
+/// What changed of a server: the second half of its profiles, oldest first, against the first, each with the one that is as far from
+/// the middle of its half.
+pub(crate) fn changed(name: &str, profiles: &[&Profile]) -> Option<Explained> {
+    let (earlier, later) = profiles.split_at(profiles.len() / 2);
+    let pairs: Vec<_> = earlier.iter().copied().zip(later.iter().copied()).collect();
+    Explained::of(format!("{name}, second half"), "the first half".to_owned(), "request", &pairs)
+}
+
+impl Explained {
+    /// Explains by pairs of profiles, of a baseline and of what is compared with it.
+    fn of(
+        name: String,
+        baseline: String,
+        each: &'static str,
+        profiles: &[(&Profile, &Profile)],
+    ) -> Option<Explained> {
+        let costs = |(base, own): &(&Profile, &Profile)| Some((Costs::of(base)?, Costs::of(own)?));
+        let pairs: Vec<(Costs, Costs)> = profiles.iter().filter_map(costs).collect();
+        let differences: Vec<f64> = pairs.iter().map(|(base, own)| own.total - base.total).collect();
+        let total = mean(&differences, LEVEL)?;
+        let met = Met::of(profiles.iter().flat_map(|(base, own)| [*base, *own]));
+        let mut is_below = |one: &Key, other: &Key| met.is_below(one, other);
+        let (found, whole) = match total.p < 1.0 - LEVEL {
+            true => (found(&pairs, total.value, Whole::Difference, &mut is_below), Whole::Difference),
+            false => {
+                let (pairs, time) = of_equal_totals(pairs);
+                (found(&pairs, time, Whole::Time, &mut is_below), Whole::Time)
+            }
+        };
+        Some(Explained { name, baseline, each, total, found, whole })
+    }
+}
+
+/// The times as if all cells and generations had taken the same as a whole, and that time.
+fn of_equal_totals(pairs: Vec<(Costs, Costs)>) -> (Vec<(Costs, Costs)>, f64) {
+    let time = pairs.iter().map(|(base, _)| base.total).sum::<f64>() / pairs.len() as f64;
+    let scaled = |costs: Costs| {
+        let of = costs.of.into_iter().map(|(key, ns)| (key, ns * time / costs.total)).collect();
+        Costs { total: time, of }
+    };
+    (pairs.into_iter().map(|(base, own)| (scaled(base), scaled(own))).collect(), time)
+}
+
+/// The functions and calls that differ, those with the largest shares of `total` first, without callers that are explained by what they
+/// call. Of a difference only those in its direction count. `is_below` tells whether the first is met below the second.
 fn found(
     pairs: &[(Costs, Costs)],
     total: f64,
+    whole: Whole,
     is_below: &mut dyn FnMut(&Key, &Key) -> bool,
 ) -> Vec<Explanation> {
     let keys: BTreeSet<&Key> =
         pairs.iter().flat_map(|(base, own)| base.of.keys().chain(own.of.keys())).collect();
     let count = pairs.len() as f64;
+    let could_matter = if whole == Whole::Time { SHARE_COULD_MATTER } else { COULD_MATTER };
     let mut all: Vec<Explanation> = Vec::new();
     for key in keys {
         let at = |costs: &Costs| costs.of.get(key).copied().unwrap_or_default();
         let base = pairs.iter().map(|(base, _)| at(base)).sum::<f64>() / count;
         let own = pairs.iter().map(|(_, own)| at(own)).sum::<f64>() / count;
-        if base.max(own) < COULD_MATTER * total.abs() {
+        if base.max(own) < could_matter * total.abs() {
             continue;
         }
         let differences: Vec<f64> = pairs.iter().map(|(base, own)| at(own) - at(base)).collect();
@@ -187,21 +265,24 @@ fn found(
         }
     }
     let corrected = holm(&all.iter().map(|e| e.difference.p).collect::<Vec<_>>());
+    let is_told = |e: &Explanation| match whole {
+        Whole::Difference => e.share >= SHARE_MIN,
+        Whole::Time => e.share.abs() >= SHARE_TOLD,
+    };
     let mut all: Vec<Explanation> = all
         .into_iter()
         .zip(corrected)
-        .filter(|(e, p)| *p < 1.0 - LEVEL && e.share >= SHARE_MIN)
+        .filter(|(e, p)| *p < 1.0 - LEVEL && is_told(e))
         .map(|(e, _)| e)
         .collect();
-    all.sort_by(|x, y| y.share.total_cmp(&x.share));
+    all.sort_by(|x, y| y.share.abs().total_cmp(&x.share.abs()));
     // What the kernel does in a system call or a fault says less than which of them it is.
-    let entries: Vec<Explanation> =
-        all.iter().filter(|e| matches!(e.key.kind, Kind::Call | Kind::Fault)).cloned().collect();
+    let entries: Vec<Explanation> = all.iter().filter(|e| e.key.is_entry()).cloned().collect();
     all.retain(|e| e.key.kind != Kind::Kernel || !entries.iter().any(|entry| is_below(&e.key, &entry.key)));
     let callees = all.clone();
     all.retain(|e| {
         !callees.iter().any(|callee| {
-            callee.key != e.key && callee.share >= CALLEE * e.share && is_below(&callee.key, &e.key)
+            callee.key != e.key && callee.share / e.share >= CALLEE && is_below(&callee.key, &e.key)
         })
     });
     all
@@ -211,10 +292,12 @@ fn found(
 struct Met(Vec<(Vec<Key>, u64)>);
 
 impl Met {
-    fn of(cells: [&CellRecord; 2]) -> Met {
+    fn of<'p>(profiles: impl Iterator<Item = &'p Profile>) -> Met {
         let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
-        for (stack, count) in cells.into_iter().flat_map(profiles).flat_map(|(_, profile)| &profile.stacks) {
-            *counts.entry(stack).or_default() += count;
+        for profile in profiles {
+            for entry in &profile.entries {
+                *counts.entry(&entry.name).or_default() += entry.count;
+            }
         }
         Met(counts.into_iter().map(|(stack, count)| (keys(stack).collect(), count)).collect())
     }
@@ -243,14 +326,15 @@ impl Explanation {
         format!("{what} ({}, {})", signed_ns(self.difference.value), percent(self.share))
     }
 
-    fn json(&self, cell: &str) -> Value {
+    fn json(&self, cell: &str, whole: Whole) -> Value {
         json!({
             "cell": cell,
             "kind": if self.key.kind == Kind::Call { "call" } else { "function" },
             "name": self.key.name,
             "per_request": self.difference.value,
             "interval": self.difference.interval,
-            "share_of_difference": self.share,
+            "share_of_difference": (whole == Whole::Difference).then_some(self.share),
+            "share_of_time": (whole == Whole::Time).then_some(self.share),
             "baseline_per_request": self.times.0,
             "own_per_request": self.times.1,
             "unit": "ns",
@@ -258,24 +342,23 @@ impl Explanation {
     }
 }
 
-fn signed_interval(of: &Interval) -> String {
+pub(crate) fn signed_interval(of: &Interval) -> String {
     format!("[{}, {}]", signed_ns(of.low), signed_ns(of.high))
 }
 
-impl Explained<'_, '_> {
+impl Explained {
     /// `thread takes 3.1 us more CPU time per request than loop: first of all in ...`.
-    fn sentence(&self, a: &Analysis<'_>) -> String {
-        let name = a.name_of(self.cell);
-        let baseline = a.cells.iter().find(|c| c.record.id == self.baseline.id);
-        let baseline = baseline.map_or_else(String::new, |cell| a.series_of(cell).to_owned());
-        if self.total.p >= 1.0 - LEVEL {
-            return sentence(&format!(
-                "**{name}** and **{baseline}** do not differ in these slices, so there is nothing to explain"
-            ));
+    fn sentence(&self) -> String {
+        let Explained { name, baseline, each, .. } = self;
+        if self.whole == Whole::Time {
+            let same = format!("**{name}** and **{baseline}** do not differ as a whole in these slices");
+            return sentence(&match self.found.first() {
+                None => format!("{same}, nor does the share of any function"),
+                Some(first) => format!("{same}, but in the share of {}", first.words()),
+            });
         }
         let more = if self.total.value < 0.0 { "less" } else { "more" };
         let takes = figure(self.total.value.abs(), Unit::Nanoseconds);
-        let each = if a.headline.is_of_commands() { "execution" } else { "request" };
         let whole = format!("**{name}** takes {takes} {more} CPU time per {each} than **{baseline}**");
         match &self.found[..] {
             [] => sentence(&format!("{whole}, and no function or system call explains it")),
@@ -283,7 +366,16 @@ impl Explained<'_, '_> {
         }
     }
 
-    fn table(&self, a: &Analysis<'_>) -> Option<Block> {
+    /// The sentence, and a table of what explains it.
+    pub(crate) fn blocks(&self) -> Vec<Block> {
+        std::iter::once(Block::Paragraph(self.sentence())).chain(self.table()).collect()
+    }
+
+    pub(crate) fn json(&self) -> Vec<Value> {
+        self.found.iter().map(|found| found.json(&self.name, self.whole)).collect()
+    }
+
+    fn table(&self) -> Option<Block> {
         let rows = self.found.iter().take(SHOWN).map(|e| {
             let name = match e.key.kind {
                 Kind::Function | Kind::Fault => e.key.name.clone(),
@@ -298,8 +390,9 @@ impl Explained<'_, '_> {
             let time = |ns: f64| Entry::from(figure(ns, Unit::Nanoseconds));
             (name, vec![difference, Entry::from(percent(e.share)), time(e.times.0), time(e.times.1)])
         });
-        let columns = ["difference", "share", "baseline", "here"].map(Column::of).to_vec();
-        let table = Table::plain(&a.name_of(self.cell), "function", columns, rows.collect::<Vec<_>>());
+        let share = if self.whole == Whole::Time { "of all time" } else { "share" };
+        let columns = ["difference", share, "baseline", "here"].map(Column::of).to_vec();
+        let table = Table::plain(&self.name, "function", columns, rows.collect::<Vec<_>>());
         (!self.found.is_empty()).then_some(Block::Table(table))
     }
 }
@@ -308,7 +401,7 @@ impl Explained<'_, '_> {
 fn cost(a: &Analysis<'_>) -> Option<String> {
     let mut by_generation: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for cell in a.run.cells.iter().chain(&a.run.controls) {
-        for (block, profile) in profiles(cell).filter(|(_, profile)| profile.sees_kernel) {
+        for (block, profile) in profiles(cell, Profiled::Cpu).filter(|(_, profile)| profile.sees_kernel) {
             let counted = cell.repetitions.iter().find(|r| r.block == block)?.slices.iter();
             let (requests, cpu_ns) = counted.fold((0, 0), |(requests, cpu_ns), slice| {
                 (requests + slice.requests, cpu_ns + slice.server_cpu_ns.unwrap_or(0))
@@ -333,7 +426,7 @@ fn cost(a: &Analysis<'_>) -> Option<String> {
 
 /// That the kernel's part is missing, if it is.
 fn without_kernel(a: &Analysis<'_>) -> Option<String> {
-    let mut all = a.run.cells.iter().flat_map(profiles);
+    let mut all = a.run.cells.iter().flat_map(|cell| profiles(cell, Profiled::Cpu));
     all.any(|(_, profile)| !profile.sees_kernel).then(|| {
         "The time in the kernel is missing, which the user of this run may not sample: it is root's, or everybody's with `sysctl kernel.perf_event_paranoid=1`."
             .to_owned()
@@ -342,9 +435,10 @@ fn without_kernel(a: &Analysis<'_>) -> Option<String> {
 
 /// The share of samples whose innermost function has no name.
 fn without_names(a: &Analysis<'_>) -> Option<String> {
-    let all = a.run.cells.iter().flat_map(profiles).flat_map(|(_, profile)| &profile.stacks);
-    let (nameless, samples) = all.fold((0, 0), |(nameless, samples), (stack, count)| {
-        (nameless + if stack.ends_with("`?") { *count } else { 0 }, samples + count)
+    let of_cells = a.run.cells.iter().flat_map(|cell| profiles(cell, Profiled::Cpu));
+    let all = of_cells.flat_map(|(_, profile)| &profile.entries);
+    let (nameless, samples) = all.fold((0, 0), |(nameless, samples), entry| {
+        (nameless + if entry.name.ends_with("`?") { entry.count } else { 0 }, samples + entry.count)
     });
     let share = nameless as f64 / samples.max(1) as f64;
     (share >= NAMELESS_TOLD).then(|| {
@@ -358,49 +452,37 @@ fn without_names(a: &Analysis<'_>) -> Option<String> {
 /// The section of a report.
 pub(crate) fn section(a: &Analysis<'_>) -> Option<Block> {
     let explained = explained(a);
-    let blocks = explained
-        .iter()
-        .flat_map(|e| std::iter::once(Block::Paragraph(e.sentence(a))).chain(e.table(a)).collect::<Vec<_>>());
+    let blocks = explained.iter().flat_map(Explained::blocks);
     let how = "CPU time per request by function, with all that it calls, sampled in slices of their own; intervals of 95% over \
                generations. Callers of which one function explains most are left out.";
     let how = [Block::paragraph(how)].into_iter().chain(cost(a).map(Block::Paragraph)).collect();
     let how = Block::Only(PAGES, how);
     let nameless = without_kernel(a).into_iter().chain(without_names(a)).map(Block::Paragraph);
-    let graphs = Block::Only(PAGES, a.cells.iter().filter_map(|cell| graph(a, cell)).collect());
-    (!explained.is_empty())
-        .then(|| Block::section("why", "Why", blocks.chain(nameless).chain([how, graphs]).collect()))
-}
-
-/// The flame graph of a cell.
-fn graph(a: &Analysis<'_>, cell: &Cell<'_>) -> Option<Block> {
-    let baseline = a.run.baseline_of(cell.record).filter(|baseline| baseline.id != cell.record.id);
-    let name = a.name_of(cell);
-    let drawn = Block::Flames(Box::new(flames(cell.record, baseline, &name)?));
-    let rows = hottest(cell.record).into_iter().take(HOTTEST).map(|hot| {
-        let time = |ns: f64| figure(ns, Unit::Nanoseconds);
-        (hot.name, vec![percent(hot.share), time(hot.own_ns), time(hot.with_calls_ns)])
-    });
-    let columns = ["share", "alone", "with what it calls"].map(Column::of).to_vec();
-    let table = Block::Table(Table::plain(&name, "function", columns, rows));
-    Some(Block::folded(&format!("CPU time of {name}"), vec![drawn, table]))
+    let graphs = a.cells.iter().filter_map(|cell| graph(a, cell, Profiled::Cpu, "CPU time of")).collect();
+    let of_cpu = blocks
+        .chain(nameless)
+        .chain(subsystems::blocks(a))
+        .chain([how, Block::Only(PAGES, graphs)])
+        .collect::<Vec<_>>();
+    let of_cpu = if explained.is_empty() { Vec::new() } else { of_cpu };
+    let blocks: Vec<Block> = of_cpu.into_iter().chain(counts::blocks(a)).collect();
+    (!blocks.is_empty()).then(|| Block::section("why", "Why", blocks))
 }
 
 /// For programs: `explanations`.
 pub(crate) fn json(a: &Analysis<'_>) -> Vec<Value> {
-    let of_cell = |e: &Explained<'_, '_>| -> Vec<Value> {
-        let cell = a.name_of(e.cell);
-        e.found.iter().map(|found| found.json(&cell)).collect()
-    };
-    explained(a).iter().flat_map(of_cell).collect()
+    explained(a).iter().flat_map(Explained::json).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pitot_record::ProfileEntry;
 
     fn profile(cpu_ns: u64, stacks: &[(&str, u64)]) -> Profile {
-        let stacks = stacks.iter().map(|(stack, count)| ((*stack).into(), *count)).collect();
-        Profile { requests: 100, cpu_ns, stacks, ..Profile::default() }
+        let entry =
+            |(stack, count): &(&str, u64)| ProfileEntry { name: (*stack).into(), count: *count, ns: 0 };
+        Profile { requests: 100, cpu_ns, entries: stacks.iter().map(entry).collect(), ..Profile::default() }
     }
 
     fn costs(cpu_ns: u64, stacks: &[(&str, u64)]) -> Costs {
@@ -441,11 +523,26 @@ mod tests {
         let pairs: Vec<_> = (0..10).map(|n| generation(n % 3)).collect();
         let mut below =
             |one: &Key, other: &Key| one.name == "copy" && other.name != "copy" || other.name == "main";
-        let found = found(&pairs, 5_000.0, &mut below);
+        let found = found(&pairs, 5_000.0, Whole::Difference, &mut below);
         assert_eq!(found.iter().map(|e| e.key.name.as_str()).collect::<Vec<_>>(), ["copy"]);
         assert!(
             (found[0].share - 1.0).abs() < 0.1 && found[0].difference.interval.low > 4_000.0,
             "{found:?}"
         );
+    }
+
+    #[test]
+    fn where_totals_are_equal_shares_are_compared() {
+        let generation = |n: u64| {
+            // What disturbs a generation is far more than what `hash` takes.
+            let noise = 1_000_000 + 200_000 * (n % 5);
+            let base = costs(noise, &[("a`main;a`hash", 20 + n % 2), ("a`main;a`serve", 980 - n % 2)]);
+            let own = costs(1_400_000 - 200_000 * (n % 3), &[("a`main;a`hash", 25), ("a`main;a`serve", 975)]);
+            (base, own)
+        };
+        let (pairs, time) = of_equal_totals((0..30).map(generation).collect());
+        let found = found(&pairs, time, Whole::Time, &mut |_, other| other.name == "main");
+        assert_eq!(found[0].key.name, "hash");
+        assert!((found[0].share - 0.0045).abs() < 0.0002, "{found:?}");
     }
 }

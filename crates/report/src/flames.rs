@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::document::Flame;
+use crate::analysis::{Analysis, Cell};
+use crate::document::{Block, Column, Flame, Table};
 use crate::number::{figure, percent, signed_ns};
+use pitot_plan::Profiled;
 use pitot_record::{CellRecord, Profile, Repetition, Unit};
 use pitot_results::VerdictKind;
 
@@ -11,11 +13,16 @@ use pitot_results::VerdictKind;
 const SHARE_MIN: f64 = 0.003;
 /// Deeper stacks are cut off.
 const DEPTH_MAX: usize = 100;
+/// So many functions are listed beside a flame graph.
+const HOTTEST: usize = 20;
 
-/// The profiles of a cell, by generation.
-pub(crate) fn profiles(cell: &CellRecord) -> impl Iterator<Item = (u32, &Profile)> {
+/// The profiles of a kind of a cell, by generation.
+pub(crate) fn profiles(cell: &CellRecord, kind: Profiled) -> impl Iterator<Item = (u32, &Profile)> {
     let good = |r: &&Repetition| r.verdict.kind != VerdictKind::Failed;
-    cell.repetitions.iter().filter(good).filter_map(|r| Some((r.block, r.profile.as_ref()?)))
+    cell.repetitions.iter().filter(good).filter_map(move |r| {
+        let profile = r.profiles.iter().find(|profile| profile.kind == kind)?;
+        Some((r.block, profile))
+    })
 }
 
 /// The function of a frame without its module; of a frame without a name its module.
@@ -36,16 +43,16 @@ struct Node {
 
 impl Node {
     /// The mean over the generations of a cell; none without profiles.
-    fn of(cell: &CellRecord) -> Option<Node> {
-        let profiles: Vec<(&Profile, f64)> =
-            profiles(cell).filter_map(|(_, profile)| Some((profile, profile.sample_ns()?))).collect();
+    fn of(cell: &CellRecord, kind: Profiled) -> Option<Node> {
+        let profiles: Vec<&Profile> =
+            profiles(cell, kind).map(|(_, profile)| profile).filter(|profile| profile.count() > 0).collect();
         let mut root = Node::default();
-        for (profile, each) in &profiles {
-            for (stack, count) in &profile.stacks {
-                let ns = each * *count as f64 / profiles.len() as f64;
+        for profile in &profiles {
+            for entry in &profile.entries {
+                let ns = profile.ns_per_request(entry)? / profiles.len() as f64;
                 let mut node = &mut root;
                 node.ns += ns;
-                for frame in stack.split(';').take(DEPTH_MAX) {
+                for frame in entry.name.split(';').take(DEPTH_MAX) {
                     node = node.calls.entry(function(frame)).or_default();
                     node.ns += ns;
                 }
@@ -83,8 +90,8 @@ impl Node {
 }
 
 /// The functions in which a cell spends most of its time, and that time: in the function alone, and with what it calls.
-pub(crate) fn hottest(cell: &CellRecord) -> Vec<Hot> {
-    let Some(root) = Node::of(cell) else { return Vec::new() };
+pub(crate) fn hottest(cell: &CellRecord, kind: Profiled) -> Vec<Hot> {
+    let Some(root) = Node::of(cell, kind) else { return Vec::new() };
     let mut all: BTreeMap<String, Hot> = BTreeMap::new();
     root.visit(&mut Vec::new(), &mut |name, is_outermost, node| {
         let hot =
@@ -110,20 +117,42 @@ pub(crate) struct Hot {
 }
 
 /// The flame graph of a cell, coloured by how it differs from the baseline if there is one; none without profiles.
-pub(crate) fn flames(cell: &CellRecord, baseline: Option<&CellRecord>, name: &str) -> Option<Flame> {
-    let own = Node::of(cell)?;
-    let other = baseline.and_then(Node::of);
+pub(crate) fn flames(
+    cell: &CellRecord,
+    baseline: Option<&CellRecord>,
+    kind: Profiled,
+    name: &str,
+) -> Option<Flame> {
+    let own = Node::of(cell, kind)?;
+    let other = baseline.and_then(|baseline| Node::of(baseline, kind));
     Some(own.flame(name, own.ns, other.as_ref(), other.is_some()))
+}
+
+/// The flame graph of a cell, folded, with a table for those who do not look at pictures.
+pub(crate) fn graph(a: &Analysis<'_>, cell: &Cell<'_>, kind: Profiled, title: &str) -> Option<Block> {
+    let baseline = a.run.baseline_of(cell.record).filter(|baseline| baseline.id != cell.record.id);
+    let name = a.name_of(cell);
+    let drawn = Block::Flames(Box::new(flames(cell.record, baseline, kind, &name)?));
+    let rows = hottest(cell.record, kind).into_iter().take(HOTTEST).map(|hot| {
+        let time = |ns: f64| figure(ns, Unit::Nanoseconds);
+        (hot.name, vec![percent(hot.share), time(hot.own_ns), time(hot.with_calls_ns)])
+    });
+    let columns = ["share", "alone", "with what it calls"].map(Column::of).to_vec();
+    let table = Block::Table(Table::plain(&name, "function", columns, rows));
+    Some(Block::folded(&format!("{title} {name}"), vec![drawn, table]))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use pitot_plan::Measure;
+    use pitot_record::ProfileEntry;
 
     fn cell(cpu_ns: u64, stacks: &[(&str, u64)]) -> CellRecord {
-        let stacks = stacks.iter().map(|(stack, count)| ((*stack).into(), *count)).collect();
-        let profile = Profile { requests: 10, cpu_ns, stacks, ..Profile::default() };
+        let entry =
+            |(stack, count): &(&str, u64)| ProfileEntry { name: (*stack).into(), count: *count, ns: 0 };
+        let entries = stacks.iter().map(entry).collect();
+        let profile = Profile { requests: 10, cpu_ns, entries, ..Profile::default() };
         CellRecord {
             id: 1,
             factors: Vec::new(),
@@ -132,7 +161,7 @@ mod tests {
             measure: Measure::Slices,
             fresh_reason: String::new(),
             control_of: None,
-            repetitions: vec![Repetition { profile: Some(profile), ..Repetition::default() }],
+            repetitions: vec![Repetition { profiles: vec![profile], ..Repetition::default() }],
         }
     }
 
@@ -140,16 +169,16 @@ mod tests {
     fn a_flame_has_its_share_and_its_difference() {
         let own = cell(20_000, &[("a`main;a`f", 3), ("a`main;b`?", 1)]);
         let base = cell(10_000, &[("x`main;x`f", 1)]);
-        let all = flames(&own, Some(&base), "head").unwrap();
+        let all = flames(&own, Some(&base), Profiled::Cpu, "head").unwrap();
         let main = &all.calls[0];
         assert_eq!((all.share, main.share, main.name.as_str()), (1.0, 1.0, "main"));
         let names: Vec<_> = main.calls.iter().map(|call| (call.name.as_str(), call.share)).collect();
         assert_eq!(names, [("f", 0.75), ("b (no symbols)", 0.25)]);
         // 1500 ns against 1000 of 2000.
         assert!((main.calls[0].change - 0.25).abs() < 1e-12, "{main:?}");
-        let hot = hottest(&cell(20_000, &[("a`main;a`f;a`f", 3), ("a`main;a`f", 1)]));
+        let hot = hottest(&cell(20_000, &[("a`main;a`f;a`f", 3), ("a`main;a`f", 1)]), Profiled::Cpu);
         assert_eq!((hot[0].name.as_str(), hot[0].own_ns, hot[0].with_calls_ns), ("f", 2_000.0, 2_000.0));
         assert_eq!((hot[1].name.as_str(), hot[1].share, hot[1].with_calls_ns), ("main", 0.0, 2_000.0));
-        assert!(flames(&cell(0, &[("a`main", 1)]), None, "none").is_none());
+        assert!(flames(&cell(0, &[("a`main", 1)]), None, Profiled::Cpu, "none").is_none());
     }
 }

@@ -4,6 +4,7 @@ use crate::amount::{generations, slice_s};
 use crate::analysis::{Analysis, Standing};
 use crate::claims::{Conclusion, conclusions};
 use crate::control::{controls, steal};
+use crate::counts;
 use crate::errors::{ErrorRow, of_cell};
 use crate::explain;
 use crate::faults::effect;
@@ -69,6 +70,7 @@ pub(crate) fn render(a: &Analysis<'_>, questions: &[Question<'_>]) -> String {
         "published": published_values(a),
         "conclusions": conclusions(a).iter().map(Conclusion::json).collect::<Vec<_>>(),
         "explanations": explain::json(a),
+        "counts": counts::json(a),
         "host": run.host_before,
         "host_changes": run.host_changes,
         "hosts": hosts_of(a),

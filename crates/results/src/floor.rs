@@ -65,6 +65,18 @@ pub struct FloorCell {
     pub cpu_ns: f64,
     /// How many times the floor that is.
     pub times: FloorTimes,
+    /// In what it takes that time, the most first, if the run has profiles (`pitot run --profile cpu`).
+    pub spent: Vec<FloorSpent>,
+}
+
+/// A part of the time of a request.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FloorSpent {
+    /// A system call, page faults, or the server's own code.
+    pub what: String,
+    /// CPU time, nanoseconds.
+    pub cpu_ns: f64,
 }
 
 /// A cost as a multiple of a floor.

@@ -3,6 +3,12 @@
 //!
 //! The interrupt is `cycles` where the machine counts them, and otherwise the timer `cpu-clock`, as in most guests.
 
+mod count;
+mod tracepoint;
+
+pub use count::{Count, Counters};
+pub use tracepoint::tracepoint;
+
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,6 +23,8 @@ const SOFTWARE: u32 = 1;
 const TRACEPOINT: u32 = 2;
 const CPU_CYCLES: u64 = 0;
 const CPU_CLOCK: u64 = 0;
+/// PERF_COUNT_SW_CONTEXT_SWITCHES.
+const CONTEXT_SWITCHES: u64 = 3;
 
 /// PERF_SAMPLE_*, in the order in which a record has them.
 const SAMPLE_TID: u64 = 1 << 1;
@@ -37,6 +45,7 @@ const TASK: u64 = 1 << 13;
 const SAMPLE_ID_ALL: u64 = 1 << 18;
 const MMAP2: u64 = 1 << 23;
 const USE_CLOCKID: u64 = 1 << 25;
+const CONTEXT_SWITCH: u64 = 1 << 26;
 
 /// PERF_FLAG_FD_CLOEXEC.
 const CLOEXEC: u64 = 1 << 3;
@@ -51,8 +60,13 @@ const RECORD_COMM: u32 = 3;
 const RECORD_FORK: u32 = 7;
 const RECORD_SAMPLE: u32 = 9;
 const RECORD_MMAP2: u32 = 10;
+const RECORD_SWITCH: u32 = 14;
+const RECORD_SWITCH_CPU_WIDE: u32 = 15;
 /// PERF_RECORD_MISC_COMM_EXEC: the name changed with execve(2).
 const BY_EXEC: u16 = 1 << 13;
+/// PERF_RECORD_MISC_SWITCH_OUT, and _OUT_PREEMPT: the thread could go on.
+const OUT: u16 = 1 << 13;
+const PREEMPTED: u16 = 1 << 14;
 /// PERF_CONTEXT_*: markers between the parts of a stack.
 const CONTEXT_MIN: u64 = -4095i64 as u64;
 const CONTEXT_KERNEL: u64 = -128i64 as u64;
@@ -98,13 +112,16 @@ pub enum Event {
         /// Samples per second.
         frequency: u64,
     },
-    /// Each time a tracepoint is passed.
-    Tracepoint {
-        /// Its number, from `events/SYSTEM/NAME/id` of tracefs.
-        id: u64,
-        /// Whether records have the fields of the tracepoint.
-        with_fields: bool,
-    },
+    /// Each time a thread leaves a CPU, with its stack, and each time it comes back.
+    Switches,
+    /// Each time a tracepoint of this number is passed, with its fields and no stack.
+    Tracepoint(u64),
+}
+
+impl Event {
+    fn has_fields(self) -> bool {
+        matches!(self, Event::Tracepoint(_))
+    }
 }
 
 /// Whom it is sampled of.
@@ -135,6 +152,8 @@ pub enum Record {
     },
     /// A process mapped a file from which it can execute.
     Mapped(Mapped),
+    /// A thread left its CPU or came back to one.
+    Switched(Switched),
     /// So many records found no room.
     Lost(u64),
 }
@@ -156,6 +175,21 @@ pub struct Sample {
     pub user: Vec<u64>,
     /// The fields of a tracepoint.
     pub fields: Vec<u8>,
+}
+
+/// A thread that left its CPU or came back to one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Switched {
+    /// The process.
+    pub pid: u32,
+    /// Its thread.
+    pub tid: u32,
+    /// `CLOCK_MONOTONIC`.
+    pub time_ns: u64,
+    /// Whether it left, and not came.
+    pub left: bool,
+    /// Whether it left although it could go on, for instance because another thread was to run.
+    pub preempted: bool,
 }
 
 /// A file in the memory of a process.
@@ -184,20 +218,19 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Opens events that are not enabled yet.
+    /// Opens events that are not enabled yet. Several of them share rings, so all or none must be tracepoints.
     ///
     /// # Errors
     /// [`Unavailable`]: the kernel has no perf events, forbids them, or allows fewer descriptors than it takes.
-    pub fn open(event: Event, scope: Scope<'_>, cpus: &[usize]) -> Result<Sampler, Unavailable> {
-        let choices = [(true, true), (false, true), (true, false), (false, false)];
+    pub fn open(events: &[Event], scope: Scope<'_>, cpus: &[usize]) -> Result<Sampler, Unavailable> {
+        // Cycles before the timer, and stacks of the kernel as well where they are allowed. Other events are the kernel's own.
+        let choices: &[(bool, bool)] = match events {
+            [Event::Cpu { .. }] => &[(true, true), (true, false), (false, true), (false, false)],
+            _ => &[(true, false)],
+        };
         let mut refused = None;
-        // Cycles before the timer, and stacks of the kernel as well where they are allowed.
-        for (sees_kernel, counts_cycles) in choices.map(|(cycles, kernel)| (kernel, cycles)) {
-            let is_cpu = matches!(event, Event::Cpu { .. });
-            if !is_cpu && counts_cycles {
-                continue;
-            }
-            match Sampler::with(event, scope, cpus, sees_kernel, counts_cycles) {
+        for &(sees_kernel, counts_cycles) in choices {
+            match Sampler::with(events, scope, cpus, sees_kernel, counts_cycles) {
                 Ok(sampler) => return Ok(sampler),
                 Err(error) => refused = Some(error),
             }
@@ -207,31 +240,31 @@ impl Sampler {
     }
 
     fn with(
-        event: Event,
+        events: &[Event],
         scope: Scope<'_>,
         cpus: &[usize],
         sees_kernel: bool,
         counts_cycles: bool,
     ) -> io::Result<Sampler> {
-        let mut attributes = attributes(event, sees_kernel, counts_cycles);
-        if matches!(scope, Scope::Threads(_)) {
-            attributes.flags |= INHERIT;
-        }
         let mut sampler = Sampler {
             events: Vec::new(),
             rings: Vec::new(),
             sees_kernel,
             counts_cycles,
-            has_fields: matches!(event, Event::Tracepoint { with_fields: true, .. }),
+            has_fields: events.iter().any(|event| event.has_fields()),
         };
-        let threads = match scope {
-            Scope::Machine => vec![-1],
-            Scope::Threads(threads) => threads.iter().map(|&tid| tid as i32).collect(),
+        let (threads, inherit) = match scope {
+            Scope::Machine => (vec![-1], 0),
+            Scope::Threads(threads) => (threads.iter().map(|&tid| tid as i32).collect(), INHERIT),
         };
         for &cpu in cpus {
             let mut ring_of: Option<i32> = None;
-            for &thread in &threads {
-                let opened = match open(&attributes, thread, cpu) {
+            for (&event, &thread) in
+                events.iter().flat_map(|event| threads.iter().map(move |tid| (event, tid)))
+            {
+                let mut attributes = attributes(event, sees_kernel, counts_cycles);
+                attributes.flags |= inherit;
+                let opened = match open(&attributes, thread, cpu as i32) {
                     Ok(opened) => opened,
                     // The thread has ended meanwhile.
                     Err(error) if error.raw_os_error() == Some(libc::ESRCH) => continue,
@@ -296,23 +329,22 @@ fn attributes(event: Event, sees_kernel: bool, counts_cycles: bool) -> Attribute
     let (kind, config) = match event {
         Event::Cpu { .. } if counts_cycles => (HARDWARE, CPU_CYCLES),
         Event::Cpu { .. } => (SOFTWARE, CPU_CLOCK),
-        Event::Tracepoint { id, .. } => (TRACEPOINT, id),
+        Event::Switches => (SOFTWARE, CONTEXT_SWITCHES),
+        Event::Tracepoint(id) => (TRACEPOINT, id),
     };
-    let (period_or_frequency, by_frequency) = match event {
+    let (period_or_frequency, how) = match event {
         Event::Cpu { frequency } => (frequency, FREQ),
-        Event::Tracepoint { .. } => (1, 0),
+        Event::Switches => (1, CONTEXT_SWITCH),
+        Event::Tracepoint(_) => (1, 0),
     };
-    let fields = match event {
-        Event::Tracepoint { with_fields: true, .. } => SAMPLE_RAW,
-        _ => 0,
-    };
+    let stack_or_fields = if event.has_fields() { SAMPLE_RAW } else { SAMPLE_CALLCHAIN };
     let kernel = if sees_kernel { 0 } else { EXCLUDE_KERNEL };
     Attributes {
         kind,
         size: size_of::<Attributes>() as u32,
         config,
         period_or_frequency,
-        sample_type: SAMPLE_TID | SAMPLE_TIME | SAMPLE_CALLCHAIN | SAMPLE_PERIOD | fields,
+        sample_type: SAMPLE_TID | SAMPLE_TIME | SAMPLE_PERIOD | stack_or_fields,
         flags: DISABLED
             | EXCLUDE_HV
             | MMAP
@@ -321,17 +353,17 @@ fn attributes(event: Event, sees_kernel: bool, counts_cycles: bool) -> Attribute
             | TASK
             | SAMPLE_ID_ALL
             | USE_CLOCKID
-            | by_frequency
+            | how
             | kernel,
         clock: libc::CLOCK_MONOTONIC,
         ..Attributes::default()
     }
 }
 
-fn open(attributes: &Attributes, thread: i32, cpu: usize) -> io::Result<OwnedFd> {
+/// Opens an event of a thread, or -1 for all, on a CPU, or -1 for all.
+fn open(attributes: &Attributes, thread: i32, cpu: i32) -> io::Result<OwnedFd> {
     // SAFETY: the kernel reads `size` bytes of the attributes, which is what they have, and returns a new descriptor.
-    let opened =
-        unsafe { libc::syscall(libc::SYS_perf_event_open, attributes, thread, cpu as i32, -1, CLOEXEC) };
+    let opened = unsafe { libc::syscall(libc::SYS_perf_event_open, attributes, thread, cpu, -1, CLOEXEC) };
     if opened < 0 {
         return Err(io::Error::last_os_error());
     }
@@ -464,6 +496,11 @@ fn parse(kind: u32, misc: u16, body: &[u8], has_fields: bool) -> Option<Record> 
         RECORD_SAMPLE => {
             let (pid, tid, time_ns, period) = (body.u32()?, body.u32()?, body.u64()?, body.u64()?);
             let mut sample = Sample { pid, tid, time_ns, period, ..Sample::default() };
+            if has_fields {
+                let length = body.u32()? as usize;
+                sample.fields = body.bytes(length)?.to_vec();
+                return Some(Record::Sample(sample));
+            }
             let depth = body.u64()?;
             let mut part = None;
             for _ in 0..depth {
@@ -478,14 +515,19 @@ fn parse(kind: u32, misc: u16, body: &[u8], has_fields: bool) -> Option<Record> 
                     },
                 }
             }
-            if has_fields {
-                let length = body.u32()? as usize;
-                sample.fields = body.bytes(length)?.to_vec();
-            }
             Some(Record::Sample(sample))
         }
         RECORD_COMM if misc & BY_EXEC != 0 => Some(Record::Executed { pid: body.u32()? }),
         RECORD_FORK => Some(Record::Fork { pid: body.u32()?, parent: body.u32()? }),
+        RECORD_SWITCH | RECORD_SWITCH_CPU_WIDE => {
+            if kind == RECORD_SWITCH_CPU_WIDE {
+                // The other thread.
+                body.u64()?;
+            }
+            let (pid, tid, time_ns) = (body.u32()?, body.u32()?, body.u64()?);
+            let (left, preempted) = (misc & OUT != 0, misc & PREEMPTED != 0);
+            Some(Record::Switched(Switched { pid, tid, time_ns, left, preempted }))
+        }
         RECORD_LOST => {
             body.u64()?;
             Some(Record::Lost(body.u64()?))
@@ -523,7 +565,8 @@ mod tests {
     fn a_thread_that_works_is_sampled_with_its_stack() {
         let tid = rustix::thread::gettid().as_raw_nonzero().get() as u32;
         let cpus = crate::affinity::allowed().unwrap();
-        let mut sampler = match Sampler::open(Event::Cpu { frequency: 999 }, Scope::Threads(&[tid]), &cpus) {
+        let mut sampler = match Sampler::open(&[Event::Cpu { frequency: 999 }], Scope::Threads(&[tid]), &cpus)
+        {
             Ok(sampler) => sampler,
             // Not allowed to this user, or not there in this kernel: it is said which, with what to do.
             Err(unavailable) => return assert!(!unavailable.fix.is_empty()),

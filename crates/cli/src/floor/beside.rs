@@ -4,9 +4,9 @@ use std::path::Path;
 
 use pitot_record::Run;
 use pitot_record::metric::METRICS;
-use pitot_report::Analysis;
+use pitot_report::{Analysis, spent};
 use pitot_results::Failure;
-use pitot_results::floor::{FloorBeside, FloorCell, FloorHost, FloorResult};
+use pitot_results::floor::{FloorBeside, FloorCell, FloorHost, FloorResult, FloorSpent};
 
 use super::request::check_host;
 
@@ -20,8 +20,8 @@ pub(super) struct Cells {
     cells: Vec<Cost>,
 }
 
-/// A server: name, nanoseconds of CPU time, and the bounds of their interval.
-type Cost = (String, f64, Option<(f64, f64)>);
+/// A server: name, nanoseconds of CPU time, the bounds of their interval, and in what it takes them.
+type Cost = (String, f64, Option<(f64, f64)>, Vec<FloorSpent>);
 
 impl Cells {
     pub(super) fn read(path: &Path, host: &FloorHost) -> Result<Cells, Failure> {
@@ -38,7 +38,9 @@ impl Cells {
             .iter()
             .filter_map(|cell| {
                 let cost = cell.estimate(metric?)?;
-                Some((analysis.name_of(cell), cost.value, cost.interval.map(|i| (i.low, i.high))))
+                let spent = spent(cell.record).into_iter().map(|(what, cpu_ns)| FloorSpent { what, cpu_ns });
+                let interval = cost.interval.map(|i| (i.low, i.high));
+                Some((analysis.name_of(cell), cost.value, interval, spent.collect()))
             })
             .collect();
         if cells.is_empty() {
@@ -52,8 +54,8 @@ impl Cells {
     /// The cells and their ratio to the floor of this kind of request.
     pub(super) fn beside(self, floor: &FloorResult, request: &str) -> FloorBeside {
         let floor = floor.requests.iter().find(|floor| floor.name == request);
-        let of_cell = |(cell, cpu_ns, interval): Cost| {
-            Some(FloorCell { cell, cpu_ns, times: floor?.cpu_ns.times(cpu_ns, interval) })
+        let of_cell = |(cell, cpu_ns, interval, spent): Cost| {
+            Some(FloorCell { cell, cpu_ns, times: floor?.cpu_ns.times(cpu_ns, interval), spent })
         };
         FloorBeside {
             run: self.run,

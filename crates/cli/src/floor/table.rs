@@ -4,10 +4,12 @@ use pitot_floor::TOPICS;
 use pitot_meter::Nanos;
 use pitot_meter::units::counted;
 use pitot_report::document::{Block, Column, Document, Item, Table};
-use pitot_results::floor::{FloorBeside, FloorFigure, FloorPrimitive, FloorResult};
+use pitot_results::floor::{FloorBeside, FloorFigure, FloorPrimitive, FloorResult, FloorSpent};
 
 /// An interval by order statistics takes so many rounds.
 const ROUNDS_MIN: u64 = 6;
+/// In what a server takes a smaller share of its time is not shown.
+const SPENT_MIN: f64 = 0.02;
 
 /// All that was measured, topic by topic.
 pub(super) fn page(result: &FloorResult) -> Document {
@@ -70,11 +72,23 @@ fn beside(beside: &FloorBeside) -> Block {
     let rows = beside.cells.iter().map(|cell| {
         let interval = cell.times.low.zip(cell.times.high);
         let interval = interval.map_or_else(String::new, |(low, high)| format!("{low:.2} to {high:.2}"));
-        (cell.cell.clone(), vec![time(cell.cpu_ns), format!("{:.2}", cell.times.ratio), interval])
+        let times = format!("{:.2}", cell.times.ratio);
+        (cell.cell.clone(), vec![time(cell.cpu_ns), times, interval, spent(&cell.spent)])
     });
-    let columns = ["CPU/request", "x floor", "95% interval"].map(Column::of).to_vec();
+    let mut columns = ["CPU/request", "x floor", "95% interval"].map(Column::of).to_vec();
+    columns.push(Column::of_words("spent in"));
     let table = Table::plain("Servers compared with the floor", "server", columns, rows);
     Block::section("beside", title, vec![Block::Table(table)])
+}
+
+/// `sendto 4.1 us, recvfrom 1.2 us, its own code 900 ns`, or how to know.
+fn spent(spent: &[FloorSpent]) -> String {
+    let all: f64 = spent.iter().map(|spent| spent.cpu_ns).sum();
+    let shown = spent.iter().filter(|spent| spent.cpu_ns >= SPENT_MIN * all);
+    match shown.map(|spent| format!("{} {}", spent.what, time(spent.cpu_ns))).collect::<Vec<_>>() {
+        none if none.is_empty() => "known of runs with --profile cpu".to_owned(),
+        parts => parts.join(", "),
+    }
 }
 
 /// The primitives of a request by name.

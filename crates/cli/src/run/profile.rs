@@ -1,22 +1,36 @@
 //! The option `--profile`.
 
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 use pitot_plan::{Plan, Profiled};
 
-/// What is sampled.
+/// What is recorded.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Profile {
-    /// Sample where the CPU time goes, by function, in slices of their own that do not count: `cpu`. The report says which functions
-    /// make one program slower than the other (docs/profile.md).
-    #[arg(long, value_name = "WHAT", value_parser = ["cpu"])]
-    profile: Option<String>,
+    /// Record what the servers do, in slices of their own that do not count: `cpu` (where CPU time goes, by function), `off-cpu` (where
+    /// threads wait), `counters` (switches, page faults, instructions), `calls` (system calls); or several: `cpu,calls`. The report says
+    /// which functions make one program slower than the other (docs/profile.md).
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', num_args = 1, value_parser = words())]
+    profile: Vec<String>,
+}
+
+fn words() -> PossibleValuesParser {
+    PossibleValuesParser::new(Profiled::ALL.map(|(word, _)| word))
 }
 
 impl Profile {
-    /// Changes what the plan says.
-    pub(super) fn change(&self, plan: &mut Plan) {
-        let asked = |word: &str| self.profile.as_deref() == Some(word);
-        plan.profile.extend(Profiled::ALL.iter().filter(|(word, _)| asked(word)).map(|(_, what)| *what));
+    /// What is asked for, each once.
+    pub(crate) fn kinds(&self) -> Vec<Profiled> {
+        let mut kinds: Vec<_> = self.profile.iter().filter_map(|word| Profiled::of_word(word)).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        kinds
+    }
+
+    /// Adds it to what the plan says.
+    pub(crate) fn change(&self, plan: &mut Plan) {
+        plan.profile.extend(self.kinds());
+        plan.profile.sort_unstable();
         plan.profile.dedup();
     }
 }

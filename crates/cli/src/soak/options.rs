@@ -8,6 +8,7 @@ use pitot_sys::user::User;
 
 use super::alarms::{self, Alarm};
 use super::status::Status;
+use crate::run::Profile;
 use crate::value;
 
 /// Run servers under load for hours or days, and report what drifts, leaks, hangs and dies.
@@ -97,6 +98,8 @@ pub(crate) struct Soak {
     /// Length of the shortest intervals that are kept, in whole seconds. [default: 10s]
     #[arg(long, value_name = "TIME", value_parser = whole_seconds)]
     pub(super) interval: Option<u64>,
+    #[command(flatten)]
+    pub(super) profile: Profile,
     /// Start servers, loads and helpers as this user, without supplementary groups, while this program remains root's: NAME,
     /// NAME:GROUP or UID:GID. Repeat it with --resume. For root (docs/security.md).
     #[arg(long, value_name = "USER", value_parser = crate::user::parse)]

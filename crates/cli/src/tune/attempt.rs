@@ -18,6 +18,7 @@ use crate::catalog::catalog;
 use crate::failure::hint;
 use crate::list::Format;
 use crate::output::default_output;
+use crate::run::Profile;
 use crate::runs::{Ran, Runs};
 
 /// The level at which the settings are made.
@@ -48,6 +49,8 @@ pub(crate) struct Attempt {
     /// Smaller differences do not count: 2%, or 0.02.
     #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = tolerance)]
     tolerance: f64,
+    #[command(flatten)]
+    profile: Profile,
     /// The run file to create. [default: `tune-try` and the time, in this directory]
     #[arg(short, long, value_name = "FILE.pitot")]
     output: Option<PathBuf>,
@@ -121,6 +124,7 @@ impl Attempt {
     ) -> Result<(Plan, String), Failure> {
         let set = SettingSet { name: TRIED.to_owned(), settings: settings.to_vec() };
         let (mut plan, text) = plan_with(self.plan.as_deref(), vec![set], catalog)?;
+        self.profile.change(&mut plan);
         if let Some(name) = &self.metric {
             let all = || catalog.metrics.iter().map(String::as_str);
             plan.metric = metric::find(name)

@@ -59,3 +59,14 @@ fn every_answer_is_what_its_run_says_and_has_the_command_of_the_run() {
         assert!(head.contains(&format!("```sh\n{ran}\n```")), "{head}\nwas run by {ran}");
     }
 }
+
+#[test]
+fn the_page_on_the_experiments_is_what_their_runs_say() {
+    let docs = docs();
+    let runs = files(&docs.join("experiments"), "pitot");
+    assert_eq!(runs.len(), 13);
+    let (report, drawn) = report(&runs, "experiments");
+    let page = fs::read_to_string(docs.join("experiments.md")).unwrap();
+    assert!(page == report, "docs/experiments.md differs from its runs: bench/pages.py again");
+    assert!(pictures(&docs.join("experiments")) == drawn, "the pictures differ: bench/pages.py again");
+}

@@ -60,13 +60,83 @@ fn the_function_that_makes_a_server_slower_is_named() {
     assert!(report("html").contains("id=\"why\""));
 }
 
+/// Runs a plan; none where it cannot be recorded, which has to say what to change.
+fn recorded(plan: &str, dir: &Path) -> Option<Value> {
+    std::fs::write(dir.join("plan.toml"), plan).unwrap();
+    let ran = pitot(&["run", "plan.toml", "-o", "a.pitot"], dir);
+    if stderr(&ran).contains("is not available") {
+        assert!(stderr(&ran).lines().count() >= 2, "{}", stderr(&ran));
+        return None;
+    }
+    assert!(ran.status.success(), "{}", text(&ran));
+    let shown = pitot(&["report", "a.pitot", "--format", "json", "-o", "-"], dir);
+    assert!(shown.status.success(), "{}", text(&shown));
+    Some(serde_json::from_str(stdout(&shown)).unwrap())
+}
+
+fn count<'a>(report: &'a Value, kind: &str, name: &str) -> &'a Value {
+    let counts = report["counts"].as_array().unwrap();
+    let found = counts.iter().find(|count| count["kind"] == kind && count["name"] == name);
+    found.unwrap_or_else(|| panic!("there is no {kind} {name}: {counts:#?}"))
+}
+
 #[test]
-fn fresh_runs_have_no_profile() {
+fn calls_waits_and_counters_are_per_request() {
+    let dir = tempfile::tempdir().unwrap();
+    let plan = PLAN.replace("profile = \"cpu\"", "profile = [\"off-cpu\", \"counters\", \"calls\"]");
+    let plan = plan.replace("generations = 8", "generations = 2").replace("200us", "20us");
+    let Some(report) = recorded(&plan, dir.path()) else { return };
+    // One reply for each request; the requests of one wait are read and answered one by one.
+    let sent = count(&report, "calls", "sendto")["per_request"].as_f64().unwrap();
+    assert!((0.3..1.2).contains(&sent), "{sent}");
+    let waited = count(&report, "off-cpu", "epoll_wait")["ns_per_request"].as_f64().unwrap();
+    assert!(waited > 0.0, "{waited}");
+    assert!(count(&report, "counters", "context switches")["per_request"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn a_fresh_run_is_recorded_after_its_measured_part() {
+    let dir = tempfile::tempdir().unwrap();
+    let fresh = "measure = \"fresh\"\nrepetitions = 2\nduration = \"200ms\"\n";
+    let plan = PLAN.replace("generations = 8\nslices = 2\nslice = \"40ms\"\n", fresh);
+    let Some(report) = recorded(&plan.replace("\"cpu\"", "[\"calls\", \"cpu\"]"), dir.path()) else { return };
+    assert!(count(&report, "calls", "sendto")["per_request"].as_f64().unwrap() > 0.3);
+}
+
+#[test]
+fn a_soak_is_recorded_for_a_second_again_and_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let soak = [
+        "soak",
+        "--server",
+        "loop",
+        "--for",
+        "8s",
+        "--interval",
+        "1s",
+        "--profile",
+        "calls",
+        "-o",
+        "a.pitot",
+    ];
+    let ran = pitot(&soak, dir.path());
+    if stderr(&ran).contains("is not available") {
+        return assert!(stderr(&ran).lines().count() >= 2, "{}", stderr(&ran));
+    }
+    assert!(ran.status.success(), "{}", text(&ran));
+    let soak = pitot_record::Soak::open(&dir.path().join("a.pitot")).unwrap();
+    let [recorded] = &soak.profiles[..] else { panic!("{:#?}", soak.profiles) };
+    assert!((4.0..7.0).contains(&recorded.at_s) && recorded.profile.requests > 0, "{recorded:?}");
+    assert!(recorded.profile.entries.iter().any(|entry| &*entry.name == "epoll_wait"), "{recorded:?}");
+}
+
+#[test]
+fn a_storm_of_connections_has_no_profile() {
     let dir = tempfile::tempdir().unwrap();
     let ran = pitot(&["run", "accept-storm", "--profile", "cpu", "--dry-run"], dir.path());
     assert_eq!(ran.status.code(), Some(2), "{}", text(&ran));
     assert!(
-        stderr(&ran).contains("fresh runs") && stderr(&ran).contains("omit --profile"),
+        stderr(&ran).contains("leaves nothing to record") && stderr(&ran).contains("omit --profile"),
         "{}",
         stderr(&ran)
     );

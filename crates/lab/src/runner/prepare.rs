@@ -147,7 +147,7 @@ pub fn prepare(mut plan: Plan, source: String, catalog: &Catalog, at: Where) -> 
         plan.generations = Some(ways.generations());
     }
     if !plan.profile.is_empty() {
-        check_profile(&plan, ways.sliced(), is_here)?;
+        check_profile(&plan, &cells, is_here)?;
     }
     let needs = match is_here && plan.hosts.is_empty() {
         true => needs(&plan, &cells, catalog),
@@ -170,25 +170,26 @@ pub fn prepare(mut plan: Plan, source: String, catalog: &Catalog, at: Where) -> 
     })
 }
 
-/// Refuses a profile of what is not sliced, of another machine, and where the CPU cannot be sampled.
-fn check_profile(plan: &Plan, sliced: usize, is_here: bool) -> Result<(), Failure> {
-    if sliced == 0 {
-        return Err(Failure::misuse(
-            format!(
-                "the plan `{}` is measured in fresh runs, and profiles are taken between slices",
-                plan.name
-            ),
-            "omit --profile; plans that do not vary the kernel can have measure = \"slices\"",
-        ));
-    }
-    if !plan.hosts.is_empty() || !is_here {
+/// Refuses a profile of loads that cannot be held, of other machines, and where nothing can be recorded.
+fn check_profile(plan: &Plan, cells: &[Cell], is_here: bool) -> Result<(), Failure> {
+    if !plan.hosts.is_empty() || !is_here || cells.iter().any(|cell| plan.kernel_of(&cell.factors).is_some())
+    {
         return Err(Failure::misuse(
             "the servers of the plan run elsewhere, and profiles are taken on this machine",
-            "omit --profile, or run the plan on this machine",
+            "omit --profile, or run the plan on this machine and its own kernel",
+        ));
+    }
+    if !plan.faults.is_empty() || cells.iter().all(|cell| cell.program.is_some() || !cell.is_timed()) {
+        return Err(Failure::misuse(
+            format!(
+                "profiles are taken after the measured part, and the plan `{}` leaves nothing to record",
+                plan.name
+            ),
+            "omit --profile; a plan without faults whose load is pitot load has profiles",
         ));
     }
     let refused = |unavailable: Unavailable| Failure::misuse(unavailable.to_string(), unavailable.fix);
-    pitot_profile::check().map_err(refused)
+    plan.profile.iter().try_for_each(|&what| pitot_profile::check(what)).map_err(refused)
 }
 
 /// Refuses levels that would all be shown as `***`, so that a report could not distinguish them, nor the run be resumed.

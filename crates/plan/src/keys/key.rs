@@ -58,6 +58,12 @@ pub(crate) enum Kind<T: 'static> {
         words: &'static [&'static str],
         set: fn(&mut T, usize),
     },
+    /// One of these words, or a list of them; their indices are set, each once.
+    Choices {
+        what: &'static str,
+        words: &'static [&'static str],
+        set: fn(&mut T, Vec<usize>),
+    },
     Statistic(fn(&mut T, Statistic)),
     Metric(fn(&mut T, String)),
     Metrics(fn(&mut T, Vec<String>)),
@@ -150,6 +156,20 @@ impl<T> Kind<T> {
                 let text = item.text()?;
                 let index = words.iter().position(|word| *word == text);
                 set(target, index.ok_or_else(|| item.unknown_value(what, words))?);
+            }
+            Kind::Choices { what, words, set } => {
+                let index = |item: &Item<'_>| {
+                    let text = item.text()?;
+                    let known = words.iter().position(|word| *word == text);
+                    known.ok_or_else(|| item.unknown_value(what, words))
+                };
+                let mut chosen = match item.text() {
+                    Ok(_) => vec![index(item)?],
+                    Err(_) => item.list()?.iter().map(index).collect::<Result<_, _>>()?,
+                };
+                chosen.sort_unstable();
+                chosen.dedup();
+                set(target, chosen);
             }
             Kind::Statistic(set) => set(target, values::statistic(item)?),
             Kind::Metric(set) => {

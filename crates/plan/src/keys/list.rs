@@ -72,6 +72,10 @@ fn takes<T>(kind: &Kind<T>) -> String {
             let plain = words.iter().filter(|word| !word.starts_with("SIG"));
             plain.map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ")
         }
+        Kind::Choices { words, .. } => format!(
+            "{}, or a list of them",
+            words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ")
+        ),
         Kind::Statistic(_) => "\"median\", \"trimmed-mean(1)\"".into(),
         Kind::Metric(_) => "a metric".into(),
         Kind::Metrics(_) => "a list of metrics".into(),

@@ -287,13 +287,15 @@ pub(crate) static PLAN: &[Key<Plan>] = &[
     },
     Key {
         name: "profile",
-        kind: Kind::Choice {
-            what: "something to sample",
-            words: &["cpu"],
-            set: |p, index| p.profile = vec![Profiled::ALL[index].1],
+        kind: Kind::Choices {
+            what: "something to record",
+            words: &["cpu", "off-cpu", "counters", "calls"],
+            set: |p, chosen| p.profile = chosen.into_iter().map(|index| Profiled::ALL[index].1).collect(),
         },
         presence: Presence::Optional,
-        doc: "`cpu`: where the CPU time goes, by function, sampled in slices of their own that do not count (docs/profile.md).",
+        doc: "Recorded in slices of their own that do not count (docs/profile.md). `cpu`: where the CPU time goes, by function; \
+              `off-cpu`: where threads wait; `counters`: switches, page faults and, where the machine has them, instructions and \
+              misses; `calls`: system calls by name, with the time in each.",
     },
     Key {
         name: "exclude",

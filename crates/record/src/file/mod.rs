@@ -35,6 +35,7 @@ mod error;
 mod hosts;
 mod layout;
 mod open;
+mod profiles;
 mod run_read;
 mod run_write;
 mod soak_read;

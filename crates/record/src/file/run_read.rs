@@ -1,6 +1,5 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
-use std::sync::Arc;
 
 use pitot_fault::FaultRecord;
 use pitot_results::load::LoadResult;
@@ -10,9 +9,9 @@ use rusqlite::{Connection, Row};
 use super::error::RecordError;
 use super::layout::Kind;
 use super::open::{self, from_json, read_facts};
+use super::profiles::of_repetitions;
 use crate::run::{
-    CellRecord, CpuSample, Profile, Repetition, Resources, Run, RunInfo, RunState, Sample, Slice, TreeSample,
-    Verdict,
+    CellRecord, CpuSample, Repetition, Resources, Run, RunInfo, RunState, Sample, Slice, TreeSample, Verdict,
 };
 use crate::secrets_file;
 use pitot_plan::{FactorLevel, Measure, Plan, SkipKind, SkipRecord};
@@ -148,7 +147,7 @@ fn read_cells(connection: &Connection) -> Result<Vec<CellRecord>, RecordError> {
     let mut samples = read_samples(connection)?;
     let mut slices = read_slices(connection)?;
     let mut faults = read_faults(connection)?;
-    let mut profiles = read_profiles(connection)?;
+    let mut profiles = of_repetitions(connection)?;
     let mut query = connection.prepare("SELECT * FROM repetition ORDER BY cell_id, block")?;
     let mut rows = query.query([])?;
     while let Some(row) = rows.next()? {
@@ -156,7 +155,7 @@ fn read_cells(connection: &Connection) -> Result<Vec<CellRecord>, RecordError> {
         repetition.samples = samples.remove(&repetition.id).unwrap_or_default();
         repetition.slices = slices.remove(&repetition.id).unwrap_or_default();
         repetition.faults = faults.remove(&repetition.id).unwrap_or_default();
-        repetition.profile = profiles.remove(&repetition.id);
+        repetition.profiles = profiles.remove(&repetition.id).unwrap_or_default();
         cells[index_of(row.get("cell_id")?)?].repetitions.push(repetition);
     }
     Ok(cells)
@@ -219,7 +218,7 @@ fn read_repetition(row: &Row<'_>) -> Result<Repetition, RecordError> {
         samples: Vec::new(),
         slices: Vec::new(),
         faults: Vec::new(),
-        profile: None,
+        profiles: Vec::new(),
     })
 }
 
@@ -308,46 +307,6 @@ fn read_slices(connection: &Connection) -> Result<HashMap<i64, Vec<Slice>>, Reco
             max_ns: columns.count()?,
         };
         all.entry(repetition).or_default().push(slice);
-    }
-    Ok(all)
-}
-
-/// The profiles, by repetition; none in a file from before they were recorded.
-fn read_profiles(connection: &Connection) -> Result<HashMap<i64, Profile>, RecordError> {
-    let mut all = HashMap::new();
-    if !connection.table_exists(None, "profile")? {
-        return Ok(all);
-    }
-    let mut query = connection.prepare("SELECT * FROM profile")?;
-    let mut rows = query.query([])?;
-    while let Some(row) = rows.next()? {
-        let mut columns = Columns { row, next: 1 };
-        let profile = Profile {
-            requests: columns.count()?,
-            cpu_ns: columns.count()?,
-            lost: columns.count()?,
-            sees_kernel: row.get(4)?,
-            stacks: Vec::new(),
-        };
-        all.insert(row.get(0)?, profile);
-    }
-    let mut stacks: HashMap<i64, Arc<str>> = HashMap::new();
-    let mut query = connection.prepare("SELECT id, frames FROM stack")?;
-    let mut rows = query.query([])?;
-    while let Some(row) = rows.next()? {
-        stacks.insert(row.get(0)?, Arc::from(row.get::<_, String>(1)?));
-    }
-    let mut query = connection.prepare(
-        "SELECT repetition_id, stack_id, samples FROM profile_stack ORDER BY repetition_id, stack_id",
-    )?;
-    let mut rows = query.query([])?;
-    while let Some(row) = rows.next()? {
-        let samples = Columns { row, next: 2 }.count()?;
-        let of = all.get_mut(&row.get(0)?).zip(stacks.get(&row.get(1)?));
-        let Some((profile, stack)) = of else {
-            return Err(RecordError::Damaged("a stack belongs to no profile".to_owned()));
-        };
-        profile.stacks.push((stack.clone(), samples));
     }
     Ok(all)
 }

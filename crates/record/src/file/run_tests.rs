@@ -1,3 +1,4 @@
+use pitot_plan::Profiled;
 use std::path::Path;
 
 use pitot_fault::FaultRecord;
@@ -5,7 +6,9 @@ use pitot_results::VerdictKind;
 use pitot_results::load::LoadResult;
 
 use super::*;
-use crate::run::{CellRecord, Profile, Repetition, Resources, Run, RunState, Sample, TreeSample, Verdict};
+use crate::run::{
+    CellRecord, Profile, ProfileEntry, Repetition, Resources, Run, RunState, Sample, TreeSample, Verdict,
+};
 use pitot_host::Fingerprint;
 
 use pitot_plan::{Factor, FactorLevel, Measure, Plan, SkipKind, SkipRecord, Value};
@@ -107,13 +110,19 @@ fn repetition() -> Repetition {
             Sample { at_ns: 2, load: Some(tree), tcp_retransmits: 4, cost_ns: 8, ..Sample::default() },
         ],
         slices: Vec::new(),
-        profile: Some(Profile {
-            requests: 100,
-            cpu_ns: 5_000_000,
-            lost: 1,
-            sees_kernel: true,
-            stacks: vec![("server`main;kernel`do_syscall_64".into(), 7), ("server`main".into(), 3)],
-        }),
+        profiles: [Profiled::Cpu, Profiled::OffCpu]
+            .map(|kind| Profile {
+                kind,
+                requests: 100,
+                cpu_ns: 5_000_000,
+                lost: 1,
+                sees_kernel: true,
+                entries: vec![
+                    ProfileEntry { name: "server`main;kernel`do_syscall_64".into(), count: 7, ns: 5 },
+                    ProfileEntry { name: "server`main".into(), count: 3, ns: 0 },
+                ],
+            })
+            .into(),
         faults: vec![FaultRecord {
             number: 1,
             kind: "stop".into(),
@@ -153,7 +162,7 @@ fn what_was_recorded_is_read_back() {
     assert_eq!(read.server_stats, wrote.server_stats);
     assert_eq!(read.resources, wrote.resources);
     assert_eq!(read.samples, wrote.samples);
-    assert_eq!(read.profile, wrote.profile);
+    assert_eq!(read.profiles, wrote.profiles);
     assert_eq!((read.block, read.position, read.output_tail.as_str()), (2, 5, "bye"));
     let cpu = crate::metric::find("cpu-per-request").unwrap();
     assert_eq!(run.cells[1].figures(cpu), [(2, 250_000.0)]);

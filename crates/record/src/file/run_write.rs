@@ -8,8 +8,9 @@ use rusqlite::{Connection, Transaction, params};
 
 use super::error::RecordError;
 use super::layout::{FORMAT, Kind};
+use super::profiles::{self, Whose};
 use super::writer::{Opening, Writer, json};
-use crate::run::{HostRecord, Profile, Repetition, Run, RunState, Sample, Slice, TreeSample};
+use crate::run::{HostRecord, Repetition, Run, RunState, Sample, Slice, TreeSample};
 
 /// A run before its first repetition.
 #[derive(Clone, Debug)]
@@ -256,9 +257,10 @@ fn insert_repetition(
     for slice in &repetition.slices {
         insert.execute(rusqlite::params_from_iter(slice_row(id, slice)))?;
     }
-    if let Some(profile) = &repetition.profile {
-        insert_profile(transaction, id, profile)?;
-    }
+    repetition
+        .profiles
+        .iter()
+        .try_for_each(|profile| profiles::insert(transaction, Whose::Repetition(id), profile))?;
     for fault in &repetition.faults {
         let moment = |at: u64| (at > 0).then_some(at as i64);
         transaction.execute(
@@ -275,22 +277,6 @@ fn insert_repetition(
                 fault.server_died,
             ],
         )?;
-    }
-    Ok(())
-}
-
-/// Adds a profile; a stack that another profile of the file has stands there once.
-fn insert_profile(transaction: &Connection, id: i64, profile: &Profile) -> Result<(), rusqlite::Error> {
-    transaction.execute(
-        "INSERT INTO profile VALUES (?1, ?2, ?3, ?4, ?5)",
-        params![id, profile.requests as i64, profile.cpu_ns as i64, profile.lost as i64, profile.sees_kernel],
-    )?;
-    let mut new = transaction.prepare_cached("INSERT OR IGNORE INTO stack (frames) VALUES (?1)")?;
-    let mut met = transaction
-        .prepare_cached("INSERT INTO profile_stack SELECT ?1, id, ?3 FROM stack WHERE frames = ?2")?;
-    for (stack, samples) in &profile.stacks {
-        new.execute([&**stack])?;
-        met.execute(params![id, &**stack, *samples as i64])?;
     }
     Ok(())
 }

@@ -158,25 +158,33 @@ CREATE TABLE slice (
     PRIMARY KEY (repetition_id, round, position)
 ) STRICT, WITHOUT ROWID;
 
--- What the CPU did in slices of their own, which do not count as measurements. Older files lack these three tables.
+-- What servers did in slices of their own, which do not count as measurements, or in seconds of a soak. Older files lack these
+-- three tables.
 CREATE TABLE profile (
-    repetition_id    INTEGER PRIMARY KEY REFERENCES repetition (id),
-    requests         INTEGER NOT NULL,      -- right replies in these slices, or executions
-    cpu_ns           INTEGER NOT NULL,      -- CPU time of the server in them
-    lost             INTEGER NOT NULL,      -- records for which the kernel had no room
-    sees_kernel      INTEGER NOT NULL       -- 1: stacks have the frames of the kernel
-) STRICT;
-
-CREATE TABLE stack (
     id               INTEGER PRIMARY KEY,
-    frames           TEXT NOT NULL UNIQUE   -- MODULE`FUNCTION;..., the outermost first
+    repetition_id    INTEGER REFERENCES repetition (id),   -- NULL in a soak
+    subject          INTEGER,               -- of a soak
+    at_s             REAL,                  -- when, seconds since the soak began
+    kind             TEXT NOT NULL,         -- cpu, off-cpu, counters, calls
+    requests         INTEGER NOT NULL,      -- right replies meanwhile, or executions
+    cpu_ns           INTEGER NOT NULL,      -- CPU time of the server meanwhile
+    lost             INTEGER NOT NULL,      -- records for which the kernel had no room
+    sees_kernel      INTEGER NOT NULL,      -- 1: the kernel's part is seen
+    UNIQUE (repetition_id, subject, at_s, kind)
 ) STRICT;
 
-CREATE TABLE profile_stack (
-    repetition_id    INTEGER NOT NULL REFERENCES profile (repetition_id),
-    stack_id         INTEGER NOT NULL REFERENCES stack (id),
-    samples          INTEGER NOT NULL,
-    PRIMARY KEY (repetition_id, stack_id)
+-- Stacks (MODULE`FUNCTION;..., the outermost first), counters and system calls.
+CREATE TABLE profile_name (
+    id               INTEGER PRIMARY KEY,
+    name             TEXT NOT NULL UNIQUE
+) STRICT;
+
+CREATE TABLE profile_entry (
+    profile_id       INTEGER NOT NULL REFERENCES profile (id),
+    name_id          INTEGER NOT NULL REFERENCES profile_name (id),
+    count            INTEGER NOT NULL,      -- samples, waits, events or calls
+    ns               INTEGER NOT NULL,      -- how long waits and calls took
+    PRIMARY KEY (profile_id, name_id)
 ) STRICT, WITHOUT ROWID;
 
 -- Faults that were made in a repetition. Times are CLOCK_MONOTONIC, in nanoseconds, as those of samples.

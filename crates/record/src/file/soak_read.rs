@@ -6,10 +6,12 @@ use rusqlite::Connection;
 use super::error::RecordError;
 use super::layout::Kind;
 use super::open::{self, from_json, is_running, read_facts};
+use super::profiles::of_subjects;
 use crate::run::RunState;
 use crate::secrets_file;
 use crate::soak::{
     Endings, Event, EventKind, Fault, Info, Interval, Load, Loss, Reading, Soak, State, Subject,
+    SubjectProfile,
 };
 
 impl Soak {
@@ -104,6 +106,9 @@ fn check(soak: &Soak) -> Result<(), String> {
         let effect = serde_json::to_value(&fault.effect).unwrap_or_default();
         check_numbers(&effect).map_err(|e| format!("the effect of a fault: {e}"))?;
     }
+    for SubjectProfile { at_s, .. } in &soak.profiles {
+        moment("the time of a profile", *at_s)?;
+    }
     for loss in &soak.losses {
         moment("the time of a loss", loss.at_s)?;
         length("the length of a loss", loss.length_s)?;
@@ -191,6 +196,7 @@ pub(super) fn read(transaction: &Connection) -> Result<Soak, RecordError> {
         id,
         faults: faults(transaction)?,
         losses: losses(transaction)?,
+        profiles: of_subjects(transaction)?,
         info: Info { machine: read_facts(transaction, "before")?, ..info },
         state: RunState::of(&state).into(),
         subjects,

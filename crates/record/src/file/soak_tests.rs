@@ -2,9 +2,10 @@ use pitot_meter::{Histogram, Nanos};
 
 use super::*;
 use crate::Soak;
+use crate::run::{Profile, ProfileEntry};
 use crate::soak::{
     Endings, Event, EventKind, Fault, Info, Interval, Kind, Load, Loss, Reading, SECOND_S, State, Subject,
-    Totals,
+    SubjectProfile, Totals,
 };
 
 const INTERVAL_S: f64 = 30.0;
@@ -255,4 +256,15 @@ fn a_time_or_count_that_nothing_can_have_had_is_damage() {
     ] {
         assert!(damaged(damage).is_err(), "{damage}");
     }
+}
+
+#[test]
+fn profiles_of_servers_are_read_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_, mut file) = file(dir.path());
+    let entries = vec![ProfileEntry { name: "a`main".into(), count: 3, ns: 0 }];
+    let profile = Profile { requests: 7, cpu_ns: 9, entries, ..Profile::default() };
+    let profiles = vec![SubjectProfile { subject: 1, at_s: 2.5, profile }];
+    file.write(&Moment { now_s: 10.0, profiles: profiles.clone(), ..Moment::default() }).unwrap();
+    assert_eq!(file.read().profiles, profiles);
 }

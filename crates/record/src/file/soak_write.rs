@@ -9,9 +9,11 @@ use super::age::{Aged, put_together};
 use super::error::RecordError;
 use super::layout::Kind;
 use super::open::from_json;
+use super::profiles::{self, Whose};
 use super::writer::{Opening, Writer, json};
 use crate::soak::{
-    Endings, Event, EventKind, Fault, Info, Interval, Load, Loss, Reading, SECOND_S, State, Subject, Totals,
+    Endings, Event, EventKind, Fault, Info, Interval, Load, Loss, Reading, SECOND_S, State, Subject,
+    SubjectProfile, Totals,
 };
 
 /// The writer of a soak's file. It holds a lock on the file (flock(2)) that ends with the process, and masks secrets in
@@ -41,6 +43,8 @@ pub struct Moment {
     pub faults: Vec<Fault>,
     /// Losses of servers.
     pub losses: Vec<Loss>,
+    /// What servers did.
+    pub profiles: Vec<SubjectProfile>,
 }
 
 impl SoakWriter {
@@ -224,6 +228,9 @@ impl SoakWriter {
         }
         for loss in &moment.losses {
             write_loss(&transaction, loss)?;
+        }
+        for SubjectProfile { subject, at_s, profile } in &moment.profiles {
+            profiles::insert(&transaction, Whose::Subject { id: *subject, at_s: *at_s }, profile)?;
         }
         let mut aged = self.aged;
         put_together(&transaction, moment.now_s, &mut aged)?;

@@ -12,7 +12,7 @@ mod whole;
 
 pub use cell::CellRecord;
 pub use host::HostRecord;
-pub use profile::Profile;
+pub use profile::{Profile, ProfileEntry};
 pub use repetition::Repetition;
 pub use repetition::looks_like_error;
 pub use resources::{Lifetime, Resources};

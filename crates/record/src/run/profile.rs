@@ -1,32 +1,67 @@
-//! What the CPU did in a repetition.
+//! What a server did in a repetition.
 
 use std::sync::Arc;
 
-/// Stacks that were sampled in slices of their own, which do not count as measurements.
+use pitot_plan::Profiled;
+
+/// What was recorded in a slice of its own, which does not count as a measurement.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Profile {
+    /// What it shows.
+    pub kind: Profiled,
     /// Right replies in those slices, or executions.
     pub requests: u64,
     /// CPU time of the server in them.
     pub cpu_ns: u64,
     /// Records for which the kernel had no room.
     pub lost: u64,
-    /// Whether stacks have the frames of the kernel.
+    /// Whether the kernel's part is seen.
     pub sees_kernel: bool,
-    /// Stacks and how often each was met. Frames are `MODULE`FUNCTION`, separated by semicolons, the outermost first.
-    pub stacks: Vec<(Arc<str>, u64)>,
+    /// By stack, of `cpu` and `off-cpu`, and else by name.
+    pub entries: Vec<ProfileEntry>,
+}
+
+/// A stack, a counter or a system call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProfileEntry {
+    /// Its name. Frames of a stack are `MODULE`FUNCTION`, separated by semicolons, the outermost first.
+    pub name: Arc<str>,
+    /// How often it was met: samples, waits, events or calls.
+    pub count: u64,
+    /// How long waits and calls took, nanoseconds.
+    pub ns: u64,
 }
 
 impl Profile {
-    /// All samples.
-    pub fn samples(&self) -> u64 {
-        self.stacks.iter().map(|(_, samples)| samples).sum()
+    /// All samples, waits, events or calls.
+    pub fn count(&self) -> u64 {
+        self.entries.iter().map(|entry| entry.count).sum()
     }
 
     /// CPU time per request that a sample stands for, nanoseconds; none of a profile without requests, samples or CPU time.
     pub fn sample_ns(&self) -> Option<f64> {
-        let samples = self.samples();
+        let samples = self.count();
         let each = self.cpu_ns as f64 / self.requests as f64 / samples as f64;
         (samples > 0 && self.requests > 0 && self.cpu_ns > 0).then_some(each)
+    }
+
+    /// What a request takes of an entry, nanoseconds: CPU time, or time waited.
+    pub fn ns_per_request(&self, entry: &ProfileEntry) -> Option<f64> {
+        match self.kind {
+            Profiled::Cpu => self.sample_ns().map(|each| each * entry.count as f64),
+            _ => self.per_request(entry.ns),
+        }
+    }
+
+    /// How often a request meets an entry.
+    pub fn count_per_request(&self, entry: &ProfileEntry) -> Option<f64> {
+        self.per_request(entry.count)
+    }
+
+    /// Records for which there was no room were of the same kind as the others.
+    fn per_request(&self, value: u64) -> Option<f64> {
+        let count = self.count();
+        let seen = count as f64 / (count + self.lost) as f64;
+        (self.requests > 0 && count > 0).then(|| value as f64 / seen / self.requests as f64)
     }
 }

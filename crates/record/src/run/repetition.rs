@@ -48,8 +48,8 @@ pub struct Repetition {
     pub slices: Vec<Slice>,
     /// The faults that were made, in the order of their beginning.
     pub faults: Vec<FaultRecord>,
-    /// What the CPU did, if that was asked for.
-    pub profile: Option<Profile>,
+    /// What the server did, by kind, if that was asked for.
+    pub profiles: Vec<Profile>,
 }
 
 /// The figure of a verdict with the instructions in the measured part, of server, load and kernel without the lab.

@@ -5,8 +5,10 @@ use serde_json::{Value, json};
 use super::analysis::{Analysis, LoadFigures, SubjectFigures};
 use super::answer::answer;
 use super::faults;
+use super::page::changed;
 use super::series::Series;
 use super::trust::trust;
+use crate::explain::Explained;
 use crate::json::plain;
 use crate::text::unmarked;
 
@@ -40,6 +42,7 @@ pub(super) fn render(a: &Analysis<'_>) -> String {
         "servers": a.subjects.iter().map(server).collect::<Vec<_>>(),
         "machine": a.machine.iter().map(series).collect::<Vec<_>>(),
         "drifts": drifts(a),
+        "explanations": changed(a).iter().flat_map(Explained::json).collect::<Vec<_>>(),
         "faults": faults::json(a),
         "events": a.soak.events,
     });

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::time::{Duration, UNIX_EPOCH};
 
 use pitot_meter::units::{counted, grouped, span};
+use pitot_plan::Profiled;
 use pitot_record::Unit;
 use pitot_record::soak::{EventKind, State};
 use pitot_results::rfc3339;
@@ -16,6 +17,7 @@ use super::series::Series;
 use super::trust::trust;
 use super::{charts, faults};
 use crate::document::{Block, Column, Document, Item, Note, PAGES, Table, Verdict};
+use crate::explain::{self, Explained};
 use crate::method::facts_of;
 use crate::number::figure;
 use crate::page::{self, machine};
@@ -53,6 +55,8 @@ pub(super) fn page(a: &Analysis<'_>) -> Document {
         let loads = subject.loads.iter().map(load);
         blocks.push(server(subject, loads, true));
     }
+    let why = changed(a).iter().flat_map(Explained::blocks).collect();
+    blocks.push(Block::section("why", "What changed in the servers", why));
     if !a.machine_drifts.is_empty() {
         let changes = changes(&a.machine, &LAB).into_iter();
         let blocks_of = changes.chain([Block::List(drifts(&a.machine_drifts, true))]).collect();
@@ -115,6 +119,17 @@ fn declared_of(name: &str, judged: &[Judged]) -> Vec<Drifting> {
         sentence: format!("{name}: {}{}", judged.mark(), judged.sentence()),
     };
     declared.map(drifting).collect()
+}
+
+/// What the profiles of servers say, the second half against the first.
+pub(super) fn changed(a: &Analysis<'_>) -> Vec<Explained> {
+    let of_subject = |subject: &SubjectFigures<'_>| {
+        let own = a.soak.profiles.iter().filter(|of| of.subject == subject.subject.id);
+        let profiles: Vec<_> =
+            own.map(|of| &of.profile).filter(|profile| profile.kind == Profiled::Cpu).collect();
+        explain::changed(&subject.subject.name, &profiles)
+    };
+    a.subjects.iter().filter_map(of_subject).collect()
 }
 
 /// Drifts are warnings, and the answer a notice.

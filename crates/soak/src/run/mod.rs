@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `on_event` | the command of `--on-event` |
 //! | `order` | what is run |
+//! | `profiles` | what servers do, second by second |
 //! | `reaction` | what to do when a server dies or hangs |
 //! | `subject` | a running server with its loads |
 //! | `back_off` | delays between restarts |
@@ -14,6 +15,7 @@ mod back_off;
 mod counts;
 mod on_event;
 mod order;
+mod profiles;
 mod reaction;
 mod subject;
 mod told;
@@ -23,6 +25,7 @@ use std::time::{Duration, Instant};
 
 use pitot_lab::{Event as Told, LoadStatus, LocalHost, Outcome, ServerStatus, SoakStatus};
 use pitot_meter::now;
+use pitot_plan::Profiled;
 use pitot_results::Failure;
 use pitot_sys::processes::ProcessTable;
 
@@ -37,7 +40,8 @@ use counts::LoadCounts;
 use on_event::OnEvent;
 pub use order::{Faulted, LoadOrder, Server, SubjectOrder, Watch, Watched};
 use pitot_record::file::{Moment, RecordError, SoakWriter};
-use pitot_record::soak::{Endings, Event, Fault, Load, Loss, Reading, State, Subject};
+use pitot_record::soak::{Endings, Event, Fault, Load, Loss, Reading, State, Subject, SubjectProfile};
+use profiles::Profiles;
 pub use reaction::{OnDeath, OnHang};
 pub use subject::never_answered;
 use subject::{RunningLoad, RunningSubject};
@@ -72,8 +76,10 @@ pub struct Settings<'a> {
     pub path: &'a Path,
     /// The directory of the file, whose disk space is sampled.
     pub directory: &'a str,
-    /// The CPUs of servers and loads, for throttling.
+    /// The CPUs of servers and loads, for throttling and profiles.
     pub cpus: Vec<usize>,
+    /// What is recorded of the servers again and again.
+    pub profile: Vec<Profiled>,
 }
 
 /// A running soak.
@@ -89,6 +95,9 @@ struct Run<'g> {
     on_event: Option<OnEvent>,
     faults: Vec<Fault>,
     losses: Vec<Loss>,
+    profiles: Profiles,
+    /// Profiles that are not written yet.
+    recorded: Vec<SubjectProfile>,
     /// Time of the next durability check.
     kept_at_s: f64,
     /// The end of the last recorded interval.
@@ -122,6 +131,13 @@ pub fn run<'g>(
         on_event: settings.on_event.map(|command| OnEvent::new(command, settings.path)),
         faults: Vec::new(),
         losses: Vec::new(),
+        profiles: Profiles::new(
+            &settings.profile,
+            &settings.cpus,
+            settings.done_s + settings.left_s,
+            settings.offset_s,
+        ),
+        recorded: Vec::new(),
         kept_at_s: 0.0,
         written_s: settings.offset_s,
         machine_time: MachineTime::read(),
@@ -166,6 +182,10 @@ impl<'g> Run<'g> {
 
     /// Records servers and loads, and starts the servers.
     fn prepare(&mut self, orders: Vec<SubjectOrder<'g>>) -> Result<(), Failure> {
+        for &what in &self.settings.profile {
+            pitot_profile::check(what)
+                .map_err(|unavailable| Failure::misuse(unavailable.to_string(), unavailable.fix))?;
+        }
         let (mut subjects, mut loads, mut schedules) = (Vec::new(), Vec::new(), Vec::new());
         for (id, order) in (1..).zip(orders) {
             let mut subject = RunningSubject::new(id, order.name, order.server);
@@ -250,6 +270,8 @@ impl<'g> Run<'g> {
                 }
                 self.kept_at_s = now_s + KEPT_INTERVAL_S;
             }
+            let recorded = self.profiles.turn(now_s, &mut self.subjects);
+            self.recorded.extend(recorded.map_err(|what| Failure::run(what, "omit --profile"))?);
             self.events.extend(self.clock.step(now_s));
             self.events.extend(self.kernel_log.event(now_s));
             let mut told = Vec::new();
@@ -339,6 +361,7 @@ impl<'g> Run<'g> {
             endings: self.endings(),
             faults: std::mem::take(&mut self.faults),
             losses: std::mem::take(&mut self.losses),
+            profiles: std::mem::take(&mut self.recorded),
             ..Moment::default()
         };
         for load in self.subjects.iter_mut().flat_map(|subject| &mut subject.loads) {

@@ -35,7 +35,7 @@ use crate::monitor::resources;
 use pitot_durability::Found;
 use pitot_host::CpuSplit;
 use pitot_plan::{Cell, CellServer};
-use pitot_record::{NOT_TRIED, Repetition, Verdict};
+use pitot_record::{NOT_TRIED, Profile, Repetition, Verdict};
 
 use crate::runner::evidence::Evidence;
 use crate::runner::executor::{Executor, Extent, Observed, Role};
@@ -142,6 +142,8 @@ struct Progress {
     durability: Vec<(String, f64)>,
     /// Looks at the server's connections under load.
     looks: Looks,
+    /// What the server did after the measured part.
+    profiles: Vec<Profile>,
     /// CPU time of a server on another system, before the load and after it.
     readings: [Option<foreign::Reading>; 2],
 }
@@ -173,6 +175,7 @@ fn stages(context: &mut Context<'_>, number: usize, progress: &mut Progress) -> 
     let path = outcome?;
     progress.readings[1] = foreign::read(context)?;
     load::read_result(context, &path, &mut progress.result)?;
+    progress.profiles = settle::profiles(context)?;
     if has_server {
         progress.server_stats = stop::stop(context)?;
     }
@@ -294,6 +297,7 @@ fn record(
         output_tail,
         samples: observed.samples,
         faults: progress.faults,
+        profiles: progress.profiles,
         ..Repetition::default()
     }
 }

@@ -1,13 +1,19 @@
-//! The warm-up of a target whose rate rises for seconds, before its load begins.
+//! Loads a server besides its measured part: the warm-up of a target whose rate rises for seconds, and slices in which it is recorded.
 
 use super::context::{Abort, Context};
 use super::stop::wait_for_end;
 use crate::runner::executor::Role;
 use crate::runner::held::Held;
+use crate::runner::profiled::{self, Whom};
 use crate::runner::settling::{LOOK_PART_S, WarmUp, warm_up};
+use pitot_record::Profile;
 
 /// What the load generator calls the connections of the warm-up.
 const NAME: &str = "c1";
+/// When the server is loaded, for errors.
+const WARMING: &str = "during its warm-up";
+/// Of a slice in which a server is recorded: a run that is fresh takes seconds anyway.
+const PROFILE_S: f64 = 1.0;
 
 /// Loads a server with a separate load generator until its rate has settled. `None` if the server does not need it, or if
 /// its load cannot be held: then the load itself has a warm-up.
@@ -18,8 +24,8 @@ pub(super) fn until_settled(context: &mut Context<'_>) -> Result<Option<WarmUp>,
         return Ok(None);
     }
     let mut warmed = None;
-    held(context, |rate| {
-        warmed = warm_up(settling, rate)?;
+    held(context, WARMING, |held| {
+        warmed = warm_up(settling, &mut |part_s| rate(held, part_s))?;
         Ok(())
     })?;
     Ok(warmed)
@@ -28,9 +34,9 @@ pub(super) fn until_settled(context: &mut Context<'_>) -> Result<Option<WarmUp>,
 /// The rates of a fresh server in parts of a warm-up of so many seconds. None if its load cannot be held, or it failed.
 pub(super) fn rates(context: &mut Context<'_>, seconds: f64) -> Result<Vec<f64>, Abort> {
     let mut rates = Vec::new();
-    held(context, |rate| {
+    held(context, WARMING, |held| {
         for _ in 0..(seconds / LOOK_PART_S).ceil() as usize {
-            match rate(LOOK_PART_S)? {
+            match rate(held, LOOK_PART_S)? {
                 Some(part) => rates.push(part),
                 None => rates.clear(),
             }
@@ -40,25 +46,51 @@ pub(super) fn rates(context: &mut Context<'_>, seconds: f64) -> Result<Vec<f64>,
     Ok(rates)
 }
 
-/// Loads the server of a cell with a separate load generator, in parts that `load` requests. `load` is not called if the
-/// load cannot be held.
+/// Right replies per second of a part; none if the load cannot run it.
+fn rate(held: &mut Held<'_>, part_s: f64) -> Result<Option<f64>, Abort> {
+    let slice = held.slice(NAME, part_s)?.ok();
+    Ok(slice.map(|slice| slice.requests as f64 / ((slice.duration_us + slice.drain_us) / 1e6).max(1e-9)))
+}
+
+/// Records what a server does after its measured part, if the plan wants it and its load can be held.
+pub(super) fn profiles(context: &mut Context<'_>) -> Result<Vec<Profile>, Abort> {
+    let (cell, shared) = (context.cell, context.shared);
+    let mut profiles = Vec::new();
+    if shared.plan.profile.is_empty() || cell.program.is_some() || !cell.is_timed() {
+        return Ok(profiles);
+    }
+    let processes = context.executor.pids(Role::Server);
+    held(context, "while it was recorded", |held| {
+        for &what in &shared.plan.profile {
+            let whom = Whom::Processes(&processes);
+            let mut recorder = profiled::recorder(what, whom, shared.cpus)
+                .map_err(|unavailable| Abort::Failed(format!("{unavailable} ({})", unavailable.fix)))?;
+            let before = held.server_cpu_time();
+            if let Ok(answer) = profiled::slice(held, NAME, PROFILE_S, &mut recorder)? {
+                let after = held.server_cpu_time();
+                let served_ns = before.zip(after).map(|(before, after)| after.since(before).0);
+                profiles.push(profiled::of_slice(what, &answer, served_ns, &mut recorder));
+            }
+        }
+        Ok(())
+    })?;
+    Ok(profiles)
+}
+
+/// Lets a separate load generator load the server of a cell. `load` is not called if the load cannot be held. `when` is for errors.
 fn held(
     context: &mut Context<'_>,
-    load: impl FnOnce(&mut dyn FnMut(f64) -> Result<Option<f64>, Abort>) -> Result<(), Abort>,
+    when: &str,
+    load: impl FnOnce(&mut Held<'_>) -> Result<(), Abort>,
 ) -> Result<(), Abort> {
     let (cell, shared) = (context.cell, context.shared);
     context.start_conversing(Role::WarmUp, [shared.pitot, "load", "--hold"].map(str::to_owned).to_vec())?;
     let target = cell.held_target(&context.at);
     let mut held = Held::new(context.executor, Role::WarmUp, shared.stop);
     if held.open(NAME, &target)?.is_ok() {
-        let mut rate = |part_s| {
-            let slice = held.slice(NAME, part_s)?.ok();
-            Ok(slice
-                .map(|slice| slice.requests as f64 / ((slice.duration_us + slice.drain_us) / 1e6).max(1e-9)))
-        };
-        load(&mut rate)?;
+        load(&mut held)?;
     }
     held.quit();
     wait_for_end(context, Role::WarmUp)?;
-    context.check_server("during its warm-up")
+    context.check_server(when)
 }

@@ -1,23 +1,22 @@
 //! One cell of a generation, whose server is up from the first slice to the last.
 
 use pitot_meter::Nanos;
-use pitot_profile::Recorder;
 use pitot_results::VerdictKind;
 use pitot_sys::Unavailable;
-use pitot_sys::perf::Event;
 
 use super::figures::Sum;
 use super::neighbours::Neighbours;
 use crate::runner::executor::{Executor, Extent, Role};
 use crate::runner::held::Held;
 use crate::runner::judge::judge_slices;
+use crate::runner::profiled::{self, Whom};
 use crate::runner::repetition::{
     Abort, Context, Shared, failed, left_behind, most_frequent_error, noted, output_tail, settled, start,
     stop, with_suspension,
 };
 use crate::runner::settling::{self, WarmUp};
 use crate::runner::under_way::Looks;
-use pitot_plan::Cell;
+use pitot_plan::{Cell, Profiled};
 use pitot_record::{Repetition, Sample, Slice};
 
 /// A server that uses more of a CPU than this between its slices gets a warning, since it disturbs the others.
@@ -27,11 +26,6 @@ const IDLE_SHARE_MAX: f64 = 0.05;
 
 /// Interval of samples of a server's connections.
 const LOOKS_APART_S: f64 = 0.005;
-
-/// How a slice is sampled: often enough for some hundred samples in one of a busy server, and at no multiple of the timer's rate.
-const PROFILED: Event = Event::Cpu { frequency: 1_999 };
-/// When records are taken out of the kernel's rings: from when on in a slice, and how often, seconds.
-const RECORDS_READ_S: (f64, f64) = (0.05, 0.05);
 
 /// A running cell.
 pub(super) struct Arm<'a> {
@@ -239,50 +233,31 @@ impl<'a> Arm<'a> {
         Ok(())
     }
 
-    /// Runs a slice in which the CPU is sampled, and which does not count. `executing` is the process that executes commands. The
-    /// inner error is why it cannot be sampled.
+    /// Runs a slice in which the server is recorded, and which does not count. `executing` is the process that executes commands. The
+    /// inner error is why it cannot be recorded.
     pub(super) fn profile(
         &mut self,
         held: &mut Held<'_>,
+        what: Profiled,
         seconds: f64,
         executing: Option<u32>,
     ) -> Result<Result<(), Unavailable>, Abort> {
-        let executor = &mut self.context.executor;
-        let processes = executor.pids(Role::Server);
-        // Commands run on those of both sides.
-        let mut cpus = [&self.context.shared.cpus.server[..], &self.context.shared.cpus.load].concat();
-        cpus.sort_unstable();
-        cpus.dedup();
-        let recorder = match executing {
-            Some(pid) => Recorder::of_children(pid, PROFILED, &cpus),
-            None => Recorder::of(&processes, PROFILED, &cpus),
-        };
-        let mut recorder = match recorder {
+        let processes = self.context.executor.pids(Role::Server);
+        let whom = executing.map_or(Whom::Processes(&processes), Whom::ChildrenOf);
+        let mut recorder = match profiled::recorder(what, whom, self.context.shared.cpus) {
             Ok(recorder) => recorder,
             Err(unavailable) => return Ok(Err(unavailable)),
         };
-        let before = executor.cpu_time(Role::Server);
-        let failed = |error: std::io::Error| Abort::Failed(format!("the CPU cannot be sampled: {error}"));
-        recorder.start().map_err(failed)?;
-        let answer =
-            held.slice_watched(&self.name(), seconds, Some(RECORDS_READ_S), &mut || recorder.look())?;
-        recorder.stop().map_err(failed)?;
-        let after = self.context.executor.cpu_time(Role::Server);
-        let answer = match answer {
-            Ok(answer) => answer,
-            Err(what) => {
-                self.fail_under_load(what);
-                return Ok(Ok(()));
+        let before = self.context.executor.cpu_time(Role::Server);
+        match profiled::slice(held, &self.name(), seconds, &mut recorder)? {
+            Ok(answer) => {
+                let after = self.context.executor.cpu_time(Role::Server);
+                let served_ns = before.zip(after).map(|(before, after)| after.since(before).0);
+                self.sum.add_uncounted(answer.requests);
+                self.sum.profiles.push(profiled::of_slice(what, &answer, served_ns, &mut recorder));
             }
-        };
-        let executed =
-            answer.executions.as_ref().map(|used| ((used.user_s + used.system_s) * 1e9).round() as u64);
-        let served = before.zip(after).map(|(before, after)| after.since(before).0);
-        self.sum.add_uncounted(answer.requests);
-        let stacks = recorder.stacks();
-        // Without the kernel's part, samples are a share of the time in programs alone.
-        let sampled = stacks.sampled_ns.filter(|_| !stacks.sees_kernel);
-        self.sum.add_profile(answer.requests, sampled.or(executed).or(served).unwrap_or(0), &stacks);
+            Err(what) => self.fail_under_load(what),
+        }
         Ok(Ok(()))
     }
 
@@ -426,7 +401,7 @@ impl<'a> Arm<'a> {
             output_tail,
             samples: observed.samples,
             slices: std::mem::take(&mut self.sum.slices),
-            profile: self.sum.profile(),
+            profiles: std::mem::take(&mut self.sum.profiles),
             ..Repetition::default()
         };
         (repetition, neighbours)

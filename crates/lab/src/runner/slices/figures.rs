@@ -1,20 +1,19 @@
 //! Makes a repetition of the slices of a generation.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use pitot_meter::{Histogram, Nanos};
 use pitot_results::Latency;
 use pitot_results::hold::Slice as Answer;
 use pitot_results::load::{ErrorRow, Executions, LoadResult};
 
-use pitot_profile::Stacks;
 use pitot_record::{Lifetime, Profile, Resources, Sample, Slice, TreeSample};
 
 /// The sums of the slices of one cell.
 #[derive(Debug, Default)]
 pub(super) struct Sum {
     pub(super) slices: Vec<Slice>,
+    pub(super) profiles: Vec<Profile>,
     response: Histogram,
     /// Times of full and resumed TLS handshakes.
     handshake: Histogram,
@@ -28,9 +27,6 @@ pub(super) struct Sum {
     errors: BTreeMap<String, u64>,
     /// What executions used; none of a load.
     executions: Option<Executions>,
-    /// What was sampled, without its stacks, which are by text.
-    profile: Option<Profile>,
-    stacks: BTreeMap<String, u64>,
 }
 
 fn decoded(histogram: &str) -> Result<Histogram, String> {
@@ -89,25 +85,6 @@ impl Sum {
         let servers: u64 = self.slices.iter().map(|slice| slice.server_cpu_ns).sum::<Option<u64>>()?;
         let own = servers + self.total(|slice| slice.client_cpu_ns);
         Some((all.saturating_sub(own) as f64 / 1e9, self.elapsed_s()))
-    }
-
-    /// Adds what was sampled in a slice of its own.
-    pub(super) fn add_profile(&mut self, requests: u64, cpu_ns: u64, stacks: &Stacks) {
-        let profile = self.profile.get_or_insert_default();
-        profile.requests += requests;
-        profile.cpu_ns += cpu_ns;
-        profile.lost += stacks.lost;
-        profile.sees_kernel |= stacks.sees_kernel;
-        for (stack, samples) in &stacks.counts {
-            *self.stacks.entry(stack.clone()).or_default() += samples;
-        }
-    }
-
-    /// All that was sampled.
-    pub(super) fn profile(&mut self) -> Option<Profile> {
-        let stacks = std::mem::take(&mut self.stacks).into_iter();
-        let stacks = stacks.map(|(stack, samples)| (Arc::from(stack), samples)).collect();
-        self.profile.take().map(|profile| Profile { stacks, ..profile })
     }
 
     /// Adds replies outside of the slices that count.

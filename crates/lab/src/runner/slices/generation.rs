@@ -10,7 +10,7 @@ use super::neighbours::Neighbours;
 use crate::runner::executor::{Account, AddressChoice, Command, Executor, Machine, Role};
 use crate::runner::held::Held;
 use crate::runner::repetition::{Abort, Shared, left_behind};
-use pitot_plan::Cell;
+use pitot_plan::{Cell, Profiled};
 use pitot_record::{Repetition, Slice};
 use pitot_stats::{Random, lead_in, round_order};
 
@@ -200,19 +200,20 @@ fn slices(request: &Request<'_>, arms: &mut [Arm<'_>], held: &mut Held<'_>) -> R
             }
         }
     }
-    if !plan.profile.is_empty() {
-        profiles(request, arms, held, slice_s)?;
+    for &what in &plan.profile {
+        profiles(request, arms, held, what, slice_s)?;
     }
     arms.iter_mut().filter(|a| a.is_up()).for_each(Arm::settle);
     held.quit();
     Ok(())
 }
 
-/// Samples the CPU in a round of slices of its own, after those that count.
+/// Records what the servers do in a round of slices of its own, after those that count.
 fn profiles(
     request: &Request<'_>,
     arms: &mut [Arm<'_>],
     held: &mut Held<'_>,
+    what: Profiled,
     slice_s: f64,
 ) -> Result<(), Abort> {
     let executing = arms.iter().any(Arm::is_executed).then(|| held.pid()).flatten();
@@ -220,7 +221,7 @@ fn profiles(
     for at in round_order(request.seed, request.generation, request.shared.plan.slices, up.len()) {
         let arm = &mut arms[up[at]];
         if arm.is_up()
-            && let Err(unavailable) = arm.profile(held, slice_s.max(PROFILE_S), executing)?
+            && let Err(unavailable) = arm.profile(held, what, slice_s.max(PROFILE_S), executing)?
         {
             return Err(Abort::Failed(format!("{unavailable} ({})", unavailable.fix)));
         }

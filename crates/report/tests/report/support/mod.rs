@@ -240,7 +240,7 @@ impl Fixture {
             ready_s: 0.012,
             warmup_s: None,
             faults: Vec::new(),
-            profile: None,
+            profiles: Vec::new(),
             verdict,
             load: (!failed).then(|| self.load(random, &server, connections, throughput)),
             server_stats: None,
