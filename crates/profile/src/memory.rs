@@ -55,7 +55,9 @@ fn parse(pid: u32, line: &str) -> Option<Mapped> {
     let mut words = line.split_ascii_whitespace();
     let (start, end) = words.next()?.split_once('-')?;
     let is_executable = words.next()?.contains('x');
-    let offset = words.next()?;
+    let (offset, device, inode) = (words.next()?, words.next()?, words.next()?);
+    let (major, minor) = device.split_once(':')?;
+    let number = |text: &str| u32::from_str_radix(text, 16).ok();
     let hex = |text: &str| u64::from_str_radix(text, 16).ok();
     // The path is what follows device and inode, and may have spaces.
     let path = line.splitn(6, ' ').nth(5).unwrap_or("").trim_start();
@@ -65,6 +67,7 @@ fn parse(pid: u32, line: &str) -> Option<Mapped> {
         end: hex(end)?,
         offset: hex(offset)?,
         path: path.to_owned(),
+        inode: (number(major)?, number(minor)?, inode.parse().ok()?),
     })
 }
 
@@ -78,6 +81,7 @@ mod tests {
         let mapping = parse(3, line).unwrap();
         assert_eq!((mapping.start, mapping.end, mapping.offset), (0x55d0, 0x66e0, 0x1000));
         assert_eq!((mapping.pid, &mapping.path[..]), (3, "/usr/bin/my server"));
+        assert_eq!(mapping.inode, (0xfe, 0, 1234));
         assert_eq!(parse(3, "55d0-66e0 rw-p 00001000 fe:00 1234 /bin/a"), None);
         assert_eq!(parse(3, ""), None);
         assert_eq!(parse(3, "7f00-7f10 r-xp 0 00:00 0 ").unwrap().path, "");
@@ -86,8 +90,14 @@ mod tests {
     #[test]
     fn a_process_has_what_its_parent_had_until_it_maps_something_else() {
         let mut memory = Memory::default();
-        let mapping =
-            |pid, start, end, path: &str| Mapped { pid, start, end, offset: 0, path: path.to_owned() };
+        let mapping = |pid, start, end, path: &str| Mapped {
+            pid,
+            start,
+            end,
+            offset: 0,
+            path: path.to_owned(),
+            inode: (0, 0, 0),
+        };
         memory.mapped(mapping(1, 10, 20, "/a"));
         memory.forked(2, 1);
         memory.mapped(mapping(2, 15, 25, "/b"));

@@ -32,6 +32,17 @@ const SAMPLE_TIME: u64 = 1 << 2;
 const SAMPLE_CALLCHAIN: u64 = 1 << 5;
 const SAMPLE_PERIOD: u64 = 1 << 8;
 const SAMPLE_RAW: u64 = 1 << 10;
+const SAMPLE_REGS_USER: u64 = 1 << 12;
+const SAMPLE_STACK_USER: u64 = 1 << 13;
+
+/// The registers of a program in a sample, as bits of `asm/perf_regs.h`: BP, SP and IP, or X29, LR, SP and PC. A record has them
+/// in this order.
+#[cfg(target_arch = "x86_64")]
+const USER_REGISTERS: u64 = 1 << 6 | 1 << 7 | 1 << 8;
+#[cfg(target_arch = "aarch64")]
+const USER_REGISTERS: u64 = 1 << 29 | 1 << 30 | 1 << 31 | 1 << 32;
+/// PERF_SAMPLE_REGS_ABI_64: they are those of a program of 64 bits.
+const ABI_64: u64 = 2;
 
 /// Bits of the flags in `perf_event_attr`.
 const DISABLED: u64 = 1 << 0;
@@ -76,8 +87,11 @@ const CONTEXT_USER: u64 = -512i64 as u64;
 const DATA_HEAD: usize = 1024;
 const DATA_TAIL: usize = 1032;
 const PAGE: usize = 4096;
-/// Pages of a ring: of one who may lock memory, and of others, who have perf_event_mlock_kb (516) for each CPU.
-const PAGES: [usize; 2] = [1024, 128];
+/// Pages of a ring, and the bytes that a sample of the CPU has of a program's stack: of one who may lock memory, and of others,
+/// who have perf_event_mlock_kb (516) for each CPU. At 2,000 samples a second the rings are full after 0.2 and 0.1 seconds.
+const RINGS: [(usize, u32); 2] = [(1024, 8192), (128, 2048)];
+/// The same of threads that leave their CPU, which they may do a hundred thousand times a second.
+const SWITCHED_STACK_BYTES: u32 = 1024;
 
 /// `struct perf_event_attr` of linux/perf_event.h, as of version 5 (112 bytes). What a kernel does not know must be zero.
 #[repr(C)]
@@ -119,8 +133,13 @@ pub enum Event {
 }
 
 impl Event {
-    fn has_fields(self) -> bool {
-        matches!(self, Event::Tracepoint(_))
+    /// What a record of it has.
+    fn sample_type(self) -> u64 {
+        let stack_or_fields = match self {
+            Event::Tracepoint(_) => SAMPLE_RAW,
+            Event::Cpu { .. } | Event::Switches => SAMPLE_CALLCHAIN | SAMPLE_REGS_USER | SAMPLE_STACK_USER,
+        };
+        SAMPLE_TID | SAMPLE_TIME | SAMPLE_PERIOD | stack_or_fields
     }
 }
 
@@ -171,8 +190,12 @@ pub struct Sample {
     pub period: u64,
     /// Addresses in the kernel, the innermost first.
     pub kernel: Vec<u64>,
-    /// Addresses in the program, the innermost first.
+    /// Addresses in the program, the innermost first, by its frame pointers.
     pub user: Vec<u64>,
+    /// The registers of the program. None of a process of the kernel, of a program of 32 bits, and of a tracepoint.
+    pub registers: Option<Registers>,
+    /// What the program's stack had from `sp` on, where there are registers.
+    pub stack: Vec<u8>,
     /// The fields of a tracepoint.
     pub fields: Vec<u8>,
 }
@@ -192,6 +215,19 @@ pub struct Switched {
     pub preempted: bool,
 }
 
+/// The registers by which the stack of a program is unwound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Registers {
+    /// The next instruction.
+    pub pc: u64,
+    /// The end of the stack.
+    pub sp: u64,
+    /// The frame pointer: RBP or X29.
+    pub fp: u64,
+    /// Where a function returns to (X30); 0 on x86-64, which has it on the stack.
+    pub lr: u64,
+}
+
 /// A file in the memory of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapped {
@@ -205,6 +241,8 @@ pub struct Mapped {
     pub offset: u64,
     /// The file.
     pub path: String,
+    /// Its device (major and minor number) and inode: zeros of memory without a file.
+    pub inode: (u32, u32, u64),
 }
 
 /// Running events and their rings.
@@ -214,7 +252,7 @@ pub struct Sampler {
     rings: Vec<Ring>,
     sees_kernel: bool,
     counts_cycles: bool,
-    has_fields: bool,
+    sample_type: u64,
 }
 
 impl Sampler {
@@ -230,9 +268,11 @@ impl Sampler {
         };
         let mut refused = None;
         for &(sees_kernel, counts_cycles) in choices {
-            match Sampler::with(events, scope, cpus, sees_kernel, counts_cycles) {
-                Ok(sampler) => return Ok(sampler),
-                Err(error) => refused = Some(error),
+            for ring in RINGS {
+                match Sampler::with(events, scope, cpus, sees_kernel, counts_cycles, ring) {
+                    Ok(sampler) => return Ok(sampler),
+                    Err(error) => refused = Some(error),
+                }
             }
         }
         let error = refused.unwrap_or_else(|| io::Error::from_raw_os_error(libc::ENOENT));
@@ -245,13 +285,14 @@ impl Sampler {
         cpus: &[usize],
         sees_kernel: bool,
         counts_cycles: bool,
+        (pages, stack_bytes): (usize, u32),
     ) -> io::Result<Sampler> {
         let mut sampler = Sampler {
             events: Vec::new(),
             rings: Vec::new(),
             sees_kernel,
             counts_cycles,
-            has_fields: events.iter().any(|event| event.has_fields()),
+            sample_type: events.iter().fold(0, |all, event| all | event.sample_type()),
         };
         let (threads, inherit) = match scope {
             Scope::Machine => (vec![-1], 0),
@@ -262,7 +303,7 @@ impl Sampler {
             for (&event, &thread) in
                 events.iter().flat_map(|event| threads.iter().map(move |tid| (event, tid)))
             {
-                let mut attributes = attributes(event, sees_kernel, counts_cycles);
+                let mut attributes = attributes(event, sees_kernel, counts_cycles, stack_bytes);
                 attributes.flags |= inherit;
                 let opened = match open(&attributes, thread, cpu as i32) {
                     Ok(opened) => opened,
@@ -272,7 +313,7 @@ impl Sampler {
                 };
                 match ring_of {
                     None => {
-                        sampler.rings.push(Ring::of(&opened)?);
+                        sampler.rings.push(Ring::of(&opened, pages)?);
                         ring_of = Some(opened.as_raw_fd());
                     }
                     Some(ring) => control(&opened, SET_OUTPUT, ring)?,
@@ -312,20 +353,23 @@ impl Sampler {
         self.events.iter().try_for_each(|event| control(event, DISABLE, 0))
     }
 
-    /// Reads what the rings have, each from its oldest record on.
+    /// Reads what the rings have, the oldest record first: a process that moves to another CPU has records in two rings.
     pub fn read(&mut self, take: &mut dyn FnMut(Record)) {
-        let has_fields = self.has_fields;
+        let sample_type = self.sample_type;
+        let mut records = Vec::new();
         for ring in &mut self.rings {
             ring.read(&mut |kind, misc, body| {
-                if let Some(record) = parse(kind, misc, body, has_fields) {
-                    take(record);
+                if let Some(record) = parse(kind, misc, body, sample_type) {
+                    records.push((time_ns(&record, body), record));
                 }
             });
         }
+        records.sort_by_key(|(time_ns, _)| *time_ns);
+        records.into_iter().for_each(|(_, record)| take(record));
     }
 }
 
-fn attributes(event: Event, sees_kernel: bool, counts_cycles: bool) -> Attributes {
+fn attributes(event: Event, sees_kernel: bool, counts_cycles: bool, stack_bytes: u32) -> Attributes {
     let (kind, config) = match event {
         Event::Cpu { .. } if counts_cycles => (HARDWARE, CPU_CYCLES),
         Event::Cpu { .. } => (SOFTWARE, CPU_CLOCK),
@@ -337,14 +381,18 @@ fn attributes(event: Event, sees_kernel: bool, counts_cycles: bool) -> Attribute
         Event::Switches => (1, CONTEXT_SWITCH),
         Event::Tracepoint(_) => (1, 0),
     };
-    let stack_or_fields = if event.has_fields() { SAMPLE_RAW } else { SAMPLE_CALLCHAIN };
+    let (user_registers, user_stack) = match event {
+        Event::Cpu { .. } => (USER_REGISTERS, stack_bytes),
+        Event::Switches => (USER_REGISTERS, stack_bytes.min(SWITCHED_STACK_BYTES)),
+        Event::Tracepoint(_) => (0, 0),
+    };
     let kernel = if sees_kernel { 0 } else { EXCLUDE_KERNEL };
     Attributes {
         kind,
         size: size_of::<Attributes>() as u32,
         config,
         period_or_frequency,
-        sample_type: SAMPLE_TID | SAMPLE_TIME | SAMPLE_PERIOD | stack_or_fields,
+        sample_type: event.sample_type(),
         flags: DISABLED
             | EXCLUDE_HV
             | MMAP
@@ -355,6 +403,8 @@ fn attributes(event: Event, sees_kernel: bool, counts_cycles: bool) -> Attribute
             | USE_CLOCKID
             | how
             | kernel,
+        user_registers,
+        user_stack,
         clock: libc::CLOCK_MONOTONIC,
         ..Attributes::default()
     }
@@ -407,18 +457,12 @@ struct Ring {
 }
 
 impl Ring {
-    fn of(event: &OwnedFd) -> io::Result<Ring> {
-        let mut refused = io::Error::from_raw_os_error(libc::EPERM);
-        for pages in PAGES {
-            let bytes = (pages + 1) * PAGE;
-            let protection = ProtFlags::READ | ProtFlags::WRITE;
-            // SAFETY: a new mapping at an address that the kernel chooses touches nothing that exists.
-            match unsafe { mmap(std::ptr::null_mut(), bytes, protection, MapFlags::SHARED, event, 0) } {
-                Ok(start) => return Ok(Ring { start: start.cast(), bytes }),
-                Err(error) => refused = error.into(),
-            }
-        }
-        Err(refused)
+    fn of(event: &OwnedFd, pages: usize) -> io::Result<Ring> {
+        let bytes = (pages + 1) * PAGE;
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping at an address that the kernel chooses touches nothing that exists.
+        let start = unsafe { mmap(std::ptr::null_mut(), bytes, protection, MapFlags::SHARED, event, 0) }?;
+        Ok(Ring { start: start.cast(), bytes })
     }
 
     fn position(&self, offset: usize) -> &AtomicU64 {
@@ -489,31 +533,54 @@ impl<'a> Body<'a> {
     }
 }
 
+/// When a record was made. All but samples end with it (SAMPLE_ID_ALL).
+fn time_ns(record: &Record, body: &[u8]) -> u64 {
+    match record {
+        Record::Sample(sample) => sample.time_ns,
+        _ => body.last_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes)),
+    }
+}
+
+/// Addresses in the kernel and in the program, the innermost first.
+fn chain(body: &mut Body<'_>) -> Option<(Vec<u64>, Vec<u64>)> {
+    let (mut kernel, mut user) = (Vec::new(), Vec::new());
+    let depth = body.u64()?;
+    let mut part = None;
+    for _ in 0..depth {
+        match body.u64()? {
+            CONTEXT_KERNEL => part = Some(true),
+            CONTEXT_USER => part = Some(false),
+            marker if marker >= CONTEXT_MIN => part = None,
+            address => match part {
+                Some(true) => kernel.push(address),
+                Some(false) => user.push(address),
+                None => {}
+            },
+        }
+    }
+    Some((kernel, user))
+}
+
 /// A record of interest, from its body.
-fn parse(kind: u32, misc: u16, body: &[u8], has_fields: bool) -> Option<Record> {
+fn parse(kind: u32, misc: u16, body: &[u8], sample_type: u64) -> Option<Record> {
     let mut body = Body(body);
     match kind {
         RECORD_SAMPLE => {
             let (pid, tid, time_ns, period) = (body.u32()?, body.u32()?, body.u64()?, body.u64()?);
             let mut sample = Sample { pid, tid, time_ns, period, ..Sample::default() };
-            if has_fields {
+            if sample_type & SAMPLE_CALLCHAIN != 0 {
+                (sample.kernel, sample.user) = chain(&mut body)?;
+            }
+            if sample_type & SAMPLE_RAW != 0 {
                 let length = body.u32()? as usize;
                 sample.fields = body.bytes(length)?.to_vec();
-                return Some(Record::Sample(sample));
             }
-            let depth = body.u64()?;
-            let mut part = None;
-            for _ in 0..depth {
-                match body.u64()? {
-                    CONTEXT_KERNEL => part = Some(true),
-                    CONTEXT_USER => part = Some(false),
-                    marker if marker >= CONTEXT_MIN => part = None,
-                    address => match part {
-                        Some(true) => sample.kernel.push(address),
-                        Some(false) => sample.user.push(address),
-                        None => {}
-                    },
-                }
+            if sample_type & SAMPLE_REGS_USER != 0 {
+                sample.registers = registers(&mut body)?;
+            }
+            if sample_type & SAMPLE_STACK_USER != 0 {
+                let stack = stack(&mut body)?;
+                sample.stack = if sample.registers.is_some() { stack.to_vec() } else { Vec::new() };
             }
             Some(Record::Sample(sample))
         }
@@ -536,15 +603,43 @@ fn parse(kind: u32, misc: u16, body: &[u8], has_fields: bool) -> Option<Record> 
             let pid = body.u32()?;
             body.u32()?;
             let (start, length, offset) = (body.u64()?, body.u64()?, body.u64()?);
-            // Device, inode, its generation; protection and flags.
-            body.bytes(24)?;
-            body.bytes(8)?;
+            let inode = (body.u32()?, body.u32()?, body.u64()?);
+            // Its generation; protection and flags.
+            body.bytes(16)?;
             let name = body.0.split(|&byte| byte == 0).next()?;
             let path = String::from_utf8_lossy(name).into_owned();
-            Some(Record::Mapped(Mapped { pid, start, end: start.saturating_add(length), offset, path }))
+            Some(Record::Mapped(Mapped {
+                pid,
+                start,
+                end: start.saturating_add(length),
+                offset,
+                path,
+                inode,
+            }))
         }
         _ => None,
     }
+}
+
+/// The registers of a sample. A process of the kernel has none.
+fn registers(body: &mut Body<'_>) -> Option<Option<Registers>> {
+    let abi = body.u64()?;
+    if abi == 0 {
+        return Some(None);
+    }
+    let fp = body.u64()?;
+    let lr = if cfg!(target_arch = "aarch64") { body.u64()? } else { 0 };
+    let (sp, pc) = (body.u64()?, body.u64()?);
+    Some((abi == ABI_64).then_some(Registers { pc, sp, fp, lr }))
+}
+
+/// The part of a sample's stack that could be read.
+fn stack<'a>(body: &mut Body<'a>) -> Option<&'a [u8]> {
+    let size = usize::try_from(body.u64()?).ok()?;
+    let stack = body.bytes(size)?;
+    // Without a stack there is no word that says how much of it was read.
+    let read = if size == 0 { 0 } else { usize::try_from(body.u64()?).ok()? };
+    stack.get(..read)
 }
 
 #[cfg(test)]
@@ -607,23 +702,57 @@ mod tests {
             0x50,
             0,
         ]);
-        let Some(Record::Sample(sample)) = parse(RECORD_SAMPLE, 0, &body, false) else { panic!() };
+        let Some(Record::Sample(sample)) = parse(RECORD_SAMPLE, 0, &body, SAMPLE_CALLCHAIN) else { panic!() };
         assert_eq!((sample.pid, sample.tid, sample.time_ns, sample.period), (7, 8, 100, 250_000));
         assert_eq!((sample.kernel, sample.user), (vec![0xffff_ffff_8100_0000], vec![0x40, 0x50, 0]));
         for cut in 0..body.len() {
-            assert_eq!(parse(RECORD_SAMPLE, 0, &body[..cut], false), None);
+            assert_eq!(parse(RECORD_SAMPLE, 0, &body[..cut], SAMPLE_CALLCHAIN), None);
         }
-        let mut mapped = words(&[ids, 0x1000, 0x2000, 0x3000, 0, 0, 0, 0]);
+        let mut mapped = words(&[ids, 0x1000, 0x2000, 0x3000, (1 << 32) | 254, 1234, 0, 0]);
         mapped.extend(b"/bin/true\0\0\0");
-        let Some(Record::Mapped(mapped)) = parse(RECORD_MMAP2, 0, &mapped, false) else { panic!() };
+        let Some(Record::Mapped(mapped)) = parse(RECORD_MMAP2, 0, &mapped, 0) else { panic!() };
         assert_eq!(
-            (mapped.start, mapped.end, mapped.offset, &mapped.path[..]),
-            (0x1000, 0x3000, 0x3000, "/bin/true")
+            (mapped.start, mapped.end, mapped.offset, &mapped.path[..], mapped.inode),
+            (0x1000, 0x3000, 0x3000, "/bin/true", (254, 1, 1234))
         );
         let named = words(&[ids, 0]);
-        assert_eq!(parse(RECORD_COMM, BY_EXEC, &named, false), Some(Record::Executed { pid: 7 }));
-        assert_eq!(parse(RECORD_COMM, 0, &named, false), None);
-        assert_eq!(parse(RECORD_LOST, 0, &words(&[1, 5]), false), Some(Record::Lost(5)));
-        assert_eq!(parse(RECORD_FORK, 0, &words(&[ids, 0]), false), Some(Record::Fork { pid: 7, parent: 8 }));
+        assert_eq!(parse(RECORD_COMM, BY_EXEC, &named, 0), Some(Record::Executed { pid: 7 }));
+        assert_eq!(parse(RECORD_COMM, 0, &named, 0), None);
+        assert_eq!(parse(RECORD_LOST, 0, &words(&[1, 5]), 0), Some(Record::Lost(5)));
+        assert_eq!(parse(RECORD_FORK, 0, &words(&[ids, 0]), 0), Some(Record::Fork { pid: 7, parent: 8 }));
+    }
+
+    #[test]
+    fn registers_and_stack_are_read_and_what_is_cut_off_is_none() {
+        let words = |words: &[u64]| words.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<u8>>();
+        let sample_type = SAMPLE_CALLCHAIN | SAMPLE_REGS_USER | SAMPLE_STACK_USER;
+        let sample = |body: &[u8]| match parse(RECORD_SAMPLE, 0, body, sample_type) {
+            Some(Record::Sample(sample)) => Some(sample),
+            _ => None,
+        };
+        let before = words(&[(8u64 << 32) | 7, 100, 250_000, 2, CONTEXT_USER, 0x40]);
+        let registers = match cfg!(target_arch = "aarch64") {
+            true => Registers { pc: 0x40, sp: 0x7000, fp: 0x7100, lr: 0x50 },
+            false => Registers { pc: 0x40, sp: 0x7000, fp: 0x7100, lr: 0 },
+        };
+        let numbers = match cfg!(target_arch = "aarch64") {
+            true => words(&[registers.fp, registers.lr, registers.sp, registers.pc]),
+            false => words(&[registers.fp, registers.sp, registers.pc]),
+        };
+        // Of a copy of 32 bytes 16 could be read.
+        let stack = words(&[32, 1, 2, 3, 4, 16]);
+        let whole = [&before[..], &words(&[ABI_64]), &numbers, &stack].concat();
+        let read = sample(&whole).unwrap();
+        assert_eq!((read.registers, &read.stack), (Some(registers), &words(&[1, 2])));
+        assert_eq!(read.user, vec![0x40]);
+        for cut in 0..whole.len() {
+            assert_eq!(sample(&whole[..cut]), None, "{cut}");
+        }
+        let bits_32 = sample(&[&before[..], &words(&[1]), &numbers, &stack].concat()).unwrap();
+        assert_eq!((bits_32.registers, bits_32.stack.len()), (None, 0));
+        let kernel = sample(&[&before[..], &words(&[0, 0])].concat()).unwrap();
+        assert_eq!((kernel.registers, kernel.stack.len()), (None, 0));
+        let more_than_copied = words(&[8, 1, 16]);
+        assert_eq!(sample(&[&before[..], &words(&[ABI_64]), &numbers, &more_than_copied].concat()), None);
     }
 }
