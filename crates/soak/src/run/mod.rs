@@ -49,6 +49,8 @@ use told::{told, told_of_fault};
 
 /// Interval of the main loop.
 const TICK: Duration = Duration::from_millis(50);
+/// The same while a server is recorded: the kernel's rings are soon full.
+const RECORDING_TICK: Duration = Duration::from_millis(10);
 
 /// Interval of durability checks, seconds.
 const KEPT_INTERVAL_S: f64 = 1.0;
@@ -289,7 +291,7 @@ impl<'g> Run<'g> {
                 (self.watch)(&Told::Status(&status));
                 show_at_s = now_s + SHOW_INTERVAL_S;
             }
-            std::thread::sleep(TICK);
+            std::thread::sleep(if self.profiles.are_running() { RECORDING_TICK } else { TICK });
         }
         Ok(None)
     }

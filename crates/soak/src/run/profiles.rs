@@ -51,6 +51,11 @@ impl Profiles {
         }
     }
 
+    /// Whether a server is recorded now.
+    pub(super) fn are_running(&self) -> bool {
+        self.running.is_some()
+    }
+
     /// Begins what is due, reads records, and returns what is complete. The error is a sentence.
     pub(super) fn turn(
         &mut self,
