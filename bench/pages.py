@@ -54,6 +54,8 @@ def lightened(source, target, pitot):
     with file:
         for row, load in file.execute("SELECT rowid, load FROM repetition WHERE load IS NOT NULL").fetchall():
             light = {**json.loads(load), "histograms": {}}
+            if "domains" in light:
+                light["domains"] = []
             file.execute("UPDATE repetition SET load = ?, server_stats = NULL WHERE rowid = ?", (json.dumps(light), row))
         file.execute("DELETE FROM sample")
         for table, column in [("run", "command_line"), ("cell", "server_command"), ("cell", "load_command")]:

@@ -141,7 +141,7 @@ impl Recorder {
             (Record::Sample(sample), Kept::OffCpu(waits)) => waits.left_with(sample),
             (Record::Sample(sample), Kept::Calls(calls)) => calls.take(&sample),
             (Record::Switched(switch), Kept::OffCpu(waits)) if tracked.contains(switch.pid) => {
-                waits.switched(switch)
+                waits.switched(switch);
             }
             (Record::Lost(count), _) => *lost += count,
             (record, _) => tracked.follow(record),

@@ -122,6 +122,8 @@ fn lines(cell: &CellRecord, baseline: Option<&CellRecord>, kind: Profiled) -> Ve
         Line { name: name.clone(), own: over(&own, name), baseline, difference }
     };
     let mut lines: Vec<Line> = names.into_iter().map(line).collect();
+    let is_met = |each: Each| each.count > 0.0;
+    lines.retain(|line| is_met(line.own) || line.baseline.is_some_and(is_met));
     if kind != Profiled::Counters {
         let most =
             |line: &Line| line.own.compared(kind).max(line.baseline.unwrap_or_default().compared(kind));
@@ -162,7 +164,12 @@ pub(crate) fn blocks(a: &Analysis<'_>) -> Vec<Block> {
 
 fn of_cell(a: &Analysis<'_>, kind: &Kind, cell: &Cell<'_>, baseline: Option<&CellRecord>) -> Vec<Block> {
     let lines = lines(cell.record, baseline, kind.profiled);
-    let said = most_different(&lines).map(|line| Block::Paragraph(said(a, kind.profiled, cell, line)));
+    let said = match kind.profiled {
+        // They have units of their own.
+        Profiled::Counters => None,
+        _ => most_different(&lines).map(|line| said(a, kind.profiled, cell, line)),
+    };
+    let said = said.unwrap_or_else(|| format!("**{}**:", a.name_of(cell)));
     let has_time = kind.profiled != Profiled::Counters;
     let has_counts = kind.profiled != Profiled::OffCpu;
     let value = |each: Each| -> Vec<Entry> {
@@ -191,7 +198,7 @@ fn of_cell(a: &Analysis<'_>, kind: &Kind, cell: &Cell<'_>, baseline: Option<&Cel
         .then(|| graph(a, cell, kind.profiled, "Time off the CPU of"))
         .flatten()
         .map(|picture| Block::Only(PAGES, vec![picture]));
-    said.into_iter().chain([Block::Table(table)]).chain(picture).collect()
+    [Block::Paragraph(said), Block::Table(table)].into_iter().chain(picture).collect()
 }
 
 fn difference_of(kind: Profiled, difference: &Mean) -> Entry {
@@ -219,7 +226,7 @@ fn most_different(lines: &[Line]) -> Option<&Line> {
     most.map(|(line, _)| *line)
 }
 
-/// `loop makes 2.1 more calls of epoll_wait per request than thread`; nothing is said of counters, whose units differ.
+/// `loop makes 2.1 more calls of epoll_wait per request than the baseline`.
 fn said(a: &Analysis<'_>, kind: Profiled, cell: &Cell<'_>, line: &Line) -> String {
     let difference = line.difference.map_or(0.0, |difference| difference.value);
     let more = if difference < 0.0 { "less" } else { "more" };

@@ -127,6 +127,17 @@ pub struct LoadResult {
 }
 
 impl LoadResult {
+    /// The same without the rows of domains of a mailing to which all was sent: there may be thousands, a megabyte in each repetition
+    /// of a run.
+    #[must_use]
+    pub fn without_domains(mut self) -> LoadResult {
+        if let Printed::Mail(mail) = &mut self.printed {
+            mail.domains.retain(|domain| domain.refused + domain.gave_up > 0);
+            self.raw["domains"] = serde_json::json!(mail.domains);
+        }
+        self
+    }
+
     /// Errors of all phases together.
     pub fn error_count(&self) -> u64 {
         self.errors.iter().map(|e| e.count).sum()

@@ -6,23 +6,11 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use pitot_sys::processes::{Process, Stat, TICK_NS};
-use pitot_sys::spawn;
+use pitot_sys::processes::{Process, Stat};
 use pitot_sys::tcp_sockets::{self as sockets, ALL_STATES, CLOSE_WAIT, ESTABLISHED, LISTEN, TIME_WAIT};
 
 /// Values by the name of their metric.
 pub type Values = BTreeMap<&'static str, f64>;
-
-/// CPU time of a server's processes and their ended children, nanoseconds. Children are counted in clock ticks, processes
-/// by their CPU clocks, since a quiet server uses less than a tick in an interval.
-pub fn cpu_ns(server: &[&Process]) -> u64 {
-    let of = |process: &Process| {
-        let Stat { user, system, children_user, children_system, .. } = process.stat;
-        let own = spawn::cpu_time_ns(process.pid).unwrap_or((user + system) * TICK_NS);
-        own + (children_user + children_system) * TICK_NS
-    };
-    server.iter().map(|process| of(process)).sum()
-}
 
 /// Resident memory of processes, bytes.
 pub fn resident(processes: &[&Process]) -> f64 {
@@ -150,12 +138,6 @@ pub fn machine(directory: &str) -> Values {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn cpu_time_is_read_finer_than_a_clock_tick() {
-        let own = cpu_ns(&[&Process::read(std::process::id()).unwrap()]);
-        assert!(!own.is_multiple_of(TICK_NS), "{own}");
-    }
 
     #[test]
     fn what_is_sampled_is_followed_by_soaks() {

@@ -94,6 +94,14 @@ pub struct Process {
 }
 
 impl Process {
+    /// CPU time of it and of its children that have ended, nanoseconds. Children are counted in clock ticks, the process by its CPU
+    /// clock, since a quiet one uses less than a tick in a while.
+    pub fn cpu_ns(&self) -> u64 {
+        let Stat { user, system, children_user, children_system, .. } = self.stat;
+        let own = crate::spawn::cpu_time_ns(self.pid).unwrap_or((user + system) * TICK_NS);
+        own + (children_user + children_system) * TICK_NS
+    }
+
     /// Reads it; `None` if it is not there, or has ended.
     pub fn read(pid: u32) -> Option<Process> {
         let line = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
@@ -168,6 +176,12 @@ impl ProcessTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cpu_time_is_read_finer_than_a_clock_tick() {
+        let own = Process::read(std::process::id()).unwrap().cpu_ns();
+        assert!(!own.is_multiple_of(TICK_NS), "{own}");
+    }
 
     #[test]
     fn a_name_with_parentheses_does_not_shift_the_fields() {

@@ -77,11 +77,6 @@ impl<'a> Held<'a> {
         self.executor.count(Count::Busy).map(Nanos)
     }
 
-    /// CPU time of the server that the same executor has started.
-    pub(super) fn server_cpu_time(&mut self) -> Option<Nanos> {
-        self.executor.cpu_time(Role::Server)
-    }
-
     /// Its process.
     pub(super) fn pid(&mut self) -> Option<u32> {
         self.executor.pid(self.role)

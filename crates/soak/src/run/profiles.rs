@@ -10,7 +10,6 @@ use pitot_record::soak::SubjectProfile;
 use pitot_sys::processes::ProcessTable;
 
 use super::subject::RunningSubject;
-use crate::figure;
 
 /// So often in a soak,
 const TIMES: f64 = 60.0;
@@ -127,6 +126,6 @@ fn used(subject: &mut RunningSubject<'_>) -> (Vec<u32>, u64) {
     let pids = if subject.is_up { subject.server.pids() } else { Vec::new() };
     let table = ProcessTable::read();
     let own = table.of_all(&pids);
-    let cpu_ns = subject.server.cpu_ns().unwrap_or_else(|| figure::cpu_ns(&own));
+    let cpu_ns = subject.server.cpu_ns().unwrap_or_else(|| own.iter().map(|process| process.cpu_ns()).sum());
     (own.iter().map(|process| process.pid).collect(), cpu_ns)
 }

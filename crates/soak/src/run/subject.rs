@@ -414,7 +414,7 @@ impl<'g> RunningSubject<'g> {
         let own = processes.of_all(&pids);
         let Some(pid) = own.first().map(|first| first.pid) else { return Values::new() };
         let mut values = figure::held(&own);
-        let cpu_ns = self.server.cpu_ns().unwrap_or_else(|| figure::cpu_ns(&own));
+        let cpu_ns = self.server.cpu_ns().unwrap_or_else(|| own.iter().map(|process| process.cpu_ns()).sum());
         let now = Instant::now();
         if let Some((of, before, then)) = self.cpu_ns.replace((pid, cpu_ns, now))
             && of == pid

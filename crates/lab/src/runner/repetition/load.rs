@@ -123,6 +123,7 @@ pub(super) fn read_result(
         }
     })?;
     // With faults a server may stay away; that is a result.
+    let read = read.without_domains();
     let failure = why_failed(&read).filter(|_| context.shared.plan.faults.is_empty());
     *result = Some(read);
     failure.map_or(Ok(()), |reason| Err(Abort::Failed(reason)))

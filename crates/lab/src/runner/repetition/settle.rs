@@ -7,6 +7,7 @@ use crate::runner::held::Held;
 use crate::runner::profiled::{self, Whom};
 use crate::runner::settling::{LOOK_PART_S, WarmUp, warm_up};
 use pitot_record::Profile;
+use pitot_sys::processes::ProcessTable;
 
 /// What the load generator calls the connections of the warm-up.
 const NAME: &str = "c1";
@@ -65,16 +66,20 @@ pub(super) fn profiles(context: &mut Context<'_>) -> Result<Vec<Profile>, Abort>
             let whom = Whom::Processes(&processes);
             let mut recorder = profiled::recorder(what, whom, shared.cpus)
                 .map_err(|unavailable| Abort::Failed(format!("{unavailable} ({})", unavailable.fix)))?;
-            let before = held.server_cpu_time();
+            let before = cpu_ns(&processes);
             if let Ok(answer) = profiled::slice(held, NAME, PROFILE_S, &mut recorder)? {
-                let after = held.server_cpu_time();
-                let served_ns = before.zip(after).map(|(before, after)| after.since(before).0);
-                profiles.push(profiled::of_slice(what, &answer, served_ns, &mut recorder));
+                let served_ns = cpu_ns(&processes).saturating_sub(before);
+                profiles.push(profiled::of_slice(what, &answer, Some(served_ns), &mut recorder));
             }
         }
         Ok(())
     })?;
     Ok(profiles)
+}
+
+/// CPU time of these processes and of what they have started, nanoseconds.
+fn cpu_ns(processes: &[u32]) -> u64 {
+    ProcessTable::read().of_all(processes).iter().map(|process| process.cpu_ns()).sum()
 }
 
 /// Lets a separate load generator load the server of a cell. `load` is not called if the load cannot be held. `when` is for errors.
