@@ -192,7 +192,7 @@ fn of_cell(a: &Analysis<'_>, kind: &Kind, cell: &Cell<'_>, baseline: Option<&Cel
         columns
             .extend(has_time.then(|| if has_counts { format!("time, {side}") } else { (*side).to_owned() }));
     }
-    let columns = columns.iter().map(|title| Column::of(title)).collect();
+    let columns = columns.iter().map(Column::of).collect();
     let table = Table::plain(&a.name_of(cell), kind.corner, columns, rows.collect::<Vec<_>>());
     let picture = (kind.profiled == Profiled::OffCpu)
         .then(|| graph(a, cell, kind.profiled, "Time off the CPU of"))

@@ -464,7 +464,8 @@ pub(crate) fn section(a: &Analysis<'_>) -> Option<Block> {
         .chain(subsystems::blocks(a))
         .chain([how, Block::Only(PAGES, graphs)])
         .collect::<Vec<_>>();
-    let of_cpu = if explained.is_empty() { Vec::new() } else { of_cpu };
+    let is_sampled = a.cells.iter().any(|cell| profiles(cell.record, Profiled::Cpu).next().is_some());
+    let of_cpu = if is_sampled { of_cpu } else { Vec::new() };
     let blocks: Vec<Block> = of_cpu.into_iter().chain(counts::blocks(a)).collect();
     (!blocks.is_empty()).then(|| Block::section("why", "Why", blocks))
 }
