@@ -8,6 +8,5 @@
 mod memory;
 mod names;
 mod recorder;
-mod stack;
 
 pub use recorder::{Recorder, Stacks, check};

@@ -4,12 +4,12 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};
 use std::io;
 
+use pitot_meter::stack::{Frame, UNKNOWN, push};
 use pitot_sys::Unavailable;
 use pitot_sys::perf::{Event, Record, Sample, Sampler, Scope};
 
 use crate::memory::Memory;
 use crate::names::Names;
-use crate::stack::{Frame, UNKNOWN};
 
 thread_local! {
     /// Reading the symbols of the kernel and of programs takes longer than a slice, so they are kept.
@@ -32,7 +32,7 @@ pub struct Recorder {
 /// Stacks, and how often each was met.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stacks {
-    /// By stack: `MODULE`FUNCTION;...`, the outermost first.
+    /// By stack ([`pitot_meter::stack`]).
     pub counts: BTreeMap<String, u64>,
     /// Records that found no room.
     pub lost: u64,
@@ -158,13 +158,6 @@ fn open(pids: &[u32], event: Event, cpus: &[usize]) -> Result<(Sampler, Memory),
     let mut memory = Memory::default();
     pids.iter().for_each(|&pid| memory.look_at(pid));
     Ok((sampler, memory))
-}
-
-fn push(line: &mut String, frame: &str) {
-    if !line.is_empty() {
-        line.push(';');
-    }
-    line.push_str(frame);
 }
 
 /// The threads of a process.

@@ -11,6 +11,7 @@ use crate::document::{Block, Column, Entry, PAGES, Table};
 use crate::flames::{flames, function, hottest, profiles};
 use crate::number::{figure, percent, ratio, signed_ns};
 use crate::text::sentence;
+use pitot_meter::stack::{Frame, frames};
 use pitot_record::{CellRecord, Profile, Unit};
 use pitot_stats::{Interval, Mean, holm, mean};
 use serde_json::{Value, json};
@@ -33,17 +34,15 @@ const SHOWN: usize = 8;
 const CALLS: [&str; 2] = ["__x64_sys_", "__arm64_sys_"];
 /// The functions of the kernel that handle page faults: entry, and handler.
 const FAULTS: [&str; 3] = ["asm_exc_page_fault", "exc_page_fault", "do_page_fault"];
-/// Through these every system call comes.
+/// Through these functions of the kernel every system call comes.
 const ENTRIES: [&str; 6] = [
-    "kernel`entry_SYSCALL_64_after_hwframe",
-    "kernel`do_syscall_64",
-    "kernel`x64_sys_call",
-    "kernel`el0t_64_sync",
-    "kernel`el0_svc",
-    "kernel`invoke_syscall",
+    "entry_SYSCALL_64_after_hwframe",
+    "do_syscall_64",
+    "x64_sys_call",
+    "el0t_64_sync",
+    "el0_svc",
+    "invoke_syscall",
 ];
-/// The module of the kernel, as profiles write it.
-const KERNEL: &str = "kernel";
 
 /// What is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,16 +65,15 @@ struct Key {
 }
 
 impl Key {
-    fn of(frame: &str) -> Key {
-        let (module, name) = frame.split_once('`').unwrap_or(("", frame));
-        let call = CALLS.iter().find_map(|prefix| name.strip_prefix(prefix));
+    fn of(frame: Frame<'_>) -> Key {
+        let call = CALLS.iter().find_map(|prefix| frame.function.strip_prefix(prefix));
         match call {
-            _ if module == KERNEL && FAULTS.contains(&name) => {
+            _ if !frame.is_of_kernel() => Key { kind: Kind::Function, name: function(frame) },
+            _ if FAULTS.contains(&frame.function) => {
                 Key { kind: Kind::Fault, name: "page faults".to_owned() }
             }
-            Some(call) if module == KERNEL => Key { kind: Kind::Call, name: call.to_owned() },
-            None if module == KERNEL => Key { kind: Kind::Kernel, name: function(frame) },
-            _ => Key { kind: Kind::Function, name: function(frame) },
+            Some(call) => Key { kind: Kind::Call, name: call.to_owned() },
+            None => Key { kind: Kind::Kernel, name: function(frame) },
         }
     }
 }
@@ -83,16 +81,9 @@ impl Key {
 /// The keys of a stack, the outermost first: without those through which every system call comes, and without functions that have no
 /// name, whose time is their caller's, unless the program has no function with one.
 fn keys(stack: &str) -> impl Iterator<Item = Key> {
-    let is_named = |frame: &str| !frame.ends_with("`?");
-    let has_names = stack.split(';').any(|frame| is_named(frame) && !is_of_kernel(frame));
-    stack
-        .split(';')
-        .filter(move |frame| !ENTRIES.contains(frame) && (is_named(frame) || !has_names))
-        .map(Key::of)
-}
-
-fn is_of_kernel(frame: &str) -> bool {
-    frame.strip_prefix(KERNEL).is_some_and(|rest| rest.starts_with('`'))
+    let has_names = frames(stack).any(|frame| frame.is_named() && !frame.is_of_kernel());
+    let is_entry = |frame: &Frame<'_>| frame.is_of_kernel() && ENTRIES.contains(&frame.function);
+    frames(stack).filter(move |frame| !is_entry(frame) && (frame.is_named() || !has_names)).map(Key::of)
 }
 
 /// What explains a part of a difference.
@@ -344,7 +335,8 @@ fn without_kernel(a: &Analysis<'_>) -> Option<String> {
 fn without_names(a: &Analysis<'_>) -> Option<String> {
     let all = a.run.cells.iter().flat_map(profiles).flat_map(|(_, profile)| &profile.stacks);
     let (nameless, samples) = all.fold((0, 0), |(nameless, samples), (stack, count)| {
-        (nameless + if stack.ends_with("`?") { *count } else { 0 }, samples + count)
+        let is_nameless = frames(stack).next_back().is_some_and(|frame| !frame.is_named());
+        (nameless + if is_nameless { *count } else { 0 }, samples + count)
     });
     let share = nameless as f64 / samples.max(1) as f64;
     (share >= NAMELESS_TOLD).then(|| {
@@ -419,9 +411,10 @@ mod tests {
             (of(Kind::Call, "write"), of(Kind::Function, "lib (no symbols)")),
             (Some(2_500.0), Some(2_500.0))
         );
+        let key = |frame: &str| Key::of(Frame::parse(frame));
         let of_caller: Vec<Key> = keys("a`main;lib`?;kernel`do_syscall_64").collect();
-        assert_eq!(of_caller, [Key::of("a`main")], "a function without a name is its caller's");
-        assert_eq!(Key::of("kernel`asm_exc_page_fault"), Key::of("kernel`exc_page_fault"));
+        assert_eq!(of_caller, [key("a`main")], "a function without a name is its caller's");
+        assert_eq!(key("kernel`asm_exc_page_fault"), key("kernel`exc_page_fault"));
         assert!(Costs::of(&profile(0, &[("a`main", 1)])).is_none());
     }
 

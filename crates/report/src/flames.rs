@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::document::Flame;
 use crate::number::{figure, percent, signed_ns};
+use pitot_meter::stack::{Frame, frames};
 use pitot_record::{CellRecord, Profile, Repetition, Unit};
 use pitot_results::VerdictKind;
 
@@ -19,11 +20,10 @@ pub(crate) fn profiles(cell: &CellRecord) -> impl Iterator<Item = (u32, &Profile
 }
 
 /// The function of a frame without its module; of a frame without a name its module.
-pub(crate) fn function(frame: &str) -> String {
-    match frame.split_once('`') {
-        Some((module, "?")) => format!("{module} (no symbols)"),
-        Some((_, function)) => function.to_owned(),
-        None => frame.to_owned(),
+pub(crate) fn function(frame: Frame<'_>) -> String {
+    match frame.is_named() {
+        true => frame.function.to_owned(),
+        false => format!("{} (no symbols)", frame.module),
     }
 }
 
@@ -45,7 +45,7 @@ impl Node {
                 let ns = each * *count as f64 / profiles.len() as f64;
                 let mut node = &mut root;
                 node.ns += ns;
-                for frame in stack.split(';').take(DEPTH_MAX) {
+                for frame in frames(stack).take(DEPTH_MAX) {
                     node = node.calls.entry(function(frame)).or_default();
                     node.ns += ns;
                 }

@@ -13,7 +13,7 @@ pub struct Profile {
     pub lost: u64,
     /// Whether stacks have the frames of the kernel.
     pub sees_kernel: bool,
-    /// Stacks and how often each was met. Frames are `MODULE`FUNCTION`, separated by semicolons, the outermost first.
+    /// Stacks ([`pitot_meter::stack`]) and how often each was met.
     pub stacks: Vec<(Arc<str>, u64)>,
 }
 
