@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::analysis::{Analysis, Cell};
 use crate::document::{Block, Column, Entry, PAGES, Table};
-use crate::flames::{flames, function, hottest, profiles};
+use crate::flames::{CpuTime, function, is_profiled, profiles};
+use crate::format::Format;
 use crate::number::{figure, percent, ratio, signed_ns};
 use crate::text::sentence;
 use pitot_meter::stack::{Frame, frames};
@@ -24,8 +25,6 @@ const SHARE_MIN: f64 = 0.05;
 const COULD_MATTER: f64 = 0.05;
 /// What a function calls explains it, if it has so much of its difference: it is named in place of its caller.
 const CALLEE: f64 = 0.8;
-/// So many functions are listed beside a flame graph.
-const HOTTEST: usize = 20;
 /// From this share on the report mentions samples without names.
 const NAMELESS_TOLD: f64 = 0.05;
 /// So many explanations are shown.
@@ -134,7 +133,7 @@ pub(crate) fn explained<'a, 'r>(a: &'a Analysis<'r>) -> Vec<Explained<'a, 'r>> {
 }
 
 fn explain<'a, 'r>(a: &'a Analysis<'r>, cell: &'a Cell<'r>) -> Option<Explained<'a, 'r>> {
-    let baseline = a.run.baseline_of(cell.record).filter(|baseline| baseline.id != cell.record.id)?;
+    let baseline = a.run.baseline_of(cell.record)?;
     let pairs: Vec<(Costs, Costs)> = profiles(cell.record)
         .filter_map(|(block, own)| {
             let of_baseline = profiles(baseline).find(|(of, _)| *of == block)?.1;
@@ -266,7 +265,7 @@ impl Explained<'_, '_> {
         }
         let more = if self.total.value < 0.0 { "less" } else { "more" };
         let takes = figure(self.total.value.abs(), Unit::Nanoseconds);
-        let each = if a.headline.is_of_commands() { "execution" } else { "request" };
+        let each = each(a);
         let whole = format!("**{name}** takes {takes} {more} CPU time per {each} than **{baseline}**");
         match &self.found[..] {
             [] => sentence(&format!("{whole}, and no function or system call explains it")),
@@ -347,34 +346,45 @@ fn without_names(a: &Analysis<'_>) -> Option<String> {
     })
 }
 
-/// The section of a report.
-pub(crate) fn section(a: &Analysis<'_>) -> Option<Block> {
-    let explained = explained(a);
-    let blocks = explained
-        .iter()
-        .flat_map(|e| std::iter::once(Block::Paragraph(e.sentence(a))).chain(e.table(a)).collect::<Vec<_>>());
-    let how = "CPU time per request by function, with all that it calls, sampled in slices of their own; intervals of 95% over \
-               generations. Callers of which one function explains most are left out.";
-    let how = [Block::paragraph(how)].into_iter().chain(cost(a).map(Block::Paragraph)).collect();
-    let how = Block::Only(PAGES, how);
-    let nameless = without_kernel(a).into_iter().chain(without_names(a)).map(Block::Paragraph);
-    let graphs = Block::Only(PAGES, a.cells.iter().filter_map(|cell| graph(a, cell)).collect());
-    (!explained.is_empty())
-        .then(|| Block::section("why", "Why", blocks.chain(nameless).chain([how, graphs]).collect()))
+/// What the CPU time is of.
+pub(crate) fn each(a: &Analysis<'_>) -> &'static str {
+    if a.headline.is_of_commands() { "execution" } else { "request" }
 }
 
-/// The flame graph of a cell.
-fn graph(a: &Analysis<'_>, cell: &Cell<'_>) -> Option<Block> {
-    let baseline = a.run.baseline_of(cell.record).filter(|baseline| baseline.id != cell.record.id);
-    let name = a.name_of(cell);
-    let drawn = Block::Flames(Box::new(flames(cell.record, baseline, &name)?));
-    let rows = hottest(cell.record).into_iter().take(HOTTEST).map(|hot| {
-        let time = |ns: f64| figure(ns, Unit::Nanoseconds);
-        (hot.name, vec![percent(hot.share), time(hot.own_ns), time(hot.with_calls_ns)])
-    });
-    let columns = ["share", "alone", "with what it calls"].map(Column::of).to_vec();
-    let table = Block::Table(Table::plain(&name, "function", columns, rows));
-    Some(Block::folded(&format!("CPU time of {name}"), vec![drawn, table]))
+/// What profiles lack.
+pub(crate) fn missing(a: &Analysis<'_>) -> Vec<Block> {
+    without_kernel(a).into_iter().chain(without_names(a)).map(Block::Paragraph).collect()
+}
+
+/// The section of a report in this form. Flame graphs are made for pages alone.
+pub(crate) fn section(a: &Analysis<'_>, format: Format) -> Option<Block> {
+    if !a.run.cells.iter().any(is_profiled) {
+        return None;
+    }
+    let explained = explained(a);
+    let title = if explained.is_empty() { "CPU time" } else { "Why" };
+    let mut blocks = Vec::new();
+    for one in &explained {
+        blocks.push(Block::Paragraph(one.sentence(a)));
+        blocks.extend(one.table(a));
+    }
+    blocks.extend(missing(a));
+    if PAGES.contains(&format) {
+        let how = format!(
+            "CPU time per {} by function, with all that it calls, sampled in slices of their own; intervals of 95% over \
+             generations. Callers of which one function explains most are left out.",
+            each(a)
+        );
+        blocks.extend([Block::paragraph(how)].into_iter().chain(cost(a).map(Block::Paragraph)));
+        let graph = |of: CpuTime| Block::folded(&of.title(), vec![of.flames(), of.hottest()]);
+        blocks.extend(CpuTime::of_all(a).into_iter().map(graph));
+    } else {
+        let file = a.run.path.display();
+        blocks.push(Block::Paragraph(format!(
+            "`pitot report {file} --profile` shows where all of the time goes."
+        )));
+    }
+    Some(Block::section("why", title, blocks))
 }
 
 /// For programs: `explanations`.
