@@ -10,8 +10,8 @@ use clap::{Args, ValueEnum};
 use pitot_record::Run;
 use pitot_record::Soak;
 use pitot_record::file::{Kind, kind};
-use pitot_report::{Experiments, Format, Reported};
-use pitot_results::Failure;
+use pitot_report::{Experiments, Format, Profiles, Reported};
+use pitot_results::{Drawn, Failure};
 
 use crate::confine::Reader;
 use crate::floor::{RequestArg, floor_of_run};
@@ -46,6 +46,10 @@ pub(crate) struct Report {
     /// Show the host name and the kernel command line too, which reports omit so that they can be shared.
     #[arg(long)]
     full: bool,
+    /// Show where the CPU time of each cell goes, as a tree of functions with the difference to the baseline, of a run with profiles
+    /// (docs/profile.md). With --format json: the same for programs.
+    #[arg(long, conflicts_with_all = ["later", "floor", "pictures"])]
+    profile: bool,
     /// Compare the servers with the floor of their requests: a file of `pitot floor --format json` of the same machine and kernel.
     #[arg(long, value_name = "FLOOR.json")]
     floor: Option<PathBuf>,
@@ -85,15 +89,25 @@ impl Report {
             };
             std::fs::create_dir_all(folder).map_err(failed)?;
         }
+        let format = self.asked()?;
         self.reader().confine();
         let of: Box<dyn Reported> = match kind(&self.file) {
-            Ok(Kind::Soak) if self.floor.is_some() || !self.later.is_empty() => {
+            Ok(Kind::Soak) if self.floor.is_some() || !self.later.is_empty() || self.profile => {
                 return Err(Failure::misuse(
-                    "this is the file of a soak, whose report has no floor and no history",
+                    "this is the file of a soak, whose report has no floor, no history and no profile",
                     "name it alone, or name files of runs",
                 ));
             }
             Ok(Kind::Soak) => Box::new(open_soak(&self.file, self.full)?),
+            _ if self.profile => {
+                let profiles = Profiles::of(self.open_run(&self.file)?);
+                Box::new(profiles.ok_or_else(|| {
+                    Failure::misuse(
+                        format!("{} has no profiles", self.file.display()),
+                        "measure with profiles: `pitot run PLAN --profile cpu`",
+                    )
+                })?)
+            }
             _ if self.later.is_empty() => Box::new(self.open_run(&self.file)?),
             _ => {
                 let runs = self.files().map(|file| self.open_run(file)).collect::<Result<Vec<Run>, _>>()?;
@@ -104,7 +118,7 @@ impl Report {
             }
         };
         let page = self.page();
-        match self.format.map(ReportFormat::format).or(self.output.as_deref().map(by_name)) {
+        match format {
             Some(format) if self.pictures.is_some() && format != Format::Markdown => {
                 return Err(Failure::misuse(
                     "only Markdown refers to pictures",
@@ -118,6 +132,21 @@ impl Report {
             Some(format) => show(&*of, format, self.output.as_deref(), &page, self.color)?,
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// The form that is asked for; none for a summary and the page.
+    fn asked(&self) -> Result<Option<Format>, Failure> {
+        let format = self.format.map(ReportFormat::format).or(self.output.as_deref().map(by_name));
+        match format {
+            Some(Format::Terminal | Format::Json) | None if self.profile => {
+                Ok(format.or(Some(Format::Terminal)))
+            }
+            Some(_) if self.profile => Err(Failure::misuse(
+                "--profile has the formats terminal and json",
+                "omit --profile for the HTML page, which has the profiles as flame graphs",
+            )),
+            _ => Ok(format),
+        }
     }
 
     fn files(&self) -> impl Iterator<Item = &Path> {
@@ -200,7 +229,11 @@ pub(crate) fn page(run: &Run) -> Result<(), Failure> {
 /// Prints the summary of results and writes their page.
 pub(crate) fn show_summary_and_page(of: &dyn Reported, page: &Path, color: Color) -> Result<(), Failure> {
     let where_it_is = || print(&format!("\nThe full report, with charts and commands: {}\n", page.display()));
-    each([output::draw(&of.page().draw(color.screen())), write_page(of, page).and_then(|()| where_it_is())])
+    each([output::draw(&drawn(of, color)), write_page(of, page).and_then(|()| where_it_is())])
+}
+
+fn drawn(of: &dyn Reported, color: Color) -> Drawn {
+    of.page(Format::Terminal).draw(color.screen())
 }
 
 fn write_page(of: &dyn Reported, page: &Path) -> Result<(), Failure> {
@@ -210,7 +243,8 @@ fn write_page(of: &dyn Reported, page: &Path) -> Result<(), Failure> {
 /// Writes a page as Markdown, and its drawings into a folder, whose name is relative to the page if it is beside it.
 fn write_with_pictures(of: &dyn Reported, output: &Path, folder: &Path) -> Result<(), Failure> {
     let beside = output.parent().and_then(|of_page| folder.strip_prefix(of_page).ok());
-    let (text, pictures) = of.page().render_with_pictures(&beside.unwrap_or(folder).to_string_lossy());
+    let (text, pictures) =
+        of.page(Format::Markdown).render_with_pictures(&beside.unwrap_or(folder).to_string_lossy());
     for picture in pictures {
         write_to(Some(&folder.join(picture.name)), &picture.svg)?;
     }
@@ -229,7 +263,7 @@ pub(crate) fn show(
     let page = (format == Format::Html && output.is_none()).then_some(page);
     let to_file = output.or(page).filter(|path| !is_stdout(path));
     if format == Format::Terminal && to_file.is_none() {
-        return output::draw(&of.page().draw(color.screen()));
+        return output::draw(&drawn(of, color));
     }
     let Some(text) = of.report(format) else {
         return Err(Failure::misuse(

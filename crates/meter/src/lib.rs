@@ -1,4 +1,4 @@
-//! How Pitot measures: nanoseconds, one clock, histograms and their logs, and the units that people type.
+//! How Pitot measures: nanoseconds, one clock, histograms and their logs, stacks as text, and the units that people type.
 //!
 //! Nothing here knows a socket, a protocol or a plan. Every other crate may use it.
 #![forbid(unsafe_code)]
@@ -8,6 +8,7 @@ pub mod hlog;
 mod median;
 mod nanos;
 mod random;
+pub mod stack;
 pub mod units;
 
 pub use histogram::{DecodeError, Histogram};

@@ -11,7 +11,6 @@ mod java;
 mod memory;
 mod names;
 mod recorder;
-mod stack;
 mod tracked;
 mod waits;
 

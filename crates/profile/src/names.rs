@@ -6,10 +6,10 @@ use std::path::Path;
 use blazesym::symbolize::source::{Elf, Kernel, Process, Source};
 use blazesym::symbolize::{Input, Symbolizer};
 use blazesym::{MaybeDefault, Pid};
+use pitot_meter::stack::{Frame, KERNEL, UNKNOWN};
 use pitot_sys::perf::Mapped;
 
 use crate::memory::Memory;
-use crate::stack::{Frame, KERNEL, UNKNOWN};
 
 /// Finds names, each once.
 pub(crate) struct Names {

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
 
+use pitot_meter::stack::{Frame, KERNEL, UNKNOWN, push};
 use pitot_plan::Profiled;
 use pitot_sys::Unavailable;
 use pitot_sys::perf::{Event, Record, Sample, Sampler, Scope};
@@ -13,7 +14,6 @@ use crate::counters::Counted;
 use crate::java::Maps;
 use crate::memory::Memory;
 use crate::names::Names;
-use crate::stack::{Frame, KERNEL, UNKNOWN};
 use crate::tracked::Tracked;
 use crate::waits::Waits;
 
@@ -65,7 +65,7 @@ impl Amount {
 /// What was recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recorded {
-    /// By stack (`MODULE`FUNCTION;...`, the outermost first), or by the name of a call or counter.
+    /// By stack ([`pitot_meter::stack`]), or by the name of a call or counter.
     pub amounts: BTreeMap<String, Amount>,
     /// Records that found no room.
     pub lost: u64,
@@ -228,13 +228,6 @@ fn stack(names: &mut Names, memory: &Memory, sample: &Sample, preempted: bool) -
         line = Frame { module: UNKNOWN, function: UNKNOWN }.text();
     }
     line
-}
-
-fn push(line: &mut String, frame: &str) {
-    if !line.is_empty() {
-        line.push(';');
-    }
-    line.push_str(frame);
 }
 
 /// The threads of a process.

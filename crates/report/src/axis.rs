@@ -74,10 +74,7 @@ impl Axis {
                 low = low.min(value);
             }
         }
-        if high <= 0.0 {
-            (low, high) = (1.0, 1.0);
-        }
-        if high / low > log_from {
+        if high > 0.0 && high / low > log_from {
             Axis::log(title, low, high, show)
         } else {
             Axis::from_zero(title, high, show)
@@ -86,6 +83,7 @@ impl Axis {
 
     /// A linear axis from zero to a round value above `high`.
     pub fn from_zero(title: &str, high: f64, show: impl Fn(f64) -> String) -> Axis {
+        let high = if high > 0.0 { high } else { 1.0 };
         let count_of = |step: f64| (high / step - 1e-9).ceil().max(1.0);
         let mut step = round_step(high / 4.5);
         // A finer step where a fifth of the axis would stay empty.
@@ -187,6 +185,11 @@ mod tests {
         assert_eq!(axis.scale, Scale::Linear { low: 0.0, high: 150_000.0 });
         assert_eq!(texts(&axis), ["0", "50 k", "100 k", "150 k"]);
         assert_eq!(axis.scale.position(75_000.0), 0.5);
+    }
+
+    #[test]
+    fn figures_that_are_all_zero_have_a_place_on_an_axis() {
+        assert_eq!(Axis::from_zero("", 0.0, show).scale.position(0.0), 0.0);
     }
 
     #[test]

@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 
 use crate::analysis::{Analysis, Cell};
 use crate::document::{Block, Column, Entry, PAGES, Table};
-use crate::explain::{LEVEL, entry_of, signed_interval};
-use crate::flames::{graph, profiles};
+use crate::explain::{LEVEL, each, entry_of, signed_interval};
+use crate::flames::{TimeTree, profiles};
+use crate::format::Format;
 use crate::number::{figure, plain, signed_ns};
 use crate::text::sentence;
 
@@ -135,7 +136,7 @@ fn lines(cell: &CellRecord, baseline: Option<&CellRecord>, kind: Profiled) -> Ve
 }
 
 fn baseline_of<'r>(a: &Analysis<'r>, cell: &Cell<'r>) -> Option<&'r CellRecord> {
-    a.run.baseline_of(cell.record).filter(|baseline| baseline.id != cell.record.id)
+    a.run.baseline_of(cell.record)
 }
 
 /// The cells that have a profile of a kind: with their baselines, or if nothing is compared, alone.
@@ -147,12 +148,12 @@ fn shown<'a, 'r>(a: &'a Analysis<'r>, kind: Profiled) -> Vec<(&'a Cell<'r>, Opti
 }
 
 /// The parts of a report, after what explains CPU time.
-pub(crate) fn blocks(a: &Analysis<'_>) -> Vec<Block> {
+pub(crate) fn blocks(a: &Analysis<'_>, format: Format) -> Vec<Block> {
     let mut blocks = Vec::new();
     for kind in &KINDS {
         let cells = shown(a, kind.profiled);
         let tables: Vec<Block> =
-            cells.iter().flat_map(|(cell, baseline)| of_cell(a, kind, cell, *baseline)).collect();
+            cells.iter().flat_map(|(cell, baseline)| of_cell(a, kind, cell, *baseline, format)).collect();
         if !tables.is_empty() {
             let what = Block::Only(PAGES, vec![Block::paragraph(kind.what)]);
             let content = std::iter::once(what).chain(tables).collect();
@@ -162,7 +163,13 @@ pub(crate) fn blocks(a: &Analysis<'_>) -> Vec<Block> {
     blocks
 }
 
-fn of_cell(a: &Analysis<'_>, kind: &Kind, cell: &Cell<'_>, baseline: Option<&CellRecord>) -> Vec<Block> {
+fn of_cell(
+    a: &Analysis<'_>,
+    kind: &Kind,
+    cell: &Cell<'_>,
+    baseline: Option<&CellRecord>,
+    format: Format,
+) -> Vec<Block> {
     let lines = lines(cell.record, baseline, kind.profiled);
     let said = match kind.profiled {
         // They have units of their own.
@@ -194,10 +201,11 @@ fn of_cell(a: &Analysis<'_>, kind: &Kind, cell: &Cell<'_>, baseline: Option<&Cel
     }
     let columns = columns.iter().map(Column::of).collect();
     let table = Table::plain(&a.name_of(cell), kind.corner, columns, rows.collect::<Vec<_>>());
-    let picture = (kind.profiled == Profiled::OffCpu)
-        .then(|| graph(a, cell, kind.profiled, "Time off the CPU of"))
+    // Pictures are for pages alone.
+    let picture = (kind.profiled == Profiled::OffCpu && PAGES.contains(&format))
+        .then(|| TimeTree::of(a, cell, kind.profiled))
         .flatten()
-        .map(|picture| Block::Only(PAGES, vec![picture]));
+        .map(|tree| tree.folded());
     [Block::Paragraph(said), Block::Table(table)].into_iter().chain(picture).collect()
 }
 
@@ -231,7 +239,7 @@ fn said(a: &Analysis<'_>, kind: Profiled, cell: &Cell<'_>, line: &Line) -> Strin
     let difference = line.difference.map_or(0.0, |difference| difference.value);
     let more = if difference < 0.0 { "less" } else { "more" };
     let (name, what) = (a.name_of(cell), &line.name);
-    let each = if a.headline.is_of_commands() { "execution" } else { "request" };
+    let each = each(a);
     sentence(&match kind {
         Profiled::OffCpu => {
             let time = figure(difference.abs(), Unit::Nanoseconds);

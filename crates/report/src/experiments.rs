@@ -37,7 +37,7 @@ impl Experiments {
 }
 
 impl Reported for Experiments {
-    fn page(&self) -> Document {
+    fn page(&self, _: Format) -> Document {
         self.report(experiments)
     }
 

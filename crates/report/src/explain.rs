@@ -9,10 +9,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::analysis::{Analysis, Cell};
 use crate::counts;
 use crate::document::{Block, Column, Entry, PAGES, Table};
-use crate::flames::{function, graph, profiles};
+use crate::flames::{TimeTree, function, is_profiled, profiles};
+use crate::format::Format;
 use crate::number::{figure, percent, ratio, signed_ns};
 use crate::subsystems;
 use crate::text::sentence;
+use pitot_meter::stack::{Frame, frames};
 use pitot_plan::Profiled;
 use pitot_record::{Profile, Unit};
 use pitot_stats::{Interval, Mean, holm, mean};
@@ -39,17 +41,15 @@ const SHOWN: usize = 8;
 const CALLS: [&str; 2] = ["__x64_sys_", "__arm64_sys_"];
 /// The functions of the kernel that handle page faults: entry, and handler.
 const FAULTS: [&str; 3] = ["asm_exc_page_fault", "exc_page_fault", "do_page_fault"];
-/// Through these every system call comes.
+/// Through these functions of the kernel every system call comes.
 const ENTRIES: [&str; 6] = [
-    "kernel`entry_SYSCALL_64_after_hwframe",
-    "kernel`do_syscall_64",
-    "kernel`x64_sys_call",
-    "kernel`el0t_64_sync",
-    "kernel`el0_svc",
-    "kernel`invoke_syscall",
+    "entry_SYSCALL_64_after_hwframe",
+    "do_syscall_64",
+    "x64_sys_call",
+    "el0t_64_sync",
+    "el0_svc",
+    "invoke_syscall",
 ];
-/// The module of the kernel, as profiles write it.
-const KERNEL: &str = "kernel";
 
 /// What is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,16 +72,15 @@ struct Key {
 }
 
 impl Key {
-    fn of(frame: &str) -> Key {
-        let (module, name) = frame.split_once('`').unwrap_or(("", frame));
-        let call = CALLS.iter().find_map(|prefix| name.strip_prefix(prefix));
+    fn of(frame: Frame<'_>) -> Key {
+        let call = CALLS.iter().find_map(|prefix| frame.function.strip_prefix(prefix));
         match call {
-            _ if module == KERNEL && FAULTS.contains(&name) => {
+            _ if !frame.is_of_kernel() => Key { kind: Kind::Function, name: function(frame) },
+            _ if FAULTS.contains(&frame.function) => {
                 Key { kind: Kind::Fault, name: "page faults".to_owned() }
             }
-            Some(call) if module == KERNEL => Key { kind: Kind::Call, name: call.to_owned() },
-            None if module == KERNEL => Key { kind: Kind::Kernel, name: function(frame) },
-            _ => Key { kind: Kind::Function, name: function(frame) },
+            Some(call) => Key { kind: Kind::Call, name: call.to_owned() },
+            None => Key { kind: Kind::Kernel, name: function(frame) },
         }
     }
 
@@ -94,12 +93,9 @@ impl Key {
 /// The keys of a stack, the outermost first: without those through which every system call comes, and without functions that have no
 /// name, whose time is their caller's, unless the program has no function with one.
 fn keys(stack: &str) -> impl Iterator<Item = Key> {
-    let is_named = |frame: &str| !frame.ends_with("`?");
-    let has_names = stack.split(';').any(|frame| is_named(frame) && !is_of_kernel(frame));
-    stack
-        .split(';')
-        .filter(move |frame| !ENTRIES.contains(frame) && (is_named(frame) || !has_names))
-        .map(Key::of)
+    let has_names = frames(stack).any(|frame| frame.is_named() && !frame.is_of_kernel());
+    let is_entry = |frame: &Frame<'_>| frame.is_of_kernel() && ENTRIES.contains(&frame.function);
+    frames(stack).filter(move |frame| !is_entry(frame) && (frame.is_named() || !has_names)).map(Key::of)
 }
 
 /// What a stack is in: a system call or a page fault, else the innermost function that has a name.
@@ -112,10 +108,6 @@ pub(crate) fn entry_of(stack: &str) -> String {
 /// The system call or page fault in which a stack is, if it is in one.
 pub(crate) fn entered(stack: &str) -> Option<String> {
     keys(stack).find(Key::is_entry).map(|key| key.name)
-}
-
-fn is_of_kernel(frame: &str) -> bool {
-    frame.strip_prefix(KERNEL).is_some_and(|rest| rest.starts_with('`'))
 }
 
 /// What explains a part of a difference.
@@ -179,7 +171,7 @@ fn explained(a: &Analysis<'_>) -> Vec<Explained> {
 }
 
 fn explain(a: &Analysis<'_>, cell: &Cell<'_>) -> Option<Explained> {
-    let baseline = a.run.baseline_of(cell.record).filter(|baseline| baseline.id != cell.record.id)?;
+    let baseline = a.run.baseline_of(cell.record)?;
     let of_baseline = a.cells.iter().find(|c| c.record.id == baseline.id);
     let pairs: Vec<(&Profile, &Profile)> = profiles(cell.record, Profiled::Cpu)
         .filter_map(|(block, own)| {
@@ -190,7 +182,7 @@ fn explain(a: &Analysis<'_>, cell: &Cell<'_>) -> Option<Explained> {
     Explained::of(
         a.name_of(cell),
         of_baseline.map_or_else(String::new, |cell| a.series_of(cell).to_owned()),
-        if a.headline.is_of_commands() { "execution" } else { "request" },
+        each(a),
         &pairs,
     )
 }
@@ -438,7 +430,8 @@ fn without_names(a: &Analysis<'_>) -> Option<String> {
     let of_cells = a.run.cells.iter().flat_map(|cell| profiles(cell, Profiled::Cpu));
     let all = of_cells.flat_map(|(_, profile)| &profile.entries);
     let (nameless, samples) = all.fold((0, 0), |(nameless, samples), entry| {
-        (nameless + if entry.name.ends_with("`?") { entry.count } else { 0 }, samples + entry.count)
+        let is_nameless = frames(&entry.name).next_back().is_some_and(|frame| !frame.is_named());
+        (nameless + if is_nameless { entry.count } else { 0 }, samples + entry.count)
     });
     let share = nameless as f64 / samples.max(1) as f64;
     (share >= NAMELESS_TOLD).then(|| {
@@ -449,25 +442,48 @@ fn without_names(a: &Analysis<'_>) -> Option<String> {
     })
 }
 
-/// The section of a report.
-pub(crate) fn section(a: &Analysis<'_>) -> Option<Block> {
+/// What the time is of.
+pub(crate) fn each(a: &Analysis<'_>) -> &'static str {
+    if a.headline.is_of_commands() { "execution" } else { "request" }
+}
+
+/// What profiles lack.
+pub(crate) fn missing(a: &Analysis<'_>) -> Vec<Block> {
+    without_kernel(a).into_iter().chain(without_names(a)).map(Block::Paragraph).collect()
+}
+
+/// The section of a report in this form. Flame graphs are made for pages alone.
+pub(crate) fn section(a: &Analysis<'_>, format: Format) -> Option<Block> {
+    let (of_cpu, explained) = of_cpu(a, format);
+    let blocks: Vec<Block> = of_cpu.into_iter().chain(counts::blocks(a, format)).collect();
+    let title = if explained { "Why" } else { "What the servers do" };
+    (!blocks.is_empty()).then(|| Block::section("why", title, blocks))
+}
+
+/// What profiles of the CPU show, and whether they explain anything.
+fn of_cpu(a: &Analysis<'_>, format: Format) -> (Vec<Block>, bool) {
+    if !a.run.cells.iter().any(is_profiled) {
+        return (Vec::new(), false);
+    }
     let explained = explained(a);
-    let blocks = explained.iter().flat_map(Explained::blocks);
-    let how = "CPU time per request by function, with all that it calls, sampled in slices of their own; intervals of 95% over \
-               generations. Callers of which one function explains most are left out.";
-    let how = [Block::paragraph(how)].into_iter().chain(cost(a).map(Block::Paragraph)).collect();
-    let how = Block::Only(PAGES, how);
-    let nameless = without_kernel(a).into_iter().chain(without_names(a)).map(Block::Paragraph);
-    let graphs = a.cells.iter().filter_map(|cell| graph(a, cell, Profiled::Cpu, "CPU time of")).collect();
-    let of_cpu = blocks
-        .chain(nameless)
-        .chain(subsystems::blocks(a))
-        .chain([how, Block::Only(PAGES, graphs)])
-        .collect::<Vec<_>>();
-    let is_sampled = a.cells.iter().any(|cell| profiles(cell.record, Profiled::Cpu).next().is_some());
-    let of_cpu = if is_sampled { of_cpu } else { Vec::new() };
-    let blocks: Vec<Block> = of_cpu.into_iter().chain(counts::blocks(a)).collect();
-    (!blocks.is_empty()).then(|| Block::section("why", "Why", blocks))
+    let mut blocks: Vec<Block> = explained.iter().flat_map(Explained::blocks).collect();
+    blocks.extend(missing(a));
+    blocks.extend(subsystems::blocks(a));
+    if PAGES.contains(&format) {
+        let how = format!(
+            "CPU time per {} by function, with all that it calls, sampled in slices of their own; intervals of 95% over \
+             generations. Callers of which one function explains most are left out.",
+            each(a)
+        );
+        blocks.extend([Block::paragraph(how)].into_iter().chain(cost(a).map(Block::Paragraph)));
+        blocks.extend(TimeTree::of_all(a, Profiled::Cpu).iter().map(TimeTree::folded));
+    } else {
+        let file = a.run.path.display();
+        blocks.push(Block::Paragraph(format!(
+            "`pitot report {file} --profile` shows where all of the time goes."
+        )));
+    }
+    (blocks, !explained.is_empty())
 }
 
 /// For programs: `explanations`.
@@ -502,9 +518,10 @@ mod tests {
             (of(Kind::Call, "write"), of(Kind::Function, "lib (no symbols)")),
             (Some(2_500.0), Some(2_500.0))
         );
+        let key = |frame: &str| Key::of(Frame::parse(frame));
         let of_caller: Vec<Key> = keys("a`main;lib`?;kernel`do_syscall_64").collect();
-        assert_eq!(of_caller, [Key::of("a`main")], "a function without a name is its caller's");
-        assert_eq!(Key::of("kernel`asm_exc_page_fault"), Key::of("kernel`exc_page_fault"));
+        assert_eq!(of_caller, [key("a`main")], "a function without a name is its caller's");
+        assert_eq!(key("kernel`asm_exc_page_fault"), key("kernel`exc_page_fault"));
         assert!(Costs::of(&profile(0, &[("a`main", 1)])).is_none());
     }
 

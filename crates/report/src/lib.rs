@@ -35,6 +35,7 @@ mod number;
 mod outlook;
 mod page;
 mod phrase;
+mod profiles;
 mod published;
 mod render;
 mod reported;
@@ -56,6 +57,7 @@ pub use compare::{
 pub use experiments::Experiments;
 pub use findings::{answer, findings};
 pub use format::Format;
+pub use profiles::Profiles;
 pub use render::{Picture, Screen};
 pub use reported::Reported;
 pub use subsystems::spent;
@@ -68,8 +70,8 @@ use page::Question;
 use pitot_record::Run;
 
 impl Reported for Run {
-    fn page(&self) -> Document {
-        asked(self, page::page)
+    fn page(&self, format: Format) -> Document {
+        asked(self, |a, questions| page::page(a, questions, format))
     }
 
     fn data(&self, format: Format) -> Option<String> {
@@ -85,7 +87,7 @@ impl Reported for Run {
 
 /// The history of a plan: its runs, the latest last.
 impl Reported for Vec<Run> {
-    fn page(&self) -> Document {
+    fn page(&self, _: Format) -> Document {
         page::history(self)
     }
 

@@ -6,8 +6,8 @@ use pitot_results::visible;
 
 /// Results: a page for people, and data for programs.
 pub trait Reported {
-    /// The page.
-    fn page(&self) -> Document;
+    /// The page in a form for readers; it may omit what this form does not show.
+    fn page(&self, format: Format) -> Document;
 
     /// The data in a form that is made of records; none for other forms.
     fn data(&self, format: Format) -> Option<String>;
@@ -17,7 +17,7 @@ pub trait Reported {
     fn report(&self, format: Format) -> Option<String> {
         match self.data(format) {
             Some(data) => Some(visible(&data).into_owned()),
-            None => self.page().render(format),
+            None => self.page(format).render(format),
         }
     }
 }

@@ -176,7 +176,7 @@ pub(crate) fn blocks(a: &Analysis<'_>) -> Vec<Block> {
     let all: Vec<(&Cell<'_>, Shares)> =
         a.cells.iter().filter_map(|cell| Some((cell, shares(cell.record)?))).collect();
     let told = all.iter().filter_map(|(cell, own)| {
-        let baseline = a.run.baseline_of(cell.record).filter(|baseline| baseline.id != cell.record.id)?;
+        let baseline = a.run.baseline_of(cell.record)?;
         let (of_baseline, base) = all.iter().find(|(other, _)| other.record.id == baseline.id)?;
         let (at, difference) = most_different(own, base)?;
         (difference.abs() >= TOLD).then(|| {

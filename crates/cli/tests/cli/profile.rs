@@ -57,7 +57,42 @@ fn the_function_that_makes_a_server_slower_is_named() {
     assert!(first["share_of_difference"].as_f64().unwrap() > 0.3, "{first}");
     assert!(first["interval"]["low"].as_f64().unwrap() > 0.0, "{first}");
     assert!(report("terminal").contains("more CPU time per request than"));
-    assert!(report("html").contains("id=\"why\""));
+    let html = report("html");
+    assert!(html.contains("id=\"why\"") && html.contains("class=\"flames\""));
+    std::fs::remove_file(dir.path().join("a.html")).unwrap();
+    let shown = pitot(&["report", "a.pitot", "--profile"], dir.path());
+    assert!(shown.status.success(), "{}", text(&shown));
+    let tree = stdout(&shown);
+    assert_eq!(tree.matches("  function\n").count(), 2, "{tree}");
+    assert!(
+        tree.contains(", compared with ") && tree.lines().all(|line| line.chars().count() <= 80),
+        "{tree}"
+    );
+    let shown = pitot(&["report", "a.pitot", "--profile", "--format", "json"], dir.path());
+    let trees: Value = serde_json::from_str(stdout(&shown)).unwrap();
+    let slower = &trees["cells"][1]["tree"];
+    assert!(slower["own_per_request"].as_f64() > slower["baseline_per_request"].as_f64(), "{trees}");
+    assert!(!dir.path().join("a.html").exists(), "--profile writes no page");
+}
+
+#[test]
+fn a_report_of_profiles_needs_them_and_has_two_formats() {
+    let dir = tempfile::tempdir().unwrap();
+    let plan = PLAN.replace("profile = \"cpu\"\n", "").replace("generations = 8", "generations = 6");
+    std::fs::write(dir.path().join("plan.toml"), plan).unwrap();
+    assert!(pitot(&["run", "plan.toml", "-o", "a.pitot"], dir.path()).status.success());
+    for (arguments, what) in [
+        (&["a.pitot", "--profile"][..], "a.pitot has no profiles"),
+        (&["a.pitot", "--profile", "--format", "html"], "--profile has the formats terminal and json"),
+        (&["a.pitot", "--profile", "-o", "a.md"], "--profile has the formats terminal and json"),
+        (&["a.pitot", "b.pitot", "--profile"], "cannot be used with"),
+    ] {
+        let refused = pitot(&[&["report"], arguments].concat(), dir.path());
+        assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));
+        assert!(stderr(&refused).contains(what), "{}", stderr(&refused));
+    }
+    let refused = pitot(&["report", "a.pitot", "--profile"], dir.path());
+    assert!(stderr(&refused).contains("`pitot run PLAN --profile cpu`"), "{}", stderr(&refused));
 }
 
 /// Runs a plan; none where it cannot be recorded, which has to say what to change.

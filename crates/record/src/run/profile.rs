@@ -24,7 +24,7 @@ pub struct Profile {
 /// A stack, a counter or a system call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProfileEntry {
-    /// Its name. Frames of a stack are `MODULE`FUNCTION`, separated by semicolons, the outermost first.
+    /// Its name; that of a stack is its text ([`pitot_meter::stack`]).
     pub name: Arc<str>,
     /// How often it was met: samples, waits, events or calls.
     pub count: u64,

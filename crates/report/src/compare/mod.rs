@@ -58,9 +58,9 @@ impl<'c, C> Gated<'c, C> {
 }
 
 impl Reported for Gated<'_, RunComparison<'_>> {
-    fn page(&self) -> Document {
+    fn page(&self, format: Format) -> Document {
         match self.comparison.is_within {
-            true => within::page(self.comparison, &self.gates),
+            true => within::page(self.comparison, &self.gates, format),
             false => page::page(self.comparison, &self.gates),
         }
     }
@@ -75,7 +75,7 @@ impl Reported for Gated<'_, RunComparison<'_>> {
 }
 
 impl Reported for Gated<'_, LoadComparison<'_>> {
-    fn page(&self) -> Document {
+    fn page(&self, _: Format) -> Document {
         loads::page(self.comparison, &self.gates)
     }
 

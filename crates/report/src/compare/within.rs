@@ -11,6 +11,7 @@ use crate::control::{control_sentences, failed_controls};
 use crate::document::{Block, Column, Document, PAGES, Table};
 use crate::explain;
 use crate::findings::Answer;
+use crate::format::Format;
 use crate::number::percent;
 use crate::outlook::outlook;
 use crate::phrase::versus;
@@ -19,7 +20,7 @@ use crate::text::{capital, sentence};
 /// More cells than this are shown metric by metric.
 const EACH_MAX: usize = 8;
 
-pub(super) fn page(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) -> Document {
+pub(super) fn page(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)], format: Format) -> Document {
     let what = Block::pairs([("run".into(), format!("{}, {}", run_line(c.b), size(c.b)))]);
     let answer = Answer { headline: answer(c), details: doubts(c, gates), tiles: Vec::new() };
     let mut blocks = vec![what, verdict(answer, gates, cautions(c))];
@@ -27,7 +28,7 @@ pub(super) fn page(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) -> Docu
         0..=EACH_MAX => blocks.extend(c.pairs.iter().enumerate().map(|(at, pair)| of_cell(c, at, pair))),
         _ => blocks.extend(c.metrics.iter().map(|table| metric(c, table))),
     }
-    blocks.extend(explain::section(&Analysis::of(c.b)));
+    blocks.extend(explain::section(&Analysis::of(c.b), format));
     blocks.extend(chart(c, "Ratios to the baseline"));
     let method = Block::section("method", "Method", vec![Block::list([method(c)])]);
     blocks.push(Block::Only(PAGES, vec![method]));

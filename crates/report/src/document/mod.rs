@@ -55,8 +55,8 @@ pub enum Block {
     Table(Table),
     /// How to read a chart, and the chart, in HTML only.
     Chart(String, Box<Figure>),
-    /// A flame graph, in HTML only.
-    Flames(Box<Flame>),
+    /// A flame graph, and what it is compared with or an empty name. A terminal shows it as a tree, Markdown not at all.
+    Flames(Box<Flame>, String),
     /// Commands to type, each with its purpose or an empty name.
     Commands(Vec<(String, String)>),
     /// What a program has printed.
@@ -99,6 +99,7 @@ impl Block {
             Block::List(items) | Block::Numbered(items) => !items.is_empty(),
             Block::Pairs(pairs) => !pairs.is_empty(),
             Block::Chart(..) => format == Format::Html,
+            Block::Flames(..) => [Format::Terminal, Format::Html].contains(&format),
             Block::Note(_) => format == Format::Github,
             _ => true,
         }

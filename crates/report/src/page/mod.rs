@@ -34,8 +34,8 @@ use pitot_plan::{shortened, skips_by_reason};
 use pitot_record::Repetition;
 use pitot_results::VerdictKind;
 
-/// The page of a run.
-pub(crate) fn page(a: &Analysis<'_>, questions: &[Question<'_>]) -> Document {
+/// The page of a run in this form.
+pub(crate) fn page(a: &Analysis<'_>, questions: &[Question<'_>], format: Format) -> Document {
     let (run, plan) = (a.run, &a.run.plan);
     let said: Vec<(String, Answer)> =
         questions.iter().map(|question| (question.asked.to_owned(), answer(question.analysis))).collect();
@@ -52,7 +52,7 @@ pub(crate) fn page(a: &Analysis<'_>, questions: &[Question<'_>]) -> Document {
         (!findings.is_empty()).then(|| Block::Numbered(findings.into_iter().map(Item::from).collect()))
     }));
     blocks.extend(claims::section(a));
-    blocks.extend(explain::section(a));
+    blocks.extend(explain::section(a, format));
     // The first chart is the picture of the answer; the table with all figures follows it.
     blocks.extend(charts.next());
     blocks.push(of_each(questions, "results", "Results", |a| Some(Block::Table(results::results(a)))));
@@ -75,12 +75,18 @@ pub(crate) fn page(a: &Analysis<'_>, questions: &[Question<'_>]) -> Document {
     blocks.push(Block::Only(PAGES, vec![cells::cells(a), environment::environment(a), method(a)]));
     blocks.extend(notes);
     Document {
-        title: if plan.title.is_empty() { plan.name.clone() } else { plan.title.clone() },
+        title: title(a).to_owned(),
         question: plan.question.clone(),
         facts: facts(a).into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
         blocks,
         origin: origin(a),
     }
+}
+
+/// The title of a run.
+pub(crate) fn title<'r>(a: &Analysis<'r>) -> &'r str {
+    let plan = &a.run.plan;
+    if plan.title.is_empty() { &plan.name } else { &plan.title }
 }
 
 /// A section with a block for each question, which has a heading if there are several.

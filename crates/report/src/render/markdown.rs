@@ -100,7 +100,7 @@ fn blocks(page: &mut Page<'_>, all: &[Block]) {
             }
             Block::Only(formats, within) if formats.contains(&Format::Markdown) => blocks(page, within),
             Block::Chart(_, figure) => pictures(page, figure),
-            Block::Only(..) | Block::Flames(_) | Block::Note(_) => {}
+            Block::Only(..) | Block::Flames(..) | Block::Note(_) => {}
         }
     }
 }

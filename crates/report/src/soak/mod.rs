@@ -25,7 +25,7 @@ use analysis::Analysis;
 pub use drifts::Drifting;
 
 impl Reported for Soak {
-    fn page(&self) -> Document {
+    fn page(&self, _: Format) -> Document {
         page::page(&Analysis::of(self))
     }
 

@@ -6,6 +6,7 @@ mod claims;
 mod forms;
 mod hostile;
 mod parts;
+mod profiles;
 mod sliced;
 mod slices;
 mod snapshots;

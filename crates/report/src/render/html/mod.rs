@@ -1,6 +1,6 @@
 //! A page as one HTML file: it makes no network requests, and it can be mailed.
 //!
-//! Its policy forbids all connections. Without scripts it shows everything except hover texts.
+//! Its policy forbids all connections. Without scripts it shows everything except hover texts, and flame graphs have no search.
 
 mod figure;
 mod flames;
@@ -82,7 +82,7 @@ fn blocks(html: &mut String, all: &[Block]) {
             Block::Chart(how, figure) => {
                 let _ = write!(html, "<p class=\"lede\">{}</p>{}", escape(how), figure::render(figure));
             }
-            Block::Flames(flame) => flames::render(html, flame),
+            Block::Flames(flame, baseline) => flames::render(html, flame, baseline),
             Block::Commands(commands) => {
                 for (name, command) in commands {
                     if !name.is_empty() {

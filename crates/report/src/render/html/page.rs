@@ -39,6 +39,7 @@ fn source(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::flames::FULL_COLOUR;
     use super::*;
 
     #[test]
@@ -48,16 +49,20 @@ mod tests {
         assert!(!page.contains("http://") && !page.contains("https://"));
     }
 
-    /// The relative luminance of a colour (WCAG 2.2).
-    fn luminance(colour: &str) -> f64 {
+    /// Red, green and blue of a colour, 0 to 1.
+    fn parts(colour: &str) -> [f64; 3] {
         let colour = colour.trim_start_matches('#');
         let wide =
             if colour.len() == 3 { colour.chars().flat_map(|c| [c, c]).collect() } else { colour.to_owned() };
-        let part = |at: usize| {
-            let part = f64::from(u8::from_str_radix(&wide[at..at + 2], 16).unwrap()) / 255.0;
-            if part <= 0.04045 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
-        };
-        0.2126 * part(0) + 0.7152 * part(2) + 0.0722 * part(4)
+        [0, 2, 4].map(|at| f64::from(u8::from_str_radix(&wide[at..at + 2], 16).unwrap()) / 255.0)
+    }
+
+    /// The relative luminance of a colour (WCAG 2.2).
+    fn luminance(parts: [f64; 3]) -> f64 {
+        let linear =
+            |part: f64| if part <= 0.04045 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) };
+        let [red, green, blue] = parts.map(linear);
+        0.2126 * red + 0.7152 * green + 0.0722 * blue
     }
 
     #[test]
@@ -68,15 +73,22 @@ mod tests {
         for theme in themes {
             let colour = |name: &str| {
                 let value = theme.split(&format!("--{name}: ")).nth(1).unwrap();
-                luminance(value.split(';').next().unwrap().trim())
+                parts(value.split(';').next().unwrap().trim())
+            };
+            let check = |ink: &str, ground: [f64; 3], name: &str| {
+                let (a, b) = (luminance(colour(ink)), luminance(ground));
+                let contrast = (a.max(b) + 0.05) / (a.min(b) + 0.05);
+                assert!(contrast >= 4.5, "--{ink} on {name}: {contrast:.2}");
             };
             let inks = ["ink", "soft", "faint", "accent", "good", "care", "bad"];
             let plain = inks.iter().flat_map(|ink| ["paper", "card", "wash"].map(|ground| (*ink, ground)));
             let own = [("good", "good-wash"), ("care", "care-wash"), ("bad", "bad-wash"), ("card", "accent")];
-            for (ink, ground) in plain.chain(own) {
-                let (a, b) = (colour(ink), colour(ground));
-                let contrast = (a.max(b) + 0.05) / (a.min(b) + 0.05);
-                assert!(contrast >= 4.5, "--{ink} on --{ground}: {contrast:.2}");
+            plain.chain(own).for_each(|(ink, ground)| check(ink, colour(ground), ground));
+            for name in ["good", "bad", "line"] {
+                let (full, part) = (colour(name), FULL_COLOUR / 100.0);
+                let line = colour("line");
+                let mixed = [0, 1, 2].map(|at| part * full[at] + (1.0 - part) * line[at]);
+                check("ink", mixed, &format!("a box of a flame graph, {name}"));
             }
         }
     }

@@ -95,6 +95,80 @@
     all(".choose select", figure).forEach((select) => select.addEventListener("change", () => choose(figure, select.selectedIndex)));
   }
 
+  // A flame graph: a search, a zoom, and keys as WAI-ARIA has them for a tree whose items stand side by side.
+  for (const graph of all(".flames")) {
+    const part = (selector) => graph.querySelector(selector);
+    const [tools, search, found, whole] = [".flame-tools", "input", "output", "button"].map(part);
+    const [tree, at] = [".flame-tree", ".flame-at"].map(part);
+    const frames = all(".flame", tree);
+    const root = frames[0];
+    const label = (frame) => frame.firstElementChild;
+    const caller = (frame) => frame.parentElement.closest(".flame");
+    const set = (element, values) => Object.entries(values).forEach((value) => element.setAttribute(...value));
+    set(tree, { role: "tree", "aria-label": label(root).textContent, "aria-orientation": "horizontal" });
+    for (const frame of frames) {
+      const level = 1 + Number(caller(frame)?.getAttribute("aria-level") ?? 0);
+      const calls = frame.children[1];
+      set(frame, { role: "treeitem", "aria-label": label(frame).title, "aria-level": level, tabindex: frame === root ? 0 : -1 });
+      if (calls) {
+        set(calls, { role: "group" });
+        set(frame, { "aria-expanded": true });
+      }
+    }
+    tools.hidden = false;
+
+    // Narrower boxes cannot be told apart: enlarge their caller first.
+    const isWide = (frame) => frame.offsetWidth >= 4;
+    const tell = (frame) => (at.textContent = label(frame).title);
+    const go = (to) => {
+      let frame = to;
+      while (!isWide(frame) && caller(frame)) frame = caller(frame);
+      frames.forEach((one) => (one.tabIndex = one === frame ? 0 : -1));
+      frame.focus({ preventScroll: true });
+      label(frame).scrollIntoView({ block: "nearest" });
+    };
+    const enlarge = (frame, next = frame) => {
+      frames.forEach((one) => one.classList.toggle("on", one.contains(frame)));
+      whole.hidden = frame === root;
+      go(next);
+    };
+    const pointed = (event) => event.target.closest(".flame > span")?.parentElement;
+    tree.addEventListener("focusin", (event) => tell(event.target));
+    tree.addEventListener("pointerover", (event) => pointed(event) && tell(pointed(event)));
+    tree.addEventListener("click", (event) => pointed(event) && enlarge(pointed(event)));
+    whole.addEventListener("click", () => enlarge(root));
+    tree.addEventListener("keydown", (event) => {
+      const frame = event.target;
+      const wide = (list) => [...list].filter(isWide);
+      const beside = (step) => {
+        const siblings = wide(frame.parentElement.children);
+        return siblings[siblings.indexOf(frame) + step];
+      };
+      const action = {
+        ArrowDown: () => go(wide(frame.children[1]?.children ?? [])[0] ?? frame),
+        ArrowUp: () => go(caller(frame) ?? frame),
+        ArrowLeft: () => go(beside(-1) ?? frame),
+        ArrowRight: () => go(beside(1) ?? frame),
+        Home: () => go(root),
+        Enter: () => enlarge(frame),
+        " ": () => enlarge(frame),
+        Escape: () => enlarge(root, frame),
+      }[event.key];
+      if (!action || event.ctrlKey || event.altKey || event.metaKey) return;
+      event.preventDefault();
+      action();
+    });
+    search.addEventListener("input", () => {
+      const wanted = search.value.trim().toLowerCase();
+      const isHit = (frame) => wanted && frame !== root && label(frame).textContent.toLowerCase().includes(wanted);
+      frames.forEach((frame) => frame.classList.toggle("hit", Boolean(isHit(frame))));
+      // A sample counts once: by its outermost function that is found.
+      const outermost = all(".hit", tree).filter((frame) => !caller(frame).closest(".hit"));
+      const share = outermost.reduce((sum, frame) => sum + Number(frame.dataset.share), 0);
+      found.textContent = wanted && (outermost.length ? `${(100 * share).toFixed(1)}% of the time` : "not found");
+    });
+  }
+
   for (const button of all(".copy")) {
     button.addEventListener("click", async () => {
       const code = button.previousElementSibling;

@@ -1,5 +1,6 @@
 //! A page in the lines of a terminal, with colours if it has them.
 
+mod flames;
 mod screen;
 mod table;
 
@@ -81,7 +82,8 @@ fn blocks<'d>(out: &mut Page, all: &'d [Block], later: &mut Vec<&'d Verdict>) {
                 blocks(out, &fold.blocks, later);
             }
             Block::Only(formats, within) if formats.contains(&Format::Terminal) => blocks(out, within, later),
-            Block::Only(..) | Block::Chart(..) | Block::Flames(_) | Block::Note(_) => {}
+            Block::Flames(flame, _) => flames::tree(out, flame),
+            Block::Only(..) | Block::Chart(..) | Block::Note(_) => {}
         }
     }
 }

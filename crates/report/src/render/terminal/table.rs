@@ -186,7 +186,7 @@ fn style(entry: &Entry) -> Option<Style> {
 }
 
 /// A name of at most `width` characters, cut in the middle, since names often differ at the end.
-fn shortened(name: &str, width: usize) -> String {
+pub(super) fn shortened(name: &str, width: usize) -> String {
     let chars: Vec<char> = name.chars().collect();
     if chars.len() <= width {
         return name.to_owned();
