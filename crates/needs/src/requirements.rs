@@ -38,6 +38,8 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         probe: Probe::File("/etc/ssl/certs/ca-certificates.crt"),
     },
     program("caddy", "apt-get install caddy"),
+    // The build needs it, too, so that a machine which has it may still be a fresh one.
+    Requirement { name: "cc", fix: "apt-get install gcc libc6-dev", probe: Probe::Program },
     Requirement {
         name: "control-groups",
         fix: "run as root where /sys/fs/cgroup can be written",

@@ -12,6 +12,7 @@ mod memory;
 mod names;
 mod recorder;
 mod tracked;
+mod unwind;
 mod waits;
 
 pub use recorder::{Amount, Recorded, Recorder, check};

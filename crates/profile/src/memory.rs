@@ -45,6 +45,11 @@ impl Memory {
         self.of.iter().filter(move |(_, mappings)| has(mappings)).map(|(pid, _)| *pid)
     }
 
+    /// The first mapping of this name.
+    pub(crate) fn named(&self, pid: u32, path: &str) -> Option<&Mapped> {
+        self.of.get(&pid)?.iter().find(|mapping| mapping.path == path)
+    }
+
     /// The mapping of an address.
     pub(crate) fn at(&self, pid: u32, address: u64) -> Option<&Mapped> {
         self.of.get(&pid)?.iter().find(|mapping| (mapping.start..mapping.end).contains(&address))

@@ -15,11 +15,14 @@ use crate::java::Maps;
 use crate::memory::Memory;
 use crate::names::Names;
 use crate::tracked::Tracked;
+use crate::unwind::Unwinder;
 use crate::waits::Waits;
 
 thread_local! {
     /// Reading the symbols of the kernel and of programs takes longer than a slice, so they are kept.
     static NAMES: RefCell<Names> = RefCell::new(Names::new());
+    /// And so are the tables of programs.
+    static UNWINDER: RefCell<Unwinder> = RefCell::new(Unwinder::new());
 }
 
 /// Often enough for some hundred samples in a slice of a busy server, and at no multiple of the timer's rate.
@@ -131,14 +134,24 @@ impl Recorder {
         self.sampler.as_ref().map_or(Ok(()), Sampler::start)
     }
 
-    /// Takes what was recorded so far out of the kernel's rings, which hold a part of a second of it.
+    /// Takes what was recorded so far out of the kernel's rings, which hold a tenth of a second of it, and completes the stacks.
     pub fn look(&mut self) {
+        UNWINDER.with_borrow_mut(|unwinder| self.look_with(unwinder));
+    }
+
+    fn look_with(&mut self, unwinder: &mut Unwinder) {
         let Recorder { sampler, tracked, kept, lost } = self;
         let Some(sampler) = sampler else { return };
         sampler.read(&mut |record| match (record, &mut *kept) {
             (Record::Sample(sample), _) if !tracked.contains(sample.pid) => {}
-            (Record::Sample(sample), Kept::Cpu(samples)) => samples.push(sample),
-            (Record::Sample(sample), Kept::OffCpu(waits)) => waits.left_with(sample),
+            (Record::Sample(mut sample), Kept::Cpu(samples)) => {
+                unwinder.complete(&mut sample, &tracked.memory);
+                samples.push(sample);
+            }
+            (Record::Sample(mut sample), Kept::OffCpu(waits)) => {
+                unwinder.complete(&mut sample, &tracked.memory);
+                waits.left_with(sample);
+            }
             (Record::Sample(sample), Kept::Calls(calls)) => calls.take(&sample),
             (Record::Switched(switch), Kept::OffCpu(waits)) if tracked.contains(switch.pid) => {
                 waits.switched(switch);

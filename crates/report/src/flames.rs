@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn the_hottest_functions_have_their_time_alone_and_with_what_they_call() {
         let own = cell(20_000, &[("a`main;a`f;a`f", 3), ("a`main;a`f", 1)]);
-        let hot = hottest(&tree(&own, Some(&cell(10_000, &[("a`main;a`gone", 1)]))).unwrap());
+        let hot = hottest(&tree(&own, Some(&cell(10_000, &[("a`main;a`gone", 1)])), Profiled::Cpu).unwrap());
         let times: Vec<_> = hot
             .iter()
             .map(|(name, hot)| (name.as_str(), hot.ns, hot.baseline_ns, hot.with_calls_ns))
