@@ -6,7 +6,7 @@ use pitot_sys::Unavailable;
 use pitot_sys::perf::{Event, Sample, tracepoint};
 use syscalls::Sysno;
 
-use crate::recorder::Amount;
+use crate::amount::Amount;
 
 /// The tracepoints, and what was met at them.
 #[derive(Debug)]

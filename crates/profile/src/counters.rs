@@ -6,7 +6,7 @@ use std::io;
 use pitot_sys::Unavailable;
 use pitot_sys::perf::{Count, Counters, tracepoint};
 
-use crate::recorder::Amount;
+use crate::amount::Amount;
 
 const COUNTED: [(Count, &str); 8] = [
     (Count::Instructions, "instructions"),

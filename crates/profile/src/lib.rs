@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod amount;
 mod calls;
 mod counters;
 mod java;
@@ -15,4 +16,5 @@ mod tracked;
 mod unwind;
 mod waits;
 
-pub use recorder::{Amount, Recorded, Recorder, check};
+pub use amount::Amount;
+pub use recorder::{Recorded, Recorder, check};

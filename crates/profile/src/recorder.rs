@@ -9,6 +9,7 @@ use pitot_plan::Profiled;
 use pitot_sys::Unavailable;
 use pitot_sys::perf::{Event, Record, Sample, Sampler, Scope};
 
+use crate::amount::Amount;
 use crate::calls::Calls;
 use crate::counters::Counted;
 use crate::java::Maps;
@@ -47,22 +48,6 @@ enum Kept {
     OffCpu(Waits),
     Calls(Calls),
     Counters(Counted, BTreeMap<String, Amount>),
-}
-
-/// How often something was met, and for how long.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Amount {
-    /// Samples, waits, calls or events.
-    pub count: u64,
-    /// Nanoseconds of waits and calls.
-    pub ns: u64,
-}
-
-impl Amount {
-    pub(crate) fn add(&mut self, ns: u64) {
-        self.count += 1;
-        self.ns += ns;
-    }
 }
 
 /// What was recorded.

@@ -1,7 +1,8 @@
-//! Stacks of programs, by the tables that compilers write for exceptions (`.eh_frame`): code without frame pointers has them, too.
+//! Unwinds the stacks of programs by the tables that compilers write for exceptions (`.eh_frame`). Code without frame pointers has
+//! them, too.
 //!
-//! Each file is read once, whichever processes have it in their memory and where. An address in a process is one in a file, and
-//! those of files are unwound as if each file lay at a place of its own, so what is known of a file is known of it everywhere.
+//! A file is read once for all processes. It gets a range of addresses that no other file has, its place, and the addresses of
+//! processes are translated into it: a rule that was found for an address is kept for every process and slice.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -27,7 +28,7 @@ const NOWHERE: u64 = 16;
 pub(crate) struct Unwinder {
     framehop: UnwinderNative<Vec<u8>, MayAllocateDuringUnwind>,
     rules: CacheNative<MayAllocateDuringUnwind>,
-    /// By path and inode, since each container has paths of its own. None of what is no ELF file.
+    /// By path and inode, since each container has its own paths. None for a file that is not ELF.
     files: HashMap<Name, Option<Placed>>,
 }
 
@@ -51,13 +52,13 @@ impl Unwinder {
         Unwinder { framehop: UnwinderNative::new(), rules: CacheNative::new(), files: HashMap::new() }
     }
 
-    /// Completes the stack of a sample, and drops the copy of its memory. The unwound stack is taken if it has the first
-    /// function of the thread, or more functions than there are by frame pointers.
+    /// Completes the addresses of a sample and drops its copy of the stack. The unwound addresses are used if they reach the
+    /// first function of the thread, or are more than those by frame pointers.
     pub(crate) fn complete(&mut self, sample: &mut Sample, memory: &Memory) {
         let stack = std::mem::take(&mut sample.stack);
         let Some(registers) = sample.registers else { return };
         let (unwound, is_complete) = self.unwind(sample.pid, registers, &stack, memory);
-        // Where a function keeps no frame pointer, some of the addresses are of no code.
+        // Where a function keeps no frame pointer, some addresses are not of code.
         let is_code = |address: &&u64| memory.at(sample.pid, **address).is_some();
         if is_complete || unwound.len() > sample.user.iter().filter(is_code).count() {
             sample.user = unwound;
@@ -78,7 +79,7 @@ impl Unwinder {
             // A return address lies behind its call, which may be the last of its function.
             let behind = u64::from(!addresses.is_empty());
             let Some(address) = next.checked_sub(behind) else { break };
-            // What is no code was no return address.
+            // An address outside of code is not a return address: unwinding has failed.
             let Some(mapping) = memory.at(pid, address) else { break };
             addresses.push(next);
             let at = self.place(mapping, address).unwrap_or(NOWHERE) + behind;
@@ -96,7 +97,7 @@ impl Unwinder {
         (addresses, false)
     }
 
-    /// Where an address stands in the place of its file.
+    /// The same address in the place of its file.
     fn place(&mut self, mapping: &Mapped, address: u64) -> Option<u64> {
         let Unwinder { framehop, files, .. } = self;
         let start = PLACE * (files.len() as u64 + 1);
@@ -109,7 +110,7 @@ impl Unwinder {
         let file = file.as_ref()?;
         let offset = address - mapping.start + mapping.offset;
         let segment = file.code.iter().find(|segment| segment.offsets.contains(&offset))?;
-        let address = offset - segment.offsets.start + segment.address;
+        let address = (offset - segment.offsets.start).checked_add(segment.address)?;
         (address < PLACE).then_some(file.start + address)
     }
 }
@@ -142,7 +143,8 @@ impl Image {
         if !path.starts_with('/') {
             return None;
         }
-        // What it mapped, which only root sees; what it sees by that name; and, where it has ended, what we see.
+        // What the process mapped, which only root sees; what it sees by that name; and, where it has ended, what this process
+        // sees.
         let mapped = format!("/proc/{pid}/map_files/{start:x}-{end:x}");
         let paths = [mapped, format!("/proc/{pid}/root{path}"), path.clone()];
         let is_file = |path: &&String| std::fs::metadata(path).is_ok_and(|file| file.is_file());
@@ -151,7 +153,7 @@ impl Image {
         Some(Image { file, start: 0, length })
     }
 
-    /// The code that the kernel puts into each process. It is the same in all, so it is read here.
+    /// The code that the kernel maps into every process, read from this one.
     fn of_vdso() -> Option<Image> {
         let mut memory = Memory::default();
         let pid = std::process::id();
@@ -220,7 +222,7 @@ impl Image {
     }
 }
 
-/// A number of so many bytes.
+/// A little-endian number.
 fn number<const BYTES: usize>(bytes: &[u8], at: usize) -> Option<u64> {
     let bytes: &[u8; BYTES] = bytes.get(at..)?.first_chunk()?;
     Some(bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte)))

@@ -7,12 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::analysis::{Analysis, Cell};
-use crate::counts;
-use crate::document::{Block, Column, Entry, PAGES, Table};
-use crate::flames::{TimeTree, function, is_profiled, profiles};
-use crate::format::Format;
+use crate::document::{Block, Column, Entry, Table};
+use crate::flames::{function, profiles};
 use crate::number::{figure, percent, ratio, signed_ns};
-use crate::subsystems;
 use crate::text::sentence;
 use pitot_meter::stack::{Frame, frames};
 use pitot_plan::Profiled;
@@ -166,7 +163,7 @@ impl Costs {
 }
 
 /// All cells with profiles against their baselines.
-fn explained(a: &Analysis<'_>) -> Vec<Explained> {
+pub(crate) fn explained(a: &Analysis<'_>) -> Vec<Explained> {
     a.cells.iter().filter_map(|cell| explain(a, cell)).collect()
 }
 
@@ -390,7 +387,7 @@ impl Explained {
 }
 
 /// What sampling costs: the CPU time of a request in slices that were sampled, as a ratio to that in slices that count.
-fn cost(a: &Analysis<'_>) -> Option<String> {
+pub(crate) fn cost(a: &Analysis<'_>) -> Option<String> {
     let mut by_generation: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for cell in a.run.cells.iter().chain(&a.run.controls) {
         for (block, profile) in profiles(cell, Profiled::Cpu).filter(|(_, profile)| profile.sees_kernel) {
@@ -450,40 +447,6 @@ pub(crate) fn each(a: &Analysis<'_>) -> &'static str {
 /// What profiles lack.
 pub(crate) fn missing(a: &Analysis<'_>) -> Vec<Block> {
     without_kernel(a).into_iter().chain(without_names(a)).map(Block::Paragraph).collect()
-}
-
-/// The section of a report in this form. Flame graphs are made for pages alone.
-pub(crate) fn section(a: &Analysis<'_>, format: Format) -> Option<Block> {
-    let (of_cpu, explained) = of_cpu(a, format);
-    let blocks: Vec<Block> = of_cpu.into_iter().chain(counts::blocks(a, format)).collect();
-    let title = if explained { "Why" } else { "What the servers do" };
-    (!blocks.is_empty()).then(|| Block::section("why", title, blocks))
-}
-
-/// What profiles of the CPU show, and whether they explain anything.
-fn of_cpu(a: &Analysis<'_>, format: Format) -> (Vec<Block>, bool) {
-    if !a.run.cells.iter().any(is_profiled) {
-        return (Vec::new(), false);
-    }
-    let explained = explained(a);
-    let mut blocks: Vec<Block> = explained.iter().flat_map(Explained::blocks).collect();
-    blocks.extend(missing(a));
-    blocks.extend(subsystems::blocks(a));
-    if PAGES.contains(&format) {
-        let how = format!(
-            "CPU time per {} by function, with all that it calls, sampled in slices of their own; intervals of 95% over \
-             generations. Callers of which one function explains most are left out.",
-            each(a)
-        );
-        blocks.extend([Block::paragraph(how)].into_iter().chain(cost(a).map(Block::Paragraph)));
-        blocks.extend(TimeTree::of_all(a, Profiled::Cpu).iter().map(TimeTree::folded));
-    } else {
-        let file = a.run.path.display();
-        blocks.push(Block::Paragraph(format!(
-            "`pitot report {file} --profile` shows where all of the time goes."
-        )));
-    }
-    (blocks, !explained.is_empty())
 }
 
 /// For programs: `explanations`.

@@ -48,6 +48,7 @@ mod tone;
 mod tried;
 mod trust;
 mod warm_up;
+mod why;
 
 pub use analysis::{Analysis, parts};
 pub use claims::ClaimVerdict;

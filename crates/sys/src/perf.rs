@@ -192,9 +192,9 @@ pub struct Sample {
     pub kernel: Vec<u64>,
     /// Addresses in the program, the innermost first, by its frame pointers.
     pub user: Vec<u64>,
-    /// The registers of the program. None of a process of the kernel, of a program of 32 bits, and of a tracepoint.
+    /// The registers of the program. None for a thread of the kernel, a program of 32 bits and a tracepoint.
     pub registers: Option<Registers>,
-    /// What the program's stack had from `sp` on, where there are registers.
+    /// The program's stack from `sp` on, as far as it was copied.
     pub stack: Vec<u8>,
     /// The fields of a tracepoint.
     pub fields: Vec<u8>,
@@ -220,11 +220,11 @@ pub struct Switched {
 pub struct Registers {
     /// The next instruction.
     pub pc: u64,
-    /// The end of the stack.
+    /// The stack pointer, where [`Sample::stack`] begins.
     pub sp: u64,
     /// The frame pointer: RBP or X29.
     pub fp: u64,
-    /// Where a function returns to (X30); 0 on x86-64, which has it on the stack.
+    /// The return address in X30; 0 on x86-64, where it is on the stack.
     pub lr: u64,
 }
 
@@ -604,7 +604,7 @@ fn parse(kind: u32, misc: u16, body: &[u8], sample_type: u64) -> Option<Record> 
             body.u32()?;
             let (start, length, offset) = (body.u64()?, body.u64()?, body.u64()?);
             let inode = (body.u32()?, body.u32()?, body.u64()?);
-            // Its generation; protection and flags.
+            // The generation of the inode, protection and flags.
             body.bytes(16)?;
             let name = body.0.split(|&byte| byte == 0).next()?;
             let path = String::from_utf8_lossy(name).into_owned();
@@ -621,7 +621,7 @@ fn parse(kind: u32, misc: u16, body: &[u8], sample_type: u64) -> Option<Record> 
     }
 }
 
-/// The registers of a sample. A process of the kernel has none.
+/// The registers of a sample. A thread of the kernel has none.
 fn registers(body: &mut Body<'_>) -> Option<Option<Registers>> {
     let abi = body.u64()?;
     if abi == 0 {

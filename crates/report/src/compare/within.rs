@@ -9,13 +9,13 @@ use crate::amount::{size, unit_of_run};
 use crate::analysis::Analysis;
 use crate::control::{control_sentences, failed_controls};
 use crate::document::{Block, Column, Document, PAGES, Table};
-use crate::explain;
 use crate::findings::Answer;
 use crate::format::Format;
 use crate::number::percent;
 use crate::outlook::outlook;
 use crate::phrase::versus;
 use crate::text::{capital, sentence};
+use crate::why;
 
 /// More cells than this are shown metric by metric.
 const EACH_MAX: usize = 8;
@@ -28,7 +28,7 @@ pub(super) fn page(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)], format:
         0..=EACH_MAX => blocks.extend(c.pairs.iter().enumerate().map(|(at, pair)| of_cell(c, at, pair))),
         _ => blocks.extend(c.metrics.iter().map(|table| metric(c, table))),
     }
-    blocks.extend(explain::section(&Analysis::of(c.b), format));
+    blocks.extend(why::section(&Analysis::of(c.b), format));
     blocks.extend(chart(c, "Ratios to the baseline"));
     let method = Block::section("method", "Method", vec![Block::list([method(c)])]);
     blocks.push(Block::Only(PAGES, vec![method]));

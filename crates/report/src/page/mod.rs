@@ -20,7 +20,6 @@ use crate::analysis::{Analysis, Cell};
 use crate::chart::wanted;
 use crate::claims;
 use crate::document::{Block, Document, Item, Note, PAGES, Verdict};
-use crate::explain;
 use crate::faults::{LEGEND, rows};
 use crate::findings::{Answer, answer, findings};
 use crate::format::Format;
@@ -30,6 +29,7 @@ use crate::published::published;
 use crate::text::sentence;
 use crate::tone::Tone;
 use crate::trust::{outliers, trust};
+use crate::why;
 use pitot_plan::{shortened, skips_by_reason};
 use pitot_record::Repetition;
 use pitot_results::VerdictKind;
@@ -52,7 +52,7 @@ pub(crate) fn page(a: &Analysis<'_>, questions: &[Question<'_>], format: Format)
         (!findings.is_empty()).then(|| Block::Numbered(findings.into_iter().map(Item::from).collect()))
     }));
     blocks.extend(claims::section(a));
-    blocks.extend(explain::section(a, format));
+    blocks.extend(why::section(a, format));
     // The first chart is the picture of the answer; the table with all figures follows it.
     blocks.extend(charts.next());
     blocks.push(of_each(questions, "results", "Results", |a| Some(Block::Table(results::results(a)))));
