@@ -4,27 +4,24 @@
 //! The interrupt is `cycles` where the machine counts them, and otherwise the timer `cpu-clock`, as in most guests.
 
 mod count;
+mod event;
 mod tracepoint;
 
 pub use count::{Count, Counters};
 pub use tracepoint::tracepoint;
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use crate::Unavailable;
-
-/// PERF_TYPE_* and what is counted: PERF_COUNT_HW_CPU_CYCLES, PERF_COUNT_SW_CPU_CLOCK.
-const HARDWARE: u32 = 0;
-const SOFTWARE: u32 = 1;
-const TRACEPOINT: u32 = 2;
-const CPU_CYCLES: u64 = 0;
-const CPU_CLOCK: u64 = 0;
-/// PERF_COUNT_SW_CONTEXT_SWITCHES.
-const CONTEXT_SWITCHES: u64 = 3;
+use event::{
+    Attributes, COMM, CONTEXT_SWITCH, CONTEXT_SWITCHES, CPU_CLOCK, CPU_CYCLES, DISABLE, DISABLED, ENABLE,
+    EXCLUDE_HV, EXCLUDE_KERNEL, FREQ, HARDWARE, INHERIT, MMAP, MMAP2, SAMPLE_ID_ALL, SET_OUTPUT, SOFTWARE,
+    TASK, TRACEPOINT, USE_CLOCKID, control, open, unavailable,
+};
 
 /// PERF_SAMPLE_*, in the order in which a record has them.
 const SAMPLE_TID: u64 = 1 << 1;
@@ -43,27 +40,6 @@ const USER_REGISTERS: u64 = 1 << 6 | 1 << 7 | 1 << 8;
 const USER_REGISTERS: u64 = 1 << 29 | 1 << 30 | 1 << 31 | 1 << 32;
 /// PERF_SAMPLE_REGS_ABI_64: they are those of a program of 64 bits.
 const ABI_64: u64 = 2;
-
-/// Bits of the flags in `perf_event_attr`.
-const DISABLED: u64 = 1 << 0;
-const INHERIT: u64 = 1 << 1;
-const EXCLUDE_KERNEL: u64 = 1 << 5;
-const EXCLUDE_HV: u64 = 1 << 6;
-const MMAP: u64 = 1 << 8;
-const COMM: u64 = 1 << 9;
-const FREQ: u64 = 1 << 10;
-const TASK: u64 = 1 << 13;
-const SAMPLE_ID_ALL: u64 = 1 << 18;
-const MMAP2: u64 = 1 << 23;
-const USE_CLOCKID: u64 = 1 << 25;
-const CONTEXT_SWITCH: u64 = 1 << 26;
-
-/// PERF_FLAG_FD_CLOEXEC.
-const CLOEXEC: u64 = 1 << 3;
-/// PERF_EVENT_IOC_ENABLE, _DISABLE and _SET_OUTPUT.
-const ENABLE: libc::Ioctl = 0x2400;
-const DISABLE: libc::Ioctl = 0x2401;
-const SET_OUTPUT: libc::Ioctl = 0x2405;
 
 /// PERF_RECORD_*.
 const RECORD_LOST: u32 = 2;
@@ -92,31 +68,6 @@ const PAGE: usize = 4096;
 const RINGS: [(usize, u32); 2] = [(1024, 8192), (128, 2048)];
 /// The same of threads that leave their CPU, which they may do a hundred thousand times a second.
 const SWITCHED_STACK_BYTES: u32 = 1024;
-
-/// `struct perf_event_attr` of linux/perf_event.h, as of version 5 (112 bytes). What a kernel does not know must be zero.
-#[repr(C)]
-#[derive(Default)]
-struct Attributes {
-    kind: u32,
-    size: u32,
-    config: u64,
-    period_or_frequency: u64,
-    sample_type: u64,
-    read_format: u64,
-    flags: u64,
-    wakeup: u32,
-    breakpoint: u32,
-    config1: u64,
-    config2: u64,
-    branch_sample_type: u64,
-    user_registers: u64,
-    user_stack: u32,
-    clock: i32,
-    interrupt_registers: u64,
-    aux_watermark: u32,
-    stack_max: u16,
-    reserved: u16,
-}
 
 /// What is sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -408,45 +359,6 @@ fn attributes(event: Event, sees_kernel: bool, counts_cycles: bool, stack_bytes:
         clock: libc::CLOCK_MONOTONIC,
         ..Attributes::default()
     }
-}
-
-/// Opens an event of a thread, or -1 for all, on a CPU, or -1 for all.
-fn open(attributes: &Attributes, thread: i32, cpu: i32) -> io::Result<OwnedFd> {
-    // SAFETY: the kernel reads `size` bytes of the attributes, which is what they have, and returns a new descriptor.
-    let opened = unsafe { libc::syscall(libc::SYS_perf_event_open, attributes, thread, cpu, -1, CLOEXEC) };
-    if opened < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: it was just opened, and nobody else has it.
-    Ok(unsafe { OwnedFd::from_raw_fd(opened as i32) })
-}
-
-fn control(event: &OwnedFd, request: libc::Ioctl, argument: i32) -> io::Result<()> {
-    // SAFETY: these requests take a number and touch no memory of the process.
-    match unsafe { libc::ioctl(event.as_raw_fd(), request, libc::c_long::from(argument)) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-fn unavailable(error: &io::Error) -> Unavailable {
-    let (cause, fix) = match error.raw_os_error() {
-        Some(libc::EACCES | libc::EPERM) => (
-            "the kernel allows it to root and, as kernel.perf_event_paranoid says, not to this user"
-                .to_owned(),
-            "run as root, or: sysctl kernel.perf_event_paranoid=1; in a container: --cap-add PERFMON"
-                .to_owned(),
-        ),
-        Some(libc::EMFILE) => {
-            ("too few descriptors may be open".to_owned(), "raise the limit: ulimit -n 65536".to_owned())
-        }
-        Some(libc::ENOSYS) => (
-            "this kernel was built without perf events".to_owned(),
-            "use one with CONFIG_PERF_EVENTS".to_owned(),
-        ),
-        _ => (error.to_string(), "see perf_event_open(2)".to_owned()),
-    };
-    Unavailable { what: "sampling by perf_event_open".to_owned(), cause, fix }
 }
 
 /// The ring of an event (perf_event_open(2), "MMAP layout"): a page of positions and a power of two of pages of records.

@@ -8,7 +8,7 @@ use pitot_results::hold::Slice;
 use pitot_sys::Unavailable;
 
 use super::held::Held;
-use super::repetition::Abort;
+use super::repetition::context::Abort;
 
 /// When records are taken out of the kernel's rings: from when on in a slice, and how often, seconds. Each system call leaves two
 /// records.

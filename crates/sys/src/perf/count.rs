@@ -3,7 +3,7 @@
 use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;
 
-use super::{
+use super::event::{
     Attributes, CONTEXT_SWITCHES, CPU_CYCLES, DISABLE, DISABLED, ENABLE, EXCLUDE_HV, EXCLUDE_KERNEL,
     HARDWARE, INHERIT, SOFTWARE, TRACEPOINT, control, open, unavailable,
 };
