@@ -144,7 +144,7 @@ CAUSES = {
     "json": ["parse_json"],
     "pages": ["touch_pages", "page_fault", "mmap", "munmap"],
     "hash": ["slow_hash"],
-    "log": ["write_log", "snprintf", "vfs_write"],
+    "log": ["write_log", "snprintf", "write"],
     "sleep": ["nanosleep"],
     "close": ["accept", "close", "pthread_create", "clone", "connect", "tcp_"],
     "sharing": ["count_shared"],

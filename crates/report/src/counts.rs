@@ -44,7 +44,7 @@ const KINDS: [Kind; 3] = [
         profiled: Profiled::Calls,
         title: "System calls",
         corner: "call",
-        what: "Calls per request, and the time from entering to leaving the kernel, waiting included.",
+        what: "Calls per request, and in parentheses the time in the kernel, waiting included.",
     },
     Kind {
         profiled: Profiled::Counters,
@@ -179,14 +179,17 @@ fn of_cell(
     let said = said.unwrap_or_else(|| format!("**{}**:", a.name_of(cell)));
     let has_time = kind.profiled != Profiled::Counters;
     let has_counts = kind.profiled != Profiled::OffCpu;
-    let value = |each: Each| -> Vec<Entry> {
-        let count = has_counts.then(|| Entry::from(plain(each.count)));
-        let time = has_time.then(|| Entry::from(figure(each.ns, Unit::Nanoseconds)));
-        count.into_iter().chain(time).collect()
+    let value = |each: Each| -> Entry {
+        let time = figure(each.ns, Unit::Nanoseconds);
+        match (has_counts, has_time) {
+            (true, true) => Entry { text: plain(each.count), note: format!("({time})"), ..Entry::default() },
+            (true, false) => Entry::from(plain(each.count)),
+            _ => Entry::from(time),
+        }
     };
     let rows = lines.iter().take(SHOWN).map(|line| {
         let difference = line.difference.map(|difference| difference_of(kind.profiled, &difference));
-        let values = line.baseline.into_iter().chain([line.own]).flat_map(value);
+        let values = line.baseline.into_iter().chain([line.own]).map(value);
         (line.name.clone(), difference.into_iter().chain(values).collect::<Vec<_>>())
     });
     let mut columns = Vec::new();
@@ -194,11 +197,7 @@ fn of_cell(
         columns.push("difference".to_owned());
     }
     let sides: &[&str] = if baseline.is_some() { &["baseline", "here"] } else { &["here"] };
-    for side in sides {
-        columns.extend(has_counts.then(|| (*side).to_owned()));
-        columns
-            .extend(has_time.then(|| if has_counts { format!("time, {side}") } else { (*side).to_owned() }));
-    }
+    columns.extend(sides.iter().map(|side| (*side).to_owned()));
     let columns = columns.iter().map(Column::of).collect();
     let table = Table::plain(&a.name_of(cell), kind.corner, columns, rows.collect::<Vec<_>>());
     // Pictures are for pages alone.

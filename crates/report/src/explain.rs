@@ -23,7 +23,7 @@ pub(crate) const LEVEL: f64 = 0.95;
 const SHARE_MIN: f64 = 0.05;
 /// A function whose time in both cells is below this share of the difference cannot matter.
 const COULD_MATTER: f64 = 0.05;
-/// What a function calls explains it, if it has so much of its difference: it is named in place of its caller.
+/// One or two functions that a function calls explain it, if they have so much of its difference: they are named in its place.
 const CALLEE: f64 = 0.8;
 /// From this share on the report mentions samples without names.
 const NAMELESS_TOLD: f64 = 0.05;
@@ -269,12 +269,25 @@ fn found(
     let entries: Vec<Explanation> = all.iter().filter(|e| e.key.is_entry()).cloned().collect();
     all.retain(|e| e.key.kind != Kind::Kernel || !entries.iter().any(|entry| is_below(&e.key, &entry.key)));
     let callees = all.clone();
-    all.retain(|e| {
-        !callees.iter().any(|callee| {
-            callee.key != e.key && callee.share / e.share >= CALLEE && is_below(&callee.key, &e.key)
-        })
-    });
+    all.retain(|e| share_of_callees(e, &callees, is_below) / e.share < CALLEE);
     all
+}
+
+/// The share of the two functions that explain most of what a caller does, one of which is not below the other.
+fn share_of_callees(
+    caller: &Explanation,
+    all: &[Explanation],
+    is_below: &mut dyn FnMut(&Key, &Key) -> bool,
+) -> f64 {
+    let mut below = all.iter().filter(|e| e.key != caller.key && e.share * caller.share > 0.0);
+    let mut two: Vec<&Explanation> = Vec::new();
+    // The largest first, so that a caller comes before what it calls.
+    while let Some(e) = below.find(|e| is_below(&e.key, &caller.key)) {
+        if two.len() < 2 && !two.iter().any(|of| is_below(&e.key, &of.key)) {
+            two.push(e);
+        }
+    }
+    two.iter().map(|e| e.share).sum()
 }
 
 /// The stacks of two cells over all generations, and how often each was met.
@@ -368,7 +381,7 @@ impl Explained {
         let rows = self.found.iter().take(SHOWN).map(|e| {
             let name = match e.key.kind {
                 Kind::Function | Kind::Fault => e.key.name.clone(),
-                Kind::Call => format!("{} (system call)", e.key.name),
+                Kind::Call => format!("{}(2)", e.key.name),
                 Kind::Kernel => format!("{} (kernel)", e.key.name),
             };
             let difference = Entry {

@@ -136,6 +136,8 @@ const PARTS: [(&str, &str, &[&str]); 5] = [
         ],
     ),
 ];
+/// A part that takes less in all cells is not shown.
+const SHOWN_MIN: f64 = 0.005;
 /// Shares that differ by less are not told.
 const TOLD: f64 = 0.05;
 
@@ -191,11 +193,18 @@ pub(crate) fn blocks(a: &Analysis<'_>) -> Vec<Block> {
         })
     });
     let told: Vec<Block> = told.collect();
-    let titles =
-        ["program"].into_iter().chain(PARTS.map(|(title, _, _)| title)).chain(["rest of the kernel"]);
+    // What no cell does has no column.
+    let order = [PROGRAM].into_iter().chain(0..PARTS.len()).chain([REST]);
+    let shown: Vec<usize> =
+        order.filter(|&at| all.iter().any(|(_, shares)| shares[at] >= SHOWN_MIN)).collect();
+    let title = |at: &usize| match *at {
+        PROGRAM => "program",
+        REST => "other",
+        at => PARTS[at].0,
+    };
+    let titles = shown.iter().map(title);
     let rows = all.iter().map(|(cell, shares)| {
-        let order = [PROGRAM].into_iter().chain(0..PARTS.len()).chain([REST]);
-        (a.name_of(cell), order.map(|at| Entry::from(percent(shares[at]))).collect::<Vec<_>>())
+        (a.name_of(cell), shown.iter().map(|&at| Entry::from(percent(shares[at]))).collect::<Vec<_>>())
     });
     let table = Table::plain(
         "CPU time by part of the system",

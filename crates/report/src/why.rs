@@ -28,7 +28,7 @@ fn of_cpu(a: &Analysis<'_>, explained: &[Explained], format: Format) -> Vec<Bloc
     if PAGES.contains(&format) {
         let how = format!(
             "CPU time per {} by function, with all that it calls, sampled in slices of their own; intervals of 95% over \
-             generations. Callers of which one function explains most are left out.",
+             generations. Callers of which one or two functions explain most are left out.",
             each(a)
         );
         blocks.extend([Block::paragraph(how)].into_iter().chain(cost(a).map(Block::Paragraph)));
