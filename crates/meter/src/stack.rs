@@ -5,6 +5,8 @@
 
 /// The module of the kernel's frames.
 pub const KERNEL: &str = "kernel";
+/// What stands, as a function of the kernel, at the end of the stack of a thread that waited for nothing but a CPU.
+pub const PREEMPTED: &str = "(preempted)";
 /// What stands for a name that could not be found.
 pub const UNKNOWN: &str = "?";
 

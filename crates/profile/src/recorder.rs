@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
 
-use pitot_meter::stack::{Frame, KERNEL, UNKNOWN, push};
+use pitot_meter::stack::{Frame, KERNEL, PREEMPTED, UNKNOWN, push};
 use pitot_plan::Profiled;
 use pitot_sys::Unavailable;
 use pitot_sys::perf::{Event, Record, Sample, Sampler, Scope};
@@ -28,8 +28,6 @@ thread_local! {
 
 /// Often enough for some hundred samples in a slice of a busy server, and at no multiple of the timer's rate.
 const CPU: Event = Event::Cpu { frequency: 1_999 };
-/// What stands at the end of the stack of a thread that waited for nothing but a CPU.
-const PREEMPTED: &str = "(preempted)";
 
 /// A running record of one kind.
 #[derive(Debug)]
@@ -38,6 +36,8 @@ pub struct Recorder {
     kept: Kept,
     /// None of what is counted without records.
     sampler: Option<Sampler>,
+    /// Samples that were read, of all processes, and those that found no room.
+    read: u64,
     lost: u64,
 }
 
@@ -55,7 +55,7 @@ enum Kept {
 pub struct Recorded {
     /// By stack ([`pitot_meter::stack`]), or by the name of a call or counter.
     pub amounts: BTreeMap<String, Amount>,
-    /// Records that found no room.
+    /// What found no room in the kernel's rings, as many as there would be of these processes.
     pub lost: u64,
     /// Whether the kernel's part is seen.
     pub sees_kernel: bool,
@@ -105,7 +105,7 @@ impl Recorder {
             }
         };
         let tracked = if is_of_children { Tracked::new(&[], pids) } else { Tracked::new(pids, &[]) };
-        Ok(Recorder { tracked, kept, sampler, lost: 0 })
+        Ok(Recorder { tracked, kept, sampler, read: 0, lost: 0 })
     }
 
     /// Begins.
@@ -125,24 +125,27 @@ impl Recorder {
     }
 
     fn look_with(&mut self, unwinder: &mut Unwinder) {
-        let Recorder { sampler, tracked, kept, lost } = self;
+        let Recorder { sampler, tracked, kept, read, lost } = self;
         let Some(sampler) = sampler else { return };
-        sampler.read(&mut |record| match (record, &mut *kept) {
-            (Record::Sample(sample), _) if !tracked.contains(sample.pid) => {}
-            (Record::Sample(mut sample), Kept::Cpu(samples)) => {
-                unwinder.complete(&mut sample, &tracked.memory);
-                samples.push(sample);
+        sampler.read(&mut |record| {
+            *read += u64::from(matches!(record, Record::Sample(_)));
+            match (record, &mut *kept) {
+                (Record::Sample(sample), _) if !tracked.contains(sample.pid) => {}
+                (Record::Sample(mut sample), Kept::Cpu(samples)) => {
+                    unwinder.complete(&mut sample, &tracked.memory);
+                    samples.push(sample);
+                }
+                (Record::Sample(mut sample), Kept::OffCpu(waits)) => {
+                    unwinder.complete(&mut sample, &tracked.memory);
+                    waits.left_with(sample);
+                }
+                (Record::Sample(sample), Kept::Calls(calls)) => calls.take(&sample),
+                (Record::Switched(switch), Kept::OffCpu(waits)) if tracked.contains(switch.pid) => {
+                    waits.switched(switch);
+                }
+                (Record::Lost(count), _) => *lost += count,
+                (record, _) => tracked.follow(record),
             }
-            (Record::Sample(mut sample), Kept::OffCpu(waits)) => {
-                unwinder.complete(&mut sample, &tracked.memory);
-                waits.left_with(sample);
-            }
-            (Record::Sample(sample), Kept::Calls(calls)) => calls.take(&sample),
-            (Record::Switched(switch), Kept::OffCpu(waits)) if tracked.contains(switch.pid) => {
-                waits.switched(switch);
-            }
-            (Record::Lost(count), _) => *lost += count,
-            (record, _) => tracked.follow(record),
         });
     }
 
@@ -161,9 +164,8 @@ impl Recorder {
 
     /// All that was recorded. Names of functions are looked up now: processes should still run.
     pub fn recorded(&mut self) -> Recorded {
-        let Recorder { sampler, tracked, kept, lost } = self;
+        let Recorder { sampler, tracked, kept, read, lost } = self;
         let mut recorded = Recorded {
-            lost: *lost,
             sees_kernel: sampler.as_ref().is_some_and(Sampler::sees_kernel),
             ..Recorded::default()
         };
@@ -192,6 +194,9 @@ impl Recorder {
                 }
             }
         });
+        // The same share of these processes' as of all.
+        let count: u64 = recorded.amounts.values().map(|amount| amount.count).sum();
+        recorded.lost = (u128::from(*lost) * u128::from(count) / u128::from((*read).max(1))) as u64;
         recorded
     }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use pitot_meter::stack::{PREEMPTED, frames};
 use pitot_plan::Profiled;
 use pitot_record::{CellRecord, Profile, ProfileEntry, Unit};
 use pitot_stats::{Mean, holm, mean};
@@ -20,8 +21,6 @@ use crate::text::sentence;
 const SHOWN: usize = 12;
 /// What takes a smaller share of all time or calls is not shown.
 const SHARE_MIN: f64 = 0.001;
-/// What stands at the end of the stack of a thread that waited for nothing but a CPU.
-const PREEMPTED: &str = "kernel`(preempted)";
 /// A ratio of two counters.
 const PER_CYCLE: &str = "instructions per cycle";
 
@@ -93,7 +92,11 @@ fn by_name(profile: &Profile) -> BTreeMap<String, Each> {
 
 fn name_of(kind: Profiled, entry: &ProfileEntry) -> String {
     match kind {
-        Profiled::OffCpu if entry.name.ends_with(PREEMPTED) => "a CPU that another thread has".to_owned(),
+        Profiled::OffCpu
+            if frames(&entry.name).next_back().is_some_and(|frame| frame.function == PREEMPTED) =>
+        {
+            "a CPU that another thread has".to_owned()
+        }
         Profiled::OffCpu => entry_of(&entry.name),
         _ => entry.name.to_string(),
     }
@@ -135,14 +138,10 @@ fn lines(cell: &CellRecord, baseline: Option<&CellRecord>, kind: Profiled) -> Ve
     lines
 }
 
-fn baseline_of<'r>(a: &Analysis<'r>, cell: &Cell<'r>) -> Option<&'r CellRecord> {
-    a.run.baseline_of(cell.record)
-}
-
 /// The cells that have a profile of a kind: with their baselines, or if nothing is compared, alone.
 fn shown<'a, 'r>(a: &'a Analysis<'r>, kind: Profiled) -> Vec<(&'a Cell<'r>, Option<&'r CellRecord>)> {
     let recorded = a.cells.iter().filter(|cell| profiles(cell.record, kind).next().is_some());
-    let all: Vec<_> = recorded.map(|cell| (cell, baseline_of(a, cell))).collect();
+    let all: Vec<_> = recorded.map(|cell| (cell, a.run.baseline_of(cell.record))).collect();
     let is_compared = all.iter().any(|(_, baseline)| baseline.is_some());
     all.into_iter().filter(|(_, baseline)| baseline.is_some() || !is_compared).collect()
 }
@@ -192,13 +191,9 @@ fn of_cell(
         let values = line.baseline.into_iter().chain([line.own]).map(value);
         (line.name.clone(), difference.into_iter().chain(values).collect::<Vec<_>>())
     });
-    let mut columns = Vec::new();
-    if lines.iter().any(|line| line.difference.is_some()) {
-        columns.push("difference".to_owned());
-    }
-    let sides: &[&str] = if baseline.is_some() { &["baseline", "here"] } else { &["here"] };
-    columns.extend(sides.iter().map(|side| (*side).to_owned()));
-    let columns = columns.iter().map(Column::of).collect();
+    let is_compared = lines.iter().any(|line| line.difference.is_some());
+    let titles = [is_compared.then_some("difference"), baseline.map(|_| "baseline"), Some("here")];
+    let columns = titles.into_iter().flatten().map(Column::of).collect();
     let table = Table::plain(&a.name_of(cell), kind.corner, columns, rows.collect::<Vec<_>>());
     // Pictures are for pages alone.
     let picture = (kind.profiled == Profiled::OffCpu && PAGES.contains(&format))
@@ -259,7 +254,7 @@ pub(crate) fn json(a: &Analysis<'_>) -> Vec<Value> {
     let mut all = Vec::new();
     for kind in &KINDS {
         for cell in a.cells.iter().filter(|cell| profiles(cell.record, kind.profiled).next().is_some()) {
-            for line in lines(cell.record, baseline_of(a, cell), kind.profiled) {
+            for line in lines(cell.record, a.run.baseline_of(cell.record), kind.profiled) {
                 all.push(json!({
                     "cell": a.name_of(cell),
                     "kind": kind.profiled.word(),

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use pitot_meter::stack::frames;
 use pitot_plan::Profiled;
 use pitot_record::CellRecord;
 
@@ -149,11 +150,11 @@ const REST: usize = PARTS.len() + 1;
 
 fn part_of(stack: &str) -> usize {
     let mut is_of_kernel = false;
-    for frame in stack.rsplit(';') {
-        let Some(function) = frame.strip_prefix("kernel`") else { break };
+    for frame in frames(stack).rev().take_while(|frame| frame.is_of_kernel()) {
         is_of_kernel = true;
-        let belongs =
-            |(_, _, prefixes): &(_, _, &[&str])| prefixes.iter().any(|prefix| function.starts_with(prefix));
+        let belongs = |(_, _, prefixes): &(_, _, &[&str])| {
+            prefixes.iter().any(|prefix| frame.function.starts_with(prefix))
+        };
         if let Some(part) = PARTS.iter().position(belongs) {
             return part;
         }

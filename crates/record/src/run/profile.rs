@@ -13,7 +13,7 @@ pub struct Profile {
     pub requests: u64,
     /// CPU time of the server in them.
     pub cpu_ns: u64,
-    /// Records for which the kernel had no room.
+    /// What found no room in the kernel's rings, by the share that was lost.
     pub lost: u64,
     /// Whether the kernel's part is seen.
     pub sees_kernel: bool,
@@ -58,7 +58,7 @@ impl Profile {
         self.per_request(entry.count)
     }
 
-    /// Records for which there was no room were of the same kind as the others.
+    /// What was lost was like the rest.
     fn per_request(&self, value: u64) -> Option<f64> {
         let count = self.count();
         let seen = count as f64 / (count + self.lost) as f64;
