@@ -3,6 +3,7 @@
 //! Nothing here knows a socket, a protocol or a plan. Every other crate may use it.
 #![forbid(unsafe_code)]
 
+mod buckets;
 mod histogram;
 pub mod hlog;
 mod median;
@@ -11,6 +12,7 @@ mod random;
 pub mod stack;
 pub mod units;
 
+pub use buckets::{BOUNDS_NS, Buckets};
 pub use histogram::{DecodeError, Histogram};
 pub use median::median;
 pub use nanos::{Nanos, burn, now};
