@@ -40,6 +40,7 @@ mod published;
 mod render;
 mod reported;
 mod scene;
+pub mod served;
 pub mod soak;
 mod subsystems;
 mod svg;

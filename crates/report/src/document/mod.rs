@@ -7,7 +7,7 @@ mod flames;
 mod table;
 
 pub use flames::Flame;
-pub use table::{Column, Entry, Group, Mark, Row, Table};
+pub use table::{Choice, Column, Entry, Group, Mark, Row, Table};
 
 use crate::findings::Answer;
 use crate::format::Format;

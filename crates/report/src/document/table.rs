@@ -91,13 +91,35 @@ pub struct Row {
     pub series: Option<usize>,
     /// One for each column.
     pub entries: Vec<Entry>,
+    /// Where its name leads to, in HTML: a path of the server that shows the page, or a file relative to it.
+    pub link: Option<String>,
+    /// Whether it can be chosen in a form of a page that a server shows.
+    pub choice: Option<Choice>,
 }
 
 impl Row {
     /// A row without entries yet.
     pub fn of(name: impl Into<String>) -> Row {
-        Row { name: name.into(), mark: Mark::None, series: None, entries: Vec::new() }
+        Row {
+            name: name.into(),
+            mark: Mark::None,
+            series: None,
+            entries: Vec::new(),
+            link: None,
+            choice: None,
+        }
     }
+}
+
+/// A box to check.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// The form ([`crate::served::Form::id`]).
+    pub form: &'static str,
+    /// The name that the form sends.
+    pub name: &'static str,
+    /// The value that it sends.
+    pub value: String,
 }
 
 /// The rank of a row.

@@ -150,7 +150,6 @@ pub(super) fn verdict_entry(cell: &Cell<'_>) -> Entry {
 fn row(cell: &Cell<'_>, name: String, mut entries: Vec<Entry>) -> Row {
     entries.push(verdict_entry(cell));
     Row {
-        name,
         mark: match cell.standing {
             Standing::Best => Mark::Best,
             Standing::Level => Mark::Level,
@@ -158,5 +157,6 @@ fn row(cell: &Cell<'_>, name: String, mut entries: Vec<Entry>) -> Row {
         },
         series: Some(cell.series),
         entries,
+        ..Row::of(name)
     }
 }

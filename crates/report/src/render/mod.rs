@@ -10,6 +10,7 @@ pub use terminal::Screen;
 
 use crate::document::Document;
 use crate::format::Format;
+use crate::served::Served;
 use pitot_results::{Drawn, visible};
 
 impl Document {
@@ -22,6 +23,16 @@ impl Document {
     pub fn render_with_pictures(&self, folder: &str) -> (String, Vec<Picture>) {
         let (text, pictures) = markdown::render(self, Some(folder));
         (visible(&text).into_owned(), pictures)
+    }
+
+    /// The page in HTML as a server shows it.
+    pub fn serve(&self, around: &Served) -> String {
+        visible(&html::served(self, around)).into_owned()
+    }
+
+    /// What changes in a page that a server shows: its head, its content and its foot, in HTML.
+    pub fn content(&self) -> String {
+        visible(&html::content(self, "", "")).into_owned()
     }
 
     /// The page in a form for readers; none for forms of data, which are made of records.

@@ -6,28 +6,48 @@ use ring::digest::{SHA256, digest};
 
 use crate::escape::escape;
 
+macro_rules! mark {
+    () => {
+        "<svg viewBox=\"0 0 24 24\" aria-hidden=\"true\"><path d=\"M3 9h13a3 3 0 0 1 0 6H3M8 12h6M18 12h3\"/></svg>"
+    };
+}
+
 const STYLE: &str = concat!(include_str!("../../svg/style.css"), include_str!("style.css"));
 const SCRIPT: &str = include_str!("script.js");
 
-/// The mark at the head of every page.
-pub(super) const BRAND: &str = "<div class=\"brand\"><svg viewBox=\"0 0 24 24\" aria-hidden=\"true\">\
-    <path d=\"M3 9h13a3 3 0 0 1 0 6H3M8 12h6M18 12h3\"/></svg>Pitot report</div>";
+/// Updates a page that a server shows.
+const LIVE: &str = include_str!("live.js");
+
+/// The mark at the head of a page in a file.
+pub(super) const BRAND: &str = concat!("<div class=\"brand\">", mark!(), "Pitot report</div>");
+/// The same on a server, where it leads to the first page.
+pub(super) const BRAND_SERVED: &str = concat!("<a class=\"brand\" href=\"/\">", mark!(), "Pitot</a>");
 
 /// A page with the report's style and script around `body`.
 pub(super) fn page(title: &str, body: &str) -> String {
+    whole(title, body, "form-action 'none'", &[SCRIPT])
+}
+
+/// The same on a server, which is the only place that it may connect to.
+pub(super) fn served(title: &str, body: &str, is_live: bool) -> String {
+    // The script that updates the page keeps it as it was before the other script, and goes first.
+    let scripts: &[&str] = if is_live { &[LIVE, SCRIPT] } else { &[SCRIPT] };
+    whole(title, body, "connect-src 'self'; form-action 'self'", scripts)
+}
+
+fn whole(title: &str, body: &str, allowed: &str, scripts: &[&str]) -> String {
+    let sources: String = scripts.iter().map(|script| format!(" {}", source(script))).collect();
+    let scripts: String = scripts.iter().map(|script| format!("<script>{script}</script>")).collect();
     format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
          <meta http-equiv=\"Content-Security-Policy\" \
-         content=\"default-src 'none'; base-uri 'none'; form-action 'none'; script-src {}; style-src {}; \
+         content=\"default-src 'none'; base-uri 'none'; {allowed}; script-src{sources}; style-src {}; \
          style-src-attr 'unsafe-inline'\">\
-         <title>{}</title><style>{}</style></head><body>{body}<div id=\"tip\" role=\"status\" hidden></div>\
-         <script>{}</script></body></html>\n",
-        source(SCRIPT),
+         <title>{}</title><style>{STYLE}</style></head><body>{body}<div id=\"tip\" role=\"status\" hidden></div>\
+         {scripts}</body></html>\n",
         source(STYLE),
         escape(title),
-        STYLE,
-        SCRIPT,
     )
 }
 

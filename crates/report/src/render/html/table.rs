@@ -1,6 +1,6 @@
 //! Tables as HTML. A table of figures scrolls; a table of words wraps.
 
-use super::text::{class, marked};
+use super::text::{class, linked, marked};
 use super::verdict::chips;
 use crate::document::{Entry, Mark, Row, Table};
 use crate::escape::escape;
@@ -66,8 +66,12 @@ fn row(html: &mut String, table: &Table, row: &Row) {
         Some(_) => format!("<span class=\"mark\"{title}>{}</span>", row.mark.sign()),
         None => String::new(),
     };
-    let name = escape(&row.name);
-    let _ = write!(html, "<tr><th scope=\"row\" class=\"name\">{swatch}{mark}{name}</th>");
+    let choice = row.choice.as_ref().map_or_else(String::new, |choice| {
+        let [form, name, value, of] = [choice.form, choice.name, &choice.value, &row.name].map(escape);
+        format!("<input type=\"checkbox\" form=\"{form}\" name=\"{name}\" value=\"{value}\" aria-label=\"Choose {of}\">")
+    });
+    let name = linked(&row.name, row.link.as_deref());
+    let _ = write!(html, "<tr><th scope=\"row\" class=\"name\">{choice}{swatch}{mark}{name}</th>");
     for (number, (field, column)) in row.entries.iter().zip(&table.columns).enumerate() {
         entry(html, field, number == 0, column.is_words && !table.is_of_words());
     }

@@ -10,6 +10,19 @@ pub(super) fn marked(sentence: &str) -> String {
     between(&bold, "`", "code")
 }
 
+/// A text that leads somewhere. A link that names another server or a scheme, such as `javascript:`, is left out.
+pub(super) fn linked(text: &str, link: Option<&str>) -> String {
+    let is_here = |link: &&str| {
+        let before_path = link.split(['/', '?', '#']).next().unwrap_or_default();
+        !link.starts_with("//") && !link.contains('\\') && !before_path.contains(':')
+    };
+    let text = escape(text);
+    match link.filter(is_here) {
+        Some(link) => format!("<a href=\"{}\">{text}</a>", escape(link)),
+        None => text,
+    }
+}
+
 pub(super) fn class(tone: Tone) -> &'static str {
     match tone {
         Tone::Good => "better",
@@ -58,6 +71,18 @@ fn between(text: &str, marks: &str, element: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn links_stay_on_the_server_or_beside_the_page() {
+        assert_eq!(
+            linked("a<", Some("/report/a%20b?x=1&y")),
+            "<a href=\"/report/a%20b?x=1&amp;y\">a&lt;</a>"
+        );
+        assert_eq!(linked("a", Some("runs/a.html")), "<a href=\"runs/a.html\">a</a>");
+        for elsewhere in ["javascript:alert(1)", "//other.test/", "https://other.test/", "/\\other.test"] {
+            assert_eq!(linked("a", Some(elsewhere)), "a", "{elsewhere}");
+        }
+    }
 
     #[test]
     fn marks_become_elements_and_names_are_escaped() {
