@@ -105,7 +105,7 @@ fn name_of(kind: Profiled, entry: &ProfileEntry) -> String {
 /// What a cell does, by name, the most first.
 fn lines(cell: &CellRecord, baseline: Option<&CellRecord>, kind: Profiled) -> Vec<Line> {
     let of = |cell: &CellRecord| -> BTreeMap<u32, BTreeMap<String, Each>> {
-        profiles(cell, kind).map(|(block, profile)| (block, by_name(profile))).collect()
+        profiles(cell, kind).map(|(block, profile)| (block, by_name(&profile))).collect()
     };
     let (own, base) = (of(cell), baseline.map(of));
     let names: BTreeSet<&String> =

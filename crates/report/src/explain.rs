@@ -36,6 +36,8 @@ const SHARE_TOLD: f64 = 0.001;
 const SHOWN: usize = 8;
 /// System calls as functions of the kernel are named: linux/arch/*/include/asm/syscall_wrapper.h.
 const CALLS: [&str; 2] = ["__x64_sys_", "__arm64_sys_"];
+/// How the functions are named that those end with.
+const JUMPED_TO: [&str; 5] = ["__se_sys_", "__do_sys_", "__sys_", "ksys_", "do_"];
 /// The functions of the kernel that handle page faults: entry, and handler.
 const FAULTS: [&str; 3] = ["asm_exc_page_fault", "exc_page_fault", "do_page_fault"];
 /// Through these functions of the kernel every system call comes.
@@ -81,6 +83,16 @@ impl Key {
         }
     }
 
+    /// Of the first function behind the entry of the kernel. Where the compiler ended the function of a system call with a jump, that is
+    /// what it jumped to: `do_writev`, `ksys_read`, `__sys_sendto`.
+    fn of_first(frame: Frame<'_>) -> Key {
+        let call = JUMPED_TO.iter().find_map(|prefix| frame.function.strip_prefix(prefix));
+        match call.filter(|_| frame.is_of_kernel()) {
+            Some(call) => Key { kind: Kind::Call, name: call.to_owned() },
+            None => Key::of(frame),
+        }
+    }
+
     /// Whether it is how a program enters the kernel.
     fn is_entry(&self) -> bool {
         matches!(self.kind, Kind::Call | Kind::Fault)
@@ -91,8 +103,16 @@ impl Key {
 /// name, whose time is their caller's, unless the program has no function with one.
 fn keys(stack: &str) -> impl Iterator<Item = Key> {
     let has_names = frames(stack).any(|frame| frame.is_named() && !frame.is_of_kernel());
-    let is_entry = |frame: &Frame<'_>| frame.is_of_kernel() && ENTRIES.contains(&frame.function);
-    frames(stack).filter(move |frame| !is_entry(frame) && (frame.is_named() || !has_names)).map(Key::of)
+    let is_entry = |frame: Frame<'_>| frame.is_of_kernel() && ENTRIES.contains(&frame.function);
+    let mut before = None;
+    frames(stack).filter_map(move |frame| {
+        let is_first = before.replace(frame).is_some_and(is_entry);
+        match frame {
+            _ if is_entry(frame) => None,
+            _ if is_first => Some(Key::of_first(frame)),
+            _ => (frame.is_named() || !has_names).then(|| Key::of(frame)),
+        }
+    })
 }
 
 /// What a stack is in: a system call or a page fault, else the innermost function that has a name.
@@ -160,6 +180,11 @@ impl Costs {
         let total = each * profile.count() as f64;
         Some(Costs { total, of })
     }
+
+    fn times(self, factor: f64) -> Costs {
+        let of = self.of.into_iter().map(|(key, ns)| (key, ns * factor)).collect();
+        Costs { total: self.total * factor, of }
+    }
 }
 
 /// All cells with profiles against their baselines.
@@ -170,17 +195,18 @@ pub(crate) fn explained(a: &Analysis<'_>) -> Vec<Explained> {
 fn explain(a: &Analysis<'_>, cell: &Cell<'_>) -> Option<Explained> {
     let baseline = a.run.baseline_of(cell.record)?;
     let of_baseline = a.cells.iter().find(|c| c.record.id == baseline.id);
-    let pairs: Vec<(&Profile, &Profile)> = profiles(cell.record, Profiled::Cpu)
-        .filter_map(|(block, own)| {
-            let of_baseline = profiles(baseline, Profiled::Cpu).find(|(of, _)| *of == block)?.1;
-            Some((of_baseline, own))
-        })
-        .collect();
+    // Its control is the baseline once more.
+    let copies = || std::iter::once(baseline).chain(a.run.control_of(baseline));
+    let all: Vec<(u32, Profile)> = copies().flat_map(|copy| profiles(copy, Profiled::Cpu)).collect();
+    let pairs = profiles(cell.record, Profiled::Cpu).filter_map(|(block, own)| {
+        let of_baseline = all.iter().filter(|(of, _)| *of == block).map(|(_, profile)| profile);
+        Some((Profile::sum(of_baseline)?, own))
+    });
     Explained::of(
         a.name_of(cell),
         of_baseline.map_or_else(String::new, |cell| a.series_of(cell).to_owned()),
         each(a),
-        &pairs,
+        &pairs.collect::<Vec<_>>(),
     )
 }
 
@@ -188,7 +214,7 @@ fn explain(a: &Analysis<'_>, cell: &Cell<'_>) -> Option<Explained> {
 /// the middle of its half.
 pub(crate) fn changed(name: &str, profiles: &[&Profile]) -> Option<Explained> {
     let (earlier, later) = profiles.split_at(profiles.len() / 2);
-    let pairs: Vec<_> = earlier.iter().copied().zip(later.iter().copied()).collect();
+    let pairs: Vec<_> = earlier.iter().zip(later).map(|(a, b)| ((*a).clone(), (*b).clone())).collect();
     Explained::of(format!("{name}, second half"), "the first half".to_owned(), "request", &pairs)
 }
 
@@ -198,13 +224,13 @@ impl Explained {
         name: String,
         baseline: String,
         each: &'static str,
-        profiles: &[(&Profile, &Profile)],
+        profiles: &[(Profile, Profile)],
     ) -> Option<Explained> {
-        let costs = |(base, own): &(&Profile, &Profile)| Some((Costs::of(base)?, Costs::of(own)?));
-        let pairs: Vec<(Costs, Costs)> = profiles.iter().filter_map(costs).collect();
+        let costs = |(base, own): &(Profile, Profile)| Some((Costs::of(base)?, Costs::of(own)?));
+        let pairs = of_equal_conditions(profiles.iter().filter_map(costs).collect());
         let differences: Vec<f64> = pairs.iter().map(|(base, own)| own.total - base.total).collect();
         let total = mean(&differences, LEVEL)?;
-        let met = Met::of(profiles.iter().flat_map(|(base, own)| [*base, *own]));
+        let met = Met::of(profiles.iter().flat_map(|(base, own)| [base, own]));
         let mut is_below = |one: &Key, other: &Key| met.is_below(one, other);
         let (found, whole) = match total.p < 1.0 - LEVEL {
             true => (found(&pairs, total.value, Whole::Difference, &mut is_below), Whole::Difference),
@@ -217,12 +243,24 @@ impl Explained {
     }
 }
 
+/// The times as if nothing had disturbed one generation more than another: what does slows down both cells alike, so the geometric
+/// mean of their times becomes that of all generations.
+fn of_equal_conditions(pairs: Vec<(Costs, Costs)>) -> Vec<(Costs, Costs)> {
+    let middle = |(base, own): &(Costs, Costs)| f64::midpoint(base.total.ln(), own.total.ln());
+    let usual = pairs.iter().map(middle).sum::<f64>() / pairs.len() as f64;
+    let scaled = |pair: (Costs, Costs)| {
+        let factor = (usual - middle(&pair)).exp();
+        (pair.0.times(factor), pair.1.times(factor))
+    };
+    pairs.into_iter().map(scaled).collect()
+}
+
 /// The times as if all cells and generations had taken the same as a whole, and that time.
 fn of_equal_totals(pairs: Vec<(Costs, Costs)>) -> (Vec<(Costs, Costs)>, f64) {
     let time = pairs.iter().map(|(base, _)| base.total).sum::<f64>() / pairs.len() as f64;
     let scaled = |costs: Costs| {
-        let of = costs.of.into_iter().map(|(key, ns)| (key, ns * time / costs.total)).collect();
-        Costs { total: time, of }
+        let factor = time / costs.total;
+        costs.times(factor)
     };
     (pairs.into_iter().map(|(base, own)| (scaled(base), scaled(own))).collect(), time)
 }
@@ -438,7 +476,7 @@ fn without_kernel(a: &Analysis<'_>) -> Option<String> {
 /// The share of samples whose innermost function has no name.
 fn without_names(a: &Analysis<'_>) -> Option<String> {
     let of_cells = a.run.cells.iter().flat_map(|cell| profiles(cell, Profiled::Cpu));
-    let all = of_cells.flat_map(|(_, profile)| &profile.entries);
+    let all = of_cells.flat_map(|(_, profile)| profile.entries);
     let (nameless, samples) = all.fold((0, 0), |(nameless, samples), entry| {
         let is_nameless = frames(&entry.name).next_back().is_some_and(|frame| !frame.is_named());
         (nameless + if is_nameless { entry.count } else { 0 }, samples + entry.count)
@@ -498,6 +536,10 @@ mod tests {
         let of_caller: Vec<Key> = keys("a`main;lib`?;kernel`do_syscall_64").collect();
         assert_eq!(of_caller, [key("a`main")], "a function without a name is its caller's");
         assert_eq!(key("kernel`asm_exc_page_fault"), key("kernel`exc_page_fault"));
+        let jumped = keys("a`writev;kernel`do_syscall_64;kernel`do_writev;kernel`do_iter_readv_writev");
+        let kinds: Vec<_> = jumped.map(|key| (key.kind, key.name)).collect();
+        assert_eq!(kinds[1], (Kind::Call, "writev".to_owned()));
+        assert_eq!(kinds[2].0, Kind::Kernel);
         assert!(Costs::of(&profile(0, &[("a`main", 1)])).is_none());
     }
 
@@ -523,6 +565,21 @@ mod tests {
             (found[0].share - 1.0).abs() < 0.1 && found[0].difference.interval.low > 4_000.0,
             "{found:?}"
         );
+    }
+
+    #[test]
+    fn a_generation_that_is_disturbed_does_not_hide_a_difference() {
+        let pair = |n: u64| {
+            // In one of eight generations everything takes seven times as long.
+            let factor = if n == 4 { 7 } else { 1 };
+            let base = profile(1_000_000 * factor, &[("a`main;a`serve", 80)]);
+            let own =
+                profile((1_200_000 + 5_000 * n) * factor, &[("b`main;b`serve", 80), ("b`main;b`copy", 16)]);
+            (base, own)
+        };
+        let pairs: Vec<_> = (0..8).map(pair).collect();
+        let explained = Explained::of("own".into(), "base".into(), "request", &pairs).unwrap();
+        assert_eq!((explained.whole, explained.found[0].key.name.as_str()), (Whole::Difference, "copy"));
     }
 
     #[test]

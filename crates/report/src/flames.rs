@@ -18,11 +18,11 @@ const DEPTH_MAX: usize = 100;
 /// So many functions are listed beside a flame graph.
 const HOTTEST: usize = 20;
 
-/// The profiles of a kind of a cell, by generation.
-pub(crate) fn profiles(cell: &CellRecord, kind: Profiled) -> impl Iterator<Item = (u32, &Profile)> {
+/// The profiles of a kind of a cell, by generation: of all its slices that were recorded, together.
+pub(crate) fn profiles(cell: &CellRecord, kind: Profiled) -> impl Iterator<Item = (u32, Profile)> {
     let good = |r: &&Repetition| r.verdict.kind != VerdictKind::Failed;
     cell.repetitions.iter().filter(good).filter_map(move |r| {
-        let profile = r.profiles.iter().find(|profile| profile.kind == kind)?;
+        let profile = Profile::sum(r.profiles.iter().filter(|profile| profile.kind == kind))?;
         Some((r.block, profile))
     })
 }
@@ -52,7 +52,7 @@ struct Node {
 impl Node {
     /// Adds the mean over the generations of a cell to the time that `of` chooses.
     fn add(&mut self, cell: &CellRecord, kind: Profiled, of: fn(&mut Node) -> &mut f64) {
-        let profiles: Vec<&Profile> =
+        let profiles: Vec<Profile> =
             profiles(cell, kind).map(|(_, profile)| profile).filter(|profile| profile.count() > 0).collect();
         for profile in &profiles {
             for entry in &profile.entries {

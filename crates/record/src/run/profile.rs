@@ -17,7 +17,7 @@ pub struct Profile {
     pub lost: u64,
     /// Whether the kernel's part is seen.
     pub sees_kernel: bool,
-    /// By stack, of `cpu` and `off-cpu`, and else by name.
+    /// By stack, of `cpu` and `off-cpu`, and else by name. In a sum a name may stand several times.
     pub entries: Vec<ProfileEntry>,
 }
 
@@ -33,6 +33,19 @@ pub struct ProfileEntry {
 }
 
 impl Profile {
+    /// What several profiles of a kind show together, as one that took as long as all of them; none of no profile.
+    pub fn sum<'p>(profiles: impl IntoIterator<Item = &'p Profile>) -> Option<Profile> {
+        profiles.into_iter().fold(None, |sum: Option<Profile>, profile| {
+            let Some(mut sum) = sum else { return Some(profile.clone()) };
+            sum.requests += profile.requests;
+            sum.cpu_ns += profile.cpu_ns;
+            sum.lost += profile.lost;
+            sum.sees_kernel &= profile.sees_kernel;
+            sum.entries.extend_from_slice(&profile.entries);
+            Some(sum)
+        })
+    }
+
     /// All samples, waits, events or calls.
     pub fn count(&self) -> u64 {
         self.entries.iter().map(|entry| entry.count).sum()
