@@ -68,6 +68,8 @@ pub struct Plan {
     pub replies: Replies,
     /// What is sampled in slices of their own.
     pub profile: Vec<Profiled>,
+    /// What the run is known by beside others, as names and values: `commit`, `commit-time` ...
+    pub labels: Vec<(String, String)>,
     /// What the machine is checked for before the run.
     pub needs: Option<Subject>,
     /// Additional metrics in the report.
@@ -194,6 +196,7 @@ impl Default for Plan {
             reference: None,
             replies: Replies::Alike,
             profile: Vec::new(),
+            labels: Vec::new(),
             needs: None,
             columns: Vec::new(),
             charts: Vec::new(),

@@ -75,6 +75,9 @@ pub struct Info {
     pub notes: Vec<String>,
     /// Published figures, in a line each.
     pub published: Vec<String>,
+    /// What it is known by beside others, as names and values.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<(String, String)>,
     /// The machine when it began. It is recorded as that of a run is.
     #[serde(skip)]
     pub machine: Fingerprint,

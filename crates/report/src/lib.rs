@@ -27,6 +27,7 @@ mod findings;
 mod flames;
 mod floor;
 mod format;
+pub mod history;
 mod hosts;
 mod json;
 mod junit;
@@ -84,17 +85,6 @@ impl Reported for Run {
             Format::Junit => Some(junit::render(&Analysis::of(self))),
             Format::Terminal | Format::Html | Format::Markdown | Format::Github => None,
         }
-    }
-}
-
-/// The history of a plan: its runs, the latest last.
-impl Reported for Vec<Run> {
-    fn page(&self, _: Format) -> Document {
-        page::history(self)
-    }
-
-    fn data(&self, _: Format) -> Option<String> {
-        None
     }
 }
 

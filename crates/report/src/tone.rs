@@ -1,9 +1,11 @@
 //! The colours of texts and marks by their meaning.
 
 use pitot_results::VerdictKind;
+use serde::{Deserialize, Serialize};
 
 /// What a text says of a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Tone {
     /// Good, or better.
     Good,

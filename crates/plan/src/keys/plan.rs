@@ -286,6 +286,13 @@ pub(crate) static PLAN: &[Key<Plan>] = &[
               with the same request. `may-differ`: replies are not compared, for instance to measure compression.",
     },
     Key {
+        name: "labels",
+        kind: Kind::Variables(|p, labels| p.labels = labels),
+        presence: Presence::Optional,
+        doc: "What the run is known by beside others, as names and values: `{ branch = \"main\" }`. `--label` adds to them, and a checkout \
+              of git its `commit` and `commit-time` (docs/history.md).",
+    },
+    Key {
         name: "profile",
         kind: Kind::Choices {
             what: "something to record",

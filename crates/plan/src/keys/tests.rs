@@ -45,6 +45,7 @@ fn every_field_of_a_plan_has_its_key() {
         reference: _,
         replies: _,
         profile: _,
+        labels: _,
         needs: _,
         columns: _,
         charts: _,

@@ -8,7 +8,7 @@
 //!
 //! In a single run each cell is compared with its baseline, generation by generation.
 
-use super::differences::{differences, same_levels, same_server};
+use super::differences::{differences, identity, same_levels};
 use crate::analysis::{between_runs, headline, levels_words, ratios, ratios_of_control, values, within_run};
 use pitot_host::HostChange;
 use pitot_plan::SERVER_FACTOR;
@@ -189,7 +189,7 @@ fn reference<'r>(
     }
     let (one, other) = (a.counterpart(of_a, levels)?, b.counterpart(of_b, levels)?);
     let is_usable = |cell: &CellRecord| cell.verdict().kind != VerdictKind::Failed;
-    (same_levels(one, other) && same_server((a, one), (b, other)) && is_usable(one) && is_usable(other))
+    (same_levels(one, other) && identity(a, one) == identity(b, other) && is_usable(one) && is_usable(other))
         .then_some((one, other))
 }
 
@@ -226,7 +226,7 @@ fn metrics(a: &Run, b: &Run, others: &[&'static Metric]) -> Vec<&'static Metric>
 }
 
 /// The figure of a cell by its plan's statistic; none if it failed or has no value.
-pub(super) fn estimate(run: &Run, cell: &CellRecord, metric: &Metric) -> Option<Estimate> {
+pub(crate) fn estimate(run: &Run, cell: &CellRecord, metric: &Metric) -> Option<Estimate> {
     let failed = cell.verdict().kind == VerdictKind::Failed;
     (!failed).then(|| Estimate::of(&values(cell, metric), run.plan.statistic, run.info.seed))?
 }

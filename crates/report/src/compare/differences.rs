@@ -19,7 +19,7 @@ impl Changes {
 }
 
 /// What differs around the runs: versions and plans first, then the machines.
-pub(super) fn differences(a: &Run, b: &Run) -> Vec<HostChange> {
+pub(crate) fn differences(a: &Run, b: &Run) -> Vec<HostChange> {
     let mut changes = Changes::default();
     versions(&mut changes, a, b);
     for ((name, before), (_, after)) in plan(a).into_iter().zip(plan(b)) {
@@ -82,13 +82,9 @@ fn commands(changes: &mut Changes, a: &Run, b: &Run) {
     }
 }
 
-/// The words in which two commands differ, without their common beginning and end; the path of `pitot` does not count. The word
+/// The words in which two commands differ, without their common beginning and end. The word
 /// before stays, `-t 8` instead of `8`, unless the difference begins with an option.
 fn different_words(a: &str, b: &str) -> (Option<String>, Option<String>) {
-    let words = |command: &str| -> Vec<String> {
-        let plain = |word: &str| if word.ends_with("/pitot") { "pitot".to_owned() } else { word.to_owned() };
-        command.split_whitespace().map(plain).collect()
-    };
     let (a, b) = (words(a), words(b));
     let shorter = a.len().min(b.len());
     let mut head = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
@@ -100,6 +96,12 @@ fn different_words(a: &str, b: &str) -> (Option<String>, Option<String>) {
     let rest =
         |words: &[String]| Some(words[head..words.len() - tail].join(" ")).filter(|text| !text.is_empty());
     (rest(&a), rest(&b))
+}
+
+/// The words of a command; the path of `pitot` does not count.
+fn words(command: &str) -> Vec<String> {
+    let plain = |word: &str| if word.ends_with("/pitot") { "pitot".to_owned() } else { word.to_owned() };
+    command.split_whitespace().map(plain).collect()
 }
 
 fn plan(run: &Run) -> [(&'static str, String); 6] {
@@ -123,23 +125,18 @@ pub(super) fn same_levels(a: &CellRecord, b: &CellRecord) -> bool {
 /// How the version of a reference begins that is known by the content of its files.
 const CONTENT: &str = "sha256 ";
 
-/// Whether two cells have the same server, by command and version. A reference that is known by its content may be in another directory.
-pub(super) fn same_server((a, of_a): (&Run, &CellRecord), (b, of_b): (&Run, &CellRecord)) -> bool {
-    let version = |run: &Run, cell: &CellRecord| {
-        let name = cell.level(SERVER_FACTOR).map(|level| level.level.clone());
-        let named = run.info.server_versions.iter().find(|(server, _)| Some(server) == name.as_ref());
-        named.map_or_else(|| run.info.version.clone(), |(_, version)| version.clone())
+/// What makes a server the same in two runs: its version and command. A server that is known by its content may be in another directory.
+pub(crate) fn identity(run: &Run, cell: &CellRecord) -> String {
+    let name = cell.level(SERVER_FACTOR).map(|level| level.level.clone());
+    let named = run.info.server_versions.iter().find(|(server, _)| Some(server) == name.as_ref());
+    let version = named.map_or_else(|| run.info.version.clone(), |(_, version)| version.clone());
+    let command = match version.starts_with(CONTENT) {
+        true => own_words(run, cell).unwrap_or_default(),
+        // A command that is executed has no server.
+        false if cell.server_command.is_empty() => words(&cell.load_command),
+        false => words(&cell.server_command),
     };
-    if version(a, of_a) != version(b, of_b) {
-        return false;
-    }
-    if version(a, of_a).starts_with(CONTENT) {
-        return own_words(a, of_a) == own_words(b, of_b);
-    }
-    let are_same = |of: fn(&CellRecord) -> &str| different_words(of(of_a), of(of_b)) == (None, None);
-    // A command that is executed has no server.
-    are_same(|cell| &cell.server_command)
-        && (!of_a.server_command.is_empty() || are_same(|cell| &cell.load_command))
+    format!("{version}\n{}", command.join(" "))
 }
 
 /// The command of a server in the plan, without the directories of its files.

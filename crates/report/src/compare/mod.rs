@@ -12,6 +12,8 @@ mod within;
 mod words;
 
 pub use comparison::RunComparison;
+pub(crate) use comparison::estimate;
+pub(crate) use differences::{differences, identity};
 pub use gate::{Gate, GateOutcome};
 pub use loads::{LoadComparison, LoadSide};
 

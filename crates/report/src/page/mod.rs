@@ -3,14 +3,12 @@
 mod cells;
 mod environment;
 mod experiments;
-mod history;
 mod question;
 mod results;
 mod tables;
 
 pub(crate) use environment::{changes, machine};
 pub(crate) use experiments::{Experiment, conclusions_of, experiments};
-pub(crate) use history::history;
 pub(crate) use question::Question;
 pub(crate) use tables::faults;
 

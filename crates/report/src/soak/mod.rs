@@ -21,6 +21,7 @@ use crate::document::Document;
 use crate::format::Format;
 use crate::render::Screen;
 use crate::reported::Reported;
+use crate::trust::Trust;
 use analysis::Analysis;
 pub use drifts::Drifting;
 
@@ -42,6 +43,12 @@ pub fn declared(soak: &Soak) -> Vec<String> {
 /// The figures of servers that drift so far.
 pub fn drifting(soak: &Soak) -> Vec<Drifting> {
     page::drifting(&Analysis::of(soak))
+}
+
+/// The answer, and how far it can be trusted.
+pub(crate) fn said(soak: &Soak) -> (String, Trust) {
+    let a = Analysis::of(soak);
+    (answer::answer(&a).headline, trust::trust(&a))
 }
 
 /// Published figures, a line each.

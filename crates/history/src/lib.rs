@@ -1,0 +1,12 @@
+//! The files of many runs: where they are, and an index of what they say.
+//!
+//! A file of a run takes some milliseconds to read and analyse. The [`Index`] keeps what lists and histories need of it in the user's
+//! cache, until the file changes, so that ten thousand are listed in the time of a system call for each.
+#![forbid(unsafe_code)]
+
+mod files;
+mod index;
+
+pub use files::{files, is_record};
+pub use index::Index;
+pub use pitot_report::history::{Digest, RunFigures};

@@ -1,0 +1,92 @@
+//! What decides an exit code.
+
+use super::History;
+use super::line::{Change, Line};
+use crate::tone::Tone;
+
+/// The fewest runs in which a change of the level can be seen at all.
+pub(super) const RUNS_MIN: usize = 6;
+
+/// What is not to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// A change of a level.
+    Change,
+    /// A change for the worse.
+    Worse,
+}
+
+impl Condition {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Condition::Change => "change",
+            Condition::Worse => "worse",
+        }
+    }
+}
+
+/// A condition with what it says of a history.
+#[derive(Clone, Debug)]
+pub struct HistoryGate {
+    /// The condition.
+    pub condition: Condition,
+    /// Whether it is met.
+    pub outcome: Outcome,
+}
+
+/// Whether a condition is met.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// There is no such change.
+    Passed,
+    /// There are: a sentence for each.
+    Met(Vec<String>),
+    /// No line has enough runs.
+    Undecided(String),
+}
+
+impl Outcome {
+    /// The word for it.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Outcome::Passed => "passed",
+            Outcome::Met(_) => "met",
+            Outcome::Undecided(_) => "undecided",
+        }
+    }
+}
+
+impl History {
+    /// Judges a condition. `since` tells the runs that count: a change before the first of them is known.
+    pub fn judge(&mut self, condition: Condition, since: Option<&str>) {
+        let is_meant = |line: &Line, change: &Change| {
+            (condition == Condition::Change || line.tone(change) == Tone::Bad)
+                && since.is_none_or(|since| change.at >= first_since(line, since))
+        };
+        let met: Vec<String> = self
+            .lines
+            .iter()
+            .flat_map(|line| line.changes.iter().map(move |change| (line, change)))
+            .filter(|(line, change)| is_meant(line, change))
+            .map(|(line, change)| super::page::sentence_of(line, change))
+            .collect();
+        let outcome = if !met.is_empty() {
+            Outcome::Met(met)
+        } else if self.lines.iter().all(|line| line.points.len() < RUNS_MIN) {
+            Outcome::Undecided(format!("no cell has the {RUNS_MIN} runs in which a change could be seen"))
+        } else {
+            Outcome::Passed
+        };
+        self.gate = Some(HistoryGate { condition, outcome });
+    }
+}
+
+/// The first point with a label that begins so, or that began at that time or later.
+fn first_since(line: &Line, since: &str) -> usize {
+    let is_it = |point: &super::line::Point| {
+        point.run.labels.iter().any(|(_, value)| value.starts_with(since))
+            || (since.starts_with("20") && point.run.started_at.as_str() >= since)
+    };
+    line.points.iter().position(is_it).unwrap_or(line.points.len())
+}
