@@ -38,6 +38,7 @@ mod load_failure;
 mod load_urls;
 mod mail;
 mod man;
+mod metrics;
 mod output;
 mod plan_text;
 mod progress;

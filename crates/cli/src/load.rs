@@ -24,10 +24,12 @@ use pitot_load::{LoadPlan, Preparing, Progress, Report, Respawn, Watch, output};
 use pitot_meter::Nanos;
 use pitot_meter::hlog::LogWriter;
 use pitot_results::load::{ErrorRow, Step};
+use pitot_results::secrets::mask;
 use pitot_results::{Failure, stderr};
 use pitot_sys::signal::{Signal, SignalFd};
 
 use crate::load_failure;
+use crate::metrics::{self, LoadMetrics};
 use crate::output::{create, each, not_written, print, print_line, unwritable, write_json};
 pub(crate) use options::Load;
 
@@ -86,6 +88,7 @@ impl Load {
         }
         // Opened before the run, so that a file that cannot be written is reported before it.
         let mut files = Files::create(&self)?;
+        let publisher = metrics::listen(self.metrics)?;
         let mut watch = Observer {
             signals,
             live: screen::live(),
@@ -94,6 +97,7 @@ impl Load {
             intervals: self.intervals.map(output::Intervals::new),
             tells_start: self.steps.is_some(),
             is_part: self.share.is_some(),
+            metrics: publisher.map(|publisher| LoadMetrics::new(publisher, &mask(run.target()))),
             log: files
                 .hlog
                 .take()
@@ -272,6 +276,7 @@ struct Observer {
     tells_start: bool,
     /// The start is agreed on with other parts of the load.
     is_part: bool,
+    metrics: Option<LoadMetrics>,
     log: Option<HistogramLog>,
 }
 
@@ -334,6 +339,7 @@ impl Watch for Observer {
     }
 
     fn measured_from(&mut self, at: Nanos) {
+        self.metrics.iter_mut().for_each(LoadMetrics::measured_from);
         if self.tells_start {
             stderr::line(format_args!("measured from {}", at.0));
         }
@@ -341,6 +347,7 @@ impl Watch for Observer {
 
     fn second(&mut self, progress: &Progress<'_>) {
         self.log = self.log.take().map(|log| log.second(progress));
+        self.metrics.iter_mut().for_each(|metrics| metrics.second(progress));
         if let Some(line) = self.intervals.as_mut().and_then(|intervals| intervals.second(progress)) {
             print_line(line);
         }

@@ -66,6 +66,11 @@ impl Display {
         }
     }
 
+    /// What is known to drift in a soak, a sentence each.
+    pub(crate) fn drifts(&mut self) -> &[String] {
+        self.soak.as_mut().map_or(&[], |(_, drifts)| drifts.known())
+    }
+
     /// What happens in a soak, and below it on a terminal how it goes: what `pitot soak status` shows.
     fn show_status(&mut self, status: &SoakStatus) {
         let happened: Vec<String> =

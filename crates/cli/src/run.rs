@@ -24,19 +24,21 @@ use pitot_record::database::check_owner;
 use pitot_record::{CellRecord, Run as RunFile, RunState};
 use pitot_results::Failure;
 use pitot_results::VerdictKind;
+use pitot_scrape::Publisher;
 use pitot_study::SelfCheck;
 
 use crate::catalog::catalog;
 use crate::comparison::{self, Folder};
 use crate::events::Events;
 use crate::gates::Gates;
+use crate::metrics::{self, RunMetrics};
 use crate::output::{print, print_line};
 use crate::plan_text::PlanText;
 use crate::progress::Display;
 use crate::report;
 use crate::runs::{How, Runs, own_path};
 use crate::screen::Color;
-use crate::watched::Watched;
+use crate::watched::{Metrics, Watched};
 use announce::{announce, extent, note};
 use asked::{Asked, Ready};
 pub(crate) use options::Run;
@@ -68,11 +70,13 @@ impl Run {
                 false => part::run(part, output, &mut runs, self.wait),
             };
         }
+        // Guardians have been forked: from here on there may be threads.
+        let metrics = metrics::listen(self.metrics)?;
         let mut check = SelfCheck::default();
         let mut plain_cpu_ns = None;
         let mut exit_code = ExitCode::SUCCESS;
         for suite in suites {
-            let (run, code) = self.one(suite, plain_cpu_ns, &mut runs)?;
+            let (run, code) = self.one(suite, plain_cpu_ns, &mut runs, metrics.as_ref())?;
             exit_code = code;
             if self.self_check {
                 check.add(&run).map_err(|e| Failure::run(e, "run it with --self-check alone"))?;
@@ -105,6 +109,7 @@ impl Run {
         suite: &str,
         plain_cpu_ns: Option<f64>,
         runs: &mut Runs,
+        metrics: Option<&Publisher>,
     ) -> Result<(RunFile, ExitCode), Failure> {
         let catalog = catalog()?;
         let asked = self.asked(suite, plain_cpu_ns, &catalog)?;
@@ -118,7 +123,9 @@ impl Run {
             ));
         }
         let events = self.events.as_deref().map(|path| Events::create(path, plan.secrets())).transpose()?;
-        let mut watched = Watched { display: Display::new(), events };
+        let metrics =
+            metrics.map(|publisher| Metrics::Run(Box::new(RunMetrics::new(publisher.clone(), plan))));
+        let mut watched = Watched { display: Display::new(), events, metrics };
         let outcome = match (&self.bus.bus, is_in_guests) {
             (Some(_), _) => self.on_bus(asked, &catalog, runs, &mut watched)?,
             (None, true) => self.in_guests(asked, &catalog.on_other_kernels(), runs, &mut watched)?,

@@ -23,11 +23,12 @@ use pitot_results::secrets::mask;
 use pitot_soak::run::{OnDeath, OnHang, Settings};
 
 use crate::events::Events;
+use crate::metrics::{self, SoakMetrics};
 use crate::output::{default_output, is_stdout};
 use crate::progress::Display;
 use crate::runs::{self, How, Runs};
 use crate::screen::Color;
-use crate::watched::Watched;
+use crate::watched::{Metrics, Watched};
 pub(crate) use options::Soak;
 use options::{Command, HangChoice, INTERVAL_S};
 use orders::SoakTarget;
@@ -56,6 +57,7 @@ impl Soak {
                     fail_if: if self.fail_if.is_empty() { asked.fail_if } else { self.fail_if },
                     on_event: self.on_event.or(asked.on_event),
                     events,
+                    metrics: self.metrics,
                     user: self.user,
                     ..asked
                 };
@@ -107,7 +109,10 @@ impl Soak {
         let events = self.events.as_deref().map(|path| Events::create(path, info.secrets())).transpose()?;
         let is_quiet = events.as_ref().is_some_and(|events| events.are_on_stdout);
         let display = Display::of_soak(&runs::own_path()?, &info.title, &output);
-        let mut watched = Watched { display, events };
+        let metrics = metrics::listen(self.metrics)?.map(|publisher| {
+            Metrics::Soak(Box::new(SoakMetrics::new(publisher, info.secrets(), &info.title)))
+        });
+        let mut watched = Watched { display, events, metrics };
         let mut asked = Asked {
             options: self,
             target: &target,

@@ -3,12 +3,20 @@
 use pitot_lab::Event;
 
 use crate::events::Events;
+use crate::metrics::{RunMetrics, SoakMetrics};
 use crate::progress::Display;
 
-/// What is shown to the user, and told to a program.
+/// What is shown to the user, and told to programs.
 pub(crate) struct Watched {
     pub(crate) display: Display,
     pub(crate) events: Option<Events>,
+    pub(crate) metrics: Option<Metrics>,
+}
+
+/// What is told to Prometheus.
+pub(crate) enum Metrics {
+    Run(Box<RunMetrics>),
+    Soak(Box<SoakMetrics>),
 }
 
 impl Watched {
@@ -17,5 +25,10 @@ impl Watched {
             events.write(event);
         }
         self.display.show(event);
+        match &mut self.metrics {
+            Some(Metrics::Run(metrics)) => metrics.take(event),
+            Some(Metrics::Soak(metrics)) => metrics.take(event, self.display.drifts()),
+            None => {}
+        }
     }
 }

@@ -5,7 +5,8 @@ use pitot_results::secrets::{mask, mask_option};
 use serde_json::{Value, json};
 
 /// Options about this run's own output or its workers: a repetition has its own.
-const OWN: &[&str] = &["--json", "--csv", "--hlog", "--worker", "--share", "--keep-secrets", "--progress"];
+const OWN: &[&str] =
+    &["--json", "--csv", "--hlog", "--worker", "--share", "--keep-secrets", "--progress", "--metrics"];
 
 /// A command line, taken apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

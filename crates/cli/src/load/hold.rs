@@ -84,6 +84,7 @@ fn open(session: &mut Session, group: &str, load: &Load, read_at: Nanos) -> Resu
         ("-L", load.latency),
         ("--timeline", load.timeline),
         ("--progress", load.progress.is_some()),
+        ("--metrics", load.metrics.is_some()),
         ("--confine", load.confine),
         ("--keep-secrets", load.keep_secrets),
         ("--from", load.from.is_some()),

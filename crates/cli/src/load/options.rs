@@ -1,5 +1,6 @@
 //! The options of `pitot load`.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -253,6 +254,11 @@ pub(crate) struct Load {
     /// Write an HdrHistogram log: response times per second, all other latencies for the whole run.
     #[arg(long, value_name = "PATH", help_heading = "Result")]
     pub(super) hlog: Option<PathBuf>,
+
+    /// While the load runs, answer scrapes of Prometheus at http://ADDRESS/metrics with OpenMetrics text: counts and response times
+    /// up to the last whole second. Port 0 takes a free one; the address is printed to standard error. See docs/dashboards.md.
+    #[arg(long, value_name = "ADDRESS", value_parser = value::listen, conflicts_with = "dry_run", help_heading = "Result")]
+    pub(super) metrics: Option<SocketAddr>,
 
     /// Do one part of this load, such as 2/3, the second of three: connections, requests and rates are divided among the parts. It
     /// prints `ready` when its connections are open, and starts at the NS of the line `start NS` on standard input

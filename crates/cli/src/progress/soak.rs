@@ -176,7 +176,7 @@ mod tests {
             missed: 3,
             errors: 12,
             kinds: vec![kind],
-            lost: 0,
+            ..LoadStatus::default()
         };
         let quiet = LoadStatus { name: "-c 2".into(), ..LoadStatus::default() };
         let endings = Endings { deaths: 2, restarts: 1 };

@@ -110,6 +110,7 @@ impl Run {
             ("--fail-if", self.gates.are_given()),
             ("--dry-run", self.dry_run),
             ("--events", self.events.is_some()),
+            ("--metrics", self.metrics.is_some()),
         ];
         match given.iter().find(|(_, is_given)| *is_given) {
             None => Ok(()),
@@ -181,7 +182,7 @@ impl Run {
             ..Run::default()
         };
         print_line(format_args!("\n{suite}"));
-        match run.one(suite, None, runs) {
+        match run.one(suite, None, runs, None) {
             // Cells that failed are in the file, with their reasons.
             Err(failure) if !file.exists() => Err(failure.what),
             _ => Ok(()),

@@ -1,5 +1,6 @@
 //! The options of `pitot run`.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -85,6 +86,10 @@ pub(crate) struct Run {
     /// nothing else there.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["dry_run", "part"])]
     pub(crate) events: Option<PathBuf>,
+    /// While the run is in progress, answer scrapes of Prometheus at http://ADDRESS/metrics with OpenMetrics text. Port 0 takes a free
+    /// one; the address is printed to standard error. See docs/dashboards.md.
+    #[arg(long, value_name = "ADDRESS", value_parser = crate::value::listen, conflicts_with_all = ["dry_run", "part"])]
+    pub(crate) metrics: Option<SocketAddr>,
     /// It is one of several whose results are shown together.
     #[arg(skip)]
     pub(crate) is_one_of_several: bool,

@@ -1,5 +1,6 @@
 //! The options of `pitot soak`.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -92,6 +93,10 @@ pub(crate) struct Soak {
     /// nothing else there.
     #[arg(long, value_name = "FILE|-")]
     pub(super) events: Option<PathBuf>,
+    /// While the soak runs, answer scrapes of Prometheus at http://ADDRESS/metrics with OpenMetrics text. Port 0 takes a free one; the
+    /// address is printed to standard error. Repeat it with --resume. See docs/dashboards.md.
+    #[arg(long, value_name = "ADDRESS", value_parser = value::listen)]
+    pub(super) metrics: Option<SocketAddr>,
     /// The seed of the random moments of faults, instead of the plan's.
     #[arg(long, value_name = "N")]
     pub(super) seed: Option<u64>,

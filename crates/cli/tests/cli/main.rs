@@ -25,6 +25,7 @@ mod load_tls;
 mod mail;
 mod manual;
 mod measured_pages;
+mod metrics;
 mod million;
 mod module_circles;
 mod postgres;

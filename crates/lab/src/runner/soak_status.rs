@@ -1,5 +1,6 @@
 //! The status of a soak.
 
+use pitot_meter::Buckets;
 use pitot_record::soak::{Endings, Kind};
 
 /// The current status of a soak.
@@ -49,4 +50,14 @@ pub struct LoadStatus {
     pub kinds: Vec<Kind>,
     /// Requests that the server acknowledged but lost.
     pub lost: u64,
+    /// Replies since the soak began with a status from 200 to 299, 300 to 399, 400 to 499 and 500 to 599.
+    pub by_status: [u64; 4],
+    /// Bytes from the server since the soak began.
+    pub received: u64,
+    /// Bytes to the server since the soak began.
+    pub sent: u64,
+    /// Open connections at the end of the last second.
+    pub open: u64,
+    /// Response times since the soak began or was resumed.
+    pub response: Buckets,
 }

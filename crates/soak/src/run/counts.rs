@@ -1,7 +1,7 @@
 //! Makes intervals and counts of the lines of a load (`pitot load --intervals`).
 
 use pitot_durability::Acknowledged;
-use pitot_meter::Histogram;
+use pitot_meter::{Buckets, Histogram};
 use pitot_results::interval::Interval as Line;
 use pitot_results::load::{ErrorRow, Steps};
 
@@ -27,6 +27,8 @@ pub(crate) struct LastSecond {
     pub(crate) replies: u64,
     pub(crate) p50_ns: u64,
     pub(crate) p99_ns: u64,
+    /// Connections at its end.
+    pub(crate) open: u64,
 }
 
 /// The counts of a load, over all of its processes.
@@ -38,6 +40,8 @@ pub(crate) struct LoadCounts {
     known: Vec<ErrorRow>,
     open: Interval,
     response: Histogram,
+    /// All response times that it reported since the lab was started.
+    buckets: Buckets,
     /// The last second that it reported.
     last: LastSecond,
     /// When the current process was started, seconds since the soak began, and how much of its time is in intervals.
@@ -54,6 +58,7 @@ impl LoadCounts {
             known: Vec::new(),
             open: Interval::default(),
             response: Histogram::new(),
+            buckets: Buckets::default(),
             last: LastSecond::default(),
             begun_s: 0.0,
             counted_s: 0.0,
@@ -87,9 +92,14 @@ impl LoadCounts {
         let line: Line = serde_json::from_str(text).ok()?;
         let response = Histogram::decode(&line.response).ok()?;
         self.response.merge(&response);
+        self.buckets.add(&response);
         let at = |share: f64| response.at(share).0;
-        self.last =
-            LastSecond { replies: line.completed / line.length_s.max(1), p50_ns: at(0.5), p99_ns: at(0.99) };
+        self.last = LastSecond {
+            replies: line.completed / line.length_s.max(1),
+            p50_ns: at(0.5),
+            p99_ns: at(0.99),
+            open: line.open,
+        };
         self.open.completed += line.completed;
         self.open.errors += line.errors;
         self.open.missed += line.missed;
@@ -149,6 +159,10 @@ impl LoadCounts {
         &self.totals
     }
 
+    pub(crate) fn buckets(&self) -> &Buckets {
+        &self.buckets
+    }
+
     /// Adds acknowledged requests that are lost or stored more than once.
     pub(crate) fn add_losses(&mut self, lost: u64, torn: u64, doubled: u64) {
         self.totals.lost += lost;
@@ -196,6 +210,8 @@ mod tests {
         assert_eq!((counts.totals().completed, counts.totals().kinds[0].count), (112, 3));
         assert_eq!(counts.totals().by_status[0], 12);
         assert_eq!((counts.line("ready"), counts.totals().errors), (None, 3));
+        // Those of all processes and intervals together.
+        assert_eq!(counts.buckets().count(), 12);
         // It was ended half-way.
         assert_eq!(counts.end_interval(12.0, 12.5).unwrap().length_s, 0.5);
         assert_eq!(counts.totals().loaded_s, 2.5);

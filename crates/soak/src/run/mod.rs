@@ -389,6 +389,11 @@ impl<'g> Run<'g> {
                 errors: totals.errors,
                 kinds: totals.kinds.clone(),
                 lost: totals.lost,
+                by_status: totals.by_status,
+                received: totals.received,
+                sent: totals.sent,
+                open: last.open,
+                response: *load.counts.buckets(),
             }
         };
         let servers = self.subjects.iter().map(|subject| ServerStatus {
@@ -442,6 +447,9 @@ impl<'g> Run<'g> {
         let last =
             Moment { now_s: end_s, events, losses, totals, endings: self.endings(), ..Moment::default() };
         let written = written.and(self.write(&last));
+        // Whoever looks sees the counts that the file has.
+        let status = self.status(end_s, Vec::new());
+        (self.watch)(&Told::Status(&status));
         self.on_event.iter_mut().for_each(OnEvent::finish);
         written.map(drop)
     }
