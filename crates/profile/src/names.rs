@@ -9,13 +9,18 @@ use blazesym::{MaybeDefault, Pid};
 use pitot_meter::stack::{Frame, KERNEL, UNKNOWN};
 use pitot_sys::perf::Mapped;
 
+use crate::java::Compiled;
 use crate::memory::Memory;
+
+/// The module of code that was made at run time.
+const JIT: &str = "jit";
 
 /// Finds names, each once.
 pub(crate) struct Names {
     symbolizer: Symbolizer,
     of_kernel: HashMap<u64, String>,
     of_process: HashMap<(u32, u64), String>,
+    compiled: Compiled,
     is_root: bool,
 }
 
@@ -25,13 +30,15 @@ impl Names {
             symbolizer: Symbolizer::new(),
             of_kernel: HashMap::new(),
             of_process: HashMap::new(),
+            compiled: Compiled::default(),
             is_root: pitot_sys::process::is_root(),
         }
     }
 
-    /// A number of a process may be another's from now on.
-    pub(crate) fn forget_processes(&mut self) {
+    /// The number of a process may be another's from now on; these functions are compiled in those that come.
+    pub(crate) fn of_other_processes(&mut self, compiled: Compiled) {
         self.of_process.clear();
+        self.compiled = compiled;
     }
 
     /// The frame of an address in the kernel. Without the right to read addresses in /proc/kallsyms it has no name.
@@ -50,7 +57,11 @@ impl Names {
     pub(crate) fn process(&mut self, pid: u32, address: u64, memory: &Memory) -> Option<&str> {
         let mapping = memory.at(pid, address)?;
         let (symbolizer, is_root) = (&self.symbolizer, self.is_root);
-        let named = || name_in_process(symbolizer, is_root, address, mapping);
+        let compiled = self.compiled.name(pid, address);
+        let named = || match compiled {
+            Some(function) => Frame { module: JIT, function }.text(),
+            None => name_in_process(symbolizer, is_root, address, mapping),
+        };
         Some(self.of_process.entry((pid, address)).or_insert_with(named))
     }
 }
@@ -62,7 +73,7 @@ fn name_in_process(symbolizer: &Symbolizer, is_root: bool, address: u64, mapping
     let module = match Path::new(path).file_name().and_then(|name| name.to_str()) {
         Some(name) if is_file => name,
         _ if path.starts_with('[') => path,
-        _ => "jit",
+        _ => JIT,
     };
     // A running process also has what was made at run time (/tmp/perf-PID.map) and the vDSO.
     let process = Process { map_files: is_root, debug_syms: false, ..Process::new(Pid::from(mapping.pid)) };

@@ -12,7 +12,7 @@ use pitot_sys::perf::{Event, Record, Sample, Sampler, Scope};
 use crate::amount::Amount;
 use crate::calls::Calls;
 use crate::counters::Counted;
-use crate::java::Maps;
+use crate::java::Compiled;
 use crate::memory::Memory;
 use crate::names::Names;
 use crate::tracked::Tracked;
@@ -26,8 +26,16 @@ thread_local! {
     static UNWINDER: RefCell<Unwinder> = RefCell::new(Unwinder::new());
 }
 
-/// Often enough for some hundred samples in a slice of a busy server, and at no multiple of the timer's rate.
-const CPU: Event = Event::Cpu { frequency: 1_999 };
+/// A sample at most so many times a second, unless the kernel allows fewer: enough for a thousand in a slice of a busy server, so that
+/// chance moves the share of a function by one percent of all time at most, and at no multiple of the timer's rate.
+const FREQUENCY_MAX: u64 = 4_999;
+/// How many the kernel allows (Documentation/admin-guide/sysctl/kernel.rst).
+const FREQUENCY_ALLOWED: &str = "/proc/sys/kernel/perf_event_max_sample_rate";
+
+fn samples_of_cpu() -> Event {
+    let allowed = std::fs::read_to_string(FREQUENCY_ALLOWED).ok().and_then(|text| text.trim().parse().ok());
+    Event::Cpu { frequency: FREQUENCY_MAX.min(allowed.unwrap_or(FREQUENCY_MAX)) }
+}
 
 /// A running record of one kind.
 #[derive(Debug)]
@@ -93,7 +101,7 @@ impl Recorder {
                 .or_else(|_| Sampler::open(events, Scope::Threads(&threads), cpus))
         };
         let (kept, sampler) = match what {
-            Profiled::Cpu => (Kept::Cpu(Vec::new()), Some(sampler(&[CPU])?)),
+            Profiled::Cpu => (Kept::Cpu(Vec::new()), Some(sampler(&[samples_of_cpu()])?)),
             Profiled::OffCpu => (Kept::OffCpu(Waits::default()), Some(sampler(&[Event::Switches])?)),
             Profiled::Calls => {
                 let calls = Calls::new()?;
@@ -169,9 +177,10 @@ impl Recorder {
             sees_kernel: sampler.as_ref().is_some_and(Sampler::sees_kernel),
             ..Recorded::default()
         };
-        let _maps = matches!(kept, Kept::Cpu(_) | Kept::OffCpu(_)).then(|| Maps::of(&tracked.memory));
+        let has_stacks = matches!(kept, Kept::Cpu(_) | Kept::OffCpu(_));
+        let compiled = if has_stacks { Compiled::of(&tracked.memory) } else { Compiled::default() };
         NAMES.with_borrow_mut(|names| {
-            names.forget_processes();
+            names.of_other_processes(compiled);
             match kept {
                 Kept::Cpu(samples) => {
                     let by_timer = sampler.as_ref().is_some_and(|sampler| !sampler.counts_cycles());
