@@ -70,13 +70,12 @@ impl Run {
                 false => part::run(part, output, &mut runs, self.wait),
             };
         }
-        // Guardians have been forked: from here on there may be threads.
-        let metrics = metrics::listen(self.metrics)?;
+        let mut publisher = None;
         let mut check = SelfCheck::default();
         let mut plain_cpu_ns = None;
         let mut exit_code = ExitCode::SUCCESS;
         for suite in suites {
-            let (run, code) = self.one(suite, plain_cpu_ns, &mut runs, metrics.as_ref())?;
+            let (run, code) = self.one(suite, plain_cpu_ns, &mut runs, &mut publisher)?;
             exit_code = code;
             if self.self_check {
                 check.add(&run).map_err(|e| Failure::run(e, "run it with --self-check alone"))?;
@@ -109,7 +108,7 @@ impl Run {
         suite: &str,
         plain_cpu_ns: Option<f64>,
         runs: &mut Runs,
-        metrics: Option<&Publisher>,
+        publisher: &mut Option<Publisher>,
     ) -> Result<(RunFile, ExitCode), Failure> {
         let catalog = catalog()?;
         let asked = self.asked(suite, plain_cpu_ns, &catalog)?;
@@ -123,8 +122,13 @@ impl Run {
             ));
         }
         let events = self.events.as_deref().map(|path| Events::create(path, plan.secrets())).transpose()?;
-        let metrics =
-            metrics.map(|publisher| Metrics::Run(Box::new(RunMetrics::new(publisher.clone(), plan))));
+        // Guardians have been forked: from here on there may be threads.
+        if publisher.is_none() {
+            *publisher = metrics::listen(self.metrics)?;
+        }
+        let metrics = publisher
+            .as_ref()
+            .map(|publisher| Metrics::Run(Box::new(RunMetrics::new(publisher.clone(), plan))));
         let mut watched = Watched { display: Display::new(), events, metrics };
         let outcome = match (&self.bus.bus, is_in_guests) {
             (Some(_), _) => self.on_bus(asked, &catalog, runs, &mut watched)?,

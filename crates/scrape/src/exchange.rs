@@ -1,6 +1,6 @@
 //! One request and its reply, without a socket.
 
-use crate::text::CONTENT_TYPE;
+use crate::text::Format;
 
 /// The longest request.
 pub(crate) const REQUEST_BYTES_MAX: usize = 8 << 10;
@@ -18,6 +18,8 @@ pub(crate) enum Asked {
     Figures {
         /// Without them.
         head: bool,
+        /// Their format.
+        format: Format,
     },
     /// Nothing that can be had: status and reason.
     Wrong(u16, &'static str),
@@ -35,19 +37,32 @@ pub(crate) fn read(received: &[u8]) -> Asked {
         }
         Err(_) => return Asked::Wrong(400, "Bad Request"),
     }
+    let format = format(request.headers);
     let target = request.path.unwrap_or_default();
     let path = target.split_once('?').map_or(target, |(path, _)| path);
     match (request.method.unwrap_or_default(), path) {
-        ("GET", PATH) => Asked::Figures { head: false },
-        ("HEAD", PATH) => Asked::Figures { head: true },
+        ("GET", PATH) => Asked::Figures { head: false, format },
+        ("HEAD", PATH) => Asked::Figures { head: true, format },
         ("GET" | "HEAD", _) => Asked::Wrong(404, "Not Found"),
         _ => Asked::Wrong(405, "Method Not Allowed"),
     }
 }
 
+/// What is accepted: OpenMetrics, unless only text is.
+fn format(headers: &[httparse::Header<'_>]) -> Format {
+    let accepts = headers.iter().filter(|header| header.name.eq_ignore_ascii_case("accept"));
+    let accepts: Vec<String> =
+        accepts.map(|header| String::from_utf8_lossy(header.value).to_ascii_lowercase()).collect();
+    let names = |kind: &str| accepts.iter().any(|accept| accept.contains(kind));
+    match names("text/plain") && !names("application/openmetrics-text") {
+        true => Format::Plain,
+        false => Format::OpenMetrics,
+    }
+}
+
 /// The reply with the figures.
-pub(crate) fn figures(text: &str, head: bool) -> Vec<u8> {
-    reply("200 OK", CONTENT_TYPE, text, head)
+pub(crate) fn figures(text: &str, format: Format, head: bool) -> Vec<u8> {
+    reply("200 OK", format.content_type(), text, head)
 }
 
 /// The reply to a request that is wrong.
@@ -79,8 +94,9 @@ mod tests {
         for end in 0..scrape.len() {
             assert_eq!(read(&scrape.as_bytes()[..end]), Asked::Partial, "{end}");
         }
-        assert_eq!(read(scrape.as_bytes()), Asked::Figures { head: false });
-        assert_eq!(read(b"HEAD /metrics HTTP/1.0\r\n\r\n"), Asked::Figures { head: true });
+        let format = Format::OpenMetrics;
+        assert_eq!(read(scrape.as_bytes()), Asked::Figures { head: false, format });
+        assert_eq!(read(b"HEAD /metrics HTTP/1.0\r\n\r\n"), Asked::Figures { head: true, format });
         for (request, status) in [
             ("GET / HTTP/1.1\r\n\r\n", 404),
             ("POST /metrics HTTP/1.1\r\n\r\n", 405),
@@ -90,6 +106,26 @@ mod tests {
             assert!(
                 matches!(read(request.as_bytes()), Asked::Wrong(found, _) if found == status),
                 "{request:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn older_scrapers_get_what_they_accept() {
+        for (accept, expected) in [
+            ("*/*", Format::OpenMetrics),
+            ("text/html", Format::OpenMetrics),
+            (
+                "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.2,*/*;q=0.1",
+                Format::OpenMetrics,
+            ),
+            ("Text/Plain; version=0.0.4", Format::Plain),
+        ] {
+            let request = format!("GET /metrics HTTP/1.1\r\naccept: {accept}\r\n\r\n");
+            assert_eq!(
+                read(request.as_bytes()),
+                Asked::Figures { head: false, format: expected },
+                "{accept}"
             );
         }
     }
@@ -105,9 +141,10 @@ mod tests {
     #[test]
     fn a_reply_says_how_long_it_is() {
         let text = "# EOF\n";
-        let reply = String::from_utf8(figures(text, false)).unwrap();
+        let format = Format::OpenMetrics;
+        let reply = String::from_utf8(figures(text, format, false)).unwrap();
         assert!(reply.starts_with("HTTP/1.1 200 OK\r\n") && reply.ends_with("\r\n\r\n# EOF\n"), "{reply}");
-        assert!(reply.contains("Content-Length: 6\r\n") && reply.contains(CONTENT_TYPE), "{reply}");
-        assert!(String::from_utf8(figures(text, true)).unwrap().ends_with("\r\n\r\n"));
+        assert!(reply.contains("Content-Length: 6\r\n") && reply.contains(format.content_type()), "{reply}");
+        assert!(String::from_utf8(figures(text, format, true)).unwrap().ends_with("\r\n\r\n"));
     }
 }

@@ -15,4 +15,4 @@ mod text;
 
 pub use family::{Family, Kind, Label, Sample, Unit, Value, label};
 pub use responder::{Publisher, listen};
-pub use text::{CONTENT_TYPE, text};
+pub use text::{Format, text};

@@ -17,7 +17,7 @@ use rustix::time::Timespec;
 
 use crate::exchange::{self, Asked, REQUEST_BYTES_MAX};
 use crate::family::Family;
-use crate::text::text;
+use crate::text::{Format, text};
 
 /// Connections at a time.
 const CONNECTIONS_MAX: usize = 8;
@@ -61,7 +61,7 @@ pub fn listen(address: SocketAddr) -> io::Result<(SocketAddr, Publisher)> {
         listener,
         publisher: publisher.clone(),
         connections: Vec::new(),
-        made: (Arc::default(), String::new()),
+        made: Made::default(),
         second: Instant::now(),
         accepted: 0,
     };
@@ -73,11 +73,19 @@ struct Responder {
     listener: TcpListener,
     publisher: Publisher,
     connections: Vec<Connection>,
-    /// The families that were asked for last, and their text.
-    made: (Arc<Vec<Family>>, String),
+    made: Made,
     /// The begin of the second in which so many connections were accepted.
     second: Instant,
     accepted: u32,
+}
+
+/// The families that were asked for last, and their text.
+#[derive(Default)]
+struct Made {
+    families: Arc<Vec<Family>>,
+    format: Format,
+    /// Empty before the first.
+    text: String,
 }
 
 impl Responder {
@@ -117,7 +125,7 @@ impl Responder {
         let mut connections = std::mem::take(&mut self.connections);
         connections.retain_mut(|connection| {
             let is_ready = ready.next().is_some_and(|ready| *ready);
-            now < connection.deadline && (!is_ready || connection.turn(|| self.text()))
+            now < connection.deadline && (!is_ready || connection.turn(|format| self.text(format)))
         });
         self.connections = connections;
         if accepts && ready.next().is_some_and(|ready| *ready) {
@@ -142,12 +150,14 @@ impl Responder {
     }
 
     /// The text of what is published.
-    fn text(&mut self) -> &str {
-        let published = self.publisher.published();
-        if !Arc::ptr_eq(&published, &self.made.0) || self.made.1.is_empty() {
-            self.made = (Arc::clone(&published), text(&published));
+    fn text(&mut self, format: Format) -> &str {
+        let families = self.publisher.published();
+        let is_made = Arc::ptr_eq(&families, &self.made.families) && self.made.format == format;
+        if !is_made || self.made.text.is_empty() {
+            let text = text(&families, format);
+            self.made = Made { families, format, text };
         }
-        &self.made.1
+        &self.made.text
     }
 }
 
@@ -171,7 +181,7 @@ impl Connection {
     }
 
     /// Reads or writes what it can; false once it is over.
-    fn turn<'t>(&mut self, text: impl FnOnce() -> &'t str) -> bool {
+    fn turn<'t>(&mut self, text: impl FnOnce(Format) -> &'t str) -> bool {
         if self.reply.is_empty() {
             let mut bytes = [0; REQUEST_BYTES_MAX];
             match self.stream.read(&mut bytes[self.received.len()..]) {
@@ -181,7 +191,7 @@ impl Connection {
             }
             self.reply = match exchange::read(&self.received) {
                 Asked::Partial => return true,
-                Asked::Figures { head } => exchange::figures(text(), head),
+                Asked::Figures { head, format } => exchange::figures(text(format), format, head),
                 Asked::Wrong(status, reason) => exchange::wrong(status, reason),
             };
         }

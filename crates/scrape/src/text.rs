@@ -1,4 +1,4 @@
-//! The text of OpenMetrics 1.0.
+//! The text of OpenMetrics 1.0, and that of Prometheus 0.0.4 for readers that know no other.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -6,23 +6,43 @@ use std::sync::Arc;
 
 use pitot_meter::Buckets;
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::text::encode;
-use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
+use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet, prometheus_text, text};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{self, Registry};
 
 use crate::family::{Family, Kind, Unit, Value};
 
-/// The type of the text, for HTTP.
-pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// A format of the text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// OpenMetrics 1.0.
+    #[default]
+    OpenMetrics,
+    /// Prometheus 0.0.4, which older scrapers and `promtool check metrics` read.
+    Plain,
+}
+
+impl Format {
+    /// The content type, for HTTP.
+    pub const fn content_type(self) -> &'static str {
+        match self {
+            Format::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            Format::Plain => prometheus_text::CONTENT_TYPE,
+        }
+    }
+}
 
 /// The text of all families.
-pub fn text(families: &Arc<Vec<Family>>) -> String {
+pub fn text(families: &Arc<Vec<Family>>, format: Format) -> String {
     let mut registry = Registry::default();
     registry.register_collector(Box::new(Page(Arc::clone(families))));
-    let mut text = String::new();
-    encode(&mut text, &registry).expect("a string takes everything");
-    text
+    let mut written = String::new();
+    match format {
+        Format::OpenMetrics => text::encode(&mut written, &registry),
+        Format::Plain => prometheus_text::encode(&mut written, &registry),
+    }
+    .expect("a string takes everything");
+    written
 }
 
 #[derive(Debug)]
@@ -120,7 +140,22 @@ mod tests {
     use crate::family::label;
 
     fn text_of(families: Vec<Family>) -> String {
-        text(&Arc::new(families))
+        text(&Arc::new(families), Format::OpenMetrics)
+    }
+
+    #[test]
+    fn the_older_format_has_the_same_series() {
+        let families = vec![
+            Family::new(Kind::Info, "pitot_run", "What runs.").with(vec![label("plan", "a")], 1u64),
+            Family::counter("pitot_received", "Bytes.").in_unit(Unit::Bytes).with(Vec::new(), 12u64),
+        ];
+        let expected = "# HELP pitot_run_info What runs.\n\
+                        # TYPE pitot_run_info gauge\n\
+                        pitot_run_info{plan=\"a\"} 1\n\
+                        # HELP pitot_received_bytes_total Bytes.\n\
+                        # TYPE pitot_received_bytes_total counter\n\
+                        pitot_received_bytes_total 12\n";
+        assert_eq!(text(&Arc::new(families), Format::Plain), expected);
     }
 
     #[test]

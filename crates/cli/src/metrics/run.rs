@@ -270,7 +270,8 @@ mod tests {
             let step = Step { number: 1 + block as usize, ..step };
             metrics.take(&Event::Measured { step, repetitions: &repetitions });
         }
-        let text = pitot_scrape::text(&std::sync::Arc::new(metrics.families()));
+        let text =
+            pitot_scrape::text(&std::sync::Arc::new(metrics.families()), pitot_scrape::Format::OpenMetrics);
         let of_cell = "cell=\"0\",server=\"nginx\",load_connections=\"64\"";
         for line in [
             "pitot_cells 1".to_owned(),

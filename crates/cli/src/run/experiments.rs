@@ -182,7 +182,7 @@ impl Run {
             ..Run::default()
         };
         print_line(format_args!("\n{suite}"));
-        match run.one(suite, None, runs, None) {
+        match run.one(suite, None, runs, &mut None) {
             // Cells that failed are in the file, with their reasons.
             Err(failure) if !file.exists() => Err(failure.what),
             _ => Ok(()),

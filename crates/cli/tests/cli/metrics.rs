@@ -52,8 +52,12 @@ impl Scraped {
     }
 
     /// The page once it has what is looked for.
-    fn scraped(&self, what: &str, holds: impl Fn(&Page) -> bool) -> Page {
-        until_some(what, || self.scrape().filter(|page| holds(page)))
+    fn scraped(&mut self, what: &str, holds: impl Fn(&Page) -> bool) -> Page {
+        until_some(what, || {
+            let ended = self.running.try_wait().unwrap();
+            assert!(ended.is_none(), "it has ended: {ended:?}");
+            self.scrape().filter(|page| holds(page))
+        })
     }
 }
 
@@ -238,8 +242,8 @@ fn a_soak_tells_of_its_servers_loads_and_faults() {
 #[test]
 fn a_run_tells_of_its_cells_and_their_figures() {
     let bed = Bed::new(
-        "name = \"two\"\nmeasure = \"fresh\"\nrepetitions = 2\nwarmup = \"0s\"\nduration = \"1s\"\n\
-         [factors]\nserver = [\"thread\", \"loop+epoll-et\"]\n[load]\nconnections = 4\n",
+        "measure = \"fresh\"\nrepetitions = 2\nwarmup = \"0s\"\nduration = \"1s\"\n\
+         [factors]\nserver = [\"thread\", \"loop+epoll-et\"]\n[server]\nprotocol = \"http\"\n[load]\nconnections = 4\n",
     );
     let file = bed.file();
     let mut command = bed.command(&["plan.toml", "--metrics", "127.0.0.1:0", "-o", "run.pitot"]);
