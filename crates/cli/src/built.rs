@@ -16,8 +16,9 @@ pub(crate) fn version() -> String {
 }
 
 /// Commands of a full build only, with the word after them if only that is.
-const ONLY_FULL: [(&str, Option<&str>); 8] = [
+const ONLY_FULL: [(&str, Option<&str>); 9] = [
     ("mail", None),
+    ("web", None),
     ("serve", Some("dns")),
     ("serve", Some("trade")),
     ("fault", Some("resolver")),
@@ -49,7 +50,9 @@ pub(crate) fn check(words: &[OsString]) -> Result<(), Failure> {
 /// The failure of what this build does not have.
 pub(crate) fn missing(what: &str) -> Failure {
     Failure::misuse(
-        format!("{what} is not in this build of Pitot, which has no mail, DNS, brokerage, bus and guests"),
+        format!(
+            "{what} is not in this build of Pitot, which has no mail, DNS, brokerage, bus, guests and pages"
+        ),
         "build everything: cargo build --release --features full",
     )
 }

@@ -15,6 +15,7 @@ use pitot_sys::user::User;
 use crate::catalog::catalog;
 use crate::comparison::{Comparison, Folder, Measured, with_role};
 use crate::gates::{CompareFormat, Gates};
+use crate::labels::Labels;
 use crate::plan_text::PlanText;
 use crate::run::{Profile, Run};
 use commands::{Commands, OfCommands};
@@ -69,6 +70,8 @@ pub(crate) struct Diff {
     reference: Option<String>,
     #[command(flatten)]
     profile: Profile,
+    #[command(flatten)]
+    labels: Labels,
     /// The run file to create. [default: diff and the time, in this directory]
     #[arg(short, long, value_name = "FILE.pitot")]
     output: Option<PathBuf>,
@@ -118,6 +121,7 @@ impl Diff {
             events: self.events,
             gates,
             profile: self.profile,
+            labels: self.labels,
             ..Run::decided_within(self.within)
         };
         run.run()

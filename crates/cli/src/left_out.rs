@@ -21,10 +21,17 @@ use crate::runs::Runs;
 use crate::serve_dns::DnsArgs;
 use crate::serve_trade::TradeArgs;
 use crate::watched::Watched;
+use crate::web::Web;
 
 impl Mail {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         Err(missing("`pitot mail`"))
+    }
+}
+
+impl Web {
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        Err(missing("`pitot web`"))
     }
 }
 

@@ -26,10 +26,12 @@ mod foreign;
 #[cfg(feature = "full")]
 mod full;
 mod gates;
+mod history;
 mod hold;
 mod host;
 mod init;
 mod kernel;
+mod labels;
 #[cfg(not(feature = "full"))]
 mod left_out;
 mod list;
@@ -64,6 +66,7 @@ mod tune;
 mod user;
 mod value;
 mod watched;
+mod web;
 mod words;
 
 /// Finds the server architecture, event mechanism, disk path, kernel and tuning that serve a load best, and proves it.
@@ -84,6 +87,8 @@ enum Command {
     Mail(Box<mail::Mail>),
     Report(report::Report),
     Compare(compare::Compare),
+    Web(web::Web),
+    History(history::HistoryCommand),
     Diff(Box<diff::Diff>),
     Exec(exec::Exec),
     Disk(disk::Disk),
@@ -127,6 +132,8 @@ pub fn main() -> ExitCode {
         Command::Mail(command) => command.run(),
         Command::Report(command) => command.run(),
         Command::Compare(command) => command.run(),
+        Command::Web(command) => command.run(),
+        Command::History(command) => command.run(),
         Command::Diff(command) => command.run(),
         Command::Exec(command) => command.run(),
         Command::Disk(command) => command.run(),

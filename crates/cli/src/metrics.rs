@@ -3,6 +3,7 @@
 //! What is told is made of what the command's display is told, once a second: nothing is counted twice, and the figures are those of
 //! the result.
 
+mod about;
 mod load;
 mod name;
 mod run;
@@ -12,7 +13,7 @@ mod traffic;
 use std::net::SocketAddr;
 
 use pitot_results::{Failure, stderr};
-use pitot_scrape::{Family, Kind, Publisher, Unit, label};
+use pitot_scrape::Publisher;
 
 pub(crate) use load::LoadMetrics;
 pub(crate) use run::RunMetrics;
@@ -41,24 +42,6 @@ pub(crate) fn listen(address: Option<SocketAddr>) -> Result<Option<Publisher>, F
     Ok(Some(publisher))
 }
 
-/// What runs. `plan` is what it is told to run, without secrets.
-fn about(command: &'static str, plan: &str) -> Family {
-    let labels =
-        vec![label("version", env!("CARGO_PKG_VERSION")), label("command", command), label("plan", plan)];
-    Family::new(Kind::Info, "pitot_run", "What runs, and the version of Pitot.").with(labels, 1u64)
-}
-
-/// Time since the begin of the measurement, and time left.
-fn times(elapsed_s: f64, left_s: Option<f64>) -> [Family; 2] {
-    let mut left =
-        Family::gauge("pitot_remaining", "Time left until the end, estimated.").in_unit(Unit::Seconds);
-    if let Some(left_s) = left_s {
-        left.put(Vec::new(), left_s);
-    }
-    let elapsed = Family::gauge("pitot_elapsed", "Time since the measurement began.").in_unit(Unit::Seconds);
-    [elapsed.with(Vec::new(), elapsed_s), left]
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -67,6 +50,7 @@ mod tests {
     use pitot_plan::Plan;
     use pitot_record::METRICS;
     use pitot_results::secrets::Secrets;
+    use pitot_scrape::Family;
 
     use super::*;
 

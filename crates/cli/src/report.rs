@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 use pitot_record::Run;
 use pitot_record::Soak;
 use pitot_record::file::{Kind, kind};
+use pitot_report::history::History;
 use pitot_report::{Experiments, Format, Profiles, Reported};
 use pitot_results::{Drawn, Failure};
 
@@ -112,7 +113,7 @@ impl Report {
             _ => {
                 let runs = self.files().map(|file| self.open_run(file)).collect::<Result<Vec<Run>, _>>()?;
                 match runs.iter().all(|run| run.plan.name == runs[0].plan.name) {
-                    true => Box::new(runs),
+                    true => Box::new(History::of_runs(&runs)),
                     false => Box::new(Experiments::of(runs)),
                 }
             }

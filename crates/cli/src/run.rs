@@ -163,6 +163,7 @@ impl Run {
         self.gates.check(&plan)?;
         self.amount.change(&mut plan, self.is_watched())?;
         self.profile.change(&mut plan);
+        self.labels.change(&mut plan);
         Ok(Asked::New { plan: Box::new(plan), source, is_described })
     }
 

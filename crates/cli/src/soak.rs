@@ -164,6 +164,7 @@ impl Soak {
             interval_s: self.interval.unwrap_or(INTERVAL_S),
             notes: target.notes(),
             published: target.published(),
+            labels: self.labels.with(target.labels()),
             machine: Fingerprint::collect(),
         })
     }

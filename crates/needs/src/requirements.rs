@@ -47,6 +47,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     },
     program("curl", "apt-get install curl"),
     program("fish", "apt-get install fish"),
+    program("git", "apt-get install git"),
     // A compiler of another language is much for one test: where it is missing, nothing is installed.
     Requirement { name: "go", fix: "install Go from go.dev", probe: Probe::Program },
     target("go-http", "pitot target install go-http --yes"),

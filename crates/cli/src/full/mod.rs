@@ -1,4 +1,4 @@
-//! What a build with the feature `full` has besides: mail and its names, the brokerage, the bus, and other kernels. Here is how they are
+//! What a build with the feature `full` has besides: mail and its names, the brokerage, the bus, other kernels, and pages. Here is how they are
 //! carried out; their options are those of every build.
 
 mod agent;
@@ -11,3 +11,4 @@ mod kernel_store;
 mod mail;
 mod on_bus;
 mod trade;
+mod web;

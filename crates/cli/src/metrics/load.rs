@@ -4,6 +4,7 @@ use pitot_load::Progress;
 use pitot_results::load::ErrorRow;
 use pitot_scrape::{Family, Publisher};
 
+use super::about::{about, times};
 use super::traffic::{self, Traffic};
 
 /// Tells how a load goes. A search has one series of counts over all of its steps.
@@ -24,7 +25,7 @@ impl LoadMetrics {
     pub(crate) fn new(publisher: Publisher, target: &str) -> LoadMetrics {
         let metrics = LoadMetrics {
             publisher,
-            about: super::about("load", target),
+            about: about("load", target),
             traffic: Traffic::default(),
             earlier: Vec::new(),
             kinds: Vec::new(),
@@ -76,7 +77,7 @@ impl LoadMetrics {
 
     pub(super) fn families(&self, left_s: Option<f64>, trying_rps: Option<f64>) -> Vec<Family> {
         let mut families = vec![self.about.clone()];
-        families.extend(super::times(self.elapsed_s as f64, left_s));
+        families.extend(times(self.elapsed_s as f64, left_s));
         families.extend(traffic::families(std::slice::from_ref(&self.traffic)));
         let mut trying =
             Family::gauge("pitot_search_requests_per_second", "The rate that a search is trying.");

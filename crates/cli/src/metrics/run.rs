@@ -9,6 +9,7 @@ use pitot_results::secrets::Secrets;
 use pitot_scrape::{Family, Kind, Label, Publisher, Unit, label};
 use pitot_stats::judge_control;
 
+use super::about::{about, left};
 use super::name::Named;
 
 /// The metric of a plan that asks for one that is not known.
@@ -46,7 +47,7 @@ impl RunMetrics {
         let secrets = plan.secrets();
         let metrics = RunMetrics {
             publisher,
-            about: super::about("run", &secrets.hide(&plan.name)),
+            about: about("run", &secrets.hide(&plan.name)),
             secrets,
             plan: plan.clone(),
             cells: Vec::new(),
@@ -96,14 +97,9 @@ impl RunMetrics {
         let one = |name, help, count| Family::gauge(name, help).with(Vec::new(), count);
         let controls = self.cells.iter().filter(|cell| cell.control_of.is_some()).count();
         let cells = (self.cells.len() - controls) as u64;
-        let mut left =
-            Family::gauge("pitot_remaining", "Time left until the end, estimated.").in_unit(Unit::Seconds);
-        if let Some(left_s) = self.at.left_s {
-            left.put(Vec::new(), left_s);
-        }
         let warnings = Family::counter("pitot_warnings", "Warnings for the reader of the report.");
         vec![
-            left,
+            left(self.at.left_s),
             one("pitot_cells", "Cells of the plan.", cells),
             one("pitot_controls", "A/A controls: second copies of baselines.", controls as u64),
             one("pitot_cells_given_up", "Cells that failed their trial and are not measured.", self.given_up),

@@ -8,6 +8,7 @@ use pitot_record::soak::{EventKind, Fault, Reading, Subject};
 use pitot_results::secrets::Secrets;
 use pitot_scrape::{Family, Label, Publisher, Unit, label};
 
+use super::about::{about, times};
 use super::name::Named;
 use super::traffic::{self, Traffic};
 
@@ -43,7 +44,7 @@ impl SoakMetrics {
     pub(crate) fn new(publisher: Publisher, secrets: Secrets, title: &str) -> SoakMetrics {
         let metrics = SoakMetrics {
             publisher,
-            about: super::about("soak", &secrets.hide(title)),
+            about: about("soak", &secrets.hide(title)),
             secrets,
             status: SoakStatus::default(),
             servers: BTreeMap::new(),
@@ -128,7 +129,7 @@ impl SoakMetrics {
 
     pub(super) fn families(&self) -> Vec<Family> {
         let mut families = vec![self.about.clone()];
-        families.extend(super::times(self.status.now_s, Some(self.status.left_s)));
+        families.extend(times(self.status.now_s, Some(self.status.left_s)));
         let of_loads: Vec<Traffic> =
             self.named().flat_map(|(_, name, status)| self.traffic(name, status)).collect();
         families.extend(traffic::families(&of_loads));

@@ -12,6 +12,7 @@ use super::profile::Profile;
 use crate::bus::BusOptions;
 use crate::comparison::Comparison;
 use crate::gates::Gates;
+use crate::labels::Labels;
 use crate::plan_text::PlanText;
 
 /// Run a plan: start each server, load it, monitor it, and record everything in one file.
@@ -53,6 +54,8 @@ pub(crate) struct Run {
     pub(crate) amount: Amount,
     #[command(flatten)]
     pub(crate) profile: Profile,
+    #[command(flatten)]
+    pub(crate) labels: Labels,
     /// The seed of the order, instead of the plan's.
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,

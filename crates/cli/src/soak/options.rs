@@ -9,6 +9,7 @@ use pitot_sys::user::User;
 
 use super::alarms::{self, Alarm};
 use super::status::Status;
+use crate::labels::Labels;
 use crate::run::Profile;
 use crate::value;
 
@@ -105,6 +106,8 @@ pub(crate) struct Soak {
     pub(super) interval: Option<u64>,
     #[command(flatten)]
     pub(super) profile: Profile,
+    #[command(flatten)]
+    pub(super) labels: Labels,
     /// Start servers, loads and helpers as this user, without supplementary groups, while this program remains root's: NAME,
     /// NAME:GROUP or UID:GID. Repeat it with --resume. For root (docs/security.md).
     #[arg(long, value_name = "USER", value_parser = crate::user::parse)]

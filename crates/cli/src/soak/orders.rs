@@ -67,6 +67,14 @@ impl SoakTarget {
         }
     }
 
+    /// What it is known by beside others.
+    pub(super) fn labels(&self) -> &[(String, String)] {
+        match self {
+            SoakTarget::Plan(prepared) => &prepared.plan.labels,
+            SoakTarget::Running { .. } => &[],
+        }
+    }
+
     /// Figures that others published, in a line each.
     pub(super) fn published(&self) -> Vec<String> {
         match self {

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use crate::support::{PITOT, stderr, stdout};
 
 #[path = "../../../report/tests/report/support/mod.rs"]
-mod support;
+pub(crate) mod support;
 
 use support::{Fixture, SMALL, written};
 
@@ -41,18 +41,17 @@ fn several_runs_are_shown_as_the_history_of_their_cells() {
     let output = pitot(&["report", one, other, "--format", "md"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let rows = |name: &str| -> Vec<String> {
-        let line = format!("| {name} |");
+        let line = format!("| {name}");
         stdout(&output).lines().filter(|row| row.starts_with(&line)).map(str::to_owned).collect()
     };
-    let rows = rows("loop+epoll-et at 1000 connections");
+    let rows = rows("loop+epoll-et, 1000: ");
     assert_eq!(rows.len(), 2, "{}", stdout(&output));
-    assert!(rows[0].contains("a.pitot | 137 k") && rows[1].contains("b.pitot | 6"), "{rows:?}");
-    assert!(rows.iter().all(|row| row.contains("×") && row.ends_with(" valid |")), "{rows:?}");
+    assert!(rows[0].contains("| a.pitot (") && rows[1].contains("| b.pitot ("), "{rows:?}");
     let output = pitot(&["report", one, other]);
     let page = directory.path().join("b-history.html");
     assert!(stdout(&output).trim_end().ends_with(page.to_str().unwrap()), "{}", stdout(&output));
     assert!(std::fs::read_to_string(page).unwrap().contains("<h1>History of architectures</h1>"));
-    assert_eq!(pitot(&["report", one, other, "--format", "json"]).status.code(), Some(2));
+    assert!(stdout(&pitot(&["report", one, other, "--format", "json"])).contains("pitot-history/1"));
 }
 
 #[test]
