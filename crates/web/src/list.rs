@@ -50,10 +50,11 @@ pub(crate) fn page(
 
     let mut blocks = Vec::new();
     if !running.is_empty() {
-        blocks.push(Block::section("in-progress", "In progress", vec![Block::Table(in_progress(running))]));
+        blocks.push(Block::section("", "In progress", vec![Block::Table(in_progress(running))]));
     }
     let is_asked = !query.get("q").is_empty();
     blocks.push(match (rows.is_empty(), is_asked, unread) {
+        (false, ..) if !running.is_empty() => Block::section("", "Ended", vec![Block::Table(table(rows))]),
         (false, ..) => Block::Table(table(rows)),
         (true, true, _) => Block::paragraph(
             "Nothing matches. Every word must occur in the name, the answer, the machine or a label.",
@@ -61,9 +62,10 @@ pub(crate) fn page(
         (true, false, 0) if running.is_empty() => Block::paragraph(
             "There are no run files here yet: `pitot run quick -o quick.pitot` makes one in half a minute.",
         ),
-        (true, false, _) => Block::paragraph("No run has ended yet."),
+        (true, false, 0) => Block::paragraph("No other run is here."),
+        (true, false, _) => Block::paragraph("The files are being read."),
     });
-    blocks.extend(unreadable(items));
+    blocks.extend(failures(items));
 
     let mut facts = vec![("in".to_owned(), places.to_owned())];
     facts.push((
@@ -75,6 +77,10 @@ pub(crate) fn page(
     ));
     if unread > 0 {
         facts.push(("still to be read".to_owned(), unread.to_string()));
+    }
+    let unreadable = items.iter().filter(|(_, item)| matches!(item.digest, Some(Err(_)))).count();
+    if unreadable > 0 {
+        facts.push(("cannot be read".to_owned(), unreadable.to_string()));
     }
     let document = Document { title: "Runs".into(), facts, blocks, ..Document::default() };
     let can_compare = rows.iter().any(|(_, digest)| !digest.is_soak);
@@ -106,12 +112,7 @@ fn find(query: &Query) -> Form {
 }
 
 fn compare() -> Form {
-    Form {
-        id: "compare",
-        to: "/compare".into(),
-        button: "Compare the two that are chosen",
-        ..Form::default()
-    }
+    Form { id: "compare", to: "/compare".into(), button: "Compare the chosen two", ..Form::default() }
 }
 
 /// Every word is somewhere in what the list says of the file.
@@ -146,7 +147,7 @@ fn in_progress(running: &[Running]) -> Table {
         .iter()
         .map(|Running { name, title, progress }| {
             let (done, time) = match progress {
-                Ok(progress) => (progress.sentence.clone(), progress.time.clone()),
+                Ok(progress) => (progress.sentence.replace("In progress: ", ""), progress.time.clone()),
                 Err(reason) => (reason.clone(), String::new()),
             };
             let entries = vec![Entry::from(title.clone()), done.into(), time.into()];
@@ -158,7 +159,7 @@ fn in_progress(running: &[Running]) -> Table {
 
 fn table(rows: &[(&str, &Arc<Digest>)]) -> Table {
     let has_labels = rows.iter().any(|(_, digest)| !digest.labels.is_empty());
-    let mut titles = vec!["Answer", "Trust", "Measured", "Machine"];
+    let mut titles = vec!["Answer", "Trust", "Measured (UTC)", "Machine"];
     titles.extend(has_labels.then_some("Labels"));
     let columns = titles.into_iter().map(Column::of_words).collect();
     let mut table = Table::plain("Runs and soaks", "File", columns, Vec::<(String, Vec<String>)>::new());
@@ -170,7 +171,7 @@ fn row(name: &str, digest: &Digest, has_labels: bool) -> Row {
     let title = if digest.title.is_empty() { &digest.name } else { &digest.title };
     let note = digest.question.clone();
     let mut entries = vec![
-        Entry { note, ..Entry::from(format!("**{}** {}", title.replace("**", ""), digest.answer)) },
+        Entry { note, ..Entry::from(format!("**{}:** {}", title.replace("**", ""), digest.answer)) },
         trust(digest),
         date(&digest.started_at).into(),
         digest.machine.clone().into(),
@@ -214,7 +215,7 @@ fn shortened(name: &str) -> &str {
     name.strip_suffix(".pitot").unwrap_or(name)
 }
 
-fn unreadable(items: &[(String, Item)]) -> Option<Block> {
+fn failures(items: &[(String, Item)]) -> Option<Block> {
     let failed: Vec<Line> = items
         .iter()
         .filter_map(|(name, item)| {
@@ -229,7 +230,7 @@ fn unreadable(items: &[(String, Item)]) -> Option<Block> {
     };
     let mut lines: Vec<Line> = failed.into_iter().take(UNREADABLE_MAX).collect();
     lines.extend((more > 0).then(|| Line::from(format!("and {more} more"))));
-    Some(Block::section("unreadable", heading, vec![Block::List(lines)]))
+    Some(Block::section("", heading, vec![Block::List(lines)]))
 }
 
 /// The pages around this one, the first and the last.

@@ -97,6 +97,7 @@ pub(crate) fn list(shelf: &Shelf, query: &Query) -> Page {
 pub(crate) fn list_hash(items: &[(String, Item)]) -> u64 {
     let mut hasher = DefaultHasher::new();
     items.len().hash(&mut hasher);
+    items.iter().all(|(_, item)| item.digest.is_some() || item.is_running).hash(&mut hasher);
     running(items).for_each(|name| name.hash(&mut hasher));
     hasher.finish()
 }
@@ -200,14 +201,15 @@ fn compared(shelf: &Shelf, named: &[&str], is_in_order: bool) -> Result<(Documen
             Ok((page, ways_of(name, &*shelf.open(name)?, "compare")))
         }
         [a, b] => {
-            let mut runs = [shelf.run(a)?, shelf.run(b)?];
+            let mut runs = [(a, shelf.run(a)?), (b, shelf.run(b)?)];
             if !is_in_order {
-                runs.sort_by(|a, b| a.info.started_at.cmp(&b.info.started_at));
+                runs.sort_by(|(_, a), (_, b)| a.info.started_at.cmp(&b.info.started_at));
             }
-            let comparison = compare(&runs[0], &runs[1], &[]);
+            let [(a, of_a), (b, of_b)] = &runs;
+            let comparison = compare(of_a, of_b, &[]);
             let mut navigation = ways("");
-            navigation.extend([a, b].map(|name| Link {
-                text: name.strip_suffix(".pitot").unwrap_or(name).to_owned(),
+            navigation.extend([("A", a), ("B", b)].map(|(letter, name)| Link {
+                text: format!("{letter}: {}", name.strip_suffix(".pitot").unwrap_or(name)),
                 to: link("report", name),
                 is_here: false,
             }));
@@ -248,7 +250,7 @@ pub(crate) fn history(shelf: &Shelf, query: &Query) -> Page {
             Err(failure) => left_out.push(failure.what),
         }
     }
-    let mut document = if figures.is_empty() {
+    let document = if figures.is_empty() {
         let blocks = vec![Block::paragraph("There are no runs of this plan, or they are still to be read.")];
         Document { title: "History".into(), blocks, ..Document::default() }
     } else {
@@ -257,7 +259,6 @@ pub(crate) fn history(shelf: &Shelf, query: &Query) -> Page {
         history.explain(|path| shelf.run_at(path));
         history.page(Format::Html)
     };
-    document.facts.insert(0, ("plan".to_owned(), plan.clone()));
     let options = |all: Vec<String>| all.into_iter().map(|name| (name.clone(), name)).collect::<Vec<_>>();
     let metrics =
         METRICS.iter().filter(|metric| metric.is_of_runs()).map(|metric| metric.name.to_owned()).collect();

@@ -1,6 +1,7 @@
 //! How much of a run or a soak is done, from its file alone.
 
 use pitot_meter::units::{counted, span};
+use pitot_plan::Measure;
 use pitot_record::soak::State;
 use pitot_record::{CellRecord, Run, RunState, Soak};
 use pitot_report::served::Progress;
@@ -8,7 +9,7 @@ use pitot_report::served::Progress;
 /// How much is done.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Done {
-    /// What is counted: `3 of 16 repetitions`, or nothing if only time counts.
+    /// What is counted: `3 of 16 generations`, or nothing if only time counts.
     amount: String,
     /// Time that was measured, seconds.
     measured_s: f64,
@@ -29,13 +30,19 @@ impl Done {
             cells().flat_map(|cell| &cell.repetitions).map(|repetition| repetition.elapsed_s).sum();
         let planned = |cell: &CellRecord| (run.repetitions_of(cell) as usize).max(cell.repetitions.len());
         let planned: usize = cells().map(planned).sum();
-        let noun = |count: usize| if count == 1 { "repetition" } else { "repetitions" };
+        // Cells in slices are measured side by side: a generation is one of each.
+        let is_sliced = run.is_sliced() && run.cells.iter().all(|cell| cell.measure == Measure::Slices);
+        let (noun, each) = if is_sliced { ("generation", cells().count()) } else { ("repetition", 1) };
+        let words = |count: usize| format!("{noun}{}", if count == 1 { "" } else { "s" });
+        let (shown, of) = (done / each.max(1), planned / each.max(1));
         let (amount, whole_s, part) = match run.plan.until_decided_s {
-            Some(at_most_s) => (format!("{done} {}, until it is decided", noun(done)), Some(at_most_s), None),
+            Some(at_most_s) => {
+                (format!("{shown} {}, until it is decided", words(shown)), Some(at_most_s), None)
+            }
             None => {
                 let whole_s = (done > 0).then(|| measured_s / done as f64 * planned as f64);
                 let part = done as f64 / planned.max(1) as f64;
-                (format!("{done} of {planned} {}", noun(planned)), whole_s, Some(part))
+                (format!("{shown} of {of} {}", words(of)), whole_s, Some(part))
             }
         };
         let ended = match (is_running, run.info.state) {
@@ -95,7 +102,6 @@ impl Done {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pitot_plan::Measure;
     use pitot_record::Repetition;
 
     fn run(repetitions: usize, planned: u32) -> Run {
@@ -119,7 +125,7 @@ mod tests {
     fn the_time_left_is_that_of_the_repetitions_that_are_missing() {
         let done = Done::of_run(&run(3, 8), true);
         let now = done.after(5.0);
-        assert_eq!((&*now.sentence, now.part), ("In progress: 6 of 16 repetitions", Some(0.375)));
+        assert_eq!((&*now.sentence, now.part), ("In progress: 3 of 8 generations", Some(0.375)));
         assert_eq!(now.time, "1 min 5 s measured, about 1 min 35 s left");
         assert_eq!(done.after(1e6).time.split(',').count(), 1, "it takes longer than was expected");
         let first = Done::of_run(&run(0, 8), true).after(2.0);
@@ -131,9 +137,9 @@ mod tests {
         let mut run = run(8, 8);
         run.info.state = RunState::Complete;
         let over = Done::of_run(&run, false).after(100.0);
-        assert!(over.is_over && over.part == Some(1.0) && over.sentence.starts_with("Complete: 16 of 16"));
+        assert!(over.is_over && over.part == Some(1.0) && over.sentence.starts_with("Complete: 8 of 8"));
         run.info.state = RunState::Running;
-        assert_eq!(Done::of_run(&run, false).after(0.0).sentence, "Killed: 16 of 16 repetitions");
+        assert_eq!(Done::of_run(&run, false).after(0.0).sentence, "Killed: 8 of 8 generations");
     }
 
     #[test]

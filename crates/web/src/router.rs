@@ -31,7 +31,8 @@ const HEADERS: [(header::HeaderName, &str); 5] = [
     (header::CACHE_CONTROL, "no-store"),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::X_FRAME_OPTIONS, "DENY"),
-    (header::REFERRER_POLICY, "no-referrer"),
+    // With `no-referrer` browsers would send no origin with a form either (Fetch, section 3.2).
+    (header::REFERRER_POLICY, "same-origin"),
     (header::CONTENT_SECURITY_POLICY, "frame-ancestors 'none'"),
 ];
 

@@ -22,6 +22,7 @@ use pitot_report::document::Document;
 use pitot_report::served::Progress;
 use pitot_report::{Format, Reported};
 use pitot_results::Failure;
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::progress::Done;
 
@@ -29,7 +30,7 @@ use crate::progress::Done;
 const NAMES_AGE_MAX: Duration = Duration::from_secs(1);
 /// A file that is being written is read at most once in this time ...
 pub(crate) const AGE_MIN: Duration = Duration::from_secs(1);
-/// ... and once in so many times the time that reading and rendering it takes, which is 2% of a CPU.
+/// ... and once in so many times the CPU time that reading and rendering it takes, which is 2% of a CPU.
 const REST: u32 = 50;
 /// However long that is.
 const AGE_MAX: Duration = Duration::from_secs(60);
@@ -94,16 +95,16 @@ pub(crate) struct Opened {
     pub(crate) has_baseline: bool,
     done: Done,
     pub(crate) is_running: bool,
-    pub(crate) path: Arc<Path>,
     stamp: Stamp,
     read_at: Instant,
+    /// CPU time that it took.
     took: Duration,
 }
 
 impl Opened {
     /// How far it is now.
     pub(crate) fn progress(&self) -> Progress {
-        self.done.after(Stamp::of(&self.path).unwrap_or(self.stamp).idle_s())
+        self.done.after(self.stamp.idle_s())
     }
 
     /// How long it is good enough while the file is being written.
@@ -173,6 +174,7 @@ impl Shelf {
 
     /// Reads what the list needs and the index does not know, one file after the other, as long as the process lives.
     pub(crate) fn keep_reading(&self) {
+        self.refresh();
         loop {
             let unread = |items: &Items| {
                 let next = items.by_name.iter().find(|(_, item)| item.digest.is_none() && !item.is_running);
@@ -333,6 +335,11 @@ fn not_known(name: &str) -> Failure {
     )
 }
 
+/// CPU time of this thread.
+fn cpu_time() -> Duration {
+    clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default()
+}
+
 fn check_size(path: &Path, stamp: Stamp) -> Result<(), Failure> {
     match stamp.bytes {
         bytes if bytes > FILE_BYTES_MAX => Err(Failure::misuse(
@@ -349,9 +356,9 @@ fn open_run(path: &Path) -> Result<Run, Failure> {
     Ok(run)
 }
 
-fn opened(path: &Arc<Path>, stamp: Stamp, is_running: bool) -> Result<Opened, Failure> {
+fn opened(path: &Path, stamp: Stamp, is_running: bool) -> Result<Opened, Failure> {
     check_size(path, stamp)?;
-    let began = Instant::now();
+    let began = cpu_time();
     let (document, source, done, has_baseline, is_soak) = match kind(path)? {
         Kind::Run => {
             let run = open_run(path)?;
@@ -377,10 +384,9 @@ fn opened(path: &Arc<Path>, stamp: Stamp, is_running: bool) -> Result<Opened, Fa
         has_baseline,
         done,
         is_running,
-        path: Arc::clone(path),
         stamp,
         read_at: Instant::now(),
-        took: began.elapsed(),
+        took: cpu_time().saturating_sub(began),
     })
 }
 

@@ -13,6 +13,7 @@ pub(super) fn table(html: &mut String, table: &Table) {
         let _ = write!(html, "<p class=\"lede\">{}</p>", escape(&table.legend));
     }
     html.push_str(match table.is_of_words() {
+        true if is_list(table) => "<div class=\"scroll\" tabindex=\"0\"><table class=\"wrap rows\">",
         true => "<div class=\"scroll\" tabindex=\"0\"><table class=\"wrap\">",
         false => {
             "<p class=\"scroll-hint\" hidden>Scroll sideways for more columns →</p>\
@@ -51,6 +52,11 @@ pub(super) fn table(html: &mut String, table: &Table) {
         html.push_str("</tbody>");
     }
     html.push_str("</table></div>");
+}
+
+/// Whether its rows lead to pages: a small screen shows the entries of each below each other.
+fn is_list(table: &Table) -> bool {
+    table.groups.iter().flat_map(|group| &group.rows).any(|row| row.link.is_some())
 }
 
 fn row(html: &mut String, table: &Table, row: &Row) {
