@@ -53,14 +53,10 @@ impl LoadMetrics {
         traffic.sent += second.sent;
         traffic.open = second.open;
         traffic.rate = second.completed;
-        traffic.quantiles = vec![
-            ("0.5", second.p50_ns),
-            ("0.95", second.p95_ns),
-            ("0.99", second.p99_ns),
-            ("1", second.max_ns),
-        ];
+        traffic.percentiles =
+            vec![("50", second.p50_ns), ("95", second.p95_ns), ("99", second.p99_ns), ("100", second.max_ns)];
         if second.completed == 0 {
-            traffic.quantiles.clear();
+            traffic.percentiles.clear();
         }
         traffic.response.add(progress.response);
         self.kinds = progress.kinds.to_vec();
@@ -94,6 +90,60 @@ fn add(all: &mut Vec<ErrorRow>, rows: &[ErrorRow]) {
         match all.iter_mut().find(|known| known.phase == row.phase && known.kind == row.kind) {
             Some(known) => known.count += row.count,
             None => all.push(row.clone()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use pitot_meter::{Histogram, Nanos};
+    use pitot_results::load::Second;
+
+    use super::*;
+
+    #[test]
+    fn counts_of_a_search_go_on_over_its_steps() {
+        let mut metrics = LoadMetrics::new(Publisher::default(), "http://127.0.0.1/");
+        let mut response = Histogram::new();
+        response.record(Nanos::from_millis(3));
+        for (step, errors) in [(0, [1, 3]), (1, [2, 2])] {
+            metrics.measured_from();
+            for (t_s, errors) in (0..).zip(errors) {
+                let row = ErrorRow {
+                    phase: "receive".into(),
+                    kind: "reset".into(),
+                    count: errors,
+                    ..ErrorRow::default()
+                };
+                let second = Second { t_s, completed: 10, status_2xx: 9, open: 4, ..Second::default() };
+                metrics.second(&Progress {
+                    second: &second,
+                    response: &response,
+                    steps: None,
+                    durability: None,
+                    errors,
+                    kinds: &[row],
+                    left: None,
+                    trying_rps: Some(100.0 + f64::from(step)),
+                });
+            }
+        }
+        let families = Arc::new(metrics.families(None, Some(101.0)));
+        let text = pitot_scrape::text(&families, pitot_scrape::Format::OpenMetrics);
+        for line in [
+            "pitot_requests_total{status=\"2xx\"} 36",
+            "pitot_requests_total{status=\"other\"} 4",
+            "pitot_errors_total{phase=\"receive\",kind=\"reset\"} 5",
+            "pitot_connections_open 4",
+            "pitot_response_seconds_count 4",
+            "pitot_response_seconds_bucket{le=\"0.002\"} 0",
+            "pitot_response_seconds_bucket{le=\"0.005\"} 4",
+            "pitot_search_requests_per_second 101.0",
+            "pitot_elapsed_seconds 4.0",
+        ] {
+            assert!(text.lines().any(|other| other == line), "{line}\n{text}");
         }
     }
 }

@@ -248,9 +248,134 @@ fn of_load(server: &str, name: String, load: &LoadStatus) -> Traffic {
         response: load.response,
         open: load.open,
         rate: load.rate,
-        quantiles: match load.rate {
+        percentiles: match load.rate {
             0 => Vec::new(),
-            _ => vec![("0.5", load.p50_ns), ("0.99", load.p99_ns)],
+            _ => vec![("50", load.p50_ns), ("99", load.p99_ns)],
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use pitot_record::soak::{Endings, Event as Happened};
+
+    use super::*;
+
+    fn text(metrics: &SoakMetrics) -> String {
+        pitot_scrape::text(&Arc::new(metrics.families()), pitot_scrape::Format::OpenMetrics)
+    }
+
+    #[track_caller]
+    fn assert_told(metrics: &SoakMetrics, lines: &[&str]) {
+        let text = text(metrics);
+        for line in lines {
+            assert!(text.lines().any(|other| other == *line), "{line}\n{text}");
+        }
+    }
+
+    fn begun(names: &[&str]) -> SoakMetrics {
+        let mut metrics = SoakMetrics::new(Publisher::default(), Secrets::default(), "a soak");
+        let subject =
+            |(id, name): (i64, &&str)| Subject { id, name: (*name).to_owned(), ..Subject::default() };
+        let subjects: Vec<Subject> = (1..).zip(names).map(subject).collect();
+        metrics
+            .take(&Event::SoakBegun { file: Path::new("x"), run: "y", subjects: &subjects, loads: &[] }, &[]);
+        let server = |name: &&str| ServerStatus {
+            name: (*name).to_owned(),
+            is_up: true,
+            endings: Endings { deaths: 1, restarts: 1 },
+            loads: vec![LoadStatus { name: "one".into(), completed: 5, ..LoadStatus::default() }],
+        };
+        let status = SoakStatus { servers: names.iter().map(server).collect(), ..SoakStatus::default() };
+        metrics.take(&Event::Status(&status), &["nginx: leak? memory grew".to_owned()]);
+        metrics
+    }
+
+    #[test]
+    fn servers_and_loads_of_equal_names_are_told_apart() {
+        let metrics = begun(&["nginx", "nginx"]);
+        let lines = [
+            "pitot_server_up{server=\"nginx\"} 1",
+            "pitot_server_deaths_total{server=\"nginx #2\"} 1",
+            "pitot_requests_total{server=\"nginx #2\",load=\"one\",status=\"other\"} 5",
+            "pitot_drifts{server=\"nginx\",kind=\"leak\"} 1",
+            "pitot_drifts{kind=\"drift\"} 0",
+        ];
+        assert_told(&metrics, &lines);
+    }
+
+    #[test]
+    fn hangs_and_faults_that_are_reported_again_at_their_end_count_once() {
+        let mut metrics = begun(&["nginx"]);
+        let hang = |until_s| Happened {
+            at_s: 7.0,
+            until_s,
+            subject: Some(1),
+            kind: EventKind::HangSilent,
+            sentence: String::new(),
+            evidence: String::new(),
+        };
+        let fault = |until_s| Fault {
+            subject: 1,
+            kind: "stop".into(),
+            due_s: 3.0,
+            until_s,
+            was_made: true,
+            ..Fault::default()
+        };
+        let both = |until_s| Moment {
+            events: vec![hang(until_s)],
+            faults: vec![fault(until_s)],
+            ..Moment::default()
+        };
+        metrics.take(&Event::Recorded(&both(None)), &[]);
+        let count = ["pitot_hangs_total{server=\"nginx\"} 1", "pitot_faults_total{server=\"nginx\"} 1"];
+        assert_told(&metrics, &count);
+        assert_told(
+            &metrics,
+            &["pitot_hanging{server=\"nginx\"} 1", "pitot_faults_active{server=\"nginx\",fault=\"stop\"} 1"],
+        );
+        metrics.take(&Event::Recorded(&both(Some(9.0))), &[]);
+        assert_told(&metrics, &count);
+        assert_told(
+            &metrics,
+            &["pitot_hanging{server=\"nginx\"} 0", "pitot_faults_active{server=\"nginx\",fault=\"stop\"} 0"],
+        );
+        // Another one, of which the end is known at once.
+        let other = Moment { events: vec![Happened { at_s: 20.0, ..hang(Some(21.0)) }], ..Moment::default() };
+        metrics.take(&Event::Recorded(&other), &[]);
+        assert_told(
+            &metrics,
+            &["pitot_hangs_total{server=\"nginx\"} 2", "pitot_hanging{server=\"nginx\"} 0"],
+        );
+    }
+
+    #[test]
+    fn readings_have_base_units_and_go_when_a_server_is_down() {
+        let mut metrics = begun(&["nginx"]);
+        let reading = |subject, metric: &str, mean| Reading {
+            subject,
+            metric: metric.to_owned(),
+            length_s: 10.0,
+            mean,
+            ..Reading::default()
+        };
+        let all =
+            vec![reading(1, "server-cpu", 150.0), reading(1, "memory-rss", 4096.0), reading(0, "steal", 2.0)];
+        metrics.take(&Event::Recorded(&Moment { readings: all, ..Moment::default() }), &[]);
+        let lines = [
+            "pitot_server_cpu_ratio{server=\"nginx\"} 1.5",
+            "pitot_server_cpu_seconds_total{server=\"nginx\"} 15.0",
+            "pitot_server_memory_rss_bytes{server=\"nginx\"} 4096.0",
+            "pitot_machine_steal_ratio 0.02",
+        ];
+        assert_told(&metrics, &lines);
+        let down = vec![reading(0, "steal", 1.0)];
+        metrics.take(&Event::Recorded(&Moment { readings: down, ..Moment::default() }), &[]);
+        assert!(!text(&metrics).contains("pitot_server_memory_rss_bytes"));
+        assert_told(&metrics, &["pitot_server_cpu_seconds_total{server=\"nginx\"} 15.0"]);
     }
 }

@@ -27,8 +27,8 @@ pub(super) struct Traffic {
     pub(super) open: u64,
     /// Replies in the last second.
     pub(super) rate: u64,
-    /// Quantiles of the response times of the last second, nanoseconds.
-    pub(super) quantiles: Vec<(&'static str, u64)>,
+    /// Percentiles of the response times of the last second, nanoseconds.
+    pub(super) percentiles: Vec<(&'static str, u64)>,
 }
 
 /// The families of all loads.
@@ -42,9 +42,9 @@ pub(super) fn families(loads: &[Traffic]) -> Vec<Family> {
     let mut sent = Family::counter("pitot_sent", "Bytes to the server.").in_unit(Unit::Bytes);
     let mut open = Family::gauge("pitot_connections_open", "Connections open at the end of the last second.");
     let mut rate = Family::gauge("pitot_requests_per_second", "Requests completed in the last second.");
-    let mut quantiles = Family::gauge(
+    let mut percentiles = Family::gauge(
         "pitot_response_last",
-        "Response times of the last second by quantile, from the intended start, as exact as in the result.",
+        "Response times of the last second by percentile, from the intended start, as exact as in the result.",
     )
     .in_unit(Unit::Seconds);
     let mut response = Family::new(
@@ -75,10 +75,10 @@ pub(super) fn families(loads: &[Traffic]) -> Vec<Family> {
         sent.put(with(&[]), load.sent);
         open.put(with(&[]), load.open);
         rate.put(with(&[]), load.rate);
-        for (quantile, ns) in &load.quantiles {
-            quantiles.put(with(&[("quantile", quantile)]), *ns as f64 / 1e9);
+        for (percentile, ns) in &load.percentiles {
+            percentiles.put(with(&[("percentile", percentile)]), *ns as f64 / 1e9);
         }
         response.put(with(&[]), load.response);
     }
-    vec![requests, errors, failures, missed, lost, received, sent, open, rate, quantiles, response]
+    vec![requests, errors, failures, missed, lost, received, sent, open, rate, percentiles, response]
 }

@@ -169,7 +169,7 @@ fn a_load_tells_its_counts_while_it_runs_and_they_are_those_of_its_result() {
         assert_eq!(page["pitot_requests_total{status=\"2xx\"}"], counted("status_2xx"));
         let last = over.last().unwrap();
         assert_eq!(page["pitot_connections_open"], last["open"].as_f64().unwrap());
-        let p99 = page["pitot_response_last_seconds{quantile=\"0.99\"}"];
+        let p99 = page["pitot_response_last_seconds{percentile=\"99\"}"];
         assert!((p99 * 1e9 - last["p99_ns"].as_f64().unwrap()).abs() < 1.0, "{p99}");
     }
     let version = env!("CARGO_PKG_VERSION");
