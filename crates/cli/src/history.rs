@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use pitot_history::{Index, files};
 use pitot_record::{METRICS, Metric, Run, metric};
 use pitot_report::history::{Condition, History, Line, Next, Outcome, Search};
-use pitot_report::{Format, compare};
+use pitot_report::Format;
 use pitot_results::Failure;
 use pitot_target::Places;
 use serde_json::json;
@@ -55,7 +55,7 @@ pub(crate) struct HistoryCommand {
     #[arg(long, value_name = "LABEL|TIME", requires = "fail_if")]
     since: Option<String>,
     /// Search the commit that changed this cell: prints which commit to measure next, or which one it is. Runs need the label `commit`,
-    /// and the command runs in the checkout. Without a change in the line its first and last run are compared.
+    /// and the command runs in the checkout. Without a change in the line its first and last run are taken for the two levels.
     #[arg(long, value_name = "CELL", conflicts_with_all = ["fail_if", "output"])]
     since_when: Option<String>,
     #[command(flatten)]
@@ -176,11 +176,10 @@ impl HistoryCommand {
         let wrong = |what: String| {
             Failure::misuse(what, "measure in a checkout, or name what was measured: --label commit=1a2b3c")
         };
-        let ends_differ = line.changes.is_empty() && ends_differ(line);
-        let search = Search::of(line, ends_differ).map_err(wrong)?.ok_or_else(|| {
+        let search = Search::of(line).map_err(wrong)?.ok_or_else(|| {
             Failure::run(
-                format!("no change of {cell} is seen, and its first and last run are not shown to differ"),
-                "measure again what is older or newer, or for a longer time",
+                format!("no change of {cell} is seen, and the intervals of its first and last run overlap"),
+                "measure an older or a newer commit, or both for a longer time",
             )
         })?;
         let commits = format!("{}..{}", clean(&search.before), clean(&search.after));
@@ -239,20 +238,6 @@ fn the_line<'h>(history: &'h History, cell: &str) -> Result<&'h Line, Failure> {
             "name a plan with --plan, or files of one machine",
         )),
     }
-}
-
-/// Whether the first and the last run of a line are shown to differ, as `pitot compare` shows it.
-fn ends_differ(line: &Line) -> bool {
-    let ([first, .., last], metric) = (&line.points[..], line.metric) else { return false };
-    let runs = [first, last].map(|point| opened(&point.run.file));
-    let [Some(a), Some(b)] = &runs else { return false };
-    let compared = compare(a, b, &[]);
-    let Some(table) = compared.metrics.iter().find(|table| table.metric.name == metric.name) else {
-        return false;
-    };
-    let at = compared.pairs.iter().position(|pair| pair.label == line.cell);
-    at.and_then(|at| table.rows[at].comparison.as_ref())
-        .is_some_and(|compared| compared.decision.is_difference())
 }
 
 fn opened(path: &Path) -> Option<Run> {

@@ -1,7 +1,7 @@
 //! A history as CSV (RFC 4180): one line for each run and cell.
 
-use super::History;
 use super::line::{COMMIT, Line, Point};
+use super::whole::History;
 use crate::csv::record;
 
 const COLUMNS: &str = "plan,cell,metric,unit,machine,file,run,started_at,commit,labels,value,low,high,reference,ratio,ratio_low,\

@@ -1,7 +1,7 @@
 //! What decides an exit code.
 
-use super::History;
-use super::line::{Change, Line};
+use super::line::{Change, Line, Point};
+use super::words::sentence_of;
 use crate::tone::Tone;
 
 /// The fewest runs in which a change of the level can be seen at all.
@@ -57,34 +57,33 @@ impl Outcome {
     }
 }
 
-impl History {
-    /// Judges a condition. `since` tells the runs that count: a change before the first of them is known.
-    pub fn judge(&mut self, condition: Condition, since: Option<&str>) {
+impl HistoryGate {
+    /// Judges a condition by the changes of lines: those from the first run on that `since` tells.
+    pub(super) fn of(lines: &[Line], condition: Condition, since: Option<&str>) -> HistoryGate {
         let is_meant = |line: &Line, change: &Change| {
             (condition == Condition::Change || line.tone(change) == Tone::Bad)
                 && since.is_none_or(|since| change.at >= first_since(line, since))
         };
-        let met: Vec<String> = self
-            .lines
+        let met: Vec<String> = lines
             .iter()
             .flat_map(|line| line.changes.iter().map(move |change| (line, change)))
             .filter(|(line, change)| is_meant(line, change))
-            .map(|(line, change)| super::page::sentence_of(line, change))
+            .map(|(line, change)| sentence_of(line, change))
             .collect();
         let outcome = if !met.is_empty() {
             Outcome::Met(met)
-        } else if self.lines.iter().all(|line| line.points.len() < RUNS_MIN) {
+        } else if lines.iter().all(|line| line.points.len() < RUNS_MIN) {
             Outcome::Undecided(format!("no cell has the {RUNS_MIN} runs in which a change could be seen"))
         } else {
             Outcome::Passed
         };
-        self.gate = Some(HistoryGate { condition, outcome });
+        HistoryGate { condition, outcome }
     }
 }
 
 /// The first point with a label that begins so, or that began at that time or later.
 fn first_since(line: &Line, since: &str) -> usize {
-    let is_it = |point: &super::line::Point| {
+    let is_it = |point: &Point| {
         point.run.labels.iter().any(|(_, value)| value.starts_with(since))
             || (since.starts_with("20") && point.run.started_at.as_str() >= since)
     };

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::History;
 use super::gate::Outcome;
 use super::line::{Change, Line, Point};
+use super::whole::History;
 
 /// Fields may be added; these keep their meaning.
 pub(super) fn render(history: &History) -> String {

@@ -1,8 +1,9 @@
 //! The page of a history: what changed, each line as a picture, and its last runs.
 
-use super::History;
-use super::gate::{HistoryGate, Outcome};
+use super::gate::{HistoryGate, Outcome, RUNS_MIN};
 use super::line::{Change, Line, Point};
+use super::whole::History;
+use super::words::{around, is_percent, of_machine, sentence_of, signed, size};
 use crate::axis::Axis;
 use crate::document::{Block, Column, Document, Entry, Group, Item, Note, PAGES, Row, Table};
 use crate::format::Format;
@@ -18,8 +19,6 @@ const HOW: &str = "A change is a step of the level that lasts: single runs that 
                    out; else figures are, of one machine at a time.";
 const CHART: &str =
     "Each dot is a run, in order, with its 95% interval. The dashed lines are the levels between changes.";
-/// Ratios in this range are written as a difference in percent, others as a multiple.
-const PERCENT: std::ops::Range<f64> = 0.67..1.5;
 /// More lines than this are not drawn.
 const PANES_MAX: usize = 100;
 /// More runs than this have no interval in a picture.
@@ -94,8 +93,8 @@ fn summary(history: &History, changes: usize) -> String {
     };
     let text = format!("{} run{} of {lines} cell{}: {what}.", runs.len(), s(runs.len()), s(lines));
     match history.lines.iter().map(|line| line.points.len()).max() {
-        Some(most) if most < super::gate::RUNS_MIN => {
-            format!("{text} A change could be seen in {} runs at the earliest.", super::gate::RUNS_MIN)
+        Some(most) if most < RUNS_MIN => {
+            format!("{text} A change could be seen in {} runs at the earliest.", RUNS_MIN)
         }
         _ => text,
     }
@@ -111,50 +110,6 @@ fn gate(gate: &HistoryGate) -> Block {
         Outcome::Undecided(reason) => (format!("The gate `{condition}` is undecided: {reason}."), Tone::Care),
     };
     Block::List(vec![Item { tone: Some(tone), ..Item::from(text) }])
-}
-
-fn around<'l>(line: &'l Line, change: &Change) -> [&'l Point; 2] {
-    [&line.points[change.at - 1], &line.points[change.at]]
-}
-
-/// A change in a sentence, without a full stop.
-pub(super) fn sentence_of(line: &Line, change: &Change) -> String {
-    let [before, after] = around(line, change).map(Point::name);
-    format!(
-        "**{}**{}: {} {}, {}, since {after}; {before} was before it",
-        line.cell,
-        of_machine(line),
-        line.metric.words.noun,
-        size(change),
-        line.tone(change).change()
-    )
-}
-
-/// ` on MACHINE`, where figures of several machines are told apart.
-fn of_machine(line: &Line) -> String {
-    match (&line.machine, &line.reference) {
-        (Some(machine), None) => format!(" on {machine}"),
-        _ => String::new(),
-    }
-}
-
-/// `+5.1% [+4.2%, +6.0%]`; `2.3 times [2.1, 2.5]`.
-fn size(change: &Change) -> String {
-    let (low, high) = (change.interval.low, change.interval.high);
-    if !PERCENT.contains(&change.ratio) {
-        return format!(
-            "{} times [{}, {}]",
-            number::ratio(change.ratio),
-            number::ratio(low),
-            number::ratio(high)
-        );
-    }
-    format!("{} [{}, {}]", signed(change.ratio), signed(low), signed(high))
-}
-
-fn signed(ratio: f64) -> String {
-    let sign = if ratio >= 1.0 { "+" } else { "−" };
-    format!("{sign}{}", number::percent((ratio - 1.0).abs()))
 }
 
 fn item(line: &Line, change: &Change) -> Item {
@@ -319,7 +274,7 @@ fn scene(line: &Line) -> Scene {
     for change in &line.changes {
         let middle = at(change.at) - 0.5;
         let half = 0.003 * count as f64;
-        let label = if PERCENT.contains(&change.ratio) {
+        let label = if is_percent(change.ratio) {
             signed(change.ratio)
         } else {
             format!("×{}", number::ratio(change.ratio))

@@ -53,12 +53,19 @@ impl fmt::Display for Next {
     }
 }
 
+/// Whether two intervals do not overlap.
+fn are_apart(a: Option<[f64; 2]>, b: Option<[f64; 2]>) -> bool {
+    matches!((a, b), (Some([low, high]), Some([other_low, other_high])) if high < other_low || other_high < low)
+}
+
 impl Search {
-    /// The last change of a line; without one, `ends_differ` says whether its first and last run differ. None if nothing changed.
+    /// The last change of a line; without one, its first and last run are taken for the two levels if their intervals do not overlap. That
+    /// is less than what tells two runs apart (an interval within a run knows nothing of other runs), and enough to go on measuring. None
+    /// if nothing seems to have changed.
     ///
     /// # Errors
     /// If a run has no commit: the sentence says which.
-    pub fn of(line: &Line, ends_differ: bool) -> Result<Option<Search>, String> {
+    pub fn of(line: &Line) -> Result<Option<Search>, String> {
         let commits: Vec<(&str, &Point)> = line
             .points
             .iter()
@@ -74,7 +81,7 @@ impl Search {
                 let from = line.changes.iter().rev().nth(1).map_or(0, |before| before.at);
                 [&points[from..change.at], &points[change.at..]]
             }
-            (None, [first, .., last]) if ends_differ => {
+            (None, [first, .., last]) if are_apart(line.interval(first), line.interval(last)) => {
                 [std::slice::from_ref(first), std::slice::from_ref(last)]
             }
             _ => return Ok(None),

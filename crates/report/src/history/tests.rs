@@ -13,7 +13,7 @@ fn run(number: usize, value: f64, ratio: Option<(&str, f64)>) -> RunFigures {
         value,
         interval: Some([value * 0.99, value * 1.01]),
     });
-    let cell = CellFigure { cell: "a".into(), value, interval: Some([value * 0.98, value * 1.02]), ratio };
+    let cell = CellFigure { cell: "a".into(), value, interval: Some([value * 0.99, value * 1.01]), ratio };
     RunFigures {
         file: format!("{number}.pitot").into(),
         id: format!("id {number}"),
@@ -144,7 +144,7 @@ fn searched(count: usize, step: usize, asked: &mut Vec<usize>) -> usize {
         let mut measured = asked.clone();
         measured.sort_unstable();
         let history = History::of(measured.iter().map(|n| all[*n].clone()).collect(), None);
-        let search = Search::of(&history.lines[0], true).unwrap().unwrap();
+        let search = Search::of(&history.lines[0]).unwrap().unwrap();
         let at = |commit: &String| commits.iter().position(|c| c == commit).unwrap();
         let between = &commits[at(&search.before) + 1..=at(&search.after)];
         match search.next(between) {
@@ -170,10 +170,10 @@ fn a_search_finds_every_place_of_a_step_by_bisection() {
 fn a_search_measures_again_what_belongs_to_neither_level_and_needs_commits() {
     let mut runs = stepped(3, 2);
     runs[1].cells[0].value = 10_250.0;
-    let search = Search::of(&History::of(runs.clone(), None).lines[0], true).unwrap().unwrap();
+    let search = Search::of(&History::of(runs.clone(), None).lines[0]).unwrap().unwrap();
     assert_eq!(search.unclear.as_deref(), Some(&commit(1)[..]));
-    assert_eq!(Search::of(&History::of(stepped(3, 9), None).lines[0], false), Ok(None));
+    assert_eq!(Search::of(&History::of(stepped(3, 9), None).lines[0]), Ok(None));
     runs[1].labels.clear();
-    let why = Search::of(&History::of(runs, None).lines[0], true).unwrap_err();
+    let why = Search::of(&History::of(runs, None).lines[0]).unwrap_err();
     assert!(why.contains("1.pitot has no label `commit`"), "{why}");
 }
