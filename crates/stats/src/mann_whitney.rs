@@ -60,18 +60,24 @@ fn differences(a: &[f64], b: &[f64]) -> Vec<f64> {
 
 /// The probability of each doubled rank sum of `chosen` out of `ranks`, all choices being equally likely.
 fn null_distribution(ranks: &[usize], chosen: usize) -> Vec<f64> {
-    let sums = ranks.iter().sum::<usize>() + 1;
+    let mut ranks = ranks.to_vec();
+    ranks.sort_unstable();
+    // below[i]: the sum of the i lowest ranks.
+    let mut below = vec![0; ranks.len() + 1];
+    for (i, rank) in ranks.iter().enumerate() {
+        below[i + 1] = below[i] + rank;
+    }
     // ways[k][s]: the number of ways to choose k of the ranks seen so far with the sum s.
-    let mut ways = vec![vec![0.0; sums]; chosen + 1];
+    let mut ways = vec![vec![0.0; below[ranks.len()] + 1]; chosen + 1];
     ways[0][0] = 1.0;
-    let mut reach = 0;
-    for &rank in ranks {
-        reach += rank;
-        for k in (1..=chosen).rev() {
+    for (seen, &rank) in ranks.iter().enumerate() {
+        for k in (1..=chosen.min(seen + 1)).rev() {
             let (fewer, these) = ways.split_at_mut(k);
-            let (fewer, these) = (&fewer[k - 1], &mut these[0]);
-            for sum in (rank..=reach).rev() {
-                these[sum] += fewer[sum - rank];
+            // From the sum of this rank and the lowest to that of this rank and the highest before it.
+            let (low, high) = (below[k - 1], below[seen] - below[seen + 1 - k]);
+            let fewer = &fewer[k - 1][low..=high];
+            for (these, fewer) in these[0][low + rank..=high + rank].iter_mut().zip(fewer) {
+                *these += fewer;
             }
         }
     }
