@@ -13,6 +13,7 @@
 //!   whose order cancels drift, position and carry-over ([`round_order`]). Generations are its sample.
 //!   A run that goes on until it has decided ([`Samples::UntilDecided`]) looks after each of them; it is judged by
 //!   an e-process, whose error rate and intervals hold at any stop. [`judge_control`] judges the baseline's twin.
+//! - **A history of runs** changes its level where random orders of its values rarely differ as much ([`level_changes`]).
 //! - **A difference is declared** only if the test rejects, at 5% and after Holm's correction over all comparisons
 //!   of the family, that the true ratio lies within the tolerance. For one comparison that is to say: the whole 95%
 //!   interval lies beyond the tolerance. The price is a need for more repetitions; the gain is that an A/A comparison
@@ -41,6 +42,7 @@ mod control;
 pub mod drift;
 mod forecast;
 mod generation;
+mod history;
 mod holm;
 mod interval;
 mod location;
@@ -60,6 +62,7 @@ pub use comparison::{
 pub use control::{CONTROL_ALPHA, judge_control};
 pub use forecast::{POWER, difference_shown, more_generations};
 pub use generation::{apart_log_ratio, generation_log_ratio, robust_deviation, round_log_ratios};
+pub use history::{LevelChange, level_changes};
 pub use holm::holm;
 pub use interval::{
     Estimate, Interval, LEVEL, MEDIAN_REPETITIONS_MIN, bootstrap_interval, order_statistic_interval,

@@ -40,3 +40,15 @@ fn the_fall_of_1898_is_a_step_and_no_drift() {
     assert_eq!(change.seconds, 27.5 * 60.0);
     assert!(change.interval[0] < -247.0 && change.interval[1] > -400.0, "{change:?}");
 }
+
+#[test]
+fn the_fall_of_1898_is_the_only_change_of_level() {
+    let [change] = &pitot_stats::level_changes(&FLOW)[..] else {
+        panic!("{:?}", pitot_stats::level_changes(&FLOW))
+    };
+    assert!(change.at == 28 && change.p < 1e-3, "{change:?}");
+    assert!(
+        change.ratio > 0.72 && change.ratio < 0.82 && change.between[0] >= 24 && change.between[1] <= 32,
+        "{change:?}"
+    );
+}
