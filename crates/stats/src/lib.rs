@@ -40,6 +40,7 @@ mod between;
 mod comparison;
 mod control;
 pub mod drift;
+mod false_discovery;
 mod forecast;
 mod generation;
 mod history;
@@ -60,6 +61,7 @@ pub use comparison::{
     ALPHA, Comparison, Decision, Test, generations_needed, judge, judge_between, repetitions_needed,
 };
 pub use control::{CONTROL_ALPHA, judge_control};
+pub use false_discovery::false_discovery;
 pub use forecast::{POWER, difference_shown, more_generations};
 pub use generation::{apart_log_ratio, generation_log_ratio, robust_deviation, round_log_ratios};
 pub use history::{LevelChange, level_changes};
