@@ -69,8 +69,8 @@ fn a_step_is_named_with_its_runs_and_decides_the_exit_code() {
     for (arguments, code) in [
         (&["--fail-if", "worse"][..], 1),
         (&["--fail-if", "change", "--since", "2026-01-03"], 0),
-        (&["--fail-if", "worse", "--last", "6"], 0),
-        (&["--fail-if", "worse", "--last", "3"], 3),
+        (&["--fail-if", "worse", "--last", "6"], 3),
+        (&["--fail-if", "worse", "--last", "10", "--metric", "memory"], 0),
         (&["--plan", "other"], 2),
         (&["--metric", "througput"], 2),
         (&["--since-when", "no such cell"], 2),

@@ -4,8 +4,8 @@ use super::line::{Change, Line, Point};
 use super::words::sentence_of;
 use crate::tone::Tone;
 
-/// The fewest runs in which a change of the level can be seen at all.
-pub(super) const RUNS_MIN: usize = 6;
+/// The fewest runs in which a change of the level can be seen at all: [`pitot_stats::level_changes`].
+pub(super) const RUNS_MIN: usize = 10;
 
 /// What is not to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

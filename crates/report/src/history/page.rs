@@ -94,7 +94,7 @@ fn summary(history: &History, changes: usize) -> String {
     let text = format!("{} run{} of {lines} cell{}: {what}.", runs.len(), s(runs.len()), s(lines));
     match history.lines.iter().map(|line| line.points.len()).max() {
         Some(most) if most < RUNS_MIN => {
-            format!("{text} A change could be seen in {} runs at the earliest.", RUNS_MIN)
+            format!("{text} A change could be seen in {RUNS_MIN} runs at the earliest.")
         }
         _ => text,
     }

@@ -137,7 +137,7 @@ fn runs_are_in_the_order_of_their_commits_and_a_copy_counts_once() {
 
 /// The commits that a search of `count` commits asks for until it has found that of the step.
 fn searched(count: usize, step: usize, asked: &mut Vec<usize>) -> usize {
-    let commits: Vec<String> = (0..count).map(|n| commit(n)).collect();
+    let commits: Vec<String> = (0..count).map(commit).collect();
     let all = stepped(count, step);
     *asked = vec![0, count - 1];
     loop {
