@@ -37,6 +37,9 @@ const LOG_LEVELS_FROM: f64 = 5.0;
 /// Levels that start at zero and span more than this from the second on are spaced evenly.
 const LINEAR_LEVELS_TO: f64 = 20.0;
 
+/// A logarithmic axis spans nine decades at most.
+const DECADES_MAX: f64 = 1e-9;
+
 impl Axis {
     /// Multiplies a linear axis, whose numbers were of another unit.
     pub(crate) fn stretch(&mut self, factor: f64) {
@@ -107,6 +110,9 @@ impl Axis {
 
     /// A logarithmic axis from a round value below `low` to one above `high`.
     pub fn log(title: &str, low: f64, high: f64, show: impl Fn(f64) -> String) -> Axis {
+        // What is not positive has no place on it, and stands at its lower end.
+        let high = if high.is_finite() { high.max(f64::MIN_POSITIVE * 1e9) } else { 1.0 };
+        let low = low.max(high * DECADES_MAX);
         let decades = (high / low).log10();
         let steps: &[f64] = if decades > 3.5 { &[1.0] } else { &[1.0, 2.0, 5.0] };
         let mut rounds = Vec::new();
@@ -170,6 +176,16 @@ pub(crate) fn trim(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_logarithmic_axis_has_an_end_whatever_its_values_are() {
+        for (low, high) in
+            [(0.0, 2.0), (-1.0, 1.0), (f64::NAN, 1.0), (1e-300, 1e300), (0.0, 0.0), (1.0, f64::INFINITY)]
+        {
+            let axis = Axis::log("", low, high, |value| value.to_string());
+            assert!((1..40).contains(&axis.ticks.len()), "{low} {high}: {}", axis.ticks.len());
+        }
+    }
 
     fn texts(axis: &Axis) -> Vec<&str> {
         axis.ticks.iter().map(|(_, text)| text.as_str()).collect()

@@ -29,7 +29,7 @@ fn forest(c: &RunComparison<'_>, table: &MetricTable) -> Option<Pane> {
         .filter_map(|(pair, row)| Some((pair.label.as_str(), row.comparison.as_ref()?)))
         .collect();
     let ends = |x: &Comparison| x.interval.map_or((x.ratio_min, x.ratio_max), |i| (i.low, i.high));
-    let low = rows.iter().map(|(_, x)| ends(x).0).reduce(f64::min)?.min(1.0 - 2.0 * c.tolerance);
+    let low = rows.iter().map(|(_, x)| ends(x).0).reduce(f64::min)?.min(1.0 / (1.0 + 2.0 * c.tolerance));
     let high = rows.iter().map(|(_, x)| ends(x).1).reduce(f64::max)?.max(1.0 + 2.0 * c.tolerance);
     let x = ratio_axis(low, high);
     let (from, to) = (1.0 / (1.0 + c.tolerance), 1.0 + c.tolerance);
