@@ -209,7 +209,7 @@ pub(crate) fn blocks(a: &Analysis<'_>) -> Vec<Block> {
     });
     let table = Table::plain(
         "CPU time by part of the system",
-        "",
+        "cell",
         titles.map(Column::of).collect(),
         rows.collect::<Vec<_>>(),
     );

@@ -6,6 +6,7 @@ use pitot_history::Digest;
 use pitot_meter::units::counted;
 use pitot_report::Tone;
 use pitot_report::document::{Block, Choice, Column, Document, Entry, Item as Line, Row, Table};
+use pitot_report::history::{COMMIT_TIME, shortened};
 use pitot_report::served::{Field, Form, Input, Link, Progress, Served};
 
 use crate::query::{Query, link};
@@ -151,7 +152,7 @@ fn in_progress(running: &[Running]) -> Table {
                 Err(reason) => (reason.clone(), String::new()),
             };
             let entries = vec![Entry::from(title.clone()), done.into(), time.into()];
-            Row { link: Some(link("report", name)), entries, ..Row::of(shortened(name)) }
+            Row { link: Some(link("report", name)), entries, ..Row::of(stem(name)) }
         })
         .collect();
     table
@@ -177,7 +178,9 @@ fn row(name: &str, digest: &Digest, has_labels: bool) -> Row {
         digest.machine.clone().into(),
     ];
     if has_labels {
-        let labels = digest.labels.iter().map(|(name, value)| format!("{name}={value}"));
+        // The date of the run is enough beside its commit.
+        let shown = digest.labels.iter().filter(|(name, _)| name != COMMIT_TIME);
+        let labels = shown.map(|(name, value)| format!("{name}={}", shortened(value)));
         entries.push(labels.collect::<Vec<_>>().join(", ").into());
     }
     // Comparisons are of runs.
@@ -186,7 +189,7 @@ fn row(name: &str, digest: &Digest, has_labels: bool) -> Row {
         link: Some(link("report", name)),
         choice: (!digest.is_soak).then_some(choice),
         entries,
-        ..Row::of(shortened(name))
+        ..Row::of(stem(name))
     }
 }
 
@@ -211,7 +214,7 @@ fn date(rfc3339: &str) -> String {
     rfc3339.get(..16).unwrap_or(rfc3339).replace('T', " ")
 }
 
-fn shortened(name: &str) -> &str {
+fn stem(name: &str) -> &str {
     name.strip_suffix(".pitot").unwrap_or(name)
 }
 

@@ -49,6 +49,8 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/events/", get(events))
         .route("/events/{*name}", get(events))
         .route("/stop/{*name}", post(stop))
+        // Browsers ask for it unasked, and a page that is not there would be a message in their console.
+        .route("/favicon.ico", get(async || StatusCode::NO_CONTENT))
         .fallback(page)
         .layer(DefaultBodyLimit::max(BODY_MAX))
         .with_state(app)

@@ -108,7 +108,7 @@ impl Point {
 }
 
 /// A commit as people write it.
-pub(super) fn shortened(commit: &str) -> &str {
+pub fn shortened(commit: &str) -> &str {
     let is_hash = commit.len() >= 40 && commit.as_bytes()[..40].iter().all(u8::is_ascii_hexdigit);
     if is_hash { &commit[..10] } else { commit }
 }

@@ -20,7 +20,7 @@ mod words;
 pub use digest::Digest;
 pub use figures::{CellFigure, Ratio, RunFigures};
 pub use gate::{Condition, HistoryGate, Outcome};
-pub use line::{COMMIT, COMMIT_TIME, Change, Line, Point};
+pub use line::{COMMIT, COMMIT_TIME, Change, Line, Point, shortened};
 pub use search::{Next, Search};
 pub use whole::History;
 

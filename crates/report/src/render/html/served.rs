@@ -10,9 +10,10 @@ use std::fmt::Write as _;
 
 pub(crate) fn served(document: &Document, around: &Served) -> String {
     let mut html = String::from("<a class=\"skip\" href=\"#content\">Skip to the content</a>");
-    let _ = write!(html, "<div class=\"site\">{}", page::BRAND_SERVED);
-    links(&mut html, "Pitot", &around.navigation);
-    html.push_str("</div>");
+    let _ =
+        write!(html, "<nav class=\"site\" aria-label=\"Pitot\">{}<div class=\"links\">", page::BRAND_SERVED);
+    links(&mut html, &around.navigation);
+    html.push_str("</div></nav>");
     if let Some(of) = &around.progress {
         progress(&mut html, of);
     }
@@ -24,15 +25,14 @@ pub(crate) fn served(document: &Document, around: &Served) -> String {
     let _ = write!(html, "<div id=\"page\">{}</div>", content(document, "", &before));
     forms(&mut html, "after", &around.after);
     if !around.pages.is_empty() {
-        html.push_str("<div class=\"pages\">");
-        links(&mut html, "Pages of the list", &around.pages);
-        html.push_str("</div>");
+        html.push_str("<div class=\"pages\"><nav aria-label=\"Pages of the list\">");
+        links(&mut html, &around.pages);
+        html.push_str("</nav></div>");
     }
     page::served(&format!("{} · Pitot", document.title), &html, around.progress.is_some())
 }
 
-fn links(html: &mut String, name: &str, links: &[Link]) {
-    let _ = write!(html, "<nav aria-label=\"{}\">", escape(name));
+fn links(html: &mut String, links: &[Link]) {
     for Link { text, to, is_here } in links {
         match is_here {
             true => {
@@ -41,13 +41,12 @@ fn links(html: &mut String, name: &str, links: &[Link]) {
             false => html.push_str(&linked(text, Some(to))),
         }
     }
-    html.push_str("</nav>");
 }
 
 fn progress(html: &mut String, of: &Progress) {
     let _ = write!(
         html,
-        "<div id=\"progress\" class=\"progress{}\" data-events=\"{}\">",
+        "<div id=\"progress\" role=\"region\" aria-label=\"In progress\" class=\"progress{}\" data-events=\"{}\">",
         if of.is_over { " over" } else { "" },
         escape(&of.events)
     );
@@ -70,7 +69,10 @@ fn forms(html: &mut String, class: &str, forms: &[Form]) {
     if forms.is_empty() {
         return;
     }
-    let _ = write!(html, "<div class=\"forms {class}\">");
+    let _ = write!(
+        html,
+        "<div class=\"forms {class}\" role=\"region\" aria-label=\"Forms {class} the content\">"
+    );
     for one in forms {
         form(html, one);
     }
