@@ -177,7 +177,10 @@ def main():
             command = [pitot, "diff", "./server {port} none", head, "--url", "http://{address}/", "--profile", "cpu"]
             command += ["-c", "8", "--within", f"{options.within}s", "--format", "json", "-o", output]
             begin = time.monotonic()
-            subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            ran = subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            if not os.path.exists(output):
+                print(f"NOT   {cause:8} {ran.stderr.strip()}", flush=True)
+                continue
             shown = subprocess.run([pitot, "report", output, "--format", "json"], stdout=subprocess.PIPE, text=True)
             explanations = json.loads(shown.stdout)["explanations"]
             share = lambda e: f"{e['share_of_difference']:.0%}" if e["share_of_difference"] is not None else f"{e['share_of_time']:.2%} of all"

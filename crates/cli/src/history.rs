@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use pitot_history::{Index, files};
-use pitot_record::{METRICS, Metric, Run, metric};
+use pitot_history::{Index, files, open_run};
+use pitot_record::{METRICS, Metric, metric};
 use pitot_report::Format;
 use pitot_report::history::{Condition, History, Line, Next, Outcome, Search};
 use pitot_results::Failure;
@@ -166,7 +166,7 @@ impl HistoryCommand {
         }
         let mut history = History::of(runs, self.last);
         history.left_out = left_out;
-        history.explain(opened);
+        history.explain(|path| open_run(path).ok());
         Ok(history)
     }
 
@@ -238,10 +238,4 @@ fn the_line<'h>(history: &'h History, cell: &str) -> Result<&'h Line, Failure> {
             "name a plan with --plan, or files of one machine",
         )),
     }
-}
-
-fn opened(path: &Path) -> Option<Run> {
-    let mut run = Run::open(path).ok()?;
-    run.withhold_private_facts();
-    Some(run)
 }

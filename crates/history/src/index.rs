@@ -181,7 +181,11 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn open_run(path: &Path) -> Result<Run, Failure> {
+/// Reads a run, without what is not passed on with a report.
+///
+/// # Errors
+/// If it is no run, or cannot be read.
+pub fn open_run(path: &Path) -> Result<Run, Failure> {
     let mut run = Run::open(path)?;
     run.withhold_private_facts();
     Ok(run)

@@ -8,5 +8,5 @@ mod files;
 mod index;
 
 pub use files::{files, is_record};
-pub use index::Index;
+pub use index::{Index, open_run};
 pub use pitot_report::history::{Digest, RunFigures};

@@ -85,7 +85,7 @@ impl HistoryGate {
 fn first_since(line: &Line, since: &str) -> usize {
     let is_it = |point: &Point| {
         point.run.labels.iter().any(|(_, value)| value.starts_with(since))
-            || (since.starts_with("20") && point.run.started_at.as_str() >= since)
+            || (since.as_bytes().get(4) == Some(&b'-') && point.run.started_at.as_str() >= since)
     };
     line.points.iter().position(is_it).unwrap_or(line.points.len())
 }

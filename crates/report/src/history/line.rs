@@ -1,6 +1,7 @@
 //! One cell over several runs, and where its level changed.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use pitot_host::HostChange;
 use pitot_record::{Better, Metric};
@@ -37,7 +38,7 @@ pub struct Line {
 #[derive(Clone, Debug)]
 pub struct Point {
     /// The run, without its cells.
-    pub run: RunFigures,
+    pub run: Arc<RunFigures>,
     /// The figure.
     pub value: f64,
     /// Its 95% interval within the run.
@@ -133,11 +134,13 @@ pub(super) fn lines(
         }
     }
     keys.sort_by_key(|(plan, ..)| runs.iter().position(|run| run.plan == *plan));
+    let bare: Vec<Arc<RunFigures>> =
+        runs.iter().map(|run| Arc::new(RunFigures { cells: Vec::new(), ..run.clone() })).collect();
     for (plan, cell, metric) in keys {
         let Some(metric) = find(metric) else { continue };
-        let of = runs.iter().filter(|run| run.plan == plan && run.metric == metric.name);
-        let own: Vec<(&RunFigures, &CellFigure)> =
-            of.filter_map(|run| Some((run, run.cells.iter().find(|c| c.cell == cell)?))).collect();
+        let of = runs.iter().zip(&bare).filter(|(run, _)| run.plan == plan && run.metric == metric.name);
+        let own: Vec<(&Arc<RunFigures>, &CellFigure)> =
+            of.filter_map(|(run, bare)| Some((bare, run.cells.iter().find(|c| c.cell == cell)?))).collect();
         let machines: BTreeSet<&str> = own.iter().map(|(run, _)| run.machine.as_str()).collect();
         let line = |machine: Option<&str>, reference: Option<String>| {
             let on = own.iter().filter(|(run, _)| machine.is_none_or(|machine| run.machine == machine));
@@ -161,13 +164,8 @@ pub(super) fn lines(
     lines
 }
 
-fn point(run: &RunFigures, cell: &CellFigure) -> Point {
-    Point {
-        run: RunFigures { cells: Vec::new(), ..run.clone() },
-        value: cell.value,
-        interval: cell.interval,
-        ratio: cell.ratio.clone(),
-    }
+fn point(run: &Arc<RunFigures>, cell: &CellFigure) -> Point {
+    Point { run: Arc::clone(run), value: cell.value, interval: cell.interval, ratio: cell.ratio.clone() }
 }
 
 /// By the times of commits if all have one, else by when the runs began.
@@ -186,9 +184,9 @@ fn newest_of(mut points: Vec<Point>, newest: Option<usize>) -> Vec<Point> {
 }
 
 /// The reference that all runs hold.
-fn common_reference(own: &[(&RunFigures, &CellFigure)]) -> Option<String> {
+fn common_reference(own: &[(&Arc<RunFigures>, &CellFigure)]) -> Option<String> {
     let first = own.first()?.1.ratio.as_ref()?;
-    let is_same = |(_, cell): &(&RunFigures, &CellFigure)| {
+    let is_same = |(_, cell): &(&Arc<RunFigures>, &CellFigure)| {
         cell.ratio.as_ref().is_some_and(|ratio| ratio.identity == first.identity)
     };
     own.iter().all(is_same).then(|| first.reference.clone())

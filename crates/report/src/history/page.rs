@@ -139,19 +139,23 @@ fn note(line: &Line, change: &Change) -> Note {
 
 /// The figure of a point with its interval, as it is compared.
 fn shown(line: &Line, point: &Point) -> Entry {
-    let (value, ends) = (line.figure(point), line.interval(point));
-    match line.reference {
-        Some(_) => Entry {
-            note: ends
-                .map(|[low, high]| format!("[{}, {}]", number::ratio(low), number::ratio(high)))
-                .unwrap_or_default(),
-            ..Entry::from(number::ratio(value))
-        },
-        None => Entry {
-            note: ends.map(|[low, high]| interval(value, low, high, line.metric.unit)).unwrap_or_default(),
-            ..Entry::from(figure(value, line.metric.unit))
-        },
+    if line.reference.is_none() {
+        return measured(line, point);
     }
+    let ends = line.interval(point);
+    Entry {
+        note: ends
+            .map(|[low, high]| format!("[{}, {}]", number::ratio(low), number::ratio(high)))
+            .unwrap_or_default(),
+        ..Entry::from(number::ratio(line.figure(point)))
+    }
+}
+
+/// The figure itself, of ratios too.
+fn measured(line: &Line, point: &Point) -> Entry {
+    let (value, unit) = (point.value, line.metric.unit);
+    let ends = point.interval.map(|[low, high]| interval(value, low, high, unit));
+    Entry { note: ends.unwrap_or_default(), ..Entry::from(figure(value, unit)) }
 }
 
 /// What the figures of a line are: `CPU time per request, ratio to nginx`, and where.
@@ -219,10 +223,9 @@ fn last_runs(history: &History) -> Table {
     let group = |line: &Line| {
         let first = line.points.len().saturating_sub(RUNS_SHOWN);
         let rows = line.points.iter().enumerate().skip(first).map(|(at, point)| {
-            let bare = Line { reference: None, changes: Vec::new(), points: Vec::new(), ..line.clone() };
             let change = line.changes.iter().find(|change| change.at == at);
             let entries = [
-                Some(shown(&bare, point)),
+                Some(measured(line, point)),
                 has_ratios.then(|| line.reference.as_ref().map_or_else(Entry::dash, |_| shown(line, point))),
                 Some(change.map_or_else(Entry::default, |change| Entry {
                     tone: Some(line.tone(change)),
