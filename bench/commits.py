@@ -112,7 +112,7 @@ def main():
 
     def history(into, *words, check=True):
         ran = run(pitot, "history", os.path.join(folder, into), "--format", "json", *words, where=os.path.join(folder, "repository"), check=check)
-        return ran.returncode, json.loads(ran.stdout)
+        return (ran.returncode, json.loads(ran.stdout)) if ran.stdout else (ran.returncode, ran.stderr.strip())
 
     try:
         for name in ["repository", "all", "search"]:
@@ -145,20 +145,32 @@ def main():
               f"{options.commits} runs, {time.monotonic() - begin:.0f} s", flush=True)
 
         begin = time.monotonic()
-        measured = [0, options.commits - 1]
-        for number in measured:
-            measure(number, "search")
-        while True:
-            code, answer = history("search", "--since-when", "head", check=False)
-            number = commits.index(answer["commit"])
-            if code == 0 or len(measured) > 2 * options.commits:
-                break
-            # A commit that is to be measured again has a file already.
+        measured = []
+
+        def measure_in_search(number):
+            # A commit that is measured again has a file already.
             measured.append(number)
             old = os.path.join(folder, "search", f"{number}.pitot")
             if os.path.exists(old):
                 os.rename(old, old.replace(".pitot", f"-{len(measured)}.pitot"))
             measure(number, "search")
+
+        ends = [0, options.commits - 1]
+        for number in ends:
+            measure_in_search(number)
+        number = None
+        while len(measured) <= 2 * options.commits:
+            code, answer = history("search", "--since-when", "head", check=False)
+            if isinstance(answer, str):
+                # The ends are not apart yet.
+                print(answer, flush=True)
+                for number in ends:
+                    measure_in_search(number)
+                continue
+            number = commits.index(answer["commit"])
+            if code == 0:
+                break
+            measure_in_search(number)
         found = number == planted
         print(f"the search names commit {number} after {len(measured)} runs ({measured}), {time.monotonic() - begin:.0f} s")
         return 0 if right and found else 1

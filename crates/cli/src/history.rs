@@ -55,7 +55,7 @@ pub(crate) struct HistoryCommand {
     #[arg(long, value_name = "LABEL|TIME", requires = "fail_if")]
     since: Option<String>,
     /// Search the commit that changed this cell: prints which commit to measure next, or which one it is. Runs need the label `commit`,
-    /// and the command runs in the checkout. Without a change in the line its first and last run are taken for the two levels.
+    /// and the command runs in the checkout. Without a change in the line its first and last commit are taken for the two levels.
     #[arg(long, value_name = "CELL", conflicts_with_all = ["fail_if", "output"])]
     since_when: Option<String>,
     #[command(flatten)]
@@ -178,7 +178,9 @@ impl HistoryCommand {
         };
         let search = Search::of(line).map_err(wrong)?.ok_or_else(|| {
             Failure::run(
-                format!("no change of {cell} is seen, and the intervals of its first and last run overlap"),
+                format!(
+                    "no change of {cell} is seen, and the intervals of its first and last commit overlap"
+                ),
                 "measure an older or a newer commit, or both for a longer time",
             )
         })?;

@@ -53,15 +53,46 @@ impl fmt::Display for Next {
     }
 }
 
+/// The middle of the ends of the intervals of some runs.
+fn usual_interval(line: &Line, points: &[Point]) -> Option<[f64; 2]> {
+    let intervals: Vec<[f64; 2]> = points.iter().filter_map(|point| line.interval(point)).collect();
+    let middle = |end: usize| median(&intervals.iter().map(|interval| interval[end]).collect::<Vec<_>>());
+    Some([middle(0)?, middle(1)?])
+}
+
 /// Whether two intervals do not overlap.
-fn are_apart(a: Option<[f64; 2]>, b: Option<[f64; 2]>) -> bool {
-    matches!((a, b), (Some([low, high]), Some([other_low, other_high])) if high < other_low || other_high < low)
+fn are_apart([low, high]: [f64; 2], [other_low, other_high]: [f64; 2]) -> bool {
+    high < other_low || other_high < low
+}
+
+/// The logarithms of the levels before and after the last change of a line.
+///
+/// Without a change, those of its first and last commit, if the intervals of their runs do not overlap. That is less than what tells two
+/// runs apart, since an interval within a run knows nothing of other runs, and enough to go on measuring.
+fn levels(line: &Line) -> Option<[f64; 2]> {
+    let points = &line.points[..];
+    let [older, newer] = match (line.changes.last(), points) {
+        (Some(change), _) => {
+            let from = line.changes.iter().rev().nth(1).map_or(0, |before| before.at);
+            [&points[from..change.at], &points[change.at..]]
+        }
+        (None, [first, .., last]) => {
+            let of = |end: &Point| points.iter().filter(|p| p.label(COMMIT) == end.label(COMMIT)).count();
+            let (older, rest) = points.split_at(of(first));
+            let newer = &rest[rest.len().saturating_sub(of(last))..];
+            if !are_apart(usual_interval(line, older)?, usual_interval(line, newer)?) {
+                return None;
+            }
+            [older, newer]
+        }
+        _ => return None,
+    };
+    let level = |points: &[Point]| median(&points.iter().map(|p| line.figure(p).ln()).collect::<Vec<_>>());
+    Some([level(older)?, level(newer)?])
 }
 
 impl Search {
-    /// The last change of a line; without one, its first and last run are taken for the two levels if their intervals do not overlap. That
-    /// is less than what tells two runs apart (an interval within a run knows nothing of other runs), and enough to go on measuring. None
-    /// if nothing seems to have changed.
+    /// The search in a line; none if nothing seems to have changed.
     ///
     /// # Errors
     /// If a run has no commit: the sentence says which.
@@ -74,19 +105,7 @@ impl Search {
                 None => Err(format!("{} has no label `{COMMIT}`", point.run.file.display())),
             })
             .collect::<Result<_, _>>()?;
-        let level =
-            |points: &[Point]| median(&points.iter().map(|p| line.figure(p).ln()).collect::<Vec<_>>());
-        let [older, newer] = match (line.changes.last(), &line.points[..]) {
-            (Some(change), points) => {
-                let from = line.changes.iter().rev().nth(1).map_or(0, |before| before.at);
-                [&points[from..change.at], &points[change.at..]]
-            }
-            (None, [first, .., last]) if are_apart(line.interval(first), line.interval(last)) => {
-                [std::slice::from_ref(first), std::slice::from_ref(last)]
-            }
-            _ => return Ok(None),
-        };
-        let (Some(low), Some(high)) = (level(older), level(newer)) else { return Ok(None) };
+        let Some([low, high]) = levels(line) else { return Ok(None) };
         // The share of the way from the older level to the newer one, by commit in order.
         let mut shares: Vec<(&str, Vec<f64>)> = Vec::new();
         for (commit, point) in commits {
