@@ -1,6 +1,6 @@
 //! `--metrics`: the figures of a command under way, for Prometheus (docs/dashboards.md).
 //!
-//! What is told is made of what the command's display is told, once a second: nothing is counted twice, and the figures are those of
+//! The figures come from the events of the command's display, once a second: nothing is counted twice, and they are those of
 //! the result.
 
 mod about;

@@ -13,7 +13,7 @@ pub(crate) struct Watched {
     pub(crate) metrics: Option<Metrics>,
 }
 
-/// What is told to Prometheus.
+/// What is published for Prometheus.
 pub(crate) enum Metrics {
     Run(Box<RunMetrics>),
     Soak(Box<SoakMetrics>),

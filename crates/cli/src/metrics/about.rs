@@ -2,7 +2,7 @@
 
 use pitot_scrape::{Family, Kind, Unit, label};
 
-/// What runs. `plan` is what it is told to run, without secrets.
+/// The command that runs, with its plan or target, without secrets.
 pub(super) fn about(command: &'static str, plan: &str) -> Family {
     let labels =
         vec![label("version", env!("CARGO_PKG_VERSION")), label("command", command), label("plan", plan)];

@@ -150,7 +150,7 @@ impl RunMetrics {
         vec![repetitions, verdict]
     }
 
-    /// The metrics that are told: the plan's own, those of its columns, and those that tables of results have.
+    /// The metrics that are published: the plan's own, those of its columns, and those that tables of results have.
     fn metrics(&self) -> impl Iterator<Item = &'static Metric> {
         let is_asked = |metric: &Metric| {
             metric.name == self.headline().name

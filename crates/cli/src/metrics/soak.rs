@@ -29,7 +29,7 @@ pub(crate) struct SoakMetrics {
     readings: Vec<Reading>,
     /// CPU time by server.
     cpu_s: BTreeMap<i64, f64>,
-    /// Events by server and kind. One that has an end is told of again when it is known.
+    /// Events by server and kind. An event with an end comes again when its end is known.
     events: BTreeMap<(i64, String), u64>,
     hangs: BTreeMap<i64, u64>,
     /// Hangs that have not ended, by server, kind and begin.
@@ -108,7 +108,7 @@ impl SoakMetrics {
         for event in &moment.events {
             let (server, kind) = (event.subject.unwrap_or(MACHINE), event.kind.word());
             let key = (server, kind.clone(), event.at_s.to_bits());
-            // What has an end is told of twice, unless it is known when it is first told of.
+            // An event with an end comes twice, unless its end is known the first time.
             let is_known = self.hanging.remove(&key);
             if !is_known {
                 *self.events.entry((server, kind)).or_default() += 1;

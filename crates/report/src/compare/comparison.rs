@@ -11,7 +11,7 @@
 use super::differences::{differences, identity, same_levels};
 use crate::analysis::{between_runs, headline, levels_words, ratios, ratios_of_control, values, within_run};
 use pitot_host::HostChange;
-use pitot_plan::SERVER_FACTOR;
+use pitot_plan::{Levels, SERVER_FACTOR};
 use pitot_record::metric::Section;
 use pitot_record::{CellRecord, METRICS, Metric, Run};
 use pitot_results::VerdictKind;
@@ -174,23 +174,32 @@ pub(super) fn compare_within<'r>(run: &'r Run, others: &[&'static Metric]) -> Ru
     }
 }
 
-/// The reference of a cell: that of the plan, or else its baseline, if that is a server and the same in both runs.
+/// The reference of a cell in both runs, if it is the same server.
 fn reference<'r>(
     of_a: &CellRecord,
     of_b: &CellRecord,
     (a, b): (&'r Run, &'r Run),
 ) -> Option<(&'r CellRecord, &'r CellRecord)> {
-    let levels = |run: &'r Run| run.plan.reference.as_ref().or(run.plan.baseline.as_ref());
-    let levels = levels(a).filter(|of_a| levels(b) == Some(*of_a))?;
-    let is_server = |(name, _): &(String, Vec<String>)| name == SERVER_FACTOR || name.starts_with("server.");
-    // The reference has no ratio to itself.
-    if !levels.0.iter().all(is_server) || levels.matches(&of_a.factors) {
+    if reference_levels(a) != reference_levels(b) {
         return None;
     }
-    let (one, other) = (a.counterpart(of_a, levels)?, b.counterpart(of_b, levels)?);
-    let is_usable = |cell: &CellRecord| cell.verdict().kind != VerdictKind::Failed;
-    (same_levels(one, other) && identity(a, one) == identity(b, other) && is_usable(one) && is_usable(other))
-        .then_some((one, other))
+    let (one, other) = (reference_in(a, of_a)?, reference_in(b, of_b)?);
+    (same_levels(one, other) && identity(a, one) == identity(b, other)).then_some((one, other))
+}
+
+fn reference_levels(run: &Run) -> Option<&Levels> {
+    run.plan.reference.as_ref().or(run.plan.baseline.as_ref())
+}
+
+/// The reference of a cell in its run: that of the plan, or else its baseline, if that is a server that did not fail.
+pub(crate) fn reference_in<'r>(run: &'r Run, cell: &CellRecord) -> Option<&'r CellRecord> {
+    let levels = reference_levels(run)?;
+    let is_server = |(name, _): &(String, Vec<String>)| name == SERVER_FACTOR || name.starts_with("server.");
+    // The reference has no ratio to itself.
+    if !levels.0.iter().all(is_server) || levels.matches(&cell.factors) {
+        return None;
+    }
+    run.counterpart(cell, levels).filter(|reference| reference.verdict().kind != VerdictKind::Failed)
 }
 
 /// How far apart equal servers are in the two runs in a metric; none without a reference that has a figure.

@@ -12,7 +12,7 @@ mod within;
 mod words;
 
 pub use comparison::RunComparison;
-pub(crate) use comparison::estimate;
+pub(crate) use comparison::{estimate, reference_in};
 pub(crate) use differences::{differences, identity};
 pub use gate::{Gate, GateOutcome};
 pub use loads::{LoadComparison, LoadSide};

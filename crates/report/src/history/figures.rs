@@ -3,14 +3,12 @@
 use std::path::PathBuf;
 
 use pitot_host::Fingerprint;
-use pitot_plan::SERVER_FACTOR;
 use pitot_record::{CellRecord, Metric, Run};
-use pitot_results::VerdictKind;
 use pitot_stats::judge;
 use serde::{Deserialize, Serialize};
 
 use crate::analysis::{headline, within_run};
-use crate::compare::{estimate, identity};
+use crate::compare::{estimate, identity, reference_in};
 
 /// The figures of a run in one metric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -88,17 +86,9 @@ impl RunFigures {
     }
 }
 
-/// The ratio of a cell to the reference of the plan, or else to the baseline if that is a server.
+/// The ratio of a cell to the reference of its run.
 fn ratio(run: &Run, cell: &CellRecord, metric: &Metric) -> Option<Ratio> {
-    let levels = run.plan.reference.as_ref().or(run.plan.baseline.as_ref())?;
-    let is_server = |(name, _): &(String, Vec<String>)| name == SERVER_FACTOR || name.starts_with("server.");
-    if !levels.0.iter().all(is_server) || levels.matches(&cell.factors) {
-        return None;
-    }
-    let reference = run.counterpart(cell, levels)?;
-    if reference.verdict().kind == VerdictKind::Failed {
-        return None;
-    }
+    let reference = reference_in(run, cell)?;
     let compared = judge(&[within_run(run, cell, reference, metric)], run.plan.tolerance).remove(0)?;
     Some(Ratio {
         identity: identity(run, reference),

@@ -27,7 +27,7 @@ pub(super) fn sentence_of(line: &Line, change: &Change) -> String {
     )
 }
 
-/// ` on MACHINE`, where figures of several machines are told apart.
+/// ` on MACHINE`, where figures of several machines have lines of their own.
 pub(super) fn of_machine(line: &Line) -> String {
     match (&line.machine, &line.reference) {
         (Some(machine), None) => format!(" on {machine}"),
