@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs::{self, File};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -13,6 +13,8 @@ use pitot_results::Failure;
 use rusqlite::{Connection, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+
+use crate::stamp::Stamp;
 
 /// What is kept of a file for lists. Figures are kept by the name of their metric.
 const DIGEST: &str = "digest";
@@ -30,35 +32,9 @@ pub struct Index {
 /// Something that was read of a file.
 #[derive(Clone, Debug)]
 struct Kept {
-    state: FileState,
+    state: Stamp,
     /// As JSON, or why the file cannot be read.
     read: Result<String, String>,
-}
-
-/// By which a file is known to be the same as before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct FileState {
-    inode: u64,
-    size: u64,
-    modified_ns: i64,
-}
-
-impl FileState {
-    /// Of a file with its write-ahead log, which has what a run writes until it ends.
-    fn of(path: &Path) -> Option<FileState> {
-        let mut log = path.as_os_str().to_owned();
-        log.push("-wal");
-        let modified = |about: &fs::Metadata| {
-            about.mtime().saturating_mul(1_000_000_000).saturating_add(about.mtime_nsec())
-        };
-        let file = fs::metadata(path).ok()?;
-        let log = fs::metadata(log).ok();
-        Some(FileState {
-            inode: file.ino(),
-            size: file.size() + log.as_ref().map_or(0, MetadataExt::size),
-            modified_ns: modified(&file).max(log.as_ref().map_or(0, modified)),
-        })
-    }
 }
 
 impl Index {
@@ -94,7 +70,7 @@ impl Index {
 
     /// The same if it is known already, or why the file cannot be read.
     pub fn known(&self, path: &Path) -> Option<Result<Digest, String>> {
-        let state = FileState::of(path)?;
+        let state = Stamp::of(path)?;
         let kept = self.find(&(path.to_owned(), DIGEST.to_owned()), state)?;
         Some(kept.read.and_then(|json| serde_json::from_str(&json).map_err(|e| e.to_string())))
     }
@@ -114,7 +90,7 @@ impl Index {
         what: &str,
         read: impl FnOnce() -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let state = FileState::of(path);
+        let state = Stamp::of(path);
         let key = (path.to_owned(), what.to_owned());
         let kept = state.and_then(|state| self.find(&key, state));
         if let Some(Ok(json)) = kept.map(|kept| kept.read)
@@ -139,7 +115,7 @@ impl Index {
     }
 
     /// What is known of a file in this state: in memory, or else in the database.
-    fn find(&self, key: &(PathBuf, String), state: FileState) -> Option<Kept> {
+    fn find(&self, key: &(PathBuf, String), state: Stamp) -> Option<Kept> {
         if let Some(kept) = lock(&self.known).get(key) {
             return Some(kept.clone()).filter(|kept| kept.state == state);
         }
@@ -149,7 +125,7 @@ impl Index {
         Some(kept)
     }
 
-    fn stored(&self, (path, what): &(PathBuf, String), state: FileState) -> Option<String> {
+    fn stored(&self, (path, what): &(PathBuf, String), state: Stamp) -> Option<String> {
         let database = lock(&self.database);
         let mut query = database
             .as_ref()?
@@ -158,8 +134,13 @@ impl Index {
                  WHERE path = ?1 AND what = ?2 AND inode = ?3 AND size = ?4 AND modified_ns = ?5",
             )
             .ok()?;
-        let FileState { inode, size, modified_ns } = state;
-        let key = params![absolute(path.to_str()?), what, inode as i64, size as i64, modified_ns];
+        let key = params![
+            absolute(path.to_str()?),
+            what,
+            state.inode as i64,
+            state.bytes as i64,
+            state.modified_ns()
+        ];
         query.query_row(key, |row| row.get(0)).ok()
     }
 
@@ -168,11 +149,19 @@ impl Index {
         else {
             return;
         };
-        let FileState { inode, size, modified_ns } = kept.state;
+        let state = kept.state;
         // Another process may be writing, or the disk be full: then it is read again next time.
         let _ = database.execute(
             "INSERT OR REPLACE INTO kept VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-            params![absolute(path), what, LAYOUT, inode as i64, size as i64, modified_ns, json],
+            params![
+                absolute(path),
+                what,
+                LAYOUT,
+                state.inode as i64,
+                state.bytes as i64,
+                state.modified_ns(),
+                json
+            ],
         );
     }
 }

@@ -6,7 +6,9 @@
 
 mod files;
 mod index;
+mod stamp;
 
 pub use files::{files, is_record};
 pub use index::{Index, open_run};
 pub use pitot_report::history::{Digest, RunFigures};
+pub use stamp::Stamp;

@@ -255,7 +255,7 @@ fn links(page: usize, pages: usize, query: &Query) -> Vec<Link> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shelf::Stamp;
+    use pitot_history::Stamp;
 
     fn item(digest: Digest) -> Item {
         let path = std::path::Path::new("x").into();

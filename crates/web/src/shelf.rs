@@ -7,15 +7,13 @@
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::ffi::OsStr;
-use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
-use pitot_history::{Digest, Index, RunFigures, files};
+use pitot_history::{Digest, Index, RunFigures, Stamp, files};
 use pitot_meter::units;
-use pitot_record::database::beside;
 use pitot_record::file::{Kind, is_running, kind};
 use pitot_record::{Metric, Run, Soak};
 use pitot_report::document::Document;
@@ -38,38 +36,6 @@ const AGE_MAX: Duration = Duration::from_secs(60);
 const FILE_BYTES_MAX: u64 = 64 << 20;
 /// Opened files that are kept.
 const OPENED_MAX: usize = 8;
-/// By which a file is known to be the same as before.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Stamp {
-    inode: u64,
-    bytes: u64,
-    modified: Option<SystemTime>,
-    /// Whether it has a write-ahead log, which a file has while it is written, and after its writer was killed.
-    has_log: bool,
-}
-
-impl Stamp {
-    fn of(path: &Path) -> Option<Stamp> {
-        use std::os::unix::fs::MetadataExt;
-        let file = fs::metadata(path).ok()?;
-        let log = fs::metadata(beside(path, "-wal")).ok();
-        let log_bytes = log.as_ref().map_or(0, fs::Metadata::len);
-        let modified =
-            [Some(&file), log.as_ref()].into_iter().flatten().filter_map(|about| about.modified().ok());
-        Some(Stamp {
-            inode: file.ino(),
-            bytes: file.len() + log_bytes,
-            modified: modified.max(),
-            has_log: log.is_some(),
-        })
-    }
-
-    /// Seconds since it was written last.
-    fn idle_s(&self) -> f64 {
-        let idle = self.modified.and_then(|modified| modified.elapsed().ok());
-        idle.unwrap_or_default().as_secs_f64()
-    }
-}
 
 /// A known file.
 #[derive(Clone, Debug)]
@@ -392,6 +358,8 @@ fn opened(path: &Path, stamp: Stamp, is_running: bool) -> Result<Opened, Failure
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn shelf(named: &[&Path]) -> Shelf {
