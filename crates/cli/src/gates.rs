@@ -144,7 +144,12 @@ fn told(gates: &[(Gate, GateOutcome)]) -> ExitCode {
     for (gate, outcome) in gates.iter().filter(|(_, outcome)| *outcome != GateOutcome::Passed) {
         stderr::line(format_args!("pitot: {}", outcome.sentence(gate)));
     }
-    let code = gates.iter().map(|(_, outcome)| match outcome {
+    exit_code(gates.iter().map(|(_, outcome)| outcome))
+}
+
+/// 1 if a gate is met, else 3 if one is undecided.
+pub(crate) fn exit_code<'g>(outcomes: impl Iterator<Item = &'g GateOutcome>) -> ExitCode {
+    let code = outcomes.map(|outcome| match outcome {
         GateOutcome::Met(_) => 1,
         GateOutcome::Undecided(_) => UNDECIDED,
         GateOutcome::Passed => 0,

@@ -8,13 +8,14 @@ use clap::{Args, ValueEnum};
 use pitot_history::{Index, files, open_run};
 use pitot_record::{METRICS, Metric, metric};
 use pitot_report::Format;
-use pitot_report::history::{Condition, History, Line, Next, Outcome, Search};
+use pitot_report::history::{Condition, History, Line, Next, Search};
 use pitot_results::Failure;
 use pitot_target::Places;
 use serde_json::json;
 
 use crate::confine::Reader;
 use crate::failure::UNDECIDED;
+use crate::gates::exit_code;
 use crate::labels::git;
 use crate::output::{print, print_line};
 use crate::report::show;
@@ -140,11 +141,7 @@ impl HistoryCommand {
             HistoryFormat::Csv => Format::Csv,
         };
         show(&history, format, self.output.as_deref(), page, self.color)?;
-        Ok(match history.gate.map(|gate| gate.outcome) {
-            Some(Outcome::Met(_)) => ExitCode::FAILURE,
-            Some(Outcome::Undecided(_)) => ExitCode::from(UNDECIDED),
-            Some(Outcome::Passed) | None => ExitCode::SUCCESS,
-        })
+        Ok(exit_code(history.gate.iter().map(|gate| &gate.outcome)))
     }
 
     /// The history of the files that are runs; the others are left out, each with its reason.

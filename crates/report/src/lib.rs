@@ -33,6 +33,7 @@ mod json;
 mod junit;
 mod method;
 mod number;
+mod outcome;
 mod outlook;
 mod page;
 mod phrase;
@@ -54,12 +55,11 @@ mod why;
 
 pub use analysis::{Analysis, parts};
 pub use claims::ClaimVerdict;
-pub use compare::{
-    Gate, GateOutcome, Gated, LoadComparison, LoadSide, RunComparison, compare, compare_within,
-};
+pub use compare::{Gate, Gated, LoadComparison, LoadSide, RunComparison, compare, compare_within};
 pub use experiments::Experiments;
 pub use findings::{answer, findings};
 pub use format::Format;
+pub use outcome::GateOutcome;
 pub use profiles::Profiles;
 pub use render::{Picture, Screen};
 pub use reported::Reported;

@@ -67,7 +67,7 @@ pub enum Input {
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
     /// The path of its events: `progress` has [`data`](Self::data), `page` the content ([`crate::document::Document::content`]) after a
-    /// change, `changed` only says that there was one.
+    /// change, `changed` says that there was one in a page that depends on what its reader asked for, and is asked for again.
     pub events: String,
     /// How much is done, 0 to 1, if that is known.
     pub part: Option<f64>,

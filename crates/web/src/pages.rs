@@ -228,23 +228,23 @@ pub(crate) fn history(shelf: &Shelf, query: &Query) -> Page {
     let mut runs: Vec<_> = shelf
         .items()
         .into_iter()
-        .filter_map(|(_, item)| Some((item.path, item.digest?.ok()?)))
-        .filter(|(_, digest)| !digest.is_soak)
+        .filter_map(|(name, item)| Some((name, item.path, item.digest?.ok()?)))
+        .filter(|(.., digest)| !digest.is_soak)
         .collect();
-    runs.sort_by(|(_, a), (_, b)| b.started_at.cmp(&a.started_at));
-    let mut plans: Vec<String> = runs.iter().map(|(_, digest)| digest.name.clone()).collect();
+    runs.sort_by(|(.., a), (.., b)| b.started_at.cmp(&a.started_at));
+    let mut plans: Vec<String> = runs.iter().map(|(.., digest)| digest.name.clone()).collect();
     plans.sort();
     plans.dedup();
     // One plan at a time: the newest, if none is asked for.
     let plan = match query.get("plan") {
-        "" => runs.first().map_or_else(String::new, |(_, digest)| digest.name.clone()),
+        "" => runs.first().map_or_else(String::new, |(.., digest)| digest.name.clone()),
         asked => asked.to_owned(),
     };
-    runs.retain(|(_, digest)| digest.name == plan);
+    runs.retain(|(.., digest)| digest.name == plan);
     runs.truncate(HISTORY_MAX);
     let metric = metric::find(query.get("metric")).filter(|metric| metric.is_of_runs());
     let (mut figures, mut left_out) = (Vec::new(), Vec::new());
-    for (path, _) in &runs {
+    for (_, path, _) in &runs {
         match shelf.figures(path, metric) {
             Ok(of_run) => figures.push(of_run),
             Err(failure) => left_out.push(failure.what),
@@ -256,6 +256,8 @@ pub(crate) fn history(shelf: &Shelf, query: &Query) -> Page {
     } else {
         let mut history = History::of(figures, None);
         history.left_out = left_out;
+        history.reports =
+            runs.iter().map(|(name, path, _)| (path.to_path_buf(), link("report", name))).collect();
         history.explain(|path| shelf.run_at(path));
         history.page(Format::Html)
     };

@@ -1,11 +1,12 @@
 //! A comparison as one JSON object, `pitot-compare/1`.
 
 use super::comparison::RunComparison;
-use super::gate::{Gate, GateOutcome};
+use super::gate::Gate;
 use super::within;
 use super::words::{cautions, headline};
 use crate::analysis::Analysis;
 use crate::control;
+use crate::outcome::GateOutcome;
 use pitot_record::Run;
 use pitot_stats::ALPHA;
 use serde_json::{Value, json};
@@ -87,11 +88,7 @@ fn outcomes(gates: &[(Gate, GateOutcome)]) -> Vec<Value> {
     gates
         .iter()
         .map(|(gate, outcome)| {
-            let reasons = match outcome {
-                GateOutcome::Passed => &[][..],
-                GateOutcome::Met(reasons) | GateOutcome::Undecided(reasons) => reasons,
-            };
-            json!({"gate": gate.to_string(), "outcome": outcome.word(), "reasons": reasons})
+            json!({"gate": gate.to_string(), "outcome": outcome.word(), "reasons": outcome.reasons()})
         })
         .collect()
 }

@@ -1,8 +1,9 @@
 //! A comparison as the XML of JUnit: a suite for the cells, and one for each gate with a test case for each cell.
 
 use super::comparison::RunComparison;
-use super::gate::{CellOutcome, Gate, GateOutcome};
+use super::gate::{CellOutcome, Gate};
 use crate::junit::{Case, CaseOutcome, Suite, document};
+use crate::outcome::GateOutcome;
 use pitot_results::VerdictKind;
 
 pub(super) fn render(c: &RunComparison<'_>, gates: &[(Gate, GateOutcome)]) -> String {

@@ -10,11 +10,12 @@ use pitot_results::VerdictKind;
 use pitot_results::load::LoadResult;
 use serde_json::{Value, json};
 
-use super::gate::{Gate, GateOutcome};
+use super::gate::Gate;
 use super::page::{notes, sides, verdict};
 use crate::document::{Block, Column, Document, Table};
 use crate::findings::Answer;
 use crate::number::figure;
+use crate::outcome::GateOutcome;
 use crate::text::sentence;
 
 /// Samples that must lie beyond a percentile for it to be shown.

@@ -14,11 +14,12 @@ mod words;
 pub use comparison::RunComparison;
 pub(crate) use comparison::{estimate, reference_in};
 pub(crate) use differences::{differences, identity};
-pub use gate::{Gate, GateOutcome};
+pub use gate::Gate;
 pub use loads::{LoadComparison, LoadSide};
 
 use crate::document::Document;
 use crate::format::Format;
+use crate::outcome::GateOutcome;
 use crate::reported::Reported;
 use pitot_record::{Metric, Run};
 

@@ -2,12 +2,13 @@
 
 use super::comparison::{MetricTable, RunComparison};
 use super::forest::ratios;
-use super::gate::{Gate, GateOutcome};
+use super::gate::Gate;
 use super::words::{cautions, entries, headline, run_line};
 use crate::amount::unit_of_run;
 use crate::document::{Block, Column, Document, Entry, Item, Note, PAGES, Table, Verdict};
 use crate::findings::Answer;
 use crate::number::percent;
+use crate::outcome::GateOutcome;
 use crate::page::changes;
 use crate::phrase::{times, tone};
 use crate::text::capital;
@@ -73,7 +74,7 @@ pub(super) fn verdict(answer: Answer, gates: &[(Gate, GateOutcome)], cautions: V
         _ => (Grade::Care, "A gate is undecided"),
     };
     let outcome = |(gate, outcome): &(Gate, GateOutcome)| Item {
-        tone: Some(tone_of(outcome)),
+        tone: Some(outcome.tone()),
         ..Item::from(outcome.sentence(gate))
     };
     let trust = Trust { grade, reasons: Vec::new(), notes: cautions };
@@ -82,14 +83,6 @@ pub(super) fn verdict(answer: Answer, gates: &[(Gate, GateOutcome)], cautions: V
         reasons: gates.iter().map(outcome).collect(),
         ..Verdict::of(vec![(String::new(), answer)], trust)
     }))
-}
-
-fn tone_of(outcome: &GateOutcome) -> Tone {
-    match outcome {
-        GateOutcome::Passed => Tone::Good,
-        GateOutcome::Met(_) => Tone::Bad,
-        GateOutcome::Undecided(_) => Tone::Care,
-    }
 }
 
 /// How many cells got better or worse.
@@ -125,7 +118,7 @@ pub(super) fn row(c: &RunComparison<'_>, table: &MetricTable, at: usize) -> Vec<
 /// Gates that are met are errors, undecided ones warnings, and the answer a notice.
 pub(super) fn notes(gates: &[(Gate, GateOutcome)], answer: &str) -> impl Iterator<Item = Note> {
     let of_gate = |(gate, outcome): &(Gate, GateOutcome)| Note {
-        tone: tone_of(outcome),
+        tone: outcome.tone(),
         title: format!("gate {gate}"),
         text: outcome.sentence(gate),
     };

@@ -2,7 +2,7 @@
 //! noise, and what would settle it.
 
 use super::comparison::{CellPair, RunComparison};
-use super::gate::{Gate, GateOutcome};
+use super::gate::Gate;
 use super::page::{chart, metric, notes, notes_of_cells, row, verdict};
 use super::words::{cautions, headline, run_line};
 use crate::amount::{size, unit_of_run};
@@ -12,6 +12,7 @@ use crate::document::{Block, Column, Document, PAGES, Table};
 use crate::findings::Answer;
 use crate::format::Format;
 use crate::number::percent;
+use crate::outcome::GateOutcome;
 use crate::outlook::outlook;
 use crate::phrase::versus;
 use crate::text::{capital, sentence};

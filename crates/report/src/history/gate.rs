@@ -1,7 +1,10 @@
 //! What decides an exit code.
 
+use std::fmt;
+
 use super::line::{Change, Line, Point};
 use super::words::sentence_of;
+use crate::outcome::GateOutcome;
 use crate::tone::Tone;
 
 /// The fewest runs in which a change of the level can be seen at all: [`pitot_stats::level_changes`].
@@ -16,13 +19,12 @@ pub enum Condition {
     Worse,
 }
 
-impl Condition {
-    /// The word for it.
-    pub fn word(self) -> &'static str {
-        match self {
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
             Condition::Change => "change",
             Condition::Worse => "worse",
-        }
+        })
     }
 }
 
@@ -32,32 +34,15 @@ pub struct HistoryGate {
     /// The condition.
     pub condition: Condition,
     /// Whether it is met.
-    pub outcome: Outcome,
-}
-
-/// Whether a condition is met.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// There is no such change.
-    Passed,
-    /// There are: a sentence for each.
-    Met(Vec<String>),
-    /// No line has enough runs.
-    Undecided(String),
-}
-
-impl Outcome {
-    /// The word for it.
-    pub fn word(&self) -> &'static str {
-        match self {
-            Outcome::Passed => "passed",
-            Outcome::Met(_) => "met",
-            Outcome::Undecided(_) => "undecided",
-        }
-    }
+    pub outcome: GateOutcome,
 }
 
 impl HistoryGate {
+    /// The outcome in a sentence.
+    pub fn sentence(&self) -> String {
+        self.outcome.sentence(&self.condition)
+    }
+
     /// Judges a condition by the changes of lines: those from the first run on that `since` tells.
     pub(super) fn of(lines: &[Line], condition: Condition, since: Option<&str>) -> HistoryGate {
         let is_meant = |line: &Line, change: &Change| {
@@ -71,11 +56,12 @@ impl HistoryGate {
             .map(|(line, change)| sentence_of(line, change))
             .collect();
         let outcome = if !met.is_empty() {
-            Outcome::Met(met)
+            GateOutcome::Met(met)
         } else if lines.iter().all(|line| line.points.len() < RUNS_MIN) {
-            Outcome::Undecided(format!("no cell has the {RUNS_MIN} runs in which a change could be seen"))
+            let few = format!("no cell has the {RUNS_MIN} runs in which a change could be seen");
+            GateOutcome::Undecided(vec![few])
         } else {
-            Outcome::Passed
+            GateOutcome::Passed
         };
         HistoryGate { condition, outcome }
     }

@@ -2,19 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::gate::Outcome;
+use super::gate::HistoryGate;
 use super::line::{Change, Line, Point};
 use super::whole::History;
 
 /// Fields may be added; these keep their meaning.
 pub(super) fn render(history: &History) -> String {
-    let gate = history.gate.as_ref().map(|gate| {
-        let reasons = match &gate.outcome {
-            Outcome::Passed => Vec::new(),
-            Outcome::Met(reasons) => reasons.clone(),
-            Outcome::Undecided(reason) => vec![reason.clone()],
-        };
-        json!({"conditions": [{"text": gate.condition.word(), "state": gate.outcome.word(), "reasons": reasons}]})
+    let gate = history.gate.as_ref().map(|HistoryGate { condition, outcome }| {
+        let (text, state, reasons) = (condition.to_string(), outcome.word(), outcome.reasons());
+        json!({"conditions": [{"text": text, "state": state, "reasons": reasons}]})
     });
     let object = json!({
         "schema": "pitot-history/1",

@@ -19,7 +19,7 @@ mod words;
 
 pub use digest::Digest;
 pub use figures::{CellFigure, Ratio, RunFigures};
-pub use gate::{Condition, HistoryGate, Outcome};
+pub use gate::{Condition, HistoryGate};
 pub use line::{COMMIT, COMMIT_TIME, Change, Line, Point, shortened};
 pub use search::{Next, Search};
 pub use whole::History;

@@ -1,6 +1,6 @@
 //! The page of a history: what changed, each line as a picture, and its last runs.
 
-use super::gate::{HistoryGate, Outcome, RUNS_MIN};
+use super::gate::{HistoryGate, RUNS_MIN};
 use super::line::{Change, Line, Point};
 use super::whole::History;
 use super::words::{around, is_percent, of_machine, sentence_of, signed, size};
@@ -101,15 +101,7 @@ fn summary(history: &History, changes: usize) -> String {
 }
 
 fn gate(gate: &HistoryGate) -> Block {
-    let condition = gate.condition.word();
-    let (text, tone) = match &gate.outcome {
-        Outcome::Passed => (format!("The gate `{condition}` passed."), Tone::Good),
-        Outcome::Met(reasons) => {
-            (format!("The gate `{condition}` is met: {} of them.", reasons.len()), Tone::Bad)
-        }
-        Outcome::Undecided(reason) => (format!("The gate `{condition}` is undecided: {reason}."), Tone::Care),
-    };
-    Block::List(vec![Item { tone: Some(tone), ..Item::from(text) }])
+    Block::List(vec![Item { tone: Some(gate.outcome.tone()), ..Item::from(gate.sentence()) }])
 }
 
 fn item(line: &Line, change: &Change) -> Item {
@@ -233,7 +225,8 @@ fn last_runs(history: &History) -> Table {
                 })),
                 Some(point.run.version.as_str().into()),
             ];
-            Row { entries: entries.into_iter().flatten().collect(), ..Row::of(point.name()) }
+            let link = history.reports.get(&point.run.file).cloned();
+            Row { link, entries: entries.into_iter().flatten().collect(), ..Row::of(point.name()) }
         });
         let heading = format!("{}: {}", line.cell, what(line));
         Group { name: heading.clone(), heading, rows: rows.collect() }

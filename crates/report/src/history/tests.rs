@@ -1,4 +1,5 @@
 use super::*;
+use crate::outcome::GateOutcome;
 use pitot_host::HostChange;
 
 fn commit(number: usize) -> String {
@@ -72,7 +73,7 @@ fn a_level_that_stays_has_no_change_and_a_short_history_is_undecided() {
     let mut history = History::of(stepped(20, 99), None);
     assert!(history.lines[0].changes.is_empty());
     history.judge(Condition::Change, None);
-    assert_eq!(history.gate.as_ref().unwrap().outcome, Outcome::Passed);
+    assert_eq!(history.gate.as_ref().unwrap().outcome, GateOutcome::Passed);
     let mut short = History::of(stepped(3, 1), None);
     short.judge(Condition::Change, None);
     assert_eq!(short.gate.unwrap().outcome.word(), "undecided");
@@ -88,7 +89,7 @@ fn changes_that_are_known_do_not_count() {
     // Of better and worse.
     let mut better = History::of(stepped(20, 8).into_iter().map(inverted).collect(), None);
     better.judge(Condition::Worse, None);
-    assert_eq!(better.gate.as_ref().unwrap().outcome, Outcome::Passed);
+    assert_eq!(better.gate.as_ref().unwrap().outcome, GateOutcome::Passed);
     better.judge(Condition::Change, None);
     assert_eq!(better.gate.unwrap().outcome.word(), "met");
 }

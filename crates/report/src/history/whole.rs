@@ -1,7 +1,7 @@
 //! The history of some runs: its lines, and what is said of them.
 
-use std::collections::HashSet;
-use std::path::Path;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
 
 use pitot_record::{Run, metric};
 
@@ -19,6 +19,8 @@ pub struct History {
     pub gate: Option<HistoryGate>,
     /// Files that are no runs, or cannot be read, with the reason.
     pub left_out: Vec<String>,
+    /// Addresses of the reports of runs, by their file, for a page that has them.
+    pub reports: HashMap<PathBuf, String>,
 }
 
 impl History {

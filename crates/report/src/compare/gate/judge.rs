@@ -1,13 +1,14 @@
 //! Whether the cells of a comparison meet a gate.
 
 use super::condition::{Bound, Condition, Gate};
-use super::outcome::{CellOutcome, GateCell, GateOutcome};
+use super::outcome::{CellOutcome, GateCell, whole};
 use crate::amount::option_for;
 use crate::analysis::{Analysis, are_unlike, headline, values};
 use crate::compare::LoadComparison;
 use crate::compare::comparison::{CellPair, MetricRow, RunComparison, estimate};
 use crate::control::failed_controls;
 use crate::number::{figure_with_spread, percent};
+use crate::outcome::GateOutcome;
 use crate::phrase::{shown_to_exceed, times};
 use pitot_plan::Replies;
 use pitot_record::{CellRecord, Metric};
@@ -31,7 +32,7 @@ impl Gate {
             Some(metric) => format!("no cell has a value of {}", metric.name),
             None => "there is no cell to judge".to_owned(),
         };
-        GateOutcome::of(&self.cells(comparison), nothing, &|needed| option_for(comparison.b, needed))
+        whole(&self.cells(comparison), nothing, &|needed| option_for(comparison.b, needed))
     }
 
     /// Whether the second of two single loads meets it. Without intervals, no change and no limit can be decided.
@@ -50,7 +51,7 @@ impl Gate {
             Condition::Spread(_) => CellOutcome::TooFewRepetitions { have: 1, needed: 2 },
         };
         let cell = GateCell { label: loads.label(), outcome };
-        GateOutcome::of(&[cell], String::new(), &|needed| format!("--repetitions {needed}"))
+        whole(&[cell], String::new(), &|needed| format!("--repetitions {needed}"))
     }
 
     /// The outcome of each cell that the gate applies to: cells of both runs, cells missing from the second run, and cells that

@@ -13,4 +13,3 @@ mod outcome;
 
 pub use condition::Gate;
 pub(super) use outcome::CellOutcome;
-pub use outcome::GateOutcome;

@@ -29,22 +29,36 @@
   };
   let focused;
 
-  const events = new EventSource(bar.dataset.events);
-  events.addEventListener("page", (event) => {
-    const next = new DOMParser().parseFromString(event.data, "text/html");
-    const fresh = parts(next);
+  const show = (html) => {
+    const next = new DOMParser().parseFromString(html, "text/html");
+    const content = next.getElementById("page") ?? next.body;
+    const fresh = parts(content);
     const pristine = fresh.map((part) => part.cloneNode(true));
     const top = (part) => part.getBoundingClientRect().top;
     const here = parts(page);
     const anchor = here.findIndex((part) => part.getBoundingClientRect().bottom > 0);
     const before = anchor < 0 ? 0 : top(here[anchor]);
     focused = document.activeElement;
-    if (fresh.length !== here.length) page.replaceChildren(...next.body.childNodes);
+    const boxes = () => [...page.querySelectorAll("input[type=checkbox]")];
+    const chosen = boxes().filter((box) => box.checked).map((box) => box.value);
+    if (fresh.length !== here.length) page.replaceChildren(...content.childNodes);
     else fresh.forEach((part, i) => part.isEqualNode(sent[i]) || replace(here[i], document.adoptNode(part)));
     if (fresh.length !== here.length) page.dispatchEvent(new CustomEvent("part", { bubbles: true }));
     sent = pristine;
+    boxes().forEach((box) => (box.checked = chosen.includes(box.value)));
     const moved = parts(page)[anchor];
     if (moved) scrollBy({ top: top(moved) - before, behavior: "instant" });
+    return next;
+  };
+
+  const events = new EventSource(bar.dataset.events);
+  events.addEventListener("page", (event) => show(event.data));
+  // A list depends on what its reader asked for, so it is asked for again.
+  events.addEventListener("changed", async () => {
+    const reply = await fetch(location.href);
+    if (!reply.ok) return;
+    const next = show(await reply.text());
+    now.textContent = said.textContent = next.querySelector("#progress .now").textContent;
   });
   events.addEventListener("progress", (event) => {
     const { part, sentence, time: spent, over } = JSON.parse(event.data);
@@ -56,6 +70,5 @@
     bar.classList.toggle("over", over);
     if (over) events.close();
   });
-  events.addEventListener("changed", () => (said.textContent = time.textContent = "The list has changed: load the page again."));
   events.addEventListener("error", () => (time.textContent = "The server does not answer."));
 })();
