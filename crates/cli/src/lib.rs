@@ -29,6 +29,7 @@ mod gates;
 mod history;
 mod hold;
 mod host;
+mod identity;
 mod init;
 mod kernel;
 mod labels;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::identity::IdentityArgs;
 use crate::value;
 
 /// Show runs and soaks as pages in a browser, also while they are measured.
@@ -25,6 +26,8 @@ pub(crate) struct Web {
     /// File of mode 600 with a token of 16 characters or more, which every page then takes.
     #[arg(long, value_name = "FILE")]
     pub(crate) token: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) tls: IdentityArgs,
     /// Open the page in the browser of the desktop (xdg-open).
     #[arg(long)]
     pub(crate) open: bool,

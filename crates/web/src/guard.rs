@@ -18,6 +18,8 @@ pub(crate) struct Guard {
     pub(crate) token: String,
     /// Whether every page takes the token, and not only what stops a run.
     pub(crate) is_private: bool,
+    /// Whether pages come over TLS. Then the cookie goes over nothing else.
+    pub(crate) is_secure: bool,
     /// Cookies are of a host and not of a port.
     pub(crate) port: u16,
 }
@@ -66,7 +68,8 @@ impl Guard {
 
     /// The cookie that keeps the token.
     pub(crate) fn cookie(&self) -> String {
-        format!("{}={}; Path=/; HttpOnly; SameSite=Strict", self.cookie_name(), self.token)
+        let secure = if self.is_secure { "; Secure" } else { "" };
+        format!("{}={}; Path=/; HttpOnly; SameSite=Strict{secure}", self.cookie_name(), self.token)
     }
 
     fn cookie_name(&self) -> String {
@@ -106,7 +109,7 @@ mod tests {
     use super::*;
 
     fn access(is_private: bool, method: &Method, headers: &[(&'static str, &str)], query: &str) -> Access {
-        let guard = Guard { token: "secret".into(), is_private, port: 7 };
+        let guard = Guard { token: "secret".into(), is_private, is_secure: false, port: 7 };
         let headers = headers.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()));
         guard.access(method, &headers.collect(), &Query::parse(Some(query)))
     }

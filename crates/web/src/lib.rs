@@ -10,6 +10,7 @@
 //! | `list`, `pages` | pages as documents |
 //! | `progress` | how much of a run or soak is done |
 //! | `live` | events for open pages: each file is read once for all viewers |
+//! | `tls` | connections over TLS |
 //! | `guard` | who may see and stop: host, token, cookie |
 //! | `stop` | a process of its own that interrupts runs, since the server itself is confined |
 //! | `router` | requests and replies |
@@ -27,5 +28,6 @@ mod router;
 mod run;
 mod shelf;
 mod stop;
+mod tls;
 
 pub use run::{WebPlan, run};

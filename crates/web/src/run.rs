@@ -1,6 +1,6 @@
 //! The life of the server: address, rights, threads, signals.
 
-use std::fmt::Write as _;
+use std::fmt::{Debug, Write as _};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -8,14 +8,17 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::serve::Listener;
 use pitot_history::{Index, files};
 use pitot_results::{Failure, stderr};
 use pitot_sys::signal::{Signal, SignalFd};
+use pitot_tls::server::{Identity, Secret, TlsServer};
 
 use crate::guard::Guard;
 use crate::router::{App, router};
 use crate::shelf::Shelf;
 use crate::stop::Stopper;
+use crate::tls::TlsListener;
 
 /// It yields to what is measured.
 const NICE: i32 = 10;
@@ -35,6 +38,8 @@ pub struct WebPlan {
     pub listen: SocketAddr,
     /// The token that every page takes; without one, pages are for everybody on this machine and a token is made for stopping.
     pub token: Option<String>,
+    /// The certificate of TLS; none for plain HTTP.
+    pub identity: Option<Identity>,
     /// Whether a browser is started.
     pub opens: bool,
     /// The file of the index.
@@ -62,6 +67,7 @@ pub fn run(plan: WebPlan, confine: impl FnOnce(), ready: impl FnOnce(&str)) -> R
     }
     let machine =
         |e: io::Error| Failure::run(format!("cannot start a server: {e}"), "raise ulimit -n and ulimit -u");
+    let tls = plan.identity.as_ref().map(tls).transpose()?;
     // Threads and the process that interrupts inherit the mask: signals are for this thread.
     let signals = SignalFd::new(&Signal::that_end()).map_err(machine)?;
     let stopper = Stopper::start()?;
@@ -73,7 +79,8 @@ pub fn run(plan: WebPlan, confine: impl FnOnce(), ready: impl FnOnce(&str)) -> R
     let address = listener.local_addr().map_err(machine)?;
     let is_private = plan.token.is_some();
     let token = plan.token.map_or_else(random_token, Ok)?;
-    let url = format!("http://{address}/?token={token}");
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let url = format!("{scheme}://{address}/?token={token}");
     if plan.opens {
         open_browser(&url);
     }
@@ -93,15 +100,39 @@ pub fn run(plan: WebPlan, confine: impl FnOnce(), ready: impl FnOnce(&str)) -> R
         .enable_all()
         .build()
         .map_err(machine)?;
-    let guard = Guard { token, is_private, port: address.port() };
+    let guard = Guard { token, is_private, is_secure: tls.is_some(), port: address.port() };
     let app = Arc::new(App { shelf, live: Arc::default(), guard, stopper });
-    let listener =
-        runtime.block_on(async { tokio::net::TcpListener::from_std(listener) }).map_err(machine)?;
-    runtime.spawn(async move { axum::serve(listener, router(app)).await });
+    runtime.block_on(serve(listener, tls.as_ref(), app)).map_err(machine)?;
     ready(&url);
     while signals.wait(None).is_none() {}
     runtime.shutdown_timeout(GRACE);
     Ok(())
+}
+
+/// Begins to serve.
+async fn serve(listener: TcpListener, tls: Option<&TlsServer>, app: Arc<App>) -> io::Result<()> {
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    match tls {
+        Some(tls) => begin(TlsListener::start(listener, tls)?, app),
+        None => begin(listener, app),
+    }
+    Ok(())
+}
+
+fn begin<L: Listener<Addr: Debug>>(listener: L, app: Arc<App>) {
+    tokio::spawn(async move { axum::serve(listener, router(app)).await });
+}
+
+fn tls(identity: &Identity) -> Result<TlsServer, Failure> {
+    let secret = Secret::random().ok_or_else(|| {
+        Failure::run("the system has no random numbers", "see getrandom(2); has the machine just booted?")
+    })?;
+    TlsServer::new(identity, &secret, &[b"http/1.1"]).map_err(|e| {
+        Failure::misuse(
+            format!("--tls cannot be used: {e}"),
+            "give PEM files with a certificate chain and its unencrypted key, or --tls self-signed",
+        )
+    })
 }
 
 fn random_token() -> Result<String, Failure> {

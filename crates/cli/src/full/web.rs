@@ -34,7 +34,8 @@ impl Web {
         });
         let reader = index.parent().into_iter().fold(reader, Reader::writes);
         let token = self.token.as_deref().map(token).transpose()?;
-        let plan = WebPlan { named, listen: self.listen, token, opens: self.open, index };
+        let identity = self.tls.identity(self.listen.ip())?;
+        let plan = WebPlan { named, listen: self.listen, token, identity, opens: self.open, index };
         pitot_web::run(plan, || reader.confine(), |url| print_line(format_args!("ready {url}")))?;
         Ok(ExitCode::SUCCESS)
     }

@@ -133,7 +133,7 @@ fn runs_are_listed_shown_and_compared_and_nothing_else_is_opened() {
     assert_eq!(web.ask("GET /compare?run=run.pitot&run=empty.pitot", &[]).status, 422);
     assert_eq!(web.ask("GET /compare?run=run.pitot&run=none.pitot", &[]).status, 404);
     assert_eq!(web.ask("GET /compare", &[]).status, 422);
-    assert!(web.page("/history").contains("History"));
+    assert!(web.page("/history").contains("<a href=\"/report/run.pitot\">"), "a run leads to its report");
     for damaged in ["damaged.pitot", "empty.pitot"] {
         let reply = web.ask(&format!("GET /report/{damaged}"), &[]);
         assert_eq!(reply.status, 422, "{damaged}: {}", reply.body);
@@ -253,4 +253,35 @@ fn an_address_that_others_reach_takes_a_token_for_every_page() {
     let cookie = web.cookie();
     let seen = web.ask("GET /", &[("Cookie", &cookie), ("Host", "lab.example:80")]);
     assert_eq!(seen.status, 200, "{}", seen.body);
+}
+
+#[test]
+fn pages_come_over_tls_while_another_client_does_not_finish_its_handshake() {
+    let bed = Bed::new("");
+    let dir = bed.dir.path();
+    std::fs::write(dir.join("cert.pem"), "no certificate").unwrap();
+    let output = command(dir, &["--tls", "cert.pem"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    assert!(stderr(&output).contains("no certificate in PEM"), "{}", stderr(&output));
+
+    let mut process = Running::start(&mut command(dir, &["--listen", "127.0.0.1:0", "--tls", "self-signed"]));
+    let url = process.ready();
+    let address = url.strip_prefix("https://").unwrap().split('/').next().unwrap().to_owned();
+    let silent = TcpStream::connect(&address).unwrap();
+    let loads = |url: &str| {
+        let load = ["load", url, "-n", "20", "-c", "2", "--insecure"];
+        Command::new(PITOT).args(load).output().unwrap()
+    };
+    let ran = loads(&format!("https://{address}/"));
+    assert!(ran.status.success(), "{}", text(&ran));
+    // Without TLS nothing is answered.
+    let mut plain = TcpStream::connect(&address).unwrap();
+    plain.set_read_timeout(Some(TIMEOUT)).unwrap();
+    plain.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    let mut reply = Vec::new();
+    let _ = plain.read_to_end(&mut reply);
+    assert!(!reply.starts_with(b"HTTP"), "{reply:?}");
+    drop(silent);
+    process.signal(Signal::TERM);
+    assert!(process.ended().success());
 }

@@ -59,7 +59,7 @@ impl Identity {
             addresses.push(address);
         }
         params.subject_alt_names.extend(addresses.into_iter().map(SanType::IpAddress));
-        params.distinguished_name.push(DnType::CommonName, "pitot serve --tls self-signed");
+        params.distinguished_name.push(DnType::CommonName, "pitot --tls self-signed");
         let certificate = params.self_signed(&key).map_err(IdentityError::NotMade)?;
         Ok(Identity { certificates: certificate.pem().into_bytes(), key: key.serialize_pem().into_bytes() })
     }

@@ -56,6 +56,11 @@ impl TlsServer {
         config.enable_secret_extraction = true;
         Ok(TlsServer { config: Arc::new(config), goes_to_kernel: true })
     }
+
+    /// What the library takes, for a server that has its connections itself.
+    pub fn config(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.config)
+    }
 }
 
 fn config(
