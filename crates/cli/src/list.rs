@@ -14,7 +14,7 @@ use pitot_proto::PROTOCOLS;
 use pitot_record::{Better, METRICS, Metric};
 use pitot_report::chart::CHARTS;
 use pitot_results::{Failure, VerdictKind};
-use pitot_serve::{MECHANISMS, MODELS, Pair, pairs};
+use pitot_serve::{MECHANISMS, MODELS, Pair, RING_FEATURES, pairs};
 use serde_json::{Value, json};
 
 use crate::failure::EXIT_CODES;
@@ -43,6 +43,8 @@ enum What {
     Models,
     /// Event mechanisms: how a worker waits, and whether this kernel offers it.
     Mechanisms,
+    /// What the mechanism uring can use of io_uring(7), and whether this kernel offers it.
+    RingFeatures,
     /// Protocols of the servers.
     Protocols,
     /// Disk engines: how files are read, their needs and limits, and whether this kernel offers them.
@@ -135,6 +137,7 @@ impl List {
             What::Charts => CHARTS.iter().map(|c| named(c.name, c.title, c.summary)).collect(),
             What::Models => models(),
             What::Mechanisms => mechanisms(),
+            What::RingFeatures => ring_features(),
             What::Protocols => protocols(),
             What::Engines => engines(),
             What::Primitives => primitives(),
@@ -249,6 +252,30 @@ fn mechanisms() -> Vec<Row> {
         }
     };
     MECHANISMS.iter().map(row).collect()
+}
+
+fn ring_features() -> Vec<Row> {
+    let row = |feature: &pitot_serve::RingFeature| {
+        let unavailable = feature.probe().err();
+        let name = feature
+            .value
+            .map_or_else(|| feature.name.to_owned(), |value| format!("{}={value}", feature.name));
+        let usual = if feature.is_usual { " (usual)" } else { "" };
+        let summary = format!("{}{usual}", feature.summary);
+        Row {
+            name,
+            text: match &unavailable {
+                None => summary,
+                Some(u) => format!("{summary}\n    {}", unavailable_text(u)),
+            },
+            json: json!({
+                "name": feature.name, "value": feature.value, "summary": feature.summary, "usual": feature.is_usual,
+                "available": unavailable.is_none(),
+                "cause": unavailable.as_ref().map(|u| &u.cause), "fix": unavailable.as_ref().map(|u| &u.fix),
+            }),
+        }
+    };
+    RING_FEATURES.iter().map(row).collect()
 }
 
 fn protocols() -> Vec<Row> {

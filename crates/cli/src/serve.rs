@@ -13,7 +13,9 @@ use pitot_proto::{ConnectionLimits, PROTOCOLS, ProtocolOptions};
 use pitot_results::serve::{Bytes, ConnectionCounts, MailCounts, SCHEMA, ServeResult, TlsCounts};
 use pitot_results::{Failure, stderr};
 use pitot_serve::store::Acknowledged;
-use pitot_serve::{Address, Count, Kind, Limits, MECHANISMS, MODELS, ServePlan, Summary, TlsPlan};
+use pitot_serve::{
+    Address, Count, Kind, Limits, MECHANISMS, MODELS, RingFeatures, ServePlan, Summary, TlsPlan,
+};
 use pitot_sys::user::User;
 
 use crate::failure::hint;
@@ -40,7 +42,7 @@ const KEEP_FILES_BYTES_RING: u64 = 64 << 10;
 /// requests in flight. `pitot list` shows the values of PROTOCOL, MODEL and MECHANISM.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Serve {
-    /// The protocol: busy, echo, blob, http, memcache, smtp; or dns or trade, which have no --model.
+    /// The protocol: busy, echo, blob, http, memcache, smtp (with --tls: STARTTLS); or dns or trade, which have no --model.
     protocol: String,
     /// The address to listen on; port 0 takes a free port. `unix:PATH` is a socket of the file system, removed
     /// at the end; one that a killed server left is replaced.
@@ -94,6 +96,10 @@ pub(crate) struct Serve {
     /// without tcp_nopush).
     #[arg(long)]
     no_cork: bool,
+    /// What the mechanism uring uses of io_uring(7): NAME, NAME=VALUE, separated by commas, or `none`; see `pitot list ring-features`.
+    /// [default: deferred,multishot,direct]
+    #[arg(long, value_name = "FEATURES", value_parser = RingFeatures::parse)]
+    ring: Option<RingFeatures>,
     /// Limit on concurrent connections of all workers; further ones are closed at once. [default: no limit but that on
     /// file descriptors]
     #[arg(long, value_name = "N", value_parser = units::count)]
@@ -325,6 +331,7 @@ impl Serve {
             backlog: u32::try_from(self.backlog).unwrap_or(u32::MAX),
             congestion: self.congestion.clone(),
             cork: !self.no_cork,
+            ring: self.ring.unwrap_or_default(),
             workers: self.workers,
             cpus: self.cpus.clone().unwrap_or_default().0,
             root: self.root.clone(),

@@ -91,6 +91,12 @@ impl Given {
                     "give the directory to serve with --root, or omit it",
                 ));
             }
+            if id == "ring" && !matches!(mechanism.kind, Kind::Completion { .. }) {
+                return Err(Failure::misuse(
+                    format!("--{name} is for the mechanism uring, and this is {}", mechanism.name),
+                    "omit it, or use --mechanism uring",
+                ));
+            }
             if id == "accepts_per_wakeup" && !(model.loops_accept && is_readiness) {
                 let pair = format!("{}+{}", model.name, mechanism.name);
                 return Err(Failure::misuse(

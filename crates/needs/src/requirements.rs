@@ -80,6 +80,11 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         fix: "apt-get install lighttpd-modules-lua",
         probe: Probe::Kernel(has_lighttpd_magnet),
     },
+    Requirement {
+        name: "linux-6.12",
+        fix: "use Linux 6.12 or newer",
+        probe: Probe::Kernel(|| is_linux_since(6, 12)),
+    },
     program("memcached", "apt-get install memcached"),
     target("nats-server", "pitot target install nats-server --yes"),
     // Without it swaks, which only recommends it, does not speak TLS.
@@ -246,6 +251,13 @@ fn has_nowait_reads() -> bool {
     let output = Command::new("stat").args(["--file-system", "--format=%T"]).arg(directory).output();
     let name = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
     name.is_ok_and(|name| ["ext2/ext3", "xfs", "btrfs"].contains(&&*name))
+}
+
+/// Whether the kernel is of this version or a later one.
+fn is_linux_since(major: u32, minor: u32) -> bool {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut numbers = release.split('.').map_while(|number| number.parse::<u32>().ok());
+    (numbers.next(), numbers.next()) >= (Some(major), Some(minor))
 }
 
 fn has_ipv6() -> bool {

@@ -19,6 +19,7 @@ use crate::tls::InKernel;
 pub fn check(plan: &ServePlan) -> Result<(), Failure> {
     check_options(plan)?;
     (plan.mechanism.probe)().map_err(unavailable)?;
+    plan.ring.check()?;
     if let Some(disk) = plan.engine() {
         disk.engine.probe().map_err(unavailable)?;
     }
@@ -56,6 +57,12 @@ pub fn check_options(plan: &ServePlan) -> Result<(), Failure> {
         }
     }
     check_listen(plan)?;
+    if plan.ring.has_zero_copy() && plan.listen.is_unix() {
+        return Err(Failure::misuse(
+            "--ring zero-copy needs TCP: sockets of the file system always copy",
+            "omit it, or give --listen an ADDRESS:PORT",
+        ));
+    }
     if plan.confine {
         check_confinement(model)?;
     }

@@ -22,6 +22,7 @@ use crate::launch::LaunchPlan;
 use crate::limits::Limits;
 use crate::mechanism::{Kind, Mechanism};
 use crate::model::Model;
+use crate::ring_features::RingFeatures;
 use crate::server::Server;
 use crate::store::{Acknowledged, Maildir, Store, Uploads};
 use crate::tls::{Tls, TlsPlan};
@@ -47,6 +48,8 @@ pub struct ServePlan {
     pub congestion: Option<String>,
     /// Send the head of a reply in one packet with the first bytes of its file (MSG_MORE).
     pub cork: bool,
+    /// What the mechanism uring uses.
+    pub ring: RingFeatures,
     /// Number of processes, threads or loops; `None` is the model's default.
     pub workers: Option<usize>,
     /// CPUs to which it is bound; empty means all.
@@ -190,6 +193,7 @@ impl ServePlan {
             route,
             tls,
             cork,
+            ring: self.ring,
             limits,
             admission,
             is_unix: self.listen.is_unix(),

@@ -13,6 +13,7 @@ use crate::counters::{Count, Counters, WorkerCounters};
 use crate::disk::{DiskPlan, Route};
 use crate::files::{Files, Root};
 use crate::limits::Limits;
+use crate::ring_features::RingFeatures;
 use crate::send::unreadable;
 use crate::store::{Store, Stored};
 use crate::tls::Tls;
@@ -35,6 +36,8 @@ pub struct Server {
     pub tls: Option<Tls>,
     /// Send the head of a reply in one packet with the first bytes of its file (MSG_MORE).
     pub cork: bool,
+    /// What the mechanism uring uses.
+    pub ring: RingFeatures,
     /// Limits on time, memory and connections.
     pub limits: Limits,
     /// Which connections are taken.

@@ -16,7 +16,9 @@ use pitot_proto::{
     Context, Exchange, Next, Protocol, ProtocolEntry, ProtocolOptions, ServerConn, Step, TlsBegins, Violation,
 };
 use pitot_serve::store::Acknowledged;
-use pitot_serve::{FileCache, Limits, ServePlan, default_mechanism, find_model, run, serve_standard_input};
+use pitot_serve::{
+    FileCache, Limits, RingFeatures, ServePlan, default_mechanism, find_model, run, serve_standard_input,
+};
 
 /// Says what it hears, and panics at an exclamation mark.
 static FRAGILE: ProtocolEntry = ProtocolEntry {
@@ -58,6 +60,7 @@ fn plan(model: &str) -> ServePlan {
         backlog: 16,
         congestion: None,
         cork: true,
+        ring: RingFeatures::default(),
         workers: (model.takes_workers && model.workers_max > 1).then_some(2),
         cpus: Vec::new(),
         root: None,

@@ -5,7 +5,7 @@ use std::io;
 
 use pitot_client::Payload;
 use pitot_meter::{Nanos, now};
-use pitot_sys::ring::{Chunk, Completion, Ring, RingFd, Sizes};
+use pitot_sys::ring::{Chunk, Completion, Options, Ring, RingFd};
 use pitot_sys::{Token, connect, ring};
 
 use super::entry::{Engine, EngineEntry, EngineError};
@@ -26,8 +26,9 @@ pub(super) const ENTRY: EngineEntry = EngineEntry {
     open,
 };
 
-const SIZES: Sizes =
-    Sizes { submissions: 1024, completions: 4096, buffers: 512, buffer_bytes: 8 * 1024, direct: 0 };
+fn options() -> Options {
+    Options { submissions: 1024, buffers: 512, buffer_bytes: 8 * 1024, ..Options::default() }
+}
 
 /// A request up to this length always fits in the send buffer of a connection on which nothing else is under way
 /// (tcp(7), tcp_wmem: at least 4 KiB), so that its send can go unwatched.
@@ -151,7 +152,7 @@ fn open(connections: &Connections, route: Route) -> Result<Box<dyn Engine>, Engi
     let unwatched = connections.request_bytes_max().is_some_and(|bytes| bytes <= UNWATCHED_MAX);
     let per_slot = std::iter::repeat_with(Socket::default).take(connections.slots()).collect();
     Ok(Box::new(UringLoop {
-        ring: Ring::new(SIZES)?,
+        ring: Ring::new(options())?,
         wire: UringWire {
             route,
             sockets: per_slot,

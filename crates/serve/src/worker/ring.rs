@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pitot_proto::{Action, Connection, FileFailure, Intake, OpenError, PATTERN, Segment, Tick};
-use pitot_sys::ring::{Chunk, Completion, Payload, Ring, RingFd, Sizes};
+use pitot_sys::ring::{Chunk, Completion, Payload, Ring, RingFd};
 use pitot_sys::{Token, Waker, socket};
 use rustix::io::Errno;
 
@@ -25,9 +25,6 @@ use crate::store::{Outcome, StoreThreads};
 const READ_BYTES: usize = 64 << 10;
 /// File buffers kept for reuse.
 const SPARE_BUFFERS_MAX: usize = 64;
-/// Limit on direct descriptors, which are used for connections that the ring accepts itself. Below it there are as
-/// many as the process may have ordinary descriptors.
-const DIRECT_MAX: u64 = 65_536;
 
 const SOURCE: Token = Token::new(u32::MAX, 0);
 const STOP: Token = Token::new(u32::MAX - 1, 0);
@@ -38,15 +35,8 @@ const STORED: Token = Token::new(u32::MAX - 2, 0);
 /// # Errors
 /// Failures of the ring.
 pub fn run(worker: LoopWorker) -> io::Result<()> {
-    let sizes = Sizes {
-        submissions: 512,
-        completions: 4096,
-        buffers: 256,
-        buffer_bytes: 4096,
-        direct: pitot_sys::limits::descriptors().min(DIRECT_MAX) as u32,
-    };
-    let ring =
-        Ring::new(sizes).map_err(|unavailable| io::Error::new(io::ErrorKind::Unsupported, unavailable))?;
+    let ring = Ring::new(worker.server.ring.options())
+        .map_err(|unavailable| io::Error::new(io::ErrorKind::Unsupported, unavailable))?;
     let mut this = Loop::new(worker, ring)?;
     this.serve()?;
     this.finish()
@@ -226,7 +216,7 @@ impl Loop {
         match &self.source {
             Some(Source::Listener(listener)) => {
                 // getpeername(2) does not work on a direct descriptor.
-                let direct = !self.server.protocol.wants_peer();
+                let direct = self.server.ring.has_direct() && !self.server.protocol.wants_peer();
                 self.ring.accept(SOURCE, listener.as_fd(), direct);
                 self.accepting = true;
             }

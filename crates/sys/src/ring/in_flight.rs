@@ -9,9 +9,21 @@ use crate::Token;
 
 /// What an operation owns.
 pub(super) enum Owned {
-    Send { token: Token, payload: Box<Payload> },
-    Read { token: Token, buffer: Vec<u8>, _file: Arc<OwnedFd> },
-    Connect { token: Token, address: Box<Address> },
+    /// `taken`: of a send whose bytes the kernel still uses, its result.
+    Send {
+        token: Token,
+        payload: Box<Payload>,
+        taken: i32,
+    },
+    Read {
+        token: Token,
+        buffer: Vec<u8>,
+        _file: Arc<OwnedFd>,
+    },
+    Connect {
+        token: Token,
+        address: Box<Address>,
+    },
 }
 
 enum Slot {
@@ -51,6 +63,13 @@ impl InFlight {
             Slot::Occupied(_) => unreachable!("the free list names free slots"),
         }
         slot
+    }
+
+    /// Notes the result of a send whose bytes are still in use.
+    pub(super) fn taken(&mut self, slot: u32, result: i32) {
+        if let Slot::Occupied(Owned::Send { taken, .. }) = &mut self.slots[slot as usize] {
+            *taken = result;
+        }
     }
 
     /// Gives back what a completed operation owned.

@@ -5,9 +5,9 @@
 //! `IORING_REGISTER_PBUF_RING`) and lends out. And a ring that is dropped cancels what is in flight before it frees
 //! a byte, or leaks the bytes where the kernel will not say that it is done.
 //!
-//! Accepts and receives are multishot: armed once, they complete again and again without a new submission. A
-//! completion that is the last of its operation says so (`last`), and no buffer, slot or descriptor may be counted
-//! as free before that.
+//! Accepts and receives are multishot, unless a ring is to do without: armed once, they complete again and again
+//! without a new submission. A completion that is the last of its operation says so (`last`), and no buffer, slot or
+//! descriptor may be counted as free before that.
 
 use std::collections::HashMap;
 use std::io;
@@ -25,6 +25,7 @@ mod buffers;
 mod completion;
 mod in_flight;
 mod nops;
+mod options;
 mod payload;
 mod probe;
 mod socket;
@@ -36,27 +37,13 @@ pub use buffers::Chunk;
 pub use completion::Completion;
 use in_flight::{InFlight, Owned};
 pub use nops::Nops;
+pub use options::Options;
 pub use payload::Payload;
 pub(crate) use probe::explain;
-pub use probe::{Features, probe};
+pub use probe::{Offered, probe};
 pub use socket::RingFd;
 use socket::{RingSocket, number, target};
 use user_data::{Kind, taken_apart, user_data};
-
-/// Sizes of a ring.
-#[derive(Clone, Copy, Debug)]
-pub struct Sizes {
-    /// Submissions that fit before they must be handed to the kernel; a power of two.
-    pub submissions: u32,
-    /// Completions that fit; a power of two.
-    pub completions: u32,
-    /// Buffers for receives; a power of two up to 32768.
-    pub buffers: u16,
-    /// Bytes in each of these buffers.
-    pub buffer_bytes: u32,
-    /// Slots for descriptors that exist only in the ring (direct descriptors); 0 for none.
-    pub direct: u32,
-}
 
 /// The group of the one buffer ring.
 const BUFFER_GROUP: u16 = 0;
@@ -64,6 +51,7 @@ const BUFFER_GROUP: u16 = 0;
 /// An io_uring with its receive buffers. One thread uses it.
 pub struct Ring {
     ring: IoUring,
+    options: Options,
     buffers: Buffers,
     in_flight: InFlight,
     /// Receives whose last completion has not come: the kernel may still write into the buffers.
@@ -87,6 +75,8 @@ pub struct Ring {
 
 /// Take completions (IORING_ENTER_GETEVENTS), also where none is waited for.
 const ENTER_GETEVENTS: u32 = 1;
+/// Completions with which a wait that gathers them ends early.
+const GATHERED_MAX: usize = 256;
 /// Payloads kept for reuse.
 const SPARE_PAYLOADS_MAX: usize = 256;
 /// Addresses kept for reuse.
@@ -97,28 +87,29 @@ impl Ring {
     ///
     /// # Errors
     /// [`Unavailable`] if the kernel refuses, with the cause.
-    pub fn new(sizes: Sizes) -> Result<Ring, Unavailable> {
-        let ring = probe::build(sizes.submissions, sizes.completions).map_err(|e| explain(&e))?;
+    pub fn new(options: Options) -> Result<Ring, Unavailable> {
+        let ring = probe::build(&options).map_err(|e| explain(&e))?;
         let limited = |what: &str, e: &io::Error| Unavailable {
             what: "io_uring".into(),
             cause: format!("{what} could not be set up: {e}"),
             fix: "use Linux 6.1 or later, or raise the memory and descriptor limits (ulimit -l, ulimit -n)"
                 .into(),
         };
-        let buffers = Buffers::new(&ring, BUFFER_GROUP, sizes.buffers, sizes.buffer_bytes)
+        let buffers = Buffers::new(&ring, BUFFER_GROUP, options.buffers, options.buffer_bytes)
             .map_err(|e| limited("the buffer ring", &e))?;
-        if sizes.direct > 0 {
+        if options.direct > 0 {
             ring.submitter()
-                .register_files_sparse(sizes.direct)
+                .register_files_sparse(options.direct)
                 .map_err(|e| limited("direct descriptors", &e))?;
         }
         let ring = Ring {
             ring,
+            options,
             buffers,
             in_flight: InFlight::new(),
             receives: 0,
             shutting_down: HashMap::new(),
-            arrived: Vec::with_capacity(sizes.completions as usize),
+            arrived: Vec::with_capacity(options.completions as usize),
             returned: 0,
             spare_payloads: Vec::new(),
             spare_addresses: Vec::new(),
@@ -126,21 +117,35 @@ impl Ring {
         Ok(ring)
     }
 
-    /// Accepts connections from now on, as direct descriptors if `direct`.
+    /// Accepts connections from now on, as direct descriptors if `direct`; without multishot one.
     pub fn accept(&mut self, token: Token, listener: BorrowedFd<'_>, direct: bool) {
         let kind = if direct { Kind::AcceptDirect } else { Kind::Accept };
-        let entry = opcode::AcceptMulti::new(types::Fd(listener.as_raw_fd()))
-            .allocate_file_index(direct)
-            .flags(if direct { 0 } else { libc::SOCK_CLOEXEC })
-            .build();
+        let listener = types::Fd(listener.as_raw_fd());
+        let flags = if direct { 0 } else { libc::SOCK_CLOEXEC };
+        let entry = if self.options.multishot {
+            opcode::AcceptMulti::new(listener).allocate_file_index(direct).flags(flags).build()
+        } else {
+            opcode::Accept::new(listener, std::ptr::null_mut(), std::ptr::null_mut())
+                .file_index(direct.then(types::DestinationSlot::auto_target))
+                .flags(flags)
+                .build()
+        };
         self.push(entry, user_data(kind, token.bits()));
     }
 
-    /// Receives from now on, into the ring's buffers.
+    /// Receives from now on, into the ring's buffers; without multishot once.
     pub fn receive(&mut self, token: Token, fd: &RingFd) {
-        let entry = match target(fd) {
-            RingSocket::Fd(fd) => opcode::RecvMulti::new(fd, BUFFER_GROUP).build(),
-            RingSocket::Fixed(fd) => opcode::RecvMulti::new(fd, BUFFER_GROUP).build(),
+        // One of the buffers is taken, whatever its length.
+        let (nowhere, any, chosen) = (std::ptr::null_mut(), 0, squeue::Flags::BUFFER_SELECT);
+        let entry = match (self.options.multishot, target(fd)) {
+            (true, RingSocket::Fd(fd)) => opcode::RecvMulti::new(fd, BUFFER_GROUP).build(),
+            (true, RingSocket::Fixed(fd)) => opcode::RecvMulti::new(fd, BUFFER_GROUP).build(),
+            (false, RingSocket::Fd(fd)) => {
+                opcode::Recv::new(fd, nowhere, any).buf_group(BUFFER_GROUP).build().flags(chosen)
+            }
+            (false, RingSocket::Fixed(fd)) => {
+                opcode::Recv::new(fd, nowhere, any).buf_group(BUFFER_GROUP).build().flags(chosen)
+            }
         };
         self.receives += 1;
         self.push(entry, user_data(Kind::Receive, token.bits()));
@@ -192,21 +197,34 @@ impl Ring {
     pub fn send(&mut self, token: Token, fd: &RingFd, mut payload: Box<Payload>, more: bool) {
         assert!(!payload.is_empty(), "nothing to send");
         let flags = libc::MSG_NOSIGNAL | if more { libc::MSG_MORE } else { 0 };
-        let entry = match (payload.single(), target(fd)) {
-            (Some((start, len)), RingSocket::Fd(fd)) => {
+        let copies = self.options.zero_copy_min.is_none_or(|min| payload.len() < min as usize);
+        let entry = match (payload.single(), target(fd), copies) {
+            (Some((start, len)), RingSocket::Fd(fd), true) => {
                 opcode::Send::new(fd, start, len).flags(flags).build()
             }
-            (Some((start, len)), RingSocket::Fixed(fd)) => {
+            (Some((start, len)), RingSocket::Fixed(fd), true) => {
                 opcode::Send::new(fd, start, len).flags(flags).build()
             }
-            (None, RingSocket::Fd(fd)) => {
+            (Some((start, len)), RingSocket::Fd(fd), false) => {
+                opcode::SendZc::new(fd, start, len).flags(flags).build()
+            }
+            (Some((start, len)), RingSocket::Fixed(fd), false) => {
+                opcode::SendZc::new(fd, start, len).flags(flags).build()
+            }
+            (None, RingSocket::Fd(fd), true) => {
                 opcode::SendMsg::new(fd, payload.header()).flags(flags as u32).build()
             }
-            (None, RingSocket::Fixed(fd)) => {
+            (None, RingSocket::Fixed(fd), true) => {
                 opcode::SendMsg::new(fd, payload.header()).flags(flags as u32).build()
+            }
+            (None, RingSocket::Fd(fd), false) => {
+                opcode::SendMsgZc::new(fd, payload.header()).flags(flags as u32).build()
+            }
+            (None, RingSocket::Fixed(fd), false) => {
+                opcode::SendMsgZc::new(fd, payload.header()).flags(flags as u32).build()
             }
         };
-        let slot = self.in_flight.insert(Owned::Send { token, payload });
+        let slot = self.in_flight.insert(Owned::Send { token, payload, taken: 0 });
         self.push(entry, user_data(Kind::Send, slot.into()));
     }
 
@@ -314,7 +332,11 @@ impl Ring {
         }
         let to_submit = self.ring.submission().len() as u32;
         let submitter = self.ring.submitter();
+        let gather = self.options.gather.as_micros() as u32;
         let entered = match timeout {
+            None if gather > 0 => {
+                submitter.submit_with_args(GATHERED_MAX, &types::SubmitArgs::new().min_wait_usec(gather))
+            }
             None => submitter.submit_and_wait(1),
             // A wait of no time at all would still put the thread to sleep for as long as a timer takes.
             //
@@ -324,7 +346,8 @@ impl Ring {
             },
             Some(timeout) => {
                 let time = types::Timespec::from(timeout);
-                submitter.submit_with_args(1, &types::SubmitArgs::new().timespec(&time))
+                let arguments = types::SubmitArgs::new().timespec(&time).min_wait_usec(gather);
+                submitter.submit_with_args(if gather > 0 { GATHERED_MAX } else { 1 }, &arguments)
             }
         };
         match entered.map_err(|e| e.raw_os_error()) {
@@ -381,7 +404,15 @@ impl Ring {
                 let own = |fd: usize| RingFd::Plain(unsafe { OwnedFd::from_raw_fd(fd as RawFd) });
                 Some(Completion::Accepted { token, result: check(result).map(own), last })
             }
-            Kind::Send | Kind::Read | Kind::Connect => Some(self.done_with(token.index(), result)),
+            // The bytes are still in use; another completion tells their end.
+            Kind::Send if !last => {
+                self.in_flight.taken(token.index(), result);
+                None
+            }
+            Kind::Send | Kind::Read | Kind::Connect => {
+                let result = if cqueue::notif(flags) { None } else { Some(result) };
+                Some(self.done_with(token.index(), result))
+            }
             Kind::Shutdown => {
                 if let Some(Some(fd)) = self.shutting_down.remove(&bits) {
                     self.close(fd);
@@ -406,11 +437,15 @@ impl Ring {
         Completion::Received { token, result, last }
     }
 
-    /// The completion of an operation that owns memory.
-    fn done_with(&mut self, slot: u32, result: i32) -> Completion {
-        let result = check(result);
-        match self.in_flight.remove(slot) {
-            Owned::Send { token, payload } => Completion::Sent { token, result, payload },
+    /// The completion of an operation that owns memory. Without a result it has come before.
+    fn done_with(&mut self, slot: u32, result: Option<i32>) -> Completion {
+        let owned = self.in_flight.remove(slot);
+        let result = check(match (result, &owned) {
+            (None, Owned::Send { taken, .. }) => *taken,
+            (result, _) => result.unwrap_or_default(),
+        });
+        match owned {
+            Owned::Send { token, payload, .. } => Completion::Sent { token, result, payload },
             Owned::Read { token, mut buffer, .. } => {
                 if let Ok(n) = result {
                     // SAFETY: the kernel has written the first `n` bytes, and was given no more than the capacity.

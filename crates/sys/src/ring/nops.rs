@@ -2,6 +2,7 @@
 
 use io_uring::{IoUring, opcode};
 
+use super::options::Options;
 use super::probe::{build, explain};
 use crate::Unavailable;
 
@@ -15,7 +16,9 @@ impl Nops {
     /// [`Unavailable`] with the cause and the fix.
     pub fn new(batch: u32) -> Result<Nops, Unavailable> {
         let size = batch.next_power_of_two();
-        build(size, size).map(Nops).map_err(|e| explain(&e))
+        build(&Options { submissions: size, completions: size, ..Options::default() })
+            .map(Nops)
+            .map_err(|e| explain(&e))
     }
 
     /// Submits so many operations in one call, waits for them in the same call, and takes their completions. At most as many

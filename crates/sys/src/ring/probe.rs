@@ -4,23 +4,25 @@ use std::io;
 
 use io_uring::{IoUring, opcode};
 
+use super::options::Options;
 use crate::Unavailable;
 
-/// What the running kernel's io_uring offers, for lists and reports.
+/// What the running kernel's io_uring offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Features {
-    /// Completions wait until the one submitting thread asks for them (SINGLE_ISSUER and DEFER_TASKRUN, Linux 6.1).
+pub struct Offered {
+    /// [`Options::deferred`] (Linux 6.1).
     pub deferred: bool,
-    /// Several buffers in one send or receive (Linux 6.10).
-    pub bundles: bool,
+    /// [`Options::gather`] (Linux 6.12).
+    pub gather: bool,
 }
 
 /// Asks the kernel by setting up a small ring.
 ///
 /// # Errors
 /// [`Unavailable`] with the cause and the fix.
-pub fn probe() -> Result<Features, Unavailable> {
-    let ring = build(8, 16).map_err(|e| explain(&e))?;
+pub fn probe() -> Result<Offered, Unavailable> {
+    let small = Options { submissions: 8, completions: 16, ..Options::default() };
+    let ring = build(&small).map_err(|e| explain(&e))?;
     let mut ops = io_uring::Probe::new();
     ring.submitter().register_probe(&mut ops).map_err(|e| explain(&e))?;
     // Multishot receives came with zero-copy sends, in 6.0, which a probe can ask for.
@@ -31,20 +33,25 @@ pub fn probe() -> Result<Features, Unavailable> {
             fix: "use Linux 6.1 or later, or another mechanism such as --mechanism epoll-et".into(),
         });
     }
-    Ok(Features {
+    Ok(Offered {
         deferred: ring.params().is_setup_single_issuer(),
-        bundles: ring.params().is_feature_recvsend_bundle(),
+        gather: ring.params().is_feature_min_timeout(),
     })
 }
 
-/// A ring with the best flags that the kernel takes.
-pub(super) fn build(submissions: u32, completions: u32) -> io::Result<IoUring> {
-    let mut best = IoUring::builder();
-    best.dontfork().setup_clamp().setup_cqsize(completions).setup_submit_all();
-    let mut deferred = best.clone();
+/// A ring with the best flags that the kernel takes, of those that it is to have.
+pub(super) fn build(options: &Options) -> io::Result<IoUring> {
+    let mut builder = IoUring::builder();
+    builder.dontfork().setup_clamp().setup_cqsize(options.completions).setup_submit_all();
+    if !options.deferred {
+        return builder.build(options.submissions);
+    }
+    let mut deferred = builder.clone();
     deferred.setup_single_issuer().setup_defer_taskrun();
-    match deferred.build(submissions) {
-        Err(e) if e.raw_os_error() == Some(libc::EINVAL) => best.setup_coop_taskrun().build(submissions),
+    match deferred.build(options.submissions) {
+        Err(e) if e.raw_os_error() == Some(libc::EINVAL) => {
+            builder.setup_coop_taskrun().build(options.submissions)
+        }
         built => built,
     }
 }

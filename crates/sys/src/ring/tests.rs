@@ -3,12 +3,20 @@ use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+use pitot_needs::needs;
+
 use super::*;
 
-const SIZES: Sizes = Sizes { submissions: 4, completions: 64, buffers: 4, buffer_bytes: 16, direct: 8 };
+fn small() -> Options {
+    Options { submissions: 4, completions: 64, buffers: 4, buffer_bytes: 16, direct: 8, ..Options::default() }
+}
+
+fn ring_with(options: Options) -> Ring {
+    Ring::new(options).unwrap_or_else(|e| panic!("{e}; to fix it: {}", e.fix))
+}
 
 fn ring() -> Ring {
-    Ring::new(SIZES).unwrap_or_else(|e| panic!("{e}; to fix it: {}", e.fix))
+    ring_with(small())
 }
 
 fn next(ring: &mut Ring) -> Completion {
@@ -85,6 +93,79 @@ fn bytes_come_in_and_go_out() {
         ring.wait(Some(Duration::ZERO)).unwrap();
         assert_eq!(client.read(&mut reply).unwrap(), 0);
     }
+}
+
+#[test]
+fn a_ring_without_multishot_takes_one_connection_and_one_part_at_a_time() {
+    for direct in [false, true] {
+        let mut ring = ring_with(Options { multishot: false, deferred: false, ..small() });
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        ring.accept(Token::new(9, 0), listener.as_fd(), direct);
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let Completion::Accepted { result: Ok(fd), last: true, .. } = next(&mut ring) else {
+            panic!("it goes on")
+        };
+        for part in [*b"one", *b"two"] {
+            ring.receive(Token::new(1, 0), &fd);
+            client.write_all(&part).unwrap();
+            match next(&mut ring) {
+                Completion::Received { result: Ok(Some(chunk)), last: true, .. } => {
+                    assert_eq!(ring.chunk(&chunk), part);
+                    ring.recycle(chunk);
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        ring.close(fd);
+    }
+}
+
+#[test]
+fn bytes_that_are_not_copied_come_back_when_they_are_no_longer_in_use() {
+    for parts in [1, 2] {
+        let mut ring = ring_with(Options { zero_copy_min: Some(1000), ..small() });
+        let (mut client, fd, _listener) = accepted(&mut ring, true);
+        let sent = vec![7; 10_000];
+        let mut payload = ring.payload();
+        (0..parts).for_each(|_| payload.push_bytes(sent.clone(), 0));
+        ring.send(Token::new(1, 0), &fd, payload, false);
+        match next(&mut ring) {
+            Completion::Sent { result: Ok(n), payload, .. } => {
+                assert_eq!((n, payload.len()), (parts * sent.len(), parts * sent.len()));
+            }
+            other => panic!("{other:?}"),
+        }
+        let mut received = vec![0; parts * sent.len()];
+        client.read_exact(&mut received).unwrap();
+        assert!(received.iter().all(|byte| *byte == 7));
+        ring.close(fd);
+    }
+}
+
+#[needs("linux-6.12")]
+#[test]
+fn a_wait_gathers_what_comes_in_its_time() {
+    // A signal of another test would end a wait.
+    // SAFETY: the set is filled before it is read, and lives through the call.
+    unsafe {
+        let mut all = std::mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const all, std::ptr::null_mut());
+    }
+    let gather = Duration::from_millis(50);
+    let mut ring = ring_with(Options { gather, ..small() });
+    let began = std::time::Instant::now();
+    let (mut client, fd, _listener) = accepted(&mut ring, true);
+    // The accept was there at once, and the wait went on.
+    assert!(began.elapsed() >= gather);
+    ring.receive(Token::new(1, 0), &fd);
+    client.write_all(b"a").unwrap();
+    let Completion::Received { result: Ok(Some(chunk)), .. } = next(&mut ring) else {
+        panic!("nothing came")
+    };
+    ring.recycle(chunk);
+    assert!(began.elapsed() >= gather * 2);
+    ring.close(fd);
 }
 
 #[test]
