@@ -14,6 +14,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -152,7 +153,7 @@ class Program:
 
 
 def hyperfine(program, base, head, within):
-    """The ratio of the means of CPU and wall time, for as long as `pitot diff` may take."""
+    """The ratio of the means of CPU and wall time, for as long as `pitot diff` took."""
     output = os.path.join(program.folder, "hyperfine.json")
     begin = time.monotonic()
     subprocess.run(program.line(base).split(), cwd=program.folder, stdout=subprocess.DEVNULL, check=True)
@@ -175,6 +176,8 @@ def main():
     parser.add_argument("--limit", default="1", help="percent: the condition is met above it")
     parser.add_argument("--neighbour", action="store_true")
     options = parser.parse_args()
+    # What was started is ended also when this is.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     shares = [float(share) for share in options.shares.split(",")]
     limit = 1 + float(options.limit) / 100
     folder = tempfile.mkdtemp(prefix="planted-")
@@ -194,7 +197,7 @@ def main():
                 comparison = figure["comparison"]
                 row = {"code": code, "ratio": comparison["ratio"], "interval": comparison["interval"], "seconds": seconds}
                 if has_hyperfine:
-                    row["hyperfine"] = hyperfine(program, base, head, options.within)
+                    row["hyperfine"] = hyperfine(program, base, head, seconds)
                 rows[share].append(row)
                 print(json.dumps({"share": share, "run": number, **row}), file=sys.stderr, flush=True)
         print(f"{options.program}, {options.runs} runs of at most {options.within} s, condition > +{options.limit}%")

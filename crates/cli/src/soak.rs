@@ -1,6 +1,7 @@
 //! `pitot soak`.
 
 mod alarms;
+mod control;
 mod faults;
 mod options;
 mod orders;
@@ -12,7 +13,7 @@ use std::process::ExitCode;
 
 use pitot_host::setting::Change;
 use pitot_host::{CpuSplit, Fingerprint, split_cpus};
-use pitot_lab::{Event, LocalHost, Outcome, Place, Work};
+use pitot_lab::{Event, LocalHost, Outcome, Place, Prepared, Work};
 use pitot_meter::{Nanos, units};
 use pitot_plan::Profiled;
 use pitot_record::database::check_owner;
@@ -85,6 +86,7 @@ impl Soak {
             ("--fault", !self.faults.is_empty()),
             ("--seed", self.seed.is_some()),
             ("--interval", self.interval.is_some()),
+            ("--no-control", self.no_control),
             ("--profile", !self.profile.kinds().is_empty()),
         ];
         match given.iter().find(|(_, is_given)| *is_given) {
@@ -113,9 +115,12 @@ impl Soak {
             Metrics::Soak(Box::new(SoakMetrics::new(publisher, info.secrets(), &info.title)))
         });
         let mut watched = Watched { display, events, metrics };
+        let has_control = resumed.as_ref().map_or(!self.no_control, |resumed| resumed.has_control);
+        let control = has_control.then(|| control::control(&target)).transpose()?;
         let mut asked = Asked {
             options: self,
             target: &target,
+            control: control.as_ref(),
             info: &info,
             cpus: &cpus,
             output: &output,
@@ -190,6 +195,7 @@ impl Soak {
 struct Asked<'a> {
     options: &'a Soak,
     target: &'a SoakTarget,
+    control: Option<&'a Prepared>,
     info: &'a Info,
     cpus: &'a CpuSplit,
     output: &'a Path,
@@ -215,13 +221,14 @@ impl pitot_lab::Soak for Asked<'_> {
         local_host: &LocalHost<'_>,
         watch: &mut dyn FnMut(&Event<'_>),
     ) -> Result<Outcome, Failure> {
-        let Asked { options, target, info, output, resumed, .. } = *self;
+        let Asked { options, target, control, info, output, resumed, .. } = *self;
         let mut orders = options.orders(target, local_host, self.cpus)?;
         if let Some(prepared) = target.prepared() {
             faults::check_times(&prepared.plan.faults, &options.faults, info.asked_s)?;
             let is_due = |subject, moment: &_| resumed.is_none_or(|soak| soak.is_due(subject, moment));
             faults::plan(&prepared.plan, info.asked_s, &is_due, &mut orders);
         }
+        orders.extend(control.and_then(|control| control::order(control, local_host)));
         // A mistake in what is asked for leaves no file behind.
         let file = match resumed {
             Some(resumed) => resumed.reopen(output)?,

@@ -10,6 +10,9 @@ use serde_json::Value;
 
 use crate::run::{Profile, RunState};
 
+/// The name of the control of a soak.
+pub const CONTROL: &str = "the control";
+
 /// For a while losses are known by the second of their acknowledgement.
 pub const SECOND_S: f64 = 1.0;
 /// Losses so long after a fault still belong to it, seconds.
@@ -40,6 +43,22 @@ pub struct Soak {
     pub losses: Vec<Loss>,
     /// What servers did for a second, oldest first, if that was asked for.
     pub profiles: Vec<SubjectProfile>,
+    /// The control: a small server of Pitot under a small constant load, which shows what the machine does to servers. It is none of
+    /// the servers above.
+    pub control: Option<Box<Control>>,
+}
+
+/// What is recorded of the control of a soak.
+#[derive(Clone, Debug, Default)]
+pub struct Control {
+    /// The server.
+    pub subject: Subject,
+    /// Its load.
+    pub load: Load,
+    /// Intervals of the load, by time.
+    pub intervals: Vec<Interval>,
+    /// Sampled values, by metric and time.
+    pub readings: Vec<Reading>,
 }
 
 /// What a server did for a second.
@@ -432,6 +451,26 @@ impl EventKind {
 }
 
 impl Soak {
+    /// Takes the control out of the servers, as a file has it.
+    pub(crate) fn set_control_apart(&mut self) {
+        let Some(at) = self.subjects.iter().position(|subject| subject.name == CONTROL) else { return };
+        let subject = self.subjects.remove(at);
+        let is_own = |id: i64| id == subject.id;
+        self.events.retain(|event| event.subject.is_none_or(|id| !is_own(id)));
+        self.profiles.retain(|profile| !is_own(profile.subject));
+        let mut control = Control::default();
+        let (own, others) = std::mem::take(&mut self.readings).into_iter().partition(|r| is_own(r.subject));
+        (control.readings, self.readings) = (own, others);
+        if let Some(at) = self.loads.iter().position(|load| is_own(load.subject)) {
+            control.load = self.loads.remove(at);
+            let of = control.load.id;
+            let (own, others) = std::mem::take(&mut self.intervals).into_iter().partition(|i| i.load == of);
+            (control.intervals, self.intervals) = (own, others);
+        }
+        control.subject = subject;
+        self.control = Some(Box::new(control));
+    }
+
     /// Seconds on its axis, with gaps.
     pub fn reached_s(&self) -> f64 {
         let intervals = self.intervals.iter().map(|i| i.start_s + i.length_s);

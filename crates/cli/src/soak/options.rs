@@ -101,6 +101,10 @@ pub(crate) struct Soak {
     /// The seed of the random moments of faults, instead of the plan's.
     #[arg(long, value_name = "N")]
     pub(super) seed: Option<u64>,
+    /// Run no control. Without this option a small server of Pitot runs beside the others, at 50 requests a second, and a time or a
+    /// rate drifts only if it does so against it.
+    #[arg(long)]
+    pub(super) no_control: bool,
     /// Length of the shortest intervals that are kept, in whole seconds. [default: 10s]
     #[arg(long, value_name = "TIME", value_parser = whole_seconds)]
     pub(super) interval: Option<u64>,

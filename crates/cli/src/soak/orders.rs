@@ -27,7 +27,7 @@ use crate::words;
 /// All cells of a plan run at the same time; more than these only disturb each other.
 const CELLS_MAX: usize = 12;
 /// A load runs until the soak ends it; this is what it is told.
-const LOAD_HOURS: u32 = 10_000;
+pub(super) const LOAD_HOURS: u32 = 10_000;
 const CONNECTIONS: u32 = 8;
 /// So many addresses at which a server listens are shown.
 const SHOWN_MAX: usize = 3;

@@ -24,6 +24,8 @@ pub(super) struct Resumed {
     pub(super) offset_s: f64,
     /// Time under load that was run.
     pub(super) done_s: f64,
+    /// Whether it has a control.
+    pub(super) has_control: bool,
     /// Where it ended.
     reached_s: f64,
     /// Faults that were made, by server, position in the plan and time.
@@ -69,7 +71,8 @@ pub(super) fn read(path: &Path) -> Result<(Soak, Resumed), Failure> {
     // A wall clock that was set back must not turn the axis.
     let offset_s = (unix_s() - soak.info.started_unix_s).max(reached_s);
     let made = soak.faults.iter().map(|fault| (fault.subject, fault.number, fault.due_s.to_bits())).collect();
-    Ok((asked, Resumed { left_s, offset_s, done_s, reached_s, made, info: soak.info }))
+    let has_control = soak.control.is_some();
+    Ok((asked, Resumed { left_s, offset_s, done_s, has_control, reached_s, made, info: soak.info }))
 }
 
 fn locked(path: &Path) -> Failure {

@@ -48,8 +48,9 @@ impl Soak {
     /// If it is not the file of a soak, or cannot be read.
     pub fn open(path: &Path) -> Result<Soak, RecordError> {
         open::read(path, Kind::Soak, |connection, _| {
-            let soak = read(connection)?;
+            let mut soak = read(connection)?;
             check(&soak).map_err(RecordError::Damaged)?;
+            soak.set_control_apart();
             Ok(soak)
         })
     }
@@ -204,6 +205,7 @@ pub(super) fn read(transaction: &Connection) -> Result<Soak, RecordError> {
         intervals,
         readings,
         events: events.into_iter().flatten().collect(),
+        control: None,
     })
 }
 

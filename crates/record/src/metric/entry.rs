@@ -50,6 +50,10 @@ pub enum Meaning {
     Leak,
     /// It can drift in both directions, and other programs may be the cause.
     Drift,
+    /// The same, and it grows while other programs keep the CPUs and their caches busy.
+    Time,
+    /// The same, and it falls while other programs take CPU time.
+    Pace,
     /// It shows how busy the machine is, and is not judged.
     Context,
 }

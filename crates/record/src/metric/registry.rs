@@ -22,7 +22,7 @@ pub static METRICS: &[Metric] = &[
         ],
         needs: "a load generator's result",
         in_slice: Some(|s| s.throughput_rps()),
-        in_soak: Some(Followed { title: "the rate", meaning: Meaning::Drift }),
+        in_soak: Some(Followed { title: "the rate", meaning: Meaning::Pace }),
         // A storm of connections has no requests.
         read: Some(|r| r.load.as_ref().filter(|l| l.storm.is_none()).map(|l| l.throughput_rps)),
     },
@@ -43,7 +43,7 @@ pub static METRICS: &[Metric] = &[
         ],
         needs: "a load generator's result and samples of the server's processes",
         in_slice: Some(|s| s.per_request(s.server_cpu_ns?)),
-        in_soak: Some(Followed { title: "CPU time per request", meaning: Meaning::Drift }),
+        in_soak: Some(Followed { title: "CPU time per request", meaning: Meaning::Time }),
         read: Some(|r| read::cpu_ns_per_request(r, |own| own.user + own.system, |seen| seen.server_cpu_s)),
     },
     Metric {
@@ -213,7 +213,7 @@ pub static METRICS: &[Metric] = &[
         shown_in: &[],
         needs: "response times",
         in_slice: None,
-        in_soak: Some(Followed { title: "the mean response time", meaning: Meaning::Drift }),
+        in_soak: Some(Followed { title: "the mean response time", meaning: Meaning::Time }),
         // Other programs that print the rest may leave it out.
         read: Some(|r| read::response(r, |l| l.mean).filter(|mean| *mean > 0.0)),
     },
@@ -228,7 +228,7 @@ pub static METRICS: &[Metric] = &[
         shown_in: &[Section::Table(Column::Optional), Section::Comparison],
         needs: "response times",
         in_slice: Some(|s| positive(s.p50_ns)),
-        in_soak: Some(Followed { title: "p50", meaning: Meaning::Drift }),
+        in_soak: Some(Followed { title: "p50", meaning: Meaning::Time }),
         read: Some(|r| read::response(r, |l| l.p50)),
     },
     Metric {
@@ -262,7 +262,7 @@ pub static METRICS: &[Metric] = &[
         ],
         needs: "response times",
         in_slice: Some(|s| positive(s.p99_ns)),
-        in_soak: Some(Followed { title: "p99", meaning: Meaning::Drift }),
+        in_soak: Some(Followed { title: "p99", meaning: Meaning::Time }),
         read: Some(|r| read::response(r, |l| l.p99)),
     },
     Metric {
@@ -603,7 +603,7 @@ pub static METRICS: &[Metric] = &[
         shown_in: &[],
         needs: "samples of the server's processes",
         in_slice: None,
-        in_soak: Some(Followed { title: "CPU utilisation", meaning: Meaning::Drift }),
+        in_soak: Some(Followed { title: "CPU utilisation", meaning: Meaning::Pace }),
         read: Some(|r| read::per_second(r, |used| used.server_cpu_s * 100.0)),
     },
     Metric {

@@ -2,9 +2,9 @@
 
 use pitot_meter::Histogram;
 use pitot_record::Soak;
-use pitot_record::soak::{Interval, Load, Reading, Subject};
+use pitot_record::soak::{Control, Interval, Load, Reading, Subject};
 
-use super::drifts::{Judged, judge};
+use super::drifts::{Beside, Judged, judge};
 use super::series::{Figure, Series};
 use super::untouched::untouched;
 
@@ -12,6 +12,8 @@ use super::untouched::untouched;
 pub(super) struct Analysis<'a> {
     pub(super) soak: &'a Soak,
     pub(super) subjects: Vec<SubjectFigures<'a>>,
+    /// Figures of the control, if there is one.
+    pub(super) control: Vec<Series>,
     /// Figures of the machine.
     pub(super) machine: Vec<Series>,
     /// What of them drifts.
@@ -50,10 +52,13 @@ pub(super) struct Point {
 
 impl<'a> Analysis<'a> {
     pub(super) fn of(soak: &'a Soak) -> Analysis<'a> {
-        let subjects = soak.subjects.iter().map(|subject| SubjectFigures::of(soak, subject)).collect();
         let machine = sampled(&soak.readings, 0);
-        let machine_drifts = judge(&machine);
-        Analysis { soak, subjects, machine, machine_drifts }
+        let control = soak.control.as_deref().map(of_control).unwrap_or_default();
+        let beside = Beside { control: &control, machine: &machine };
+        let of = |subject| SubjectFigures::of(soak, subject, &beside);
+        let subjects = soak.subjects.iter().map(of).collect();
+        let machine_drifts = judge(&machine, &Beside::default());
+        Analysis { soak, subjects, control, machine, machine_drifts }
     }
 
     /// The loads, each with the name of its server.
@@ -80,26 +85,15 @@ impl<'a> Analysis<'a> {
 }
 
 impl<'a> SubjectFigures<'a> {
-    fn of(soak: &'a Soak, subject: &'a Subject) -> SubjectFigures<'a> {
-        let loads: Vec<_> = soak.loads_of(subject.id).map(|load| LoadFigures::of(soak, load)).collect();
+    fn of(soak: &'a Soak, subject: &'a Subject, beside: &Beside<'_>) -> SubjectFigures<'a> {
+        let of = |load: &'a Load| LoadFigures::of(&soak.intervals, load);
+        let loads: Vec<_> = soak.loads_of(subject.id).map(of).collect();
         let mut series = Vec::new();
         for load in &loads {
-            let of = if loads.len() > 1 { load.load.name.clone() } else { String::new() };
-            let mut add = |name: &str, value: fn(&Point) -> f64, only_answered: bool| {
-                let points = load.points.iter().filter(|p| !only_answered || p.p99_ns > 0.0);
-                series.extend(Figure::find(name).map(|figure| Series {
-                    figure,
-                    of: of.clone(),
-                    points: points.map(|point| (point.at_s, value(point))).collect(),
-                }));
-            };
-            add("throughput", |p| p.rate, false);
-            add("latency-mean", |p| p.mean_ns, true);
-            add("latency-p50", |p| p.p50_ns, true);
-            add("latency-p99", |p| p.p99_ns, true);
+            series.extend(load.series(if loads.len() > 1 { &load.load.name } else { "" }));
         }
         series.extend(sampled(&soak.readings, subject.id));
-        let drifts = judge(&untouched(&series, soak, subject.id));
+        let drifts = judge(&untouched(&series, soak, subject.id), beside);
         SubjectFigures { subject, loads, series, drifts }
     }
 
@@ -110,16 +104,32 @@ impl<'a> SubjectFigures<'a> {
 }
 
 impl<'a> LoadFigures<'a> {
-    fn of(soak: &'a Soak, load: &'a Load) -> LoadFigures<'a> {
+    fn of(intervals: &[Interval], load: &'a Load) -> LoadFigures<'a> {
         let mut response = Histogram::new();
         let mut points = Vec::new();
-        for interval in soak.intervals.iter().filter(|interval| interval.load == load.id) {
+        for interval in intervals.iter().filter(|interval| interval.load == load.id) {
             // A histogram that cannot be read is left out: its counts are in the totals.
             let times = Histogram::decode(&interval.response).unwrap_or_default();
             response.merge(&times);
             points.push(Point::of(interval, &times));
         }
         LoadFigures { load, response, points }
+    }
+
+    /// What the load saw over time; `of` is its name, where a server has several.
+    fn series(&self, of: &str) -> Vec<Series> {
+        let series = |name: &str, value: fn(&Point) -> f64, only_answered: bool| {
+            let points = self.points.iter().filter(|p| !only_answered || p.p99_ns > 0.0);
+            let points = points.map(|point| (point.at_s, value(point))).collect();
+            Figure::find(name).map(|figure| Series { figure, of: of.to_owned(), points })
+        };
+        let all = [
+            series("throughput", |p| p.rate, false),
+            series("latency-mean", |p| p.mean_ns, true),
+            series("latency-p50", |p| p.p50_ns, true),
+            series("latency-p99", |p| p.p99_ns, true),
+        ];
+        all.into_iter().flatten().collect()
     }
 
     /// Replies a second, over the time that it ran.
@@ -141,6 +151,13 @@ impl Point {
             p99_ns: times.at(0.99).0 as f64,
         }
     }
+}
+
+/// The figures of the control.
+fn of_control(control: &Control) -> Vec<Series> {
+    let mut series = LoadFigures::of(&control.intervals, &control.load).series("");
+    series.extend(sampled(&control.readings, control.subject.id));
+    series
 }
 
 /// The figures of a server, or of the machine (0), in the order of the metrics.

@@ -3,10 +3,14 @@
 //! A drift is declared only if it moved its figure during the run: a time, a rate or memory of the machine by 5%, memory of a server
 //! by 1% and 64 KiB, a count by two. The figures of a server are one family (Holm): without drift, one soak of twenty has a false
 //! alarm for a server.
+//!
+//! A busy machine makes every server slower. So a time counts only beyond the trend of the same time of the control, and a rate only
+//! beyond the trend of the CPU time that other programs leave ([`Meaning::Time`], [`Meaning::Pace`]): the trend as a share of the
+//! figure, if there is one at the level of [`BESIDE_LEVEL`].
 
 use pitot_record::Unit;
 use pitot_record::metric::Meaning;
-use pitot_stats::drift::{Course, Drift, Question, Series as Asked, Tolerance, drift};
+use pitot_stats::drift::{Course, Drift, Question, Series as Asked, Tolerance, drift, theil_sen};
 use pitot_stats::holm;
 use serde_json::{Value, json};
 
@@ -23,6 +27,10 @@ const MEMORY_SHARE: f64 = 0.01;
 const MEMORY_BYTES: f64 = 65_536.0;
 /// or this for counts: descriptors, threads, sockets.
 const COUNT: f64 = 2.0;
+/// What shows how busy the machine was has a trend already at this level: to miss it would be a false alarm.
+const BESIDE_LEVEL: f64 = 0.2;
+/// Intervals that are so close are the same, seconds.
+const SAME_S: f64 = 1.0;
 
 /// A figure of a server that drifts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,17 +47,70 @@ pub(super) struct Judged {
     /// The load, where a server has several; empty otherwise.
     of: String,
     drift: Drift,
+    /// The trend of what shows how busy the machine was, as a share an hour.
+    beside_per_hour: f64,
+    /// It moved as much as a drift, and not more than what shows how busy the machine was.
+    goes_with_machine: bool,
+}
+
+/// What is seen beside a server: figures of the control and of the machine.
+#[derive(Default)]
+pub(super) struct Beside<'a> {
+    pub(super) control: &'a [Series],
+    pub(super) machine: &'a [Series],
+}
+
+impl Beside<'_> {
+    /// The trend of what shows how busy the machine was, as a share of it an hour, at the times of a figure; 0 without one.
+    fn trend(&self, series: &Series) -> f64 {
+        let points: Vec<(f64, f64)> = match series.figure.meaning {
+            Meaning::Time => {
+                let same = self.control.iter().find(|own| own.figure.name == series.figure.name);
+                same.map(|own| own.points.clone()).unwrap_or_default()
+            }
+            Meaning::Pace => self.left(),
+            Meaning::Leak | Meaning::Drift | Meaning::Context => Vec::new(),
+        };
+        let is_judged = |at_s: f64| series.points.iter().any(|point| (point.0 - at_s).abs() < SAME_S);
+        let points: Vec<(f64, f64)> = points.into_iter().filter(|point| is_judged(point.0)).collect();
+        let asked = Asked { figure: series.figure.title, points: &points };
+        let Ok(drift) = drift(&asked, &Question { level: BESIDE_LEVEL, ..Question::default() }) else {
+            return 0.0;
+        };
+        let hours: Vec<f64> = points.iter().map(|point| point.0 / 3600.0).collect();
+        let values: Vec<f64> = points.iter().map(|point| point.1).collect();
+        // A step is one to a figure that follows more slowly.
+        let slope = match drift.changes.is_empty() {
+            true => drift.slope_per_hour,
+            false => theil_sen(&hours, &values),
+        };
+        let is_trend = drift.p < BESIDE_LEVEL || !drift.changes.is_empty();
+        if is_trend && drift.median > 0.0 { slope / drift.median } else { 0.0 }
+    }
+
+    /// The CPU time that other programs leave, percent.
+    fn left(&self) -> Vec<(f64, f64)> {
+        let of = |name: &str| self.machine.iter().find(|series| series.figure.name == name);
+        let Some(neighbours) = of("neighbours") else { return Vec::new() };
+        let steal = of("steal").map_or(&[][..], |series| &series.points);
+        let at = |at_s: f64| steal.iter().find(|point| point.0 == at_s).map_or(0.0, |point| point.1);
+        neighbours.points.iter().map(|(at_s, used)| (*at_s, (100.0 - used - at(*at_s)).max(1.0))).collect()
+    }
 }
 
 /// Judges the figures of a server, or of the machine.
-pub(super) fn judge(series: &[Series]) -> Vec<Judged> {
+pub(super) fn judge(series: &[Series], beside: &Beside<'_>) -> Vec<Judged> {
     let asked = series.iter().filter(|series| series.figure.meaning != Meaning::Context);
-    let mut judged: Vec<Judged> = asked.filter_map(answer).collect();
+    let mut judged: Vec<Judged> = asked.filter_map(|series| answer(series, beside)).collect();
     let p: Vec<f64> = judged.iter().map(|judged| judged.drift.p).collect();
     for (judged, adjusted) in judged.iter_mut().zip(holm(&p)) {
+        let is_beyond = judged.is_beyond();
         let drift = &mut judged.drift;
         drift.p_adjusted = adjusted;
-        drift.declared = adjusted < LEVEL && drift.slope_per_hour.abs() > drift.tolerance_per_hour;
+        let is_drift = adjusted < LEVEL && drift.slope_per_hour.abs() > drift.tolerance_per_hour;
+        drift.declared = is_drift && is_beyond;
+        judged.goes_with_machine = is_drift && !is_beyond;
+        let drift = &mut judged.drift;
         drift.course = match drift.changes.last() {
             _ if drift.declared => Course::Drifts,
             Some(last) => Course::Settled(last.seconds),
@@ -67,7 +128,7 @@ fn word(kind: pitot_stats::drift::Kind) -> &'static str {
 }
 
 /// None if there are too few intervals, or if it was always 0.
-fn answer(series: &Series) -> Option<Judged> {
+fn answer(series: &Series, beside: &Beside<'_>) -> Option<Judged> {
     if series.points.iter().all(|point| point.1 == 0.0) {
         return None;
     }
@@ -77,7 +138,16 @@ fn answer(series: &Series) -> Option<Judged> {
     };
     let asked = Asked { figure: &name, points: &series.points };
     let question = Question { level: LEVEL, tolerance: tolerance(series), ..Question::default() };
-    Some(Judged { figure: series.figure, of: series.of.clone(), drift: drift(&asked, &question).ok()? })
+    let drift = drift(&asked, &question).ok()?;
+    // Nothing else can be the cause of what does not move.
+    let may_drift = drift.p < LEVEL;
+    Some(Judged {
+        figure: series.figure,
+        of: series.of.clone(),
+        drift,
+        beside_per_hour: if may_drift { beside.trend(series) } else { 0.0 },
+        goes_with_machine: false,
+    })
 }
 
 /// The tolerated trend per hour, for a run as long as the series.
@@ -96,6 +166,17 @@ fn tolerance(series: &Series) -> Tolerance {
 }
 
 impl Judged {
+    /// Whether its trend, by its interval, is beyond that of the machine in its direction.
+    fn is_beyond(&self) -> bool {
+        let drift = &self.drift;
+        if drift.slope_per_hour * self.beside_per_hour <= 0.0 || drift.median <= 0.0 {
+            return true;
+        }
+        let nearest = drift.interval.map(|end| end / drift.median);
+        let least = if self.beside_per_hour > 0.0 { nearest[0] } else { -nearest[1] };
+        least > self.beside_per_hour.abs()
+    }
+
     pub(super) fn is_declared(&self) -> bool {
         self.drift.declared
     }
@@ -123,9 +204,16 @@ impl Judged {
 
     /// `memory (RSS) grew 1.2 KiB an hour [0.9 KiB, 1.5 KiB]: 29 KiB a day`.
     pub(super) fn sentence(&self) -> String {
-        match self.figure.unit {
-            Unit::Bytes | Unit::Count => self.drift.sentence(|amount| self.amount(amount)),
-            _ => self.drift.sentence_in_shares(),
+        let moved = self.drift.declared || self.goes_with_machine;
+        let drift = Drift { declared: moved, ..self.drift.clone() };
+        let sentence = match self.figure.unit {
+            Unit::Bytes | Unit::Count => drift.sentence(|amount| self.amount(amount)),
+            _ => drift.sentence_in_shares(),
+        };
+        match (self.goes_with_machine, self.figure.meaning) {
+            (true, Meaning::Pace) => format!("{sentence}; so did the CPU time that other programs left"),
+            (true, _) => format!("{sentence}; so did the control's, and the machine was the cause"),
+            _ => sentence,
         }
     }
 
@@ -169,6 +257,8 @@ impl Judged {
             "p": drift.p,
             "p_adjusted": drift.p_adjusted,
             "declared": drift.declared,
+            "beside_per_hour": self.beside_per_hour,
+            "goes_with_machine": self.goes_with_machine,
             "leak": self.is_leak(),
             "tolerance_per_hour": drift.tolerance_per_hour,
             "detectable_per_hour": drift.detectable_per_hour,
@@ -210,7 +300,7 @@ mod tests {
             points: (0..60).map(|n| (f64::from(n) * 10.0, 20.0 + f64::from(n / 2))).collect(),
             ..series("descriptors", |_| 0.0)
         };
-        let judged = judge(&[steady, leak, descriptors]);
+        let judged = judge(&[steady, leak, descriptors], &Beside::default());
         assert_eq!(declared(&judged), ["memory-rss", "descriptors"]);
         assert!(judged[1].is_leak() && judged[2].is_leak());
         let said = judged[1].sentence();
@@ -231,7 +321,7 @@ mod tests {
         };
         let restless = Series { points: points(&jumps), ..series("latency-p99", |_| 0.0) };
         let steady = Series { points: points(&|_| 5e6), ..series("memory-private", |_| 0.0) };
-        let judged = judge(&[restless, steady]);
+        let judged = judge(&[restless, steady], &Beside::default());
         assert!(judged[0].is_too_short() && !judged[1].is_too_short());
         assert_eq!(judged[0].sentence(), "too short to tell whether p99 drifts");
         assert_eq!(judged[0].json(None)["course"], "too-short");
@@ -242,18 +332,43 @@ mod tests {
     fn small_growth_is_within_the_tolerance_and_little_data_has_no_answer() {
         // 40 KiB in ten minutes.
         let small = series("memory-rss", |at_s| 8e4 + 68.0 * at_s);
-        let judged = judge(&[small]);
+        let judged = judge(&[small], &Beside::default());
         assert_eq!(declared(&judged), [""; 0]);
         assert!(judged[0].sentence().contains("within the tolerance"), "{}", judged[0].sentence());
         let short = Series { points: vec![(1.0, 1.0), (2.0, 2.0)], ..series("threads", |_| 1.0) };
-        assert!(judge(&[short, series("sockets-close-wait", |_| 0.0), series("steal", |_| 0.1)]).is_empty());
+        let few = [short, series("sockets-close-wait", |_| 0.0), series("steal", |_| 0.1)];
+        assert!(judge(&few, &Beside::default()).is_empty());
+    }
+
+    #[test]
+    fn a_time_drifts_only_beyond_the_control_and_a_rate_beyond_the_cpu_that_is_left() {
+        let grows = |share: f64| move |at_s: f64| 1e6 * (1.0 + share * at_s / 600.0);
+        let busy = [series("latency-p50", grows(0.5))];
+        let machine = [series("neighbours", |at_s| 5.0 + 40.0 * at_s / 600.0)];
+        let beside = Beside { control: &busy, machine: &machine };
+        let of = |name: &str, share: f64| {
+            let judged = judge(&[series(name, grows(share))], &beside);
+            (judged[0].is_declared(), judged[0].sentence())
+        };
+        let (declared, said) = of("latency-p50", 0.4);
+        assert!(
+            !declared && said.starts_with("p50 grew ") && said.ends_with("the machine was the cause"),
+            "{said}"
+        );
+        assert!(of("latency-p50", 2.0).0, "it grew four times as much");
+        assert!(of("latency-p50", -0.3).0, "it fell");
+        let (declared, said) = of("throughput", -0.3);
+        assert!(!declared && said.ends_with("; so did the CPU time that other programs left"), "{said}");
+        assert!(of("throughput", -0.9).0 && of("memory-rss", 0.3).0);
+        let alone = judge(&[series("latency-p50", grows(0.4))], &Beside::default());
+        assert!(alone[0].is_declared());
     }
 
     #[test]
     fn a_p99_that_creeps_is_told_and_a_mean_that_steps_is_marked() {
         let creeps = series("latency-p99", |at_s| 1e6 * (1.0 + 0.02 * at_s / 60.0));
         let steps = series("latency-mean", |at_s| if at_s < 300.0 { 1e5 } else { 1.1e5 });
-        let judged = judge(&[creeps, steps]);
+        let judged = judge(&[creeps, steps], &Beside::default());
         assert_eq!(declared(&judged), ["latency-p99"]);
         assert!(judged[0].sentence().starts_with("p99 grew "), "{}", judged[0].sentence());
         assert!(!judged[0].is_leak());

@@ -40,6 +40,7 @@ pub(super) fn render(a: &Analysis<'_>) -> String {
         },
         "host": info.machine,
         "servers": a.subjects.iter().map(server).collect::<Vec<_>>(),
+        "control": a.control.iter().map(series).collect::<Vec<_>>(),
         "machine": a.machine.iter().map(series).collect::<Vec<_>>(),
         "drifts": drifts(a),
         "explanations": changed(a).iter().flat_map(Explained::json).collect::<Vec<_>>(),

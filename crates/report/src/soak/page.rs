@@ -40,6 +40,11 @@ const SUMMARY: [&str; 7] = [
 /// Those of the lab.
 const LAB: [&str; 2] = ["memory-lab", "memory-loads"];
 
+/// Those of the control.
+const OF_CONTROL: [&str; 4] = ["latency-mean", "latency-p50", "latency-p99", "cpu-per-request"];
+const CONTROL: &str = "A small server of Pitot under a small constant load runs beside the servers: what slows it down slows down the \
+                       machine. A time of a server drifts only if it does so beyond the control's.";
+
 const TIMELINE: &str = "What the loads saw and what the server used. Shaded: gaps, in which the lab did not run, outages of the \
                         server, other processes, and faults.";
 
@@ -57,6 +62,10 @@ pub(super) fn page(a: &Analysis<'_>) -> Document {
     }
     let why = changed(a).iter().flat_map(Explained::blocks).collect();
     blocks.push(Block::section("why", "What changed in the servers", why));
+    if !a.control.is_empty() {
+        let of_control = std::iter::once(Block::paragraph(CONTROL)).chain(changes(&a.control, &OF_CONTROL));
+        blocks.push(Block::section("", "The control", of_control.collect()));
+    }
     if !a.machine_drifts.is_empty() {
         let changes = changes(&a.machine, &LAB).into_iter();
         let blocks_of = changes.chain([Block::List(drifts(&a.machine_drifts, true))]).collect();

@@ -1,7 +1,8 @@
 //! The intervals that are judged for drift: those without faults and outages of the server. A stopped or restarted server does not
-//! show how it ages.
+//! show how it ages. Times and rates are not judged where other processes used the CPUs, CPUs were throttled or the clock was set either.
 
 use pitot_record::Soak;
+use pitot_record::metric::Meaning;
 use pitot_record::soak::{Event, EventKind, Fault};
 
 use super::series::Series;
@@ -12,22 +13,43 @@ const AFTER_S: f64 = 2.0;
 const AFTER_SHARE: f64 = 0.1;
 /// The last reply may have come this long before a hang is recorded, seconds.
 const SILENT_BEFORE_S: f64 = 4.0;
-/// If less than this share of the intervals would remain, intervals with faults are judged too.
+/// If less than this share of the intervals would remain, intervals with faults, or beside others, are judged too.
 const SHARE_MIN: f64 = 0.5;
 
 /// The series without the intervals of outages of the server, and of faults that were made to it.
 pub(super) fn untouched(series: &[Series], soak: &Soak, subject: i64) -> Vec<Series> {
     let outages = outages(soak, subject);
     let faults = faults(&soak.faults, subject);
+    let disturbed = disturbed(&soak.events);
     series
         .iter()
         .map(|series| {
             let up = without(series, &outages);
-            let free = without(&up, &faults);
-            let are_enough = free.points.len() as f64 >= SHARE_MIN * up.points.len() as f64;
-            if are_enough { free } else { up }
+            let left = unless_few(&up, &faults).unwrap_or(up);
+            match series.figure.meaning {
+                Meaning::Time | Meaning::Pace => unless_few(&left, &disturbed).unwrap_or(left),
+                Meaning::Leak | Meaning::Drift | Meaning::Context => left,
+            }
         })
         .collect()
+}
+
+/// The series without these stretches, if enough of it is left.
+fn unless_few(series: &Series, stretches: &[(f64, f64)]) -> Option<Series> {
+    let free = without(series, stretches);
+    (free.points.len() as f64 >= SHARE_MIN * series.points.len() as f64).then_some(free)
+}
+
+/// When something else than its server and its load kept the machine busy.
+fn disturbed(events: &[Event]) -> Vec<(f64, f64)> {
+    let is_one = |event: &&Event| {
+        matches!(event.kind, EventKind::Neighbours | EventKind::Throttled | EventKind::ClockStep)
+    };
+    let until_s = |event: &Event| match event.kind.has_end() {
+        true => event.until_s.unwrap_or(f64::INFINITY),
+        false => event.at_s,
+    };
+    events.iter().filter(is_one).map(|event| (event.at_s, until_s(event) + AFTER_S)).collect()
 }
 
 fn faults(faults: &[Fault], subject: i64) -> Vec<(f64, f64)> {
@@ -114,6 +136,15 @@ mod tests {
         assert_eq!(with(some), [0.0, 2.0, 5.0, 6.0, 7.0, 8.0, 9.0]);
         assert_eq!(with(vec![fault(12.0, None)]).len(), 10);
         assert_eq!(with(Vec::new()).len(), 10);
+    }
+
+    #[test]
+    fn a_rate_is_not_judged_beside_other_processes_unless_they_were_always_there() {
+        let with = |until_s| {
+            left(&Soak { events: vec![event(EventKind::Neighbours, 31.0, until_s)], ..Soak::default() })
+        };
+        assert_eq!(with(Some(49.0)), [0.0, 1.0, 2.0, 6.0, 7.0, 8.0, 9.0]);
+        assert_eq!(with(None).len(), 10);
     }
 
     #[test]

@@ -40,7 +40,9 @@ use counts::LoadCounts;
 use on_event::OnEvent;
 pub use order::{Faulted, LoadOrder, Server, SubjectOrder, Watch, Watched};
 use pitot_record::file::{Moment, RecordError, SoakWriter};
-use pitot_record::soak::{Endings, Event, Fault, Load, Loss, Reading, State, Subject, SubjectProfile};
+use pitot_record::soak::{
+    CONTROL, Endings, Event, Fault, Load, Loss, Reading, State, Subject, SubjectProfile,
+};
 use profiles::Profiles;
 pub use reaction::{OnDeath, OnHang};
 pub use subject::never_answered;
@@ -253,10 +255,16 @@ impl<'g> Run<'g> {
             let now_s = self.now_s();
             for subject in &mut self.subjects {
                 let events = &mut self.events;
+                // Whatever happens to the control, the soak goes on.
+                let is_control = subject.name == CONTROL;
+                let on_death = if is_control { OnDeath::Restart } else { self.settings.on_death };
                 self.faults.extend(subject.look_at_faults(now_s, events));
-                let mut failure = subject.look_at_server(now_s, self.settings.on_death, events);
+                let mut failure = subject.look_at_server(now_s, on_death, events);
                 if failure.is_none() {
                     subject.look_at_loads(self.local_host, now_s, events)?;
+                    if is_control {
+                        continue;
+                    }
                     failure = subject.never_answered();
                 }
                 if failure.is_none() {

@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""Measures what viewers of a live run cost the servers that are measured.
+
+    bench/viewers.py                      # 50 viewers for a few seconds, none for a few seconds, and so on, during one run
+    bench/viewers.py --viewers 200 --within 600
+
+The slices of the run are divided by whether viewers were there. Each block of viewers is compared with the block without that is beside
+it; the ratio is the mean of these, with a 95% interval (t, over pairs of blocks).
+"""
+
+import argparse
+import asyncio
+import math
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+PLAN = """
+title = "Watched"
+question = "Do viewers cost anything?"
+generations = 100
+[server]
+protocol = "http"
+[load]
+url = "http://{address}/bytes/2"
+connections = 16
+[factors]
+server = ["loop+epoll-et", "thread"]
+"""
+
+# Slices that began so long after the viewers came or went count for neither.
+SETTLED_S = 0.5
+
+
+async def view(port, path):
+    """One viewer, until it is cancelled. The number of bytes that it was sent."""
+    seen = 0
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        writer.write(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
+        while got := await reader.read(65536):
+            seen += len(got)
+    except asyncio.CancelledError:
+        return seen
+    finally:
+        writer.close()
+    return seen
+
+
+async def watch(run, port, path, viewers, seconds):
+    """The blocks: begin, end, and the number of viewers. They come in pairs, in a random order."""
+    blocks, seen = [], 0
+    while run.poll() is None:
+        for count in random.sample([viewers, 0], 2):
+            begin = time.time()
+            tasks = [asyncio.create_task(view(port, path)) for _ in range(count)]
+            await asyncio.sleep(seconds)
+            for task in tasks:
+                task.cancel()
+            seen += sum(await asyncio.gather(*tasks))
+            blocks.append((begin, time.time(), count))
+    return blocks[: len(blocks) // 2 * 2], seen
+
+
+def slices(file):
+    """Of each slice: the cell, when it began, CPU time per request, requests per second."""
+    with sqlite3.connect(file) as run:
+        rows = run.execute(
+            "SELECT cell_id, began_unix_ns / 1e9, server_cpu_ns * 1.0 / requests, requests * 1e9 / duration_ns "
+            "FROM slice JOIN repetition ON repetition.id = repetition_id WHERE requests > 0 AND server_cpu_ns IS NOT NULL"
+        ).fetchall()
+    return rows
+
+
+def ratios(rows, blocks, at):
+    """The logarithm of the ratio of each pair of blocks, each cell relative to its own mean."""
+    usual = {}
+    for row in rows:
+        usual.setdefault(row[0], []).append(math.log(row[at]))
+    usual = {cell: statistics.mean(values) for cell, values in usual.items()}
+    found = []
+    for pair in zip(blocks[::2], blocks[1::2]):
+        means = {}
+        for begin, end, count in pair:
+            inside = [math.log(row[at]) - usual[row[0]] for row in rows if begin + SETTLED_S < row[1] < end]
+            if inside:
+                means[count > 0] = statistics.mean(inside)
+        if len(means) == 2:
+            found.append(means[True] - means[False])
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pitot", default="target/release/pitot", help="a build with the feature full")
+    parser.add_argument("--viewers", type=int, default=50)
+    parser.add_argument("--within", type=int, default=300, help="seconds of the run")
+    parser.add_argument("--block", type=float, default=5, help="seconds with viewers, and without")
+    options = parser.parse_args()
+    # What was started is ended also when this is.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    pitot = os.path.abspath(options.pitot)
+    folder = tempfile.mkdtemp(prefix="viewers-")
+    started = []
+    try:
+        with open(os.path.join(folder, "plan.toml"), "w") as out:
+            out.write(PLAN)
+        run = [pitot, "run", "plan.toml", "-o", "watched.pitot", "--within", f"{options.within}s"]
+        run = subprocess.Popen(run, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        started.append(run)
+        web = [pitot, "web", ".", "--listen", "127.0.0.1:0"]
+        web = subprocess.Popen(web, cwd=folder, stdout=subprocess.PIPE, text=True)
+        started.append(web)
+        port = int(web.stdout.readline().split("127.0.0.1:")[1].split("/")[0])
+        while not os.path.exists(os.path.join(folder, "watched.pitot")):
+            time.sleep(0.1)
+        # The list finds it within a second.
+        time.sleep(2)
+        blocks, seen = asyncio.run(watch(run, port, "/events/watched.pitot", options.viewers, options.block))
+        with open(f"/proc/{web.pid}/stat") as stat:
+            ticks = sum(int(word) for word in stat.read().rsplit(")", 1)[1].split()[11:13])
+        rows = slices(os.path.join(folder, "watched.pitot"))
+        print(f"{options.viewers} viewers in {len(blocks) // 2} of {len(blocks)} blocks of {options.block:g} s, {len(rows)} slices; "
+              f"they were sent {seen} bytes; the page took {ticks / os.sysconf('SC_CLK_TCK'):.2f} s of CPU time")
+        if not seen:
+            sys.exit("no viewer was sent anything")
+        for name, at in [("CPU time per request", 2), ("requests per second", 3)]:
+            logs = ratios(rows, blocks, at)
+            middle = statistics.mean(logs)
+            # The 97.5% point of t is below 2.1 from 20 pairs on, and 2.3 from 10.
+            half = statistics.stdev(logs) / math.sqrt(len(logs)) * (2.1 if len(logs) > 20 else 2.3)
+            print(f"{name}, with viewers to without: {math.exp(middle):.4f} [{math.exp(middle - half):.4f}, {math.exp(middle + half):.4f}]")
+    finally:
+        for process in started:
+            process.terminate()
+            process.wait()
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()
