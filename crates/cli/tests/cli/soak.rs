@@ -1,6 +1,7 @@
 //! `pitot soak` as a user runs it.
 
 mod alarms;
+mod control;
 mod durability;
 mod faults;
 mod hangs;
@@ -14,7 +15,15 @@ use std::process::{Command, Stdio};
 
 use crate::support::{PITOT, Running};
 
+/// A soak without a control, which would be one more process of Pitot.
 fn soak(dir: &Path, arguments: &[&str]) -> Command {
+    let begins = arguments.first() != Some(&"status") && !arguments.contains(&"--resume");
+    let mut command = with_control(dir, arguments);
+    command.args(begins.then_some("--no-control"));
+    command
+}
+
+fn with_control(dir: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(PITOT);
     command.arg("soak").args(arguments).current_dir(dir).env("TMPDIR", dir);
     command.env("PITOT_HOST_JOURNAL", dir.join("journal"));

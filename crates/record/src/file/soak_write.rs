@@ -47,6 +47,19 @@ pub struct Moment {
     pub profiles: Vec<SubjectProfile>,
 }
 
+impl Moment {
+    /// What there is of other servers and loads than these.
+    pub fn without(&self, subject: i64, load: i64) -> Moment {
+        let mut moment = self.clone();
+        moment.intervals.retain(|interval| interval.load != load);
+        moment.totals.retain(|(id, _)| *id != load);
+        moment.endings.retain(|(id, _)| *id != subject);
+        moment.readings.retain(|reading| reading.subject != subject);
+        moment.events.retain(|event| event.subject != Some(subject));
+        moment
+    }
+}
+
 impl SoakWriter {
     /// Creates a file. Secrets of the command line are written to a separate file.
     ///

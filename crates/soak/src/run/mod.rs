@@ -40,9 +40,7 @@ use counts::LoadCounts;
 use on_event::OnEvent;
 pub use order::{Faulted, LoadOrder, Server, SubjectOrder, Watch, Watched};
 use pitot_record::file::{Moment, RecordError, SoakWriter};
-use pitot_record::soak::{
-    CONTROL, Endings, Event, Fault, Load, Loss, Reading, State, Subject, SubjectProfile,
-};
+use pitot_record::soak::{Endings, Event, Fault, Load, Loss, Reading, State, Subject, SubjectProfile};
 use profiles::Profiles;
 pub use reaction::{OnDeath, OnHang};
 pub use subject::never_answered;
@@ -221,6 +219,10 @@ impl<'g> Run<'g> {
             self.subjects.push(subject);
             schedules.push(order.faults);
         }
+        if let Some((control, of_control)) = self.control() {
+            subjects.retain(|subject: &Subject| subject.id != control);
+            loads.retain(|load: &Load| load.id != of_control);
+        }
         let run = self.file.id().map_err(|e| unwritten(&e))?;
         (self.watch)(&Told::SoakBegun {
             file: self.settings.path,
@@ -247,6 +249,12 @@ impl<'g> Run<'g> {
         Ok(())
     }
 
+    /// The control and its load, if there is one. Nobody who watches is told of it.
+    fn control(&self) -> Option<(i64, i64)> {
+        let control = self.subjects.iter().find(|subject| subject.is_control())?;
+        Some((control.id, control.loads.first()?.id))
+    }
+
     /// Runs until the time is over, the user stops it, or a server dies that is not restarted, which is returned.
     fn carry_on(&mut self) -> Result<Option<Failure>, Failure> {
         let mut interval_end_s = self.next_interval_s();
@@ -256,7 +264,7 @@ impl<'g> Run<'g> {
             for subject in &mut self.subjects {
                 let events = &mut self.events;
                 // Whatever happens to the control, the soak goes on.
-                let is_control = subject.name == CONTROL;
+                let is_control = subject.is_control();
                 let on_death = if is_control { OnDeath::Restart } else { self.settings.on_death };
                 self.faults.extend(subject.look_at_faults(now_s, events));
                 let mut failure = subject.look_at_server(now_s, on_death, events);
@@ -404,7 +412,8 @@ impl<'g> Run<'g> {
                 response: *load.counts.buckets(),
             }
         };
-        let servers = self.subjects.iter().map(|subject| ServerStatus {
+        let servers = self.subjects.iter().filter(|subject| !subject.is_control());
+        let servers = servers.map(|subject| ServerStatus {
             name: subject.name.clone(),
             is_up: subject.is_up,
             endings: subject.endings,
@@ -417,6 +426,10 @@ impl<'g> Run<'g> {
     /// Writes events, reports them, and starts the command of `--on-event` for each. Returns them, in a sentence each.
     fn write(&mut self, moment: &Moment) -> Result<Vec<String>, Failure> {
         self.file.write(moment).map_err(|e| unwritten(&e))?;
+        let moment = match self.control() {
+            Some((subject, load)) => &moment.without(subject, load),
+            None => moment,
+        };
         (self.watch)(&Told::Recorded(moment));
         let name = |id: i64| self.subjects.iter().find(|s| s.id == id).map_or("", |s| s.name.as_str());
         let faults = moment.faults.iter().map(|fault| told_of_fault(fault, name(fault.subject)));

@@ -6,7 +6,7 @@ use std::time::Instant;
 use pitot_lab::profile;
 use pitot_plan::Profiled;
 use pitot_profile::Recorder;
-use pitot_record::soak::{CONTROL, SubjectProfile};
+use pitot_record::soak::SubjectProfile;
 use pitot_sys::processes::ProcessTable;
 
 use super::subject::RunningSubject;
@@ -62,7 +62,7 @@ impl Profiles {
         subjects: &mut [RunningSubject<'_>],
     ) -> Result<Option<SubjectProfile>, String> {
         if self.due.is_empty() && self.running.is_none() && now_s >= self.next_s {
-            let of_servers = (0..subjects.len()).filter(|of| subjects[*of].name != CONTROL);
+            let of_servers = (0..subjects.len()).filter(|of| !subjects[*of].is_control());
             self.due = of_servers.flat_map(|of| self.kinds.iter().map(move |kind| (of, *kind))).collect();
             self.next_s = now_s + self.apart_s;
         }

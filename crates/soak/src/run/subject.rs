@@ -15,7 +15,7 @@ use super::reaction::{OnDeath, OnHang};
 use crate::fault::FaultWatch;
 use crate::figure::{self, Values};
 use crate::hang::{HangWatch, Suspect};
-use pitot_record::soak::{Endings, Event, EventKind, Fault, Loss, SECOND_S, Totals};
+use pitot_record::soak::{CONTROL, Endings, Event, EventKind, Fault, Loss, SECOND_S, Totals};
 
 /// Loads report each second after it is over.
 const TOLD_AFTER_S: f64 = 1.0;
@@ -96,6 +96,11 @@ impl<'g> RunningSubject<'g> {
             kept: DurabilityWatch::default(),
             is_unreadable: false,
         }
+    }
+
+    /// Whether it is the control of the others.
+    pub(super) fn is_control(&self) -> bool {
+        self.name == CONTROL
     }
 
     /// Makes faults that are due, ends those that are over, and judges those whose effect is known.
