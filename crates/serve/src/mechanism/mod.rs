@@ -5,6 +5,7 @@
 
 mod blocking;
 mod contract;
+mod epoll_busy;
 mod epoll_et;
 mod epoll_lt;
 mod epoll_oneshot;
@@ -24,6 +25,7 @@ pub static MECHANISMS: &[&Mechanism] = &[
     &epoll_lt::EPOLL_LT,
     &epoll_oneshot::EPOLL_ONESHOT,
     &epoll_et::EPOLL_ET,
+    &epoll_busy::EPOLL_BUSY,
     &uring::URING,
 ];
 

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
@@ -59,6 +59,12 @@ impl Epoll {
         if !closing {
             let _ = epoll::delete(&self.fd, fd);
         }
+    }
+}
+
+impl EpollEdge {
+    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.0.fd.as_fd()
     }
 }
 

@@ -1,9 +1,10 @@
 //! Readiness mechanisms: they report which descriptors can be read or written without blocking.
 //!
-//! select(2), poll(2), epoll(7) with level trigger, with edge trigger and with EPOLLONESHOT, and realtime signals (fcntl(2), F_SETSIG). Each is
+//! select(2), poll(2), epoll(7) with level trigger, with edge trigger (also spinning) and with EPOLLONESHOT, and realtime signals (fcntl(2), F_SETSIG). Each is
 //! one file; all that differs for the user of one is [`Readiness::trigger`].
 
 mod epoll;
+mod epoll_busy;
 mod epoll_oneshot;
 mod interface;
 mod poll;
@@ -11,6 +12,7 @@ mod select;
 mod sigio;
 
 pub use epoll::{EpollEdge, EpollLevel};
+pub use epoll_busy::EpollBusy;
 pub use epoll_oneshot::EpollOneShot;
 pub use interface::{Interest, Readiness, Ready, Trigger};
 pub use poll::Poll;

@@ -234,6 +234,7 @@ fn epoll_level_does_what_a_mechanism_must() {
 #[test]
 fn epoll_edge_does_what_a_mechanism_must() {
     all::<EpollEdge>();
+    all::<EpollBusy>();
 }
 
 #[test]

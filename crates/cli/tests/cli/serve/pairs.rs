@@ -64,7 +64,7 @@ pub(crate) fn usable() -> &'static [Pair] {
 
 /// A part of the pairs in which every model and every mechanism is: the simplest loop with each mechanism, and every other model with
 /// one or two. Their code is that of all pairs, for what a connection or its protocol decides above both.
-const COVERING: [(&str, &str); 19] = [
+const COVERING: [(&str, &str); 20] = [
     ("fork", "blocking"),
     ("spawn", "blocking"),
     ("prefork", "blocking"),
@@ -76,6 +76,7 @@ const COVERING: [(&str, &str); 19] = [
     ("loop", "epoll-lt"),
     ("loop", "epoll-oneshot"),
     ("loop", "epoll-et"),
+    ("loop", "epoll-busy"),
     ("loop", "uring"),
     ("loops", "epoll-oneshot"),
     ("handoff", "uring"),
