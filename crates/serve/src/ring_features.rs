@@ -9,6 +9,8 @@ use pitot_results::Failure;
 use pitot_sys::Unavailable;
 use pitot_sys::ring::{Offered, Options, probe};
 
+use crate::failure::unavailable;
+
 /// Limit on direct descriptors, which are used for connections that the ring accepts itself. Below it there are as
 /// many as the process may have ordinary descriptors.
 const DIRECT_MAX: u32 = 65_536;
@@ -31,8 +33,16 @@ pub struct RingFeature {
     pub is_usual: bool,
     /// Turns it on.
     set: fn(&mut Options, &str) -> Result<(), String>,
-    /// Whether this kernel has it, and since when kernels do.
-    offered: Option<(fn(&Offered) -> bool, &'static str)>,
+    /// What it needs of the kernel, beyond what every ring does.
+    needs: Option<Need>,
+}
+
+#[derive(Debug)]
+struct Need {
+    is_offered: fn(&Offered) -> bool,
+    since: &'static str,
+    /// Whether options cannot do without it.
+    is_asked: fn(&Options) -> bool,
 }
 
 impl RingFeature {
@@ -42,8 +52,8 @@ impl RingFeature {
     /// What is missing, and how to get it.
     pub fn probe(&self) -> Result<(), Unavailable> {
         let offered = probe()?;
-        match self.offered {
-            Some((is_offered, since)) if !is_offered(&offered) => Err(Unavailable {
+        match &self.needs {
+            Some(Need { is_offered, since, .. }) if !is_offered(&offered) => Err(Unavailable {
                 what: format!("--ring {}", self.name),
                 cause: format!("this kernel's io_uring does not have it (since {since})"),
                 fix: format!("use {since} or later, or omit it"),
@@ -65,7 +75,8 @@ pub static RING_FEATURES: &[RingFeature] = &[
             options.deferred = true;
             Ok(())
         },
-        offered: Some((|offered| offered.deferred, "Linux 6.1")),
+        // Without it the kernel runs completions when the thread calls it next (COOP_TASKRUN).
+        needs: Some(Need { is_offered: |offered| offered.deferred, since: "Linux 6.1", is_asked: |_| false }),
     },
     RingFeature {
         name: "multishot",
@@ -76,7 +87,7 @@ pub static RING_FEATURES: &[RingFeature] = &[
             options.multishot = true;
             Ok(())
         },
-        offered: None,
+        needs: None,
     },
     RingFeature {
         name: "direct",
@@ -87,7 +98,7 @@ pub static RING_FEATURES: &[RingFeature] = &[
             options.direct = DIRECT_MAX;
             Ok(())
         },
-        offered: None,
+        needs: None,
     },
     RingFeature {
         name: "zero-copy",
@@ -100,7 +111,7 @@ pub static RING_FEATURES: &[RingFeature] = &[
             options.zero_copy_min = Some(u32::try_from(size).map_err(|_| "a size is below 4 GiB")?);
             Ok(())
         },
-        offered: None,
+        needs: None,
     },
     RingFeature {
         name: "gather",
@@ -114,7 +125,11 @@ pub static RING_FEATURES: &[RingFeature] = &[
                 false => Ok(()),
             }
         },
-        offered: Some((|offered| offered.gather, "Linux 6.12")),
+        needs: Some(Need {
+            is_offered: |offered| offered.gather,
+            since: "Linux 6.12",
+            is_asked: |options| !options.gather.is_zero(),
+        }),
     },
     RingFeature {
         name: "entries",
@@ -125,7 +140,7 @@ pub static RING_FEATURES: &[RingFeature] = &[
             options.submissions = power_of_two(text, 32_768)?;
             Ok(())
         },
-        offered: None,
+        needs: None,
     },
     RingFeature {
         name: "buffers",
@@ -136,7 +151,7 @@ pub static RING_FEATURES: &[RingFeature] = &[
             options.buffers = power_of_two(text, 32_768)? as u16;
             Ok(())
         },
-        offered: None,
+        needs: None,
     },
 ];
 
@@ -208,16 +223,14 @@ impl RingFeatures {
         self.0.zero_copy_min.is_some()
     }
 
-    /// Checks whether the running kernel has what is used beyond the usual, which every supported kernel has.
+    /// Checks whether the running kernel has what cannot be done without.
     ///
     /// # Errors
     /// What is missing, and how to get it.
-    pub fn check(&self) -> Result<(), Failure> {
-        let gather = RING_FEATURES.iter().filter(|feature| feature.name == "gather");
-        for feature in gather.filter(|_| !self.0.gather.is_zero()) {
-            feature.probe().map_err(crate::failure::unavailable)?;
-        }
-        Ok(())
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        let is_asked =
+            |feature: &&RingFeature| feature.needs.as_ref().is_some_and(|need| (need.is_asked)(&self.0));
+        RING_FEATURES.iter().filter(is_asked).try_for_each(RingFeature::probe).map_err(unavailable)
     }
 }
 

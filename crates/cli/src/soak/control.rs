@@ -11,7 +11,7 @@ use super::orders::{LOAD_HOURS, SoakTarget};
 use crate::catalog::catalog;
 use crate::comparison::{self, Comparison, Folder};
 
-/// Requests a second: some 0.3% of a CPU, of server and load together.
+/// Requests a second: some 0.3% of a CPU for the server, and as much for the load.
 const RATE: &str = "50";
 const SERVER: &str = "loop+epoll-et";
 const URL: &str = "http://{address}/bytes/1024";

@@ -4,13 +4,14 @@
 //! by 1% and 64 KiB, a count by two. The figures of a server are one family (Holm): without drift, one soak of twenty has a false
 //! alarm for a server.
 //!
-//! A busy machine makes every server slower. So a time counts only beyond the trend of the same time of the control, and a rate only
-//! beyond the trend of the CPU time that other programs leave ([`Meaning::Time`], [`Meaning::Pace`]): the trend as a share of the
-//! figure, if there is one at the level of [`BESIDE_LEVEL`].
+//! A busy machine makes every server slower. What is judged of a time is what the same time of the control does not explain, and of a rate
+//! what the CPU time that other programs leave does not ([`Meaning::Time`], [`Meaning::Pace`], [`adjusted`]). Where they do not move
+//! together from one interval to the next, but the other has a trend at the level of [`BESIDE_LEVEL`], a drift must be beyond that trend,
+//! as a share of each figure.
 
 use pitot_record::Unit;
 use pitot_record::metric::Meaning;
-use pitot_stats::drift::{Course, Drift, Question, Series as Asked, Tolerance, drift, theil_sen};
+use pitot_stats::drift::{Course, Drift, Question, Series as Asked, Tolerance, adjusted, drift, theil_sen};
 use pitot_stats::holm;
 use serde_json::{Value, json};
 
@@ -47,7 +48,9 @@ pub(super) struct Judged {
     /// The load, where a server has several; empty otherwise.
     of: String,
     drift: Drift,
-    /// The trend of what shows how busy the machine was, as a share an hour.
+    /// The share of the movements from one interval to the next that was the machine's, and was taken out.
+    explained: Option<f64>,
+    /// The trend of what shows how busy the machine was, as a share an hour, where nothing was taken out.
     beside_per_hour: f64,
     /// It moved as much as a drift, and not more than what shows how busy the machine was.
     goes_with_machine: bool,
@@ -61,18 +64,23 @@ pub(super) struct Beside<'a> {
 }
 
 impl Beside<'_> {
-    /// The trend of what shows how busy the machine was, as a share of it an hour, at the times of a figure; 0 without one.
-    fn trend(&self, series: &Series) -> f64 {
-        let points: Vec<(f64, f64)> = match series.figure.meaning {
+    /// What shows how busy the machine was, for a figure.
+    fn of(&self, series: &Series) -> Vec<(f64, f64)> {
+        match series.figure.meaning {
             Meaning::Time => {
                 let same = self.control.iter().find(|own| own.figure.name == series.figure.name);
                 same.map(|own| own.points.clone()).unwrap_or_default()
             }
             Meaning::Pace => self.left(),
             Meaning::Leak | Meaning::Drift | Meaning::Context => Vec::new(),
-        };
+        }
+    }
+
+    /// Its trend at the times of a figure, as a share of it an hour; 0 without one.
+    fn trend(&self, series: &Series) -> f64 {
         let is_judged = |at_s: f64| series.points.iter().any(|point| (point.0 - at_s).abs() < SAME_S);
-        let points: Vec<(f64, f64)> = points.into_iter().filter(|point| is_judged(point.0)).collect();
+        let points: Vec<(f64, f64)> =
+            self.of(series).into_iter().filter(|point| is_judged(point.0)).collect();
         let asked = Asked { figure: series.figure.title, points: &points };
         let Ok(drift) = drift(&asked, &Question { level: BESIDE_LEVEL, ..Question::default() }) else {
             return 0.0;
@@ -136,15 +144,18 @@ fn answer(series: &Series, beside: &Beside<'_>) -> Option<Judged> {
         "" => series.figure.title.to_owned(),
         load => format!("{} of the load `{load}`", series.figure.title),
     };
-    let asked = Asked { figure: &name, points: &series.points };
+    let adjusted = adjusted(&series.points, &beside.of(series));
+    let points = adjusted.as_ref().map_or(&series.points, |adjusted| &adjusted.points);
+    let asked = Asked { figure: &name, points };
     let question = Question { level: LEVEL, tolerance: tolerance(series), ..Question::default() };
     let drift = drift(&asked, &question).ok()?;
-    // Nothing else can be the cause of what does not move.
-    let may_drift = drift.p < LEVEL;
+    // Nothing else can be the cause of what does not move, or has been taken out.
+    let may_drift = drift.p < LEVEL && adjusted.is_none();
     Some(Judged {
         figure: series.figure,
         of: series.of.clone(),
         drift,
+        explained: adjusted.map(|adjusted| adjusted.correlation.powi(2)),
         beside_per_hour: if may_drift { beside.trend(series) } else { 0.0 },
         goes_with_machine: false,
     })
@@ -257,6 +268,7 @@ impl Judged {
             "p": drift.p,
             "p_adjusted": drift.p_adjusted,
             "declared": drift.declared,
+            "explained_by_machine": self.explained,
             "beside_per_hour": self.beside_per_hour,
             "goes_with_machine": self.goes_with_machine,
             "leak": self.is_leak(),
@@ -280,7 +292,11 @@ mod tests {
 
     /// A figure every ten seconds, for ten minutes.
     fn series(name: &str, value: impl Fn(f64) -> f64) -> Series {
-        let mut random = pitot_meter::Random::new(18);
+        with_noise(18, name, value)
+    }
+
+    fn with_noise(seed: u64, name: &str, value: impl Fn(f64) -> f64) -> Series {
+        let mut random = pitot_meter::Random::new(seed);
         let points = (0..60u32).map(|n| {
             let at_s = f64::from(n) * 10.0;
             (at_s, value(at_s) * (1.0 + 0.002 * (random.unit() - 0.5)))
@@ -343,8 +359,8 @@ mod tests {
     #[test]
     fn a_time_drifts_only_beyond_the_control_and_a_rate_beyond_the_cpu_that_is_left() {
         let grows = |share: f64| move |at_s: f64| 1e6 * (1.0 + share * at_s / 600.0);
-        let busy = [series("latency-p50", grows(0.5))];
-        let machine = [series("neighbours", |at_s| 5.0 + 40.0 * at_s / 600.0)];
+        let busy = [with_noise(19, "latency-p50", grows(0.5))];
+        let machine = [with_noise(20, "neighbours", |at_s| 5.0 + 40.0 * at_s / 600.0)];
         let beside = Beside { control: &busy, machine: &machine };
         let of = |name: &str, share: f64| {
             let judged = judge(&[series(name, grows(share))], &beside);
@@ -362,6 +378,25 @@ mod tests {
         assert!(of("throughput", -0.9).0 && of("memory-rss", 0.3).0);
         let alone = judge(&[series("latency-p50", grows(0.4))], &Beside::default());
         assert!(alone[0].is_declared());
+    }
+
+    #[test]
+    fn what_the_control_explains_is_taken_out() {
+        let mut random = pitot_meter::Random::new(5);
+        let busy: Vec<f64> = (0..60).map(|_| random.unit().powi(4)).collect();
+        let at = |at_s: f64| busy[(at_s / 10.0) as usize];
+        let control = [series("latency-mean", |at_s| 3e5 + 2e6 * at(at_s))];
+        let steps = |at_s: f64| 1e7 + 2.5e6 * at(at_s) + if at_s < 300.0 { 0.0 } else { 1e6 };
+        let of = |control: &[Series]| {
+            let beside = Beside { control, machine: &[] };
+            let mut judged = judge(&[series("latency-mean", steps)], &beside);
+            judged.remove(0)
+        };
+        let judged = of(&control);
+        assert!(judged.explained.is_some_and(|share| share > 0.9), "{:?}", judged.explained);
+        let changes: Vec<(f64, &str)> = judged.changes().collect();
+        assert!(matches!(changes[..], [(at_s, "step")] if (at_s - 295.0).abs() <= 10.0), "{changes:?}");
+        assert!(of(&[]).explained.is_none());
     }
 
     #[test]

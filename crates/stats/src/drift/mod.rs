@@ -42,6 +42,7 @@
 //! # Units
 //! Times are seconds since the start of the run, slopes are units of the figure per hour.
 
+mod beside;
 mod change;
 mod course;
 mod grid;
@@ -51,6 +52,7 @@ mod noise;
 mod sentence;
 mod slope;
 
+pub use beside::{Adjusted, adjusted};
 pub use change::{Change, Kind};
 pub use course::{Course, Drift, INTERVALS_MIN, Question, Series, Tolerance, TooFew, drift, drifts};
 pub use grid::BINS;

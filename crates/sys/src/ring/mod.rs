@@ -45,6 +45,16 @@ pub use socket::RingFd;
 use socket::{RingSocket, number, target};
 use user_data::{Kind, taken_apart, user_data};
 
+/// The same for both kinds of sockets, whose types are different ones for the library.
+macro_rules! of_socket {
+    ($fd:ident => $made:expr) => {
+        match target($fd) {
+            RingSocket::Fd($fd) => $made,
+            RingSocket::Fixed($fd) => $made,
+        }
+    };
+}
+
 /// The group of the one buffer ring.
 const BUFFER_GROUP: u16 = 0;
 
@@ -137,15 +147,11 @@ impl Ring {
     pub fn receive(&mut self, token: Token, fd: &RingFd) {
         // One of the buffers is taken, whatever its length.
         let (nowhere, any, chosen) = (std::ptr::null_mut(), 0, squeue::Flags::BUFFER_SELECT);
-        let entry = match (self.options.multishot, target(fd)) {
-            (true, RingSocket::Fd(fd)) => opcode::RecvMulti::new(fd, BUFFER_GROUP).build(),
-            (true, RingSocket::Fixed(fd)) => opcode::RecvMulti::new(fd, BUFFER_GROUP).build(),
-            (false, RingSocket::Fd(fd)) => {
-                opcode::Recv::new(fd, nowhere, any).buf_group(BUFFER_GROUP).build().flags(chosen)
-            }
-            (false, RingSocket::Fixed(fd)) => {
-                opcode::Recv::new(fd, nowhere, any).buf_group(BUFFER_GROUP).build().flags(chosen)
-            }
+        let entry = if self.options.multishot {
+            of_socket!(fd => opcode::RecvMulti::new(fd, BUFFER_GROUP).build())
+        } else {
+            of_socket!(fd => opcode::Recv::new(fd, nowhere, any).buf_group(BUFFER_GROUP).build())
+                .flags(chosen)
         };
         self.receives += 1;
         self.push(entry, user_data(Kind::Receive, token.bits()));
@@ -165,10 +171,7 @@ impl Ring {
 
     /// Ends everything that is in flight on a socket; each operation's last completion says ECANCELED.
     pub fn cancel_all(&mut self, fd: &RingFd) {
-        let builder = match target(fd) {
-            RingSocket::Fd(fd) => types::CancelBuilder::fd(fd),
-            RingSocket::Fixed(fd) => types::CancelBuilder::fd(fd),
-        };
+        let builder = of_socket!(fd => types::CancelBuilder::fd(fd));
         self.push_forget(opcode::AsyncCancel2::new(builder.all()).build());
     }
 
@@ -198,30 +201,18 @@ impl Ring {
         assert!(!payload.is_empty(), "nothing to send");
         let flags = libc::MSG_NOSIGNAL | if more { libc::MSG_MORE } else { 0 };
         let copies = self.options.zero_copy_min.is_none_or(|min| payload.len() < min as usize);
-        let entry = match (payload.single(), target(fd), copies) {
-            (Some((start, len)), RingSocket::Fd(fd), true) => {
-                opcode::Send::new(fd, start, len).flags(flags).build()
+        let entry = match (payload.single(), copies) {
+            (Some((start, len)), true) => {
+                of_socket!(fd => opcode::Send::new(fd, start, len).flags(flags).build())
             }
-            (Some((start, len)), RingSocket::Fixed(fd), true) => {
-                opcode::Send::new(fd, start, len).flags(flags).build()
+            (Some((start, len)), false) => {
+                of_socket!(fd => opcode::SendZc::new(fd, start, len).flags(flags).build())
             }
-            (Some((start, len)), RingSocket::Fd(fd), false) => {
-                opcode::SendZc::new(fd, start, len).flags(flags).build()
+            (None, true) => {
+                of_socket!(fd => opcode::SendMsg::new(fd, payload.header()).flags(flags as u32).build())
             }
-            (Some((start, len)), RingSocket::Fixed(fd), false) => {
-                opcode::SendZc::new(fd, start, len).flags(flags).build()
-            }
-            (None, RingSocket::Fd(fd), true) => {
-                opcode::SendMsg::new(fd, payload.header()).flags(flags as u32).build()
-            }
-            (None, RingSocket::Fixed(fd), true) => {
-                opcode::SendMsg::new(fd, payload.header()).flags(flags as u32).build()
-            }
-            (None, RingSocket::Fd(fd), false) => {
-                opcode::SendMsgZc::new(fd, payload.header()).flags(flags as u32).build()
-            }
-            (None, RingSocket::Fixed(fd), false) => {
-                opcode::SendMsgZc::new(fd, payload.header()).flags(flags as u32).build()
+            (None, false) => {
+                of_socket!(fd => opcode::SendMsgZc::new(fd, payload.header()).flags(flags as u32).build())
             }
         };
         let slot = self.in_flight.insert(Owned::Send { token, payload, taken: 0 });
@@ -235,10 +226,7 @@ impl Ring {
         let (start, len) = (bytes.as_ptr(), u32::try_from(bytes.len()).unwrap_or(u32::MAX));
         // MSG_WAITALL: the kernel goes on by itself after a short send.
         let flags = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
-        let entry = match target(fd) {
-            RingSocket::Fd(fd) => opcode::Send::new(fd, start, len).flags(flags).build(),
-            RingSocket::Fixed(fd) => opcode::Send::new(fd, start, len).flags(flags).build(),
-        };
+        let entry = of_socket!(fd => opcode::Send::new(fd, start, len).flags(flags).build());
         self.push(entry.flags(squeue::Flags::SKIP_SUCCESS), user_data(Kind::SendStatic, token.bits()));
     }
 
@@ -263,10 +251,7 @@ impl Ring {
             None => Box::new(socket_address(&to)),
         };
         let (pointer, length) = (std::ptr::from_ref(&address.storage).cast(), address.length);
-        let entry = match target(fd) {
-            RingSocket::Fd(fd) => opcode::Connect::new(fd, pointer, length).build(),
-            RingSocket::Fixed(fd) => opcode::Connect::new(fd, pointer, length).build(),
-        };
+        let entry = of_socket!(fd => opcode::Connect::new(fd, pointer, length).build());
         let slot = self.in_flight.insert(Owned::Connect { token, address });
         self.push(entry, user_data(Kind::Connect, slot.into()));
     }
@@ -279,10 +264,7 @@ impl Ring {
 
     /// Shuts the sending side of a connection down; once for each connection.
     pub fn finish_sending(&mut self, fd: &RingFd) {
-        let entry = match target(fd) {
-            RingSocket::Fd(fd) => opcode::Shutdown::new(fd, libc::SHUT_WR).build(),
-            RingSocket::Fixed(fd) => opcode::Shutdown::new(fd, libc::SHUT_WR).build(),
-        };
+        let entry = of_socket!(fd => opcode::Shutdown::new(fd, libc::SHUT_WR).build());
         self.shutting_down.insert(number(fd), None);
         self.push(entry, user_data(Kind::Shutdown, number(fd)));
     }
@@ -294,10 +276,7 @@ impl Ring {
         static NOWHERE: libc::sockaddr =
             libc::sockaddr { sa_family: libc::AF_UNSPEC as u16, sa_data: [0; 14] };
         let (address, length) = (&raw const NOWHERE, size_of::<libc::sockaddr>() as libc::socklen_t);
-        let entry = match target(fd) {
-            RingSocket::Fd(fd) => opcode::Connect::new(fd, address, length).build(),
-            RingSocket::Fixed(fd) => opcode::Connect::new(fd, address, length).build(),
-        };
+        let entry = of_socket!(fd => opcode::Connect::new(fd, address, length).build());
         self.push_forget(entry);
     }
 
