@@ -32,10 +32,7 @@ impl TlsArgs {
     /// The plan, if the server is to have TLS. `address` is the one that it listens on.
     pub(crate) fn plan(&self, address: IpAddr) -> Result<Option<TlsPlan>, Failure> {
         let Some(identity) = self.identity.identity(address)? else { return Ok(None) };
-        let secret = Secret::random().ok_or_else(|| {
-            Failure::run("the system has no random numbers", "see getrandom(2); has the machine just booted?")
-        })?;
         let in_kernel = if self.ktls { InKernel::Yes } else { InKernel::No };
-        Ok(Some(TlsPlan { identity, secret, in_kernel }))
+        Ok(Some(TlsPlan { identity, secret: Secret::random()?, in_kernel }))
     }
 }

@@ -142,13 +142,7 @@ impl ServePlan {
     pub fn server(&self, counters: Counters) -> Result<Server, Failure> {
         let protocol = (self.protocol.build)(&self.protocol_options)
             .map_err(|what| Failure::misuse(what, "see `pitot serve --help`"))?;
-        let tls = self.tls.as_ref().map(|plan| Tls::new(plan, self.protocol.tls)).transpose();
-        let tls = tls.map_err(|e| {
-            Failure::misuse(
-                format!("the certificate and key of --tls cannot be used: {e}"),
-                "set --tls to a certificate and --key to its private key, both in PEM, or use --tls self-signed",
-            )
-        })?;
+        let tls = self.tls.as_ref().map(|plan| Tls::new(plan, self.protocol.tls)).transpose()?;
         let disk = self.engine();
         // Content that an engine reads is not cached.
         let content_bytes_max = if disk.is_some() { 0 } else { self.file_cache.content_bytes_max };

@@ -124,15 +124,7 @@ fn begin<L: Listener<Addr: Debug>>(listener: L, app: Arc<App>) {
 }
 
 fn tls(identity: &Identity) -> Result<TlsServer, Failure> {
-    let secret = Secret::random().ok_or_else(|| {
-        Failure::run("the system has no random numbers", "see getrandom(2); has the machine just booted?")
-    })?;
-    TlsServer::new(identity, &secret, &[b"http/1.1"]).map_err(|e| {
-        Failure::misuse(
-            format!("--tls cannot be used: {e}"),
-            "give PEM files with a certificate chain and its unencrypted key, or --tls self-signed",
-        )
-    })
+    Ok(TlsServer::new(identity, &Secret::random()?, &[b"http/1.1"])?)
 }
 
 fn random_token() -> Result<String, Failure> {

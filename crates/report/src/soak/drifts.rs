@@ -4,10 +4,10 @@
 //! by 1% and 64 KiB, a count by two. The figures of a server are one family (Holm): without drift, one soak of twenty has a false
 //! alarm for a server.
 //!
-//! A busy machine makes every server slower. What is judged of a time is what the same time of the control does not explain, and of a rate
-//! what the CPU time that other programs leave does not ([`Meaning::Time`], [`Meaning::Pace`], [`adjusted`]). Where they do not move
-//! together from one interval to the next, but the other has a trend at the level of [`BESIDE_LEVEL`], a drift must be beyond that trend,
-//! as a share of each figure.
+//! A busy machine makes every server slower. What is judged of a time ([`Meaning::Time`]) is what the same time of the control does not
+//! explain ([`adjusted`]). Where they do not move together from one interval to the next, but the control has a trend at the level of
+//! [`BESIDE_LEVEL`], a drift must be beyond that trend, as a share of each figure; and that of a rate ([`Meaning::Pace`]) beyond the trend
+//! of the CPU time that other programs leave.
 
 use pitot_record::Unit;
 use pitot_record::metric::Meaning;
@@ -48,6 +48,8 @@ pub(super) struct Judged {
     /// The load, where a server has several; empty otherwise.
     of: String,
     drift: Drift,
+    /// The same with the part of the machine, where it was taken out.
+    as_measured: Option<Drift>,
     /// The share of the movements from one interval to the next that was the machine's, and was taken out.
     explained: Option<f64>,
     /// The trend of what shows how busy the machine was, as a share an hour, where nothing was taken out.
@@ -117,7 +119,9 @@ pub(super) fn judge(series: &[Series], beside: &Beside<'_>) -> Vec<Judged> {
         drift.p_adjusted = adjusted;
         let is_drift = adjusted < LEVEL && drift.slope_per_hour.abs() > drift.tolerance_per_hour;
         drift.declared = is_drift && is_beyond;
-        judged.goes_with_machine = is_drift && !is_beyond;
+        let moved = |drift: &Drift| drift.p < LEVEL && drift.slope_per_hour.abs() > drift.tolerance_per_hour;
+        judged.goes_with_machine =
+            (is_drift && !is_beyond) || (!drift.declared && judged.as_measured.as_ref().is_some_and(moved));
         let drift = &mut judged.drift;
         drift.course = match drift.changes.last() {
             _ if drift.declared => Course::Drifts,
@@ -144,20 +148,30 @@ fn answer(series: &Series, beside: &Beside<'_>) -> Option<Judged> {
         "" => series.figure.title.to_owned(),
         load => format!("{} of the load `{load}`", series.figure.title),
     };
-    let adjusted = adjusted(&series.points, &beside.of(series));
-    let points = adjusted.as_ref().map_or(&series.points, |adjusted| &adjusted.points);
-    let asked = Asked { figure: &name, points };
     let question = Question { level: LEVEL, tolerance: tolerance(series), ..Question::default() };
-    let drift = drift(&asked, &question).ok()?;
-    // Nothing else can be the cause of what does not move, or has been taken out.
-    let may_drift = drift.p < LEVEL && adjusted.is_none();
-    Some(Judged {
+    let of = |points: &[(f64, f64)]| drift(&Asked { figure: &name, points }, &question).ok();
+    let as_measured = of(&series.points)?;
+    let judged = Judged {
         figure: series.figure,
         of: series.of.clone(),
-        drift,
-        explained: adjusted.map(|adjusted| adjusted.correlation.powi(2)),
-        beside_per_hour: if may_drift { beside.trend(series) } else { 0.0 },
+        drift: as_measured,
+        as_measured: None,
+        explained: None,
+        beside_per_hour: 0.0,
         goes_with_machine: false,
+    };
+    let explains = if series.figure.meaning == Meaning::Time { beside.of(series) } else { Vec::new() };
+    let adjusted = adjusted(&series.points, &explains);
+    Some(match adjusted.and_then(|adjusted| Some((of(&adjusted.points)?, adjusted.correlation))) {
+        Some((drift, correlation)) => Judged {
+            as_measured: Some(judged.drift.clone()),
+            drift,
+            explained: Some(correlation.powi(2)),
+            ..judged
+        },
+        // Nothing else can be the cause of what does not move.
+        None if judged.drift.p < LEVEL => Judged { beside_per_hour: beside.trend(series), ..judged },
+        None => judged,
     })
 }
 
@@ -215,15 +229,19 @@ impl Judged {
 
     /// `memory (RSS) grew 1.2 KiB an hour [0.9 KiB, 1.5 KiB]: 29 KiB a day`.
     pub(super) fn sentence(&self) -> String {
-        let moved = self.drift.declared || self.goes_with_machine;
-        let drift = Drift { declared: moved, ..self.drift.clone() };
+        let drift = match (self.goes_with_machine, &self.as_measured) {
+            (false, _) => self.drift.clone(),
+            (true, with_machine) => {
+                Drift { declared: true, ..with_machine.as_ref().unwrap_or(&self.drift).clone() }
+            }
+        };
         let sentence = match self.figure.unit {
             Unit::Bytes | Unit::Count => drift.sentence(|amount| self.amount(amount)),
             _ => drift.sentence_in_shares(),
         };
         match (self.goes_with_machine, self.figure.meaning) {
             (true, Meaning::Pace) => format!("{sentence}; so did the CPU time that other programs left"),
-            (true, _) => format!("{sentence}; so did the control's, and the machine was the cause"),
+            (true, _) => format!("{sentence}; so did the control's, and the machine may be the cause"),
             _ => sentence,
         }
     }
@@ -368,7 +386,7 @@ mod tests {
         };
         let (declared, said) = of("latency-p50", 0.4);
         assert!(
-            !declared && said.starts_with("p50 grew ") && said.ends_with("the machine was the cause"),
+            !declared && said.starts_with("p50 grew ") && said.ends_with("the machine may be the cause"),
             "{said}"
         );
         assert!(of("latency-p50", 2.0).0, "it grew four times as much");
@@ -397,6 +415,18 @@ mod tests {
         let changes: Vec<(f64, &str)> = judged.changes().collect();
         assert!(matches!(changes[..], [(at_s, "step")] if (at_s - 295.0).abs() <= 10.0), "{changes:?}");
         assert!(of(&[]).explained.is_none());
+
+        // What is explained is said, since the server itself may have slowed down the control.
+        let rises = [series("latency-mean", |at_s| 3e5 * (1.0 + at_s / 600.0) + 2e5 * at(at_s))];
+        let beside = Beside { control: &rises, machine: &[] };
+        let with_it = |at_s: f64| 1e7 + 10.0 * (3e5 * (1.0 + at_s / 600.0) + 2e5 * at(at_s));
+        let judged = judge(&[with_noise(7, "latency-mean", with_it)], &beside).remove(0);
+        let said = judged.sentence();
+        assert!(!judged.is_declared() && judged.goes_with_machine, "{said}");
+        assert!(
+            said.starts_with("the mean response time grew ") && said.ends_with("may be the cause"),
+            "{said}"
+        );
     }
 
     #[test]

@@ -12,6 +12,8 @@ use super::course::INTERVALS_MIN;
 const SAME_S: f64 = 1.0;
 /// So many standard errors must the correlation be from none: one of 40 series that have nothing in common with another is changed.
 const ERRORS_MIN: f64 = 2.0;
+/// And so many must the number of differences with the same sign be from a half, so that it is not one interval that decides.
+const ERRORS_OF_SIGNS_MIN: f64 = 1.0;
 
 /// A series less what another one explains.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,13 +39,15 @@ pub fn adjusted(points: &[(f64, f64)], beside: &[(f64, f64)]) -> Option<Adjusted
         return None;
     }
     let values: Vec<f64> = points.iter().map(|point| point.1).collect();
-    let (mut both, mut own, mut other) = (0.0, 0.0, 0.0);
+    let (mut both, mut own, mut other, mut signs) = (0.0, 0.0, 0.0, 0.0);
     for (y, x) in steps(&values).zip(steps(&others)) {
         (both, own, other) = (both + x * y, own + y * y, other + x * x);
+        signs += if x * y == 0.0 { 0.0 } else { (x * y).signum() };
     }
     let correlation = both / (own * other).sqrt();
-    let errors = correlation * ((points.len() - 1) as f64).sqrt();
-    if errors.is_nan() || errors < ERRORS_MIN {
+    let root = ((points.len() - 1) as f64).sqrt();
+    let is_clear = correlation * root >= ERRORS_MIN && signs / root >= ERRORS_OF_SIGNS_MIN;
+    if !is_clear {
         return None;
     }
     let factor = both / other;
@@ -99,6 +103,10 @@ mod tests {
             assert_eq!(adjusted(&rises, &rises_too), None);
         }
         let rises = series(60, |n| 1.0 + 0.01 * n as f64 + a[n]);
+        // One interval that disturbs both says nothing of the others.
+        let once = |n: usize| if n == 40 { 9.0 } else { 0.0 };
+        let (jumps, jumps_too) = (series(60, |n| a[n] + once(n)), series(60, |n| b[n] + once(n)));
+        assert_eq!(adjusted(&jumps, &jumps_too), None);
         let falls = series(60, |n| 9.0 - a[n]);
         assert_eq!(adjusted(&rises, &falls), None);
         assert_eq!(adjusted(&rises, &series(60, |_| 2.0)), None);

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
+use pitot_results::Failure;
 use rcgen::{CertificateParams, DnType, KeyPair, SanType};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -43,6 +44,15 @@ impl IdentityError {
             rustls::Error::InconsistentKeys(_) => IdentityError::Mismatch,
             other => IdentityError::Unusable(other),
         }
+    }
+}
+
+impl From<IdentityError> for Failure {
+    fn from(e: IdentityError) -> Failure {
+        Failure::misuse(
+            format!("the certificate and key of --tls cannot be used: {e}"),
+            "set --tls to a certificate and --key to its private key, both in PEM, or use --tls self-signed",
+        )
     }
 }
 

@@ -7,6 +7,7 @@
 use std::fmt;
 use std::sync::{PoisonError, RwLock};
 
+use pitot_results::Failure;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::hkdf::{HKDF_SHA256, Salt};
 use ring::rand::{SecureRandom, SystemRandom};
@@ -27,11 +28,16 @@ const TICKET_BYTES_MAX: usize = 64 << 10;
 pub struct Secret([u8; SECRET_BYTES]);
 
 impl Secret {
-    /// A new one, or `None` if the system has no random numbers.
-    pub fn random() -> Option<Secret> {
+    /// A new one.
+    ///
+    /// # Errors
+    /// The system has no random numbers.
+    pub fn random() -> Result<Secret, Failure> {
         let mut bytes = [0; SECRET_BYTES];
-        SystemRandom::new().fill(&mut bytes).ok()?;
-        Some(Secret(bytes))
+        SystemRandom::new().fill(&mut bytes).map_err(|_| {
+            Failure::run("the system has no random numbers", "see getrandom(2); has the machine just booted?")
+        })?;
+        Ok(Secret(bytes))
     }
 
     /// That of another process of the server.
