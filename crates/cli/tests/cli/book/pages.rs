@@ -137,6 +137,10 @@ pub(super) const PAGES: &[Page] = &[
                 &[("model", "`{name}`"), ("who owns a connection", "{summary}"), ("workers", "{workers}")],
             ),
             table("Mechanisms", "mechanisms", NAMED),
+            Part {
+                intro: "`pitot serve --mechanism uring --ring NAME,NAME=VALUE`, or `none`. If nothing is said: `deferred,multishot,direct`.",
+                ..table("Features of io_uring", "ring-features", NAMED)
+            },
             table("Protocols of servers", "protocols", NAMED),
             table("Protocols of the load generator", "schemes", NAMED),
             table("Paces", "paces", NAMED),
