@@ -4,7 +4,8 @@ use pitot_meter::Histogram;
 use pitot_record::Soak;
 use pitot_record::soak::{Control, Interval, Load, Reading, Subject};
 
-use super::drifts::{Beside, Judged, judge};
+use super::beside::Beside;
+use super::drifts::{Judged, judge};
 use super::series::{Figure, Series};
 use super::untouched::untouched;
 

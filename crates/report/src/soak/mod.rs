@@ -2,6 +2,7 @@
 
 mod analysis;
 mod answer;
+mod beside;
 mod charts;
 mod counts;
 mod drifts;
