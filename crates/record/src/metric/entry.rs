@@ -52,6 +52,8 @@ pub enum Meaning {
     Drift,
     /// The same, and it grows while other programs keep the CPUs and their caches busy.
     Time,
+    /// The same, though not in step with how busy they are.
+    Cost,
     /// The same, and it falls while other programs take CPU time.
     Pace,
     /// It shows how busy the machine is, and is not judged.

@@ -43,7 +43,7 @@ pub static METRICS: &[Metric] = &[
         ],
         needs: "a load generator's result and samples of the server's processes",
         in_slice: Some(|s| s.per_request(s.server_cpu_ns?)),
-        in_soak: Some(Followed { title: "CPU time per request", meaning: Meaning::Time }),
+        in_soak: Some(Followed { title: "CPU time per request", meaning: Meaning::Cost }),
         read: Some(|r| read::cpu_ns_per_request(r, |own| own.user + own.system, |seen| seen.server_cpu_s)),
     },
     Metric {

@@ -21,7 +21,7 @@ impl Beside<'_> {
     /// What shows how busy the machine was, for a figure.
     pub(super) fn of(&self, series: &Series) -> Vec<(f64, f64)> {
         match series.figure.meaning {
-            Meaning::Time => {
+            Meaning::Time | Meaning::Cost => {
                 let same = self.control.iter().find(|own| own.figure.name == series.figure.name);
                 same.map(|own| own.points.clone()).unwrap_or_default()
             }

@@ -27,7 +27,9 @@ pub(super) fn untouched(series: &[Series], soak: &Soak, subject: i64) -> Vec<Ser
             let up = without(series, &outages);
             let left = unless_few(&up, &faults).unwrap_or(up);
             match series.figure.meaning {
-                Meaning::Time | Meaning::Pace => unless_few(&left, &disturbed).unwrap_or(left),
+                Meaning::Time | Meaning::Cost | Meaning::Pace => {
+                    unless_few(&left, &disturbed).unwrap_or(left)
+                }
                 Meaning::Leak | Meaning::Drift | Meaning::Context => left,
             }
         })
