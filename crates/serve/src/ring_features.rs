@@ -18,7 +18,7 @@ const DIRECT_MAX: u32 = 65_536;
 const GATHER_MAX: Duration = Duration::from_millis(100);
 
 /// The word for none of them.
-pub const NONE: &str = "none";
+const NONE: &str = "none";
 
 /// A feature of io_uring.
 #[derive(Debug)]

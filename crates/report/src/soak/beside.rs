@@ -1,14 +1,12 @@
 //! What shows how busy the machine was, beside the figures of a server.
 
 use pitot_record::metric::Meaning;
-use pitot_stats::drift::{Question, Series as Asked, drift, theil_sen};
+use pitot_stats::drift::{Question, Series as Asked, common, drift, theil_sen};
 
 use super::series::Series;
 
 /// What shows how busy the machine was has a trend already at this level: to miss it would be a false alarm.
 const LEVEL: f64 = 0.2;
-/// Intervals that are so close are the same, seconds.
-const SAME_S: f64 = 1.0;
 
 /// What is seen beside a server: figures of the control and of the machine.
 #[derive(Default)]
@@ -32,9 +30,10 @@ impl Beside<'_> {
 
     /// Its trend at the times of a figure, as a share of it an hour; 0 without one.
     pub(super) fn trend(&self, series: &Series) -> f64 {
-        let is_judged = |at_s: f64| series.points.iter().any(|point| (point.0 - at_s).abs() < SAME_S);
-        let points: Vec<(f64, f64)> =
-            self.of(series).into_iter().filter(|point| is_judged(point.0)).collect();
+        let points: Vec<(f64, f64)> = common(&series.points, &self.of(series))
+            .into_iter()
+            .map(|((at_s, _), value)| (at_s, value))
+            .collect();
         let asked = Asked { figure: series.figure.title, points: &points };
         let Ok(drift) = drift(&asked, &Question { level: LEVEL, ..Question::default() }) else {
             return 0.0;

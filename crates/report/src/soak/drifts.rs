@@ -6,9 +6,8 @@
 //!
 //! A busy machine makes every server slower. What is judged of a time ([`Meaning::Time`]) is what the same time of the control does not
 //! explain ([`adjusted`]). Where they do not move together from one interval to the next, but the control has a trend
-//! ([`Beside::trend`]), a drift must be beyond it, as a share of each figure; that of CPU time per request
-//! ([`Meaning::Cost`]) likewise, and that of a rate ([`Meaning::Pace`]) beyond the trend of the
-//! CPU time that other programs leave.
+//! ([`Beside::trend`]), a drift must be beyond it, as a share of each figure; that of CPU time per request ([`Meaning::Cost`]) likewise, and
+//! that of a rate ([`Meaning::Pace`]) beyond the trend of the CPU time that other programs leave.
 
 use pitot_record::Unit;
 use pitot_record::metric::Meaning;

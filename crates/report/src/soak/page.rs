@@ -43,7 +43,7 @@ const LAB: [&str; 2] = ["memory-lab", "memory-loads"];
 /// Those of the control.
 const OF_CONTROL: [&str; 4] = ["latency-mean", "latency-p50", "latency-p99", "cpu-per-request"];
 const CONTROL: &str = "A small server of Pitot under a small constant load runs beside the servers: what slows it down slows down the \
-                       machine. A time of a server drifts only if it does so beyond the control's.";
+                       machine. What its response times explain is taken out of those of servers before they are judged.";
 
 const TIMELINE: &str = "What the loads saw and what the server used. Shaded: gaps, in which the lab did not run, outages of the \
                         server, other processes, and faults.";

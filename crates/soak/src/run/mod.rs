@@ -249,7 +249,7 @@ impl<'g> Run<'g> {
         Ok(())
     }
 
-    /// The control and its load, if there is one. Nobody who watches is told of it.
+    /// The control and its load, if there is one. Events and statuses leave them out.
     fn control(&self) -> Option<(i64, i64)> {
         let control = self.subjects.iter().find(|subject| subject.is_control())?;
         Some((control.id, control.loads.first()?.id))

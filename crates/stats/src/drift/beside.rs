@@ -29,12 +29,7 @@ pub struct Adjusted {
 /// The points of a series that the other has too, less what the other explains. None if there are too few, or if they do not move
 /// together in the same direction.
 pub fn adjusted(points: &[(f64, f64)], beside: &[(f64, f64)]) -> Option<Adjusted> {
-    let of = |at_s: f64| {
-        let next = beside.partition_point(|point| point.0 < at_s - SAME_S);
-        beside.get(next).filter(|point| (point.0 - at_s).abs() <= SAME_S).map(|point| point.1)
-    };
-    let (points, others): (Vec<(f64, f64)>, Vec<f64>) =
-        points.iter().filter_map(|point| Some((*point, of(point.0)?))).unzip();
+    let (points, others): (Vec<(f64, f64)>, Vec<f64>) = common(points, beside).into_iter().unzip();
     if points.len() < INTERVALS_MIN {
         return None;
     }
@@ -54,6 +49,15 @@ pub fn adjusted(points: &[(f64, f64)], beside: &[(f64, f64)]) -> Option<Adjusted
     let usual = median(&mut others.clone())?;
     let less = |((at_s, value), other): ((f64, f64), f64)| (at_s, value - factor * (other - usual));
     Some(Adjusted { points: points.into_iter().zip(others).map(less).collect(), factor, correlation })
+}
+
+/// The points of a series that another one, in order of time, has too, with the value of that one.
+pub fn common(points: &[(f64, f64)], beside: &[(f64, f64)]) -> Vec<((f64, f64), f64)> {
+    let of = |at_s: f64| {
+        let next = beside.partition_point(|point| point.0 < at_s - SAME_S);
+        beside.get(next).filter(|point| (point.0 - at_s).abs() <= SAME_S).map(|point| point.1)
+    };
+    points.iter().filter_map(|point| Some((*point, of(point.0)?))).collect()
 }
 
 /// The differences from each value to the next, less their mean.

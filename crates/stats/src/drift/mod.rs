@@ -52,7 +52,7 @@ mod noise;
 mod sentence;
 mod slope;
 
-pub use beside::{Adjusted, adjusted};
+pub use beside::{Adjusted, adjusted, common};
 pub use change::{Change, Kind};
 pub use course::{Course, Drift, INTERVALS_MIN, Question, Series, Tolerance, TooFew, drift, drifts};
 pub use grid::BINS;
