@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Command, ValueEnum};
 use pitot_meter::{Nanos, units};
 use pitot_proto::smtp::SmtpOptions;
@@ -14,7 +15,7 @@ use pitot_results::serve::{Bytes, ConnectionCounts, MailCounts, SCHEMA, ServeRes
 use pitot_results::{Failure, stderr};
 use pitot_serve::store::Acknowledged;
 use pitot_serve::{
-    Address, Count, Kind, Limits, MECHANISMS, MODELS, RingFeatures, ServePlan, Summary, TlsPlan,
+    Address, Count, Kind, Limits, MECHANISMS, MODELS, RingFeatures, ServePlan, Steering, Summary, TlsPlan,
 };
 use pitot_sys::user::User;
 
@@ -92,6 +93,10 @@ pub(crate) struct Serve {
     /// TCP congestion control: bbr, cubic, reno ... [default: the kernel's, net.ipv4.tcp_congestion_control]
     #[arg(long, value_name = "NAME")]
     congestion: Option<String>,
+    /// Which worker gets a connection, for models with a listener per worker: the one that a hash of the addresses selects, or the one on
+    /// the CPU that receives its first packet (SO_INCOMING_CPU, or a BPF program).
+    #[arg(long, value_name = "WAY", value_parser = steering(), default_value = Steering::NAMES[0])]
+    steer: Steering,
     /// Send the header of a response at once, instead of in one packet with the start of its file (MSG_MORE; like nginx
     /// without tcp_nopush).
     #[arg(long)]
@@ -168,6 +173,11 @@ pub(crate) struct ServeConnection {
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Stats {
     Json,
+}
+
+/// The ways of `--steer`.
+fn steering() -> impl TypedValueParser<Value = Steering> {
+    PossibleValuesParser::new(Steering::NAMES).map(|name| Steering::of_name(&name).unwrap_or_default())
 }
 
 /// Parses a timeout, which must not be zero.
@@ -333,6 +343,7 @@ impl Serve {
             cork: !self.no_cork,
             ring: self.ring.unwrap_or_default(),
             workers: self.workers,
+            steering: self.steer,
             cpus: self.cpus.clone().unwrap_or_default().0,
             root: self.root.clone(),
             file_cache: self.http.file_cache(self.keep_files.unwrap_or(match mechanism.kind {

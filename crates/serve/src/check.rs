@@ -57,6 +57,7 @@ pub fn check_options(plan: &ServePlan) -> Result<(), Failure> {
         }
     }
     check_listen(plan)?;
+    check_steering(plan)?;
     if plan.ring.has_zero_copy() && plan.listen.is_unix() {
         return Err(Failure::misuse(
             "--ring zero-copy needs TCP: sockets of the file system always copy",
@@ -176,6 +177,31 @@ fn check_listen(plan: &ServePlan) -> Result<(), Failure> {
                 plan.model.name, mechanism.name, plan.listen
             ),
             "use another mechanism or model, for example --mechanism epoll-et, or listen on an ADDRESS:PORT",
+        ));
+    }
+    Ok(())
+}
+
+/// Checks that each CPU has a worker with a listener of its own, where connections go to the worker of their CPU.
+fn check_steering(plan: &ServePlan) -> Result<(), Failure> {
+    let (model, name) = (plan.model, plan.steering.name());
+    if !plan.steering.is_by_cpu() {
+        return Ok(());
+    }
+    if plan.listen.is_unix() || model.listens != Listens::Each {
+        return Err(Failure::misuse(
+            format!(
+                "--steer {name} needs a listener per worker on one TCP port, which model {} on {} has not",
+                model.name, plan.listen
+            ),
+            "omit it, or use --model loops or preloop and an ADDRESS:PORT",
+        ));
+    }
+    let (workers, cpus) = (plan.workers(), plan.usable_cpus().len());
+    if workers != cpus {
+        return Err(Failure::misuse(
+            format!("--steer {name} needs a worker per CPU, and these are {workers} workers on {cpus} CPUs"),
+            "omit --workers, or choose as many CPUs with --cpus",
         ));
     }
     Ok(())

@@ -35,6 +35,7 @@ mod server;
 mod slots;
 mod socket;
 mod standard_input;
+mod steering;
 /// Storing received data.
 pub mod store;
 mod supervise;
@@ -57,5 +58,6 @@ pub use rights::{become_user, confine_to};
 pub use ring_features::{RING_FEATURES, RingFeature, RingFeatures};
 pub use server::Server;
 pub use standard_input::serve_standard_input;
+pub use steering::Steering;
 pub use supervise::{Summary, run};
 pub use tls::{InKernel, TlsPlan};

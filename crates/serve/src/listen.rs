@@ -22,7 +22,11 @@ pub type Bound = (Listeners, Address, Option<SocketFile>);
 /// Why an address cannot be listened on, with a fix.
 pub fn bind(plan: &ServePlan) -> Result<Bound, Failure> {
     match &plan.listen {
-        Address::Tcp(addr) => bind_tcp(plan, *addr).map_err(|e| explain_tcp(plan, *addr, &e)),
+        Address::Tcp(addr) => {
+            let bound = bind_tcp(plan, *addr).map_err(|e| explain_tcp(plan, *addr, &e))?;
+            steer(plan, &bound.0)?;
+            Ok(bound)
+        }
         Address::Unix(path) => bind_unix(plan, path).map_err(|refused| explain_unix(path, refused)),
     }
 }
@@ -32,6 +36,16 @@ fn bind_tcp(plan: &ServePlan, addr: SocketAddr) -> io::Result<Bound> {
     let listeners = Listeners::bind(listens, plan.workers(), addr, plan.backlog, plan.congestion.as_deref())?;
     let addr = listeners.addr()?.into();
     Ok((listeners, addr, None))
+}
+
+/// Tells the kernel which listener gets a connection.
+fn steer(plan: &ServePlan, listeners: &Listeners) -> Result<(), Failure> {
+    plan.steering.apply(listeners, &plan.usable_cpus()).map_err(|e| {
+        Failure::misuse(
+            format!("cannot steer connections with {}: {e}", plan.steering.name()),
+            "omit --steer; it needs Linux 4.5, and incoming-cpu Linux 6.2",
+        )
+    })
 }
 
 /// These have no SO_REUSEPORT: workers with separate listeners share one.

@@ -24,6 +24,7 @@ use crate::mechanism::{Kind, Mechanism};
 use crate::model::Model;
 use crate::ring_features::RingFeatures;
 use crate::server::Server;
+use crate::steering::Steering;
 use crate::store::{Acknowledged, Maildir, Store, Uploads};
 use crate::tls::{Tls, TlsPlan};
 
@@ -52,6 +53,8 @@ pub struct ServePlan {
     pub ring: RingFeatures,
     /// Number of processes, threads or loops; `None` is the model's default.
     pub workers: Option<usize>,
+    /// Which worker gets a connection, where each has its own listener.
+    pub steering: Steering,
     /// CPUs to which it is bound; empty means all.
     pub cpus: Vec<usize>,
     /// The directory that is served.
@@ -108,13 +111,18 @@ impl ServePlan {
     /// The number of workers.
     pub fn workers(&self) -> usize {
         self.workers.unwrap_or_else(|| {
-            let cpus = if self.cpus.is_empty() {
-                pitot_sys::affinity::allowed().map_or(1, |cpus| cpus.len())
-            } else {
-                self.cpus.len()
-            };
+            let cpus = self.usable_cpus().len();
             (self.model.workers_default)(cpus.max(1))
         })
+    }
+
+    /// The CPUs on which it may run.
+    pub fn usable_cpus(&self) -> Vec<usize> {
+        if self.cpus.is_empty() {
+            pitot_sys::affinity::allowed().unwrap_or_default()
+        } else {
+            self.cpus.clone()
+        }
     }
 
     /// The number of connections that are served at once, if further ones have to wait.
@@ -128,7 +136,8 @@ impl ServePlan {
             single_threaded,
             mechanism: self.mechanism,
             workers: self.workers(),
-            cpus: self.cpus.clone(),
+            // Workers that get the connections of a CPU run there.
+            cpus: if self.steering.is_by_cpu() { self.usable_cpus() } else { self.cpus.clone() },
             links: self.links,
             connection_command: self.connection_command.clone(),
             logs_to_stdout: self.access_log == Some(LogTarget::Stdout),

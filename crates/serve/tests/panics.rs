@@ -17,7 +17,8 @@ use pitot_proto::{
 };
 use pitot_serve::store::Acknowledged;
 use pitot_serve::{
-    FileCache, Limits, RingFeatures, ServePlan, default_mechanism, find_model, run, serve_standard_input,
+    FileCache, Limits, RingFeatures, ServePlan, Steering, default_mechanism, find_model, run,
+    serve_standard_input,
 };
 
 /// Says what it hears, and panics at an exclamation mark.
@@ -62,6 +63,7 @@ fn plan(model: &str) -> ServePlan {
         cork: true,
         ring: RingFeatures::default(),
         workers: (model.takes_workers && model.workers_max > 1).then_some(2),
+        steering: Steering::Hash,
         cpus: Vec::new(),
         root: None,
         file_cache: FileCache::default(),

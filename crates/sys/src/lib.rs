@@ -24,6 +24,7 @@ pub mod memory;
 pub mod names;
 mod netlink;
 pub mod perf;
+pub mod port_group;
 pub mod process;
 pub mod processes;
 mod queued_signal;

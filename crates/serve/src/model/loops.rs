@@ -14,7 +14,8 @@ pub(super) static LOOPS: Model = Model {
     summary: "an event loop per worker thread, each with its own listener",
     doc: "Every thread has its own listener on the same port (SO_REUSEPORT) and the kernel distributes connections over \
           them by a hash of their addresses. Serving a request shares no state; a connection stays with its loop, so \
-          that the load of the loops may be uneven.",
+          that the load of the loops may be uneven. `--steer` sends a connection to the loop on the CPU that receives its first packet \
+          instead, so that the kernel's work for it and the server's are done on one CPU.",
     workers: "loops; one per CPU by default",
     workers_default: |cpus| cpus,
     pairs_with: only_loops,

@@ -124,6 +124,14 @@ fn pairs_that_make_no_sense_are_refused_with_the_reason() {
     refused(pitot(&["http", "--cpus", "4000"]));
     let [what, fix] = refused(pitot(&["http", "--congestion", "nagel"]));
     assert!(what.contains("nagel") && fix.contains("tcp_allowed_congestion_control"), "{what} {fix}");
+    for (args, reason) in [
+        (&["--model", "loop"][..], "a listener per worker"),
+        (&["--model", "loops", "--workers", "3", "--cpus", "0"], "3 workers on 1 CPUs"),
+        (&["--model", "loops", "--listen", "unix:never-made"], "a listener per worker"),
+    ] {
+        let [what, fix] = refused(pitot(&[&["http", "--steer", "bpf"], args].concat()));
+        assert!(what.contains(reason) && fix.starts_with("omit"), "{what} {fix}");
+    }
     // An address of documentation, which no host has.
     refused(pitot(&["http", "--listen", "192.0.2.1:0"]));
 }
