@@ -11,12 +11,14 @@
 //! progress is in an [`Exchange`], which is returned to the worker afterwards.
 
 mod action;
+mod kept;
 mod kernel;
 mod layered;
 
 use std::net::IpAddr;
 
 pub use action::{Action, FileFailure, Intake};
+use kept::Unconsumed;
 use kernel::{BAD_RECORD_MAC, CLOSE_NOTIFY, KernelLayer, Record};
 use layered::{Carrier, Layered};
 
@@ -87,9 +89,7 @@ pub struct Connection {
     exchange: Option<Box<Exchange>>,
     /// Boxed, since most connections have none.
     layer: Option<Box<Layered>>,
-    unconsumed: Box<[u8]>,
-    /// Consumed bytes at the start of `unconsumed`.
-    consumed: u32,
+    unconsumed: Unconsumed,
     deadline: Tick,
     state: State,
     phase: Phase,
@@ -98,7 +98,7 @@ pub struct Connection {
     input_ended: bool,
 }
 
-const _: () = assert!(size_of::<Connection>() <= 64, "an idle connection has grown");
+const _: () = assert!(size_of::<Connection>() <= 48, "an idle connection has grown");
 
 impl Connection {
     /// A newly accepted connection. `peer` is its address, if the protocol needs it and it is known.
@@ -114,8 +114,7 @@ impl Connection {
             core,
             exchange: Some(exchange),
             layer: worker.layer().filter(|_| !worker.layers_on_request).map(Layered::new),
-            unconsumed: Box::default(),
-            consumed: 0,
+            unconsumed: Unconsumed::default(),
             deadline: Tick::NEVER,
             state: State::Reading,
             phase: Phase::Idle,
@@ -399,7 +398,7 @@ impl Connection {
 
     /// Bytes of input that the core has not consumed.
     pub fn unconsumed(&self) -> usize {
-        self.unconsumed.len() - self.consumed as usize
+        self.unconsumed.len()
     }
 
     /// True in the middle of a request: the core reports it, or there is unconsumed input.
@@ -564,12 +563,9 @@ impl Connection {
     }
 
     fn run_unconsumed(&mut self, worker: &mut Worker) {
-        let input = std::mem::take(&mut self.unconsumed);
-        self.consumed += self.run(worker, &input[self.consumed as usize..]) as u32;
-        if self.consumed as usize == input.len() {
-            self.consumed = 0;
-        } else {
-            self.unconsumed = input;
+        if let Some(kept) = self.unconsumed.take() {
+            let consumed = self.run(worker, kept.bytes());
+            self.unconsumed.put_back(kept, consumed);
         }
     }
 
@@ -582,12 +578,7 @@ impl Connection {
             self.state = State::ClosingGently;
             return;
         }
-        let mut unconsumed = std::mem::take(&mut self.unconsumed).into_vec();
-        unconsumed.drain(..self.consumed as usize);
-        self.consumed = 0;
-        unconsumed.reserve_exact(input.len());
-        unconsumed.extend_from_slice(input);
-        self.unconsumed = unconsumed.into_boxed_slice();
+        self.unconsumed.keep(input);
     }
 
     /// Feeds the core until it needs more input or something else. Returns how much of the input it consumed.
@@ -734,10 +725,8 @@ impl Connection {
         };
         self.layer = Some(Layered::new(layer));
         self.state = State::Reading;
-        let input = std::mem::take(&mut self.unconsumed);
-        let consumed = std::mem::take(&mut self.consumed);
-        if input.len() > consumed as usize {
-            self.receive_layered(worker, &input[consumed as usize..]);
+        if let Some(kept) = self.unconsumed.take() {
+            self.receive_layered(worker, kept.bytes());
         }
     }
 

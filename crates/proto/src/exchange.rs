@@ -45,10 +45,6 @@ pub struct Counts {
     pub recipients: u32,
 }
 
-/// Capacity of the buffer for a layer's records: four of TLS. It is kept, since the allocator would return such memory to the
-/// kernel.
-const WIRE_SPARE_MAX: usize = 68 << 10;
-
 impl Default for Exchange {
     fn default() -> Exchange {
         Exchange::new()
@@ -60,7 +56,7 @@ impl Exchange {
     pub fn new() -> Exchange {
         Exchange {
             out: Outbox::new(),
-            wire: Outbox::with_spare(WIRE_SPARE_MAX),
+            wire: Outbox::new(),
             path: Vec::new(),
             step: StoreStep::default(),
             delay: Duration::ZERO,

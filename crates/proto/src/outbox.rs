@@ -113,15 +113,16 @@ impl Segment {
 
 /// Limit on the slices of one gathering send.
 const GATHER_MAX: usize = 16;
-/// Limit on the capacity of a reused buffer.
-const SPARE_CAPACITY_MAX: usize = 16 * 1024;
+/// Limit on the capacity of a reused buffer: four records of TLS, or as many pipelined replies. It is kept, since the allocator would
+/// return such memory to the kernel.
+const SPARE_CAPACITY_MAX: usize = 68 << 10;
 /// Shared bytes up to this length are copied rather than referenced: one send of one buffer is cheaper.
 pub(crate) const COPY_MAX: usize = 4096;
 
 /// Everything that one connection still has to send, in order.
 ///
 /// The front may be lent to the kernel ([`Outbox::lend_front`]) while a core appends to the back. An empty outbox
-/// holds at most one small spare buffer and serves one connection after another.
+/// holds at most one spare buffer and serves one connection after another.
 #[derive(Debug, Default)]
 pub struct Outbox {
     segments: VecDeque<Segment>,
@@ -134,8 +135,6 @@ pub struct Outbox {
     /// Number of files among the segments, so that a search can be skipped.
     files: usize,
     spare: Vec<u8>,
-    /// Capacity of a larger spare buffer that is kept all the same; 0 if none is.
-    spare_max: usize,
 }
 
 /// The start of an outbox as slices for one gathering send (writev(2), sendmsg(2)).
@@ -165,11 +164,6 @@ impl Outbox {
     /// An empty outbox.
     pub fn new() -> Outbox {
         Outbox::default()
-    }
-
-    /// An empty outbox that keeps a spare buffer of up to this capacity.
-    pub(crate) fn with_spare(spare_max: usize) -> Outbox {
-        Outbox { spare_max, ..Outbox::default() }
     }
 
     /// True if nothing is queued and nothing is lent.
@@ -492,9 +486,7 @@ impl Outbox {
 
     /// Keeps a sent buffer for further output.
     pub fn recycle(&mut self, mut buffer: Vec<u8>) {
-        if buffer.capacity() <= SPARE_CAPACITY_MAX.max(self.spare_max)
-            && buffer.capacity() > self.spare.capacity()
-        {
+        if buffer.capacity() <= SPARE_CAPACITY_MAX && buffer.capacity() > self.spare.capacity() {
             buffer.clear();
             self.spare = buffer;
         }
