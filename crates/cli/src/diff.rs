@@ -35,7 +35,7 @@ const TOLERANCE: &str = "1%";
 /// Without --url they are commands, which are executed again and again: a compiler, a parser, a test. Their output and exit codes are
 /// compared too.
 ///
-/// All of them, and a second copy of BASE as the control, take turns in slices of some 40 milliseconds, so that what else happens on the
+/// All of them, and a second copy of BASE as the control, take turns in slices of some milliseconds, so that what else happens on the
 /// machine meets all of them alike.
 ///
 /// It stops as soon as every condition of --fail-if is decided, or, without a condition, as soon as a difference or its absence is

@@ -5,7 +5,7 @@ use pitot_results::VerdictKind;
 use crate::metric::Metric;
 use crate::run::{CellRecord, Repetition, Run, Slice};
 use pitot_plan::{Measure, Plan};
-use pitot_stats::{Samples, apart_log_ratio, generation_log_ratio};
+use pitot_stats::{Samples, apart_log_ratio, generation_log_ratio, round_log_ratios};
 
 impl CellRecord {
     /// The figures of a metric (see [`METRICS`](crate::METRICS)) with their blocks, from all repetitions that did
@@ -73,15 +73,12 @@ impl<'r> Side<'r> {
     /// with all.
     pub fn log_ratios(&self, baseline: &Side<'_>, metric: &Metric) -> Vec<f64> {
         let ratio = |candidate: &Repetition| {
-            let block = candidate.block;
-            let other = baseline.cell.good().find(|r| r.block == block)?;
+            let other = baseline.cell.good().find(|r| r.block == candidate.block)?;
             let Some(read) = metric.in_slice else {
                 let ratio = (metric.of(candidate)? / metric.of(other)?).ln();
                 return ratio.is_finite().then_some(ratio);
             };
-            let figures = |side: &Side<'_>| -> Vec<(u32, f64)> {
-                side.slices(block).filter_map(|s| Some((s.round, read(s)?))).collect()
-            };
+            let figures = |side: &Side<'_>| side.by_round(candidate.block, read);
             let (ours, theirs) = (figures(self), figures(baseline));
             match are_side_by_side(&candidate.slices, &other.slices) {
                 true => generation_log_ratio(&ours, &theirs),
@@ -89,6 +86,22 @@ impl<'r> Side<'r> {
             }
         };
         self.cell.good().filter_map(ratio).collect()
+    }
+
+    /// The log ratios to `baseline` in the rounds of each generation, if slices have the metric.
+    pub fn round_log_ratios(&self, baseline: &Side<'_>, metric: &Metric) -> Vec<Vec<f64>> {
+        let Some(read) = metric.in_slice else { return Vec::new() };
+        let rounds = |candidate: &Repetition| {
+            let figures = |side: &Side<'_>| side.by_round(candidate.block, read);
+            let ratios = round_log_ratios(&figures(self), &figures(baseline));
+            ratios.into_iter().map(|(_, ratio)| ratio).collect()
+        };
+        self.cell.good().map(rounds).collect()
+    }
+
+    /// The figures of the slices of a generation, with their rounds.
+    fn by_round(&self, block: u32, read: fn(&Slice) -> Option<f64>) -> Vec<(u32, f64)> {
+        self.slices(block).filter_map(|slice| Some((slice.round, read(slice)?))).collect()
     }
 
     /// The slices of all copies in a generation.

@@ -48,9 +48,28 @@ pub(crate) fn generations_words(run: &Run) -> String {
     let planned = generations(run);
     let (words, count) = amount(run, sliced(run)).unwrap_or_else(|| (planned.to_string(), planned));
     // Generations of commands end before they have all, if these take long.
-    let taken = sliced(run).flat_map(|c| &c.repetitions).map(|r| r.slices.len()).max();
-    let slices = taken.filter(|taken| *taken > 0).unwrap_or(run.plan.slices as usize);
-    format!("{words} generation{} of {slices} slice{}", s(count), s(slices))
+    let (least, most) = slices(run);
+    format!("{words} generation{} of {} slice{}", s(count), from_to(least, most), s(most))
+}
+
+/// The rounds of its generations, of two slices each: `4`; `4 to 32` of a run until decided, which chooses them.
+pub(crate) fn rounds_words(run: &Run) -> String {
+    let (least, most) = slices(run);
+    from_to(least.div_ceil(2), most.div_ceil(2))
+}
+
+/// The fewest and the most slices of a generation.
+fn slices(run: &Run) -> (usize, usize) {
+    let taken =
+        || sliced(run).flat_map(|c| &c.repetitions).map(|r| r.slices.len()).filter(|taken| *taken > 0);
+    // Generations of commands end before they have all, if these take long.
+    let most = taken().max().unwrap_or(run.plan.slices as usize);
+    let least = taken().min().filter(|_| run.plan.until_decided_s.is_some());
+    (least.unwrap_or(most), most)
+}
+
+fn from_to(least: usize, most: usize) -> String {
+    if least < most { format!("{least} to {most}") } else { most.to_string() }
 }
 
 /// `8 repetitions`, or `7 of 8 repetitions`, of the cells that were measured in fresh runs.

@@ -1,6 +1,8 @@
 //! The method of a run, in sentences, and the facts at the head of a report.
 
-use crate::amount::{generations, generations_words, repetitions_words, size, slice_s, unit_of_run};
+use crate::amount::{
+    generations, generations_words, repetitions_words, rounds_words, size, slice_s, unit_of_run,
+};
 use crate::analysis::{Analysis, factor_title};
 use crate::number::{percent, span};
 use crate::text::s;
@@ -72,8 +74,8 @@ pub(crate) fn method_sentences(a: &Analysis<'_>) -> Vec<String> {
 /// How cells are measured in slices, with the numbers of this run.
 fn of_slices(a: &Analysis<'_>) -> Vec<String> {
     let plan = &a.run.plan;
+    let rounds = rounds_words(a.run);
     let slice = slice_s(a.run).map_or_else(String::new, |s| format!(" of {}", span(s)));
-    let rounds = plan.slices.div_ceil(2);
     let mut sentences = vec![
         format!(
             "The servers that are compared **ran side by side and were loaded in turn**, for a slice of time each: {}{slice} \

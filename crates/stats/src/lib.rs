@@ -38,6 +38,7 @@
 
 mod between;
 mod comparison;
+mod components;
 mod control;
 pub mod drift;
 mod false_discovery;
@@ -60,6 +61,7 @@ pub use between::{BetweenRuns, ReferenceChange};
 pub use comparison::{
     ALPHA, Comparison, Decision, Test, generations_needed, judge, judge_between, repetitions_needed,
 };
+pub use components::Components;
 pub use control::{CONTROL_ALPHA, judge_control};
 pub use false_discovery::false_discovery;
 pub use forecast::{POWER, difference_shown, more_generations};

@@ -1,11 +1,16 @@
-//! Whether the comparisons of a running run are decided.
+//! Whether the comparisons of a running run are decided, and how many slices the next generation has if they are not.
 
-use pitot_record::{CellRecord, Side, metric};
-use pitot_stats::{Samples, judge};
+use pitot_record::{CellRecord, Repetition, Side, Slice, metric};
+use pitot_stats::{Components, Samples, judge, median};
 
 use super::prepare::Prepared;
-use super::slices::families;
-use super::way::members;
+use super::slices::{families, parts};
+use super::way::{SLICES_MIN, members};
+
+/// The most rounds of a generation, as the plan counts them: what varies between generations is never known to be nothing.
+const ROUNDS_MAX: f64 = 32.0;
+/// A generation takes no more than this part of the time that is left: what is judged are generations.
+const PART_OF_REST: f64 = 1.0 / 12.0;
 
 /// The number of comparisons in the plan's metric that are not decided yet: neither a difference nor a tie.
 ///
@@ -14,9 +19,72 @@ use super::way::members;
 pub(super) fn undecided(prepared: &Prepared, records: &[CellRecord]) -> usize {
     let plan = &prepared.plan;
     let Some(metric) = metric::find(&plan.metric) else { return 0 };
-    let families = families(&members(&prepared.cells, &prepared.ways.cells), plan.baseline.as_ref());
-    let mut family: Vec<Samples> = Vec::new();
-    for group in families {
+    let compared = compared(prepared, records);
+    let family: Vec<Samples> =
+        compared.iter().map(|(cell, baseline)| cell.samples_against(baseline, metric, plan)).collect();
+    judge(&family, plan.tolerance).iter().flatten().filter(|c| !c.decision.is_decided()).count()
+}
+
+/// The slices of each cell in the next generation: as many as tell most in the time, by how rounds and generations varied
+/// so far and what they took. `left_s` is the time that the run still has.
+pub(super) fn slices_worth(prepared: &Prepared, records: &[CellRecord], left_s: f64) -> u32 {
+    let plan = &prepared.plan;
+    let Some(metric) = metric::find(&plan.metric) else { return plan.slices };
+    let components: Components = compared(prepared, records)
+        .iter()
+        .filter_map(|(cell, baseline)| Components::of(&cell.round_log_ratios(baseline, metric)))
+        .sum();
+    let Some(Took { round_s, besides_s, slice_s }) = Took::of(records) else { return plan.slices };
+    let most = (left_s * PART_OF_REST - besides_s) / round_s;
+    let best = components.best_rounds(round_s, besides_s).min(most) / f64::from(parts(plan, slice_s));
+    if best.is_nan() {
+        plan.slices
+    } else {
+        2 * best.clamp(f64::from(SLICES_MIN / 2), ROUNDS_MAX).round() as u32
+    }
+}
+
+/// What a generation took, on average, and its slices.
+struct Took {
+    /// Each of its rounds.
+    round_s: f64,
+    /// All else.
+    besides_s: f64,
+    slice_s: f64,
+}
+
+impl Took {
+    fn of(records: &[CellRecord]) -> Option<Took> {
+        let generations = records.iter().map(|record| record.repetitions.len()).max()? as u32;
+        let repetitions = |block| {
+            records
+                .iter()
+                .flat_map(|record| &record.repetitions)
+                .filter(move |r: &&Repetition| r.block == block)
+        };
+        let (mut rounds, mut in_rounds_s, mut all_s) = (0, 0.0, 0.0);
+        let mut lengths = Vec::new();
+        for block in 0..generations {
+            let slices = || repetitions(block).flat_map(|r| &r.slices);
+            let end = |slice: &Slice| slice.began_unix_ns + slice.duration_ns + slice.drain_ns;
+            let begin = slices().map(|slice| slice.began_unix_ns).min();
+            let Some((begin, end)) = begin.zip(slices().map(end).max()) else { continue };
+            in_rounds_s += end.saturating_sub(begin) as f64 / 1e9;
+            rounds += repetitions(block).map(|r| r.slices.len() / 2).max().unwrap_or(0);
+            all_s += repetitions(block).map(|r| r.elapsed_s).sum::<f64>();
+            lengths.extend(slices().map(|slice| slice.duration_ns as f64 / 1e9));
+        }
+        let round_s = in_rounds_s / rounds as f64;
+        let besides_s = (all_s - in_rounds_s) / f64::from(generations);
+        (round_s > 0.0 && besides_s > 0.0).then_some(Took { round_s, besides_s, slice_s: median(&lengths)? })
+    }
+}
+
+/// The cells that are compared, each with its baseline.
+fn compared<'r>(prepared: &Prepared, records: &'r [CellRecord]) -> Vec<(Side<'r>, Side<'r>)> {
+    let plan = &prepared.plan;
+    let mut compared = Vec::new();
+    for group in families(&members(&prepared.cells, &prepared.ways.cells), plan.baseline.as_ref()) {
         let controls = &prepared.ways.controls;
         let control_of = |&cell: &usize| controls.iter().position(|&twin| twin == cell);
         let with_control = group.cells.iter().find_map(|cell| Some((*cell, control_of(cell)?)));
@@ -25,8 +93,7 @@ pub(super) fn undecided(prepared: &Prepared, records: &[CellRecord]) -> usize {
         let is_asked =
             |cell: usize| cell < prepared.cells.len() && !plan.is_reference(&prepared.cells[cell].factors);
         let others = group.cells.iter().filter(|&&cell| cell != twin && is_asked(cell));
-        family
-            .extend(others.map(|&cell| Side::alone(&records[cell]).samples_against(&baseline, metric, plan)));
+        compared.extend(others.map(|&cell| (Side::alone(&records[cell]), baseline)));
     }
-    judge(&family, plan.tolerance).iter().flatten().filter(|c| !c.decision.is_decided()).count()
+    compared
 }

@@ -8,7 +8,7 @@ use pitot_plan::Measure;
 use pitot_record::{Repetition, RunState};
 use pitot_stats::{Random, generations_needed};
 
-use super::decided::undecided;
+use super::decided::{slices_worth, undecided};
 use super::event::Step;
 use super::on_machine::{OnMachine, too_slow};
 use super::prepare::Prepared;
@@ -37,11 +37,12 @@ pub(super) fn run(prepared: &mut Prepared, run: &mut OnMachine<'_, '_>) -> Resul
         if let Some(order) = prepared.orders.get(generation as usize) {
             groups = in_order(groups, order, prepared);
         }
+        let slices = slices_of(prepared, run, generation, begin);
         for group in groups {
             steps.number += 1;
             if group.cells.iter().all(|&cell| run.ledger.has(cell, generation)) {
                 steps.left.passed(steps.nominal_s, steps.nominal_s);
-            } else if !one_group(prepared, run, &group, generation, &mut steps)? {
+            } else if !one_group(prepared, run, &group, (generation, slices), &mut steps)? {
                 tell_neighbours(run, &steps)?;
                 return Ok(RunState::Interrupted);
             }
@@ -68,6 +69,19 @@ fn tell_neighbours(run: &mut OnMachine<'_, '_>, steps: &Steps) -> Result<(), Fai
         run.ledger.warn(&sentence)?;
     }
     Ok(())
+}
+
+/// The slices of each cell in a generation: those of the plan, and in a run until decided, once there are enough generations to tell, as many
+/// as tell most.
+fn slices_of(prepared: &Prepared, run: &OnMachine<'_, '_>, generation: u32, begin: Instant) -> u32 {
+    let Some(at_most_s) = prepared.plan.until_decided_s.filter(|_| generation >= UNTIL_DECIDED_MIN) else {
+        return prepared.plan.slices;
+    };
+    let left_s = match prepared.within_s {
+        Some(within_s) => within_s - run.begin.elapsed().as_secs_f64(),
+        None => at_most_s - begin.elapsed().as_secs_f64(),
+    };
+    slices_worth(prepared, run.ledger.cells(), left_s)
 }
 
 /// Whether to run another generation. The first began at `begin`; the estimate for each is `generation_s`.
@@ -140,7 +154,7 @@ fn one_group(
     prepared: &mut Prepared,
     run: &mut OnMachine<'_, '_>,
     group: &Group,
-    generation: u32,
+    (generation, slices): (u32, u32),
     steps: &mut Steps,
 ) -> Result<bool, Failure> {
     let label = describe(group, prepared.cells.len(), generation);
@@ -172,6 +186,7 @@ fn one_group(
             cells: &run.cells,
             group: &Group { cells: tried },
             generation,
+            slices,
             seed: run.ledger.seed(),
             number: number * (cells + 1),
         };

@@ -10,9 +10,9 @@ use super::slices::{Group, Member, families, groups};
 /// Default number of generations: enough for most plans and for a useful interval.
 const GENERATIONS_MIN: u32 = 10;
 /// The fewest slices that average out a burst of noise.
-const SLICES_MIN: u32 = 4;
-/// Estimated length of slices if the pilot chooses it.
-const SLICE_GUESS_S: f64 = 0.04;
+pub(super) const SLICES_MIN: u32 = 4;
+/// Estimated time of a slice if the pilot chooses its length, with its parts and their leads.
+const SLICE_GUESS_S: f64 = 0.045;
 /// Overhead of a slice: to request it, drain it and read the counters.
 const SLICE_OVERHEAD_S: f64 = 0.005;
 /// Overhead of a server in a generation: its start, its connections, its end.
@@ -240,7 +240,7 @@ mod tests {
             ways(16, 2).fit(&mut plan, within_s, 0.0).map(|()| plan)
         };
         let two_minutes = fitted(120.0).unwrap();
-        assert_eq!((two_minutes.generations, two_minutes.slices), (Some(11), 8));
+        assert_eq!((two_minutes.generations, two_minutes.slices), (Some(10), 8));
         let short = fitted(75.0).unwrap();
         assert_eq!((short.generations, short.slices), (Some(10), 4));
         for within_s in [90.0, 120.0, 600.0, 3600.0] {

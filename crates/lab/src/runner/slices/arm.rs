@@ -158,6 +158,7 @@ impl<'a> Arm<'a> {
         seconds: f64,
         is_first: bool,
     ) -> Result<Option<f64>, Abort> {
+        self.rested();
         let (looks, executor) = (&mut self.looks, &mut *self.context.executor);
         // If the network limits, its queues are full by the middle.
         let wanted = looks.are_wanted().then_some((seconds / 2.0, LOOKS_APART_S));
@@ -193,14 +194,20 @@ impl<'a> Arm<'a> {
         Ok(self.warm_up.as_ref().map(|warm_up| warm_up.rate))
     }
 
+    /// The CPU time of its server, and what of it was used since the last slice counts as idle.
+    fn rested(&mut self) -> Option<Nanos> {
+        let executor = &mut self.context.executor;
+        let (cpu, now) = (executor.cpu_time(Role::Server), executor.now());
+        if let (Some(cpu), Some((then, since))) = (cpu, self.left_alone) {
+            self.idle.0 += cpu.since(then);
+            self.idle.1 += now.since(since);
+        }
+        cpu
+    }
+
     /// Runs a slice that counts.
     pub(super) fn load(&mut self, held: &mut Held<'_>, seconds: f64, place: Slice) -> Result<(), Abort> {
-        let executor = &mut self.context.executor;
-        let (cpu_before, begin) = (executor.cpu_time(Role::Server), executor.now());
-        if let (Some(now), Some((then, since))) = (cpu_before, self.left_alone) {
-            self.idle.0 += now.since(then);
-            self.idle.1 += begin.since(since);
-        }
+        let cpu_before = self.rested();
         let (steal_before, busy_before) = (held.steal(), held.busy());
         let answer = match held.slice(&self.name(), seconds)? {
             Ok(answer) => answer,

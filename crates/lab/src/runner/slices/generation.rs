@@ -10,19 +10,28 @@ use super::neighbours::Neighbours;
 use crate::runner::executor::{Account, AddressChoice, Command, Executor, Machine, Role};
 use crate::runner::held::Held;
 use crate::runner::repetition::{Abort, Shared, left_behind};
-use pitot_plan::{Cell, Profiled};
+use pitot_plan::{Cell, Plan, Profiled};
 use pitot_record::{Repetition, Slice};
 use pitot_stats::{Random, lead_in, round_order};
 
-/// The shortest slice that the pilot chooses, and the longest, seconds.
-pub(crate) const SLICE_S: (f64, f64) = (0.04, 0.4);
+/// The shortest slice that the pilot chooses, and the longest, seconds. Shorter ones meet the same noise as their neighbours still better,
+/// and are affected more by what the others left in the caches.
+pub(crate) const SLICE_S: (f64, f64) = (0.005, 0.4);
+/// The time that a plan means by a slice if it does not say how long one is: if slices are shorter, there are as many more.
+const USUAL_S: f64 = 0.03;
+/// Slices that are shorter than this have a lead that does not count, seconds ...
+const LEAD_BELOW_S: f64 = 0.04;
+/// ... which is this part of their length.
+const LEAD_PART: f64 = 0.3;
 /// No round of commands begins later in a generation, seconds. Each execution is a fresh process, so one round would do; more of
 /// them take less of the time for what is between generations, some 0.1 s.
 const EXECUTED_S: f64 = 2.0;
+/// A slice of commands has as many executions as fit into this, seconds.
+const EXECUTED_SLICE_S: f64 = 0.04;
 /// The shortest slice in which the CPU is sampled, seconds.
 const PROFILE_S: f64 = 0.2;
-/// Right replies of the slowest server in a slice that the pilot aims for.
-const REPLIES_WANTED: f64 = 100.0;
+/// Right replies of the slowest server in a slice that the pilot aims for: so many, or two on each connection.
+const REPLIES_WANTED: u64 = 100;
 
 /// A generation to run.
 pub(in crate::runner) struct Request<'a> {
@@ -32,6 +41,8 @@ pub(in crate::runner) struct Request<'a> {
     pub(in crate::runner) cells: &'a [Cell],
     pub(in crate::runner) group: &'a Group,
     pub(in crate::runner) generation: u32,
+    /// Slices of each cell.
+    pub(in crate::runner) slices: u32,
     pub(in crate::runner) seed: u64,
     /// The first number of its private directories.
     pub(in crate::runner) number: usize,
@@ -158,17 +169,20 @@ fn slices(request: &Request<'_>, arms: &mut [Arm<'_>], held: &mut Held<'_>) -> R
     for arm in arms.iter_mut().filter(|a| a.is_up()) {
         arm.open(held, is_first)?;
     }
-    let mut replies_per_s = f64::INFINITY;
     // Each execution is a fresh process.
     let is_executed = arms.iter().any(Arm::is_executed);
+    let mut wanted_s = if is_executed { EXECUTED_SLICE_S } else { 0.0 };
     if plan.warmup_s > 0.0 && !is_executed {
         for arm in arms.iter_mut().filter(|a| a.is_up()) {
             if let Some(of_arm) = arm.warm_up(held, plan.warmup_s, is_first)? {
-                replies_per_s = replies_per_s.min(of_arm);
+                let replies = REPLIES_WANTED.max(2 * request.cells[arm.index].connections());
+                wanted_s = wanted_s.max(replies as f64 / of_arm.max(1.0));
             }
         }
     }
-    let slice_s = plan.slice_s.unwrap_or_else(|| pilot(replies_per_s));
+    let slice_s = plan.slice_s.unwrap_or(wanted_s.clamp(SLICE_S.0, SLICE_S.1));
+    let lead_s = Some(slice_s * LEAD_PART).filter(|_| slice_s < LEAD_BELOW_S && !is_executed);
+    let parts = if is_executed { 1 } else { parts(plan, slice_s) };
     // Those that were warm first have rested for seconds: a runtime works slower for a moment after that.
     if arms.iter().any(Arm::has_settled) {
         for arm in arms.iter_mut().filter(|a| a.is_up()) {
@@ -177,7 +191,7 @@ fn slices(request: &Request<'_>, arms: &mut [Arm<'_>], held: &mut Held<'_>) -> R
     }
     let seed = request.seed ^ (request.group.cells[0] as u64).wrapping_mul(0xD6E8_FEB8_6659_FD93);
     let begin = Instant::now();
-    for round in 0..plan.slices.div_ceil(2) {
+    for round in 0..request.slices.div_ceil(2) * parts {
         if is_executed && begin.elapsed().as_secs_f64() > EXECUTED_S {
             break;
         }
@@ -193,6 +207,9 @@ fn slices(request: &Request<'_>, arms: &mut [Arm<'_>], held: &mut Held<'_>) -> R
         }
         for (position, at) in order.into_iter().enumerate() {
             let arm = &mut arms[up[at]];
+            if let Some(lead_s) = lead_s.filter(|_| arm.is_up()) {
+                arm.warm(held, lead_s, is_first)?;
+            }
             if arm.is_up() {
                 let place = Slice { round, position: position as u32, predecessor, ..Slice::default() };
                 arm.load(held, slice_s, place)?;
@@ -208,6 +225,11 @@ fn slices(request: &Request<'_>, arms: &mut [Arm<'_>], held: &mut Held<'_>) -> R
     Ok(())
 }
 
+/// How many slices of this length are one of the plan.
+pub(in crate::runner) fn parts(plan: &Plan, slice_s: f64) -> u32 {
+    if plan.slice_s.is_some() { 1 } else { (USUAL_S / slice_s).round().max(1.0) as u32 }
+}
+
 /// Records what the servers do in a round of slices of its own, after those that count.
 fn profiles(
     request: &Request<'_>,
@@ -218,7 +240,7 @@ fn profiles(
 ) -> Result<(), Abort> {
     let executing = arms.iter().any(Arm::is_executed).then(|| held.pid()).flatten();
     let up: Vec<usize> = (0..arms.len()).filter(|&at| arms[at].is_up()).collect();
-    for at in round_order(request.seed, request.generation, request.shared.plan.slices, up.len()) {
+    for at in round_order(request.seed, request.generation, request.slices, up.len()) {
         let arm = &mut arms[up[at]];
         if arm.is_up()
             && let Err(unavailable) = arm.profile(held, what, slice_s.max(PROFILE_S), executing)?
@@ -227,10 +249,4 @@ fn profiles(
         }
     }
     Ok(())
-}
-
-/// A length of slices in which the slowest server sends enough replies.
-fn pilot(replies_per_s: f64) -> f64 {
-    let (least, most) = SLICE_S;
-    (REPLIES_WANTED / replies_per_s.max(1.0)).clamp(least, most)
 }

@@ -17,6 +17,6 @@ mod neighbours;
 #[cfg(test)]
 mod tests;
 
-pub(super) use generation::{Generation, Request, SLICE_S, run};
+pub(super) use generation::{Generation, Request, SLICE_S, parts, run};
 pub(super) use group::{Group, Member, families, groups};
 pub(super) use neighbours::{Neighbours, sentence as neighbours_sentence};
