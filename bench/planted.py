@@ -2,7 +2,7 @@
 """Plants differences of CPU time and counts how often they are found, by `pitot diff` and by hyperfine.
 
     bench/planted.py command                      # a program of the command line; hyperfine takes turns with pitot if it is installed
-    bench/planted.py go --within 60               # a server: go, node or python
+    bench/planted.py go --within 60               # a server: go, node, python, or pitot, which starts in no time
     bench/planted.py command --neighbour          # beside a process that uses 40% of a CPU in bursts
 
 Each planted difference is compared --runs times. `found` counts the runs whose condition was met (CPU time above --limit), which is wrong
@@ -89,7 +89,7 @@ func main() {
 
 
 # The length of the loop that is compared with, some 100 us in a server and 20 ms in the command, and what is added to calibrate it.
-BASES = {"command": (200_000, 200_000), "go": (100_000, 100_000), "node": (10_000, 10_000), "python": (1_500, 1_500)}
+BASES = {"command": (200_000, 200_000), "pitot": (5_000, 5_000), "go": (100_000, 100_000), "node": (10_000, 10_000), "python": (1_500, 1_500)}
 
 
 def neighbour():
@@ -112,7 +112,9 @@ class Program:
     def __init__(self, name, folder, pitot):
         self.name, self.folder, self.pitot = name, folder, pitot
         self.is_server = name != "command"
-        if self.is_server:
+        if name == "pitot":
+            self.words = [pitot, "serve", "http", "--listen", "{address}", "--burn", "{burn}ns"]
+        elif self.is_server:
             file, self.words, text = SERVERS[name]
             with open(os.path.join(folder, file), "w") as out:
                 out.write(text)
@@ -127,7 +129,7 @@ class Program:
         return " ".join(self.words).replace("{burn}", str(burn))
 
     def options(self):
-        return ["--url", "http://{address}/"] if self.is_server else []
+        return ["--url", "http://{address}/bytes/2"] if self.is_server else []
 
     def metric(self):
         return "cpu-per-request" if self.is_server else "cpu-time"
@@ -140,7 +142,9 @@ class Program:
         command = [self.pitot, "diff", self.line(base), self.line(head), *self.options(), *more]
         command += ["--within", f"{within}s", "--format", "json", "-o", output]
         begin = time.monotonic()
-        ran = subprocess.run(command, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        ran = subprocess.run(command, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if ran.returncode == 2:
+            sys.exit(ran.stderr)
         answer = json.loads(ran.stdout)
         return ran.returncode, answer["cells"][0]["figures"][self.metric()], time.monotonic() - begin
 
@@ -168,7 +172,7 @@ def hyperfine(program, base, head, within):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("program", choices=["command", *SERVERS])
+    parser.add_argument("program", choices=list(BASES))
     parser.add_argument("--pitot", default="target/release/pitot")
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--within", type=int, default=60, help="seconds of a run at most")
@@ -185,7 +189,8 @@ def main():
     try:
         program = Program(options.program, folder, os.path.abspath(options.pitot))
         base, more = BASES[options.program]
-        length = program.calibrate(base, more, 30)
+        # A server that has to become warm takes seconds for each generation.
+        length = program.calibrate(base, more, 100 if program.is_server else 30)
         has_hyperfine = not program.is_server and shutil.which("hyperfine")
         rows = {share: [] for share in shares}
         # All shares in each round, so that none has the quiet hour.

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Soaks of servers whose response times change: does `pitot soak` say what changed, by how much and when?
 
-    bench/soak_drifts.py [--pitot PATH] [--for 10m] [--rate 100] [--each 2] [--runs 1]
+    bench/soak_drifts.py [--pitot PATH] [--for 10m] [--rate 100] [--each 2] [--runs 1] [--kinds creeps,steps,steady]
+                         [--beside 'COMMAND']      # repeated for a minute, then a minute without it
 
 Each run is one soak of all kinds at the same time, `--each` servers of each kind, which answer by a clock:
 
@@ -15,8 +16,11 @@ is 1 if a drift or a step was missed, or if fewer than nine of ten steady server
 """
 import argparse
 import collections
+import contextlib
 import json
+import multiprocessing
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -59,12 +63,31 @@ def serve(kind, address, length_s):
         threading.Thread(target=connection, args=(stream,), daemon=True).start()
 
 
+def disturb(command, seconds=60):
+    """Repeats a command for a minute, rests for a minute, and so on, until it is ended."""
+    while True:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            running = subprocess.Popen(command, shell=True, start_new_session=True,
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            try:
+                running.wait(max(0.1, end - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                pass
+            finally:
+                # With all that it started.
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(running.pid, signal.SIGKILL)
+                running.wait()
+        time.sleep(seconds)
+
+
 def soak(options, path, length_s):
     command = [options.pitot, "soak", "--for", options.length, "-o", path, "-R", str(options.rate), "-c", "16"]
-    for kind in KINDS * options.each:
+    for kind in options.kinds * options.each:
         me = os.path.abspath(__file__)
         command += ["--server", f"{sys.executable} {me} --serve {kind} {{address}} --length {length_s}"]
-    print(" ".join(command[:10]), f"and {len(KINDS) * options.each} servers", flush=True)
+    print(" ".join(command[:10]), f"and {len(options.kinds) * options.each} servers", flush=True)
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     report = subprocess.run([options.pitot, "report", path, "--format", "json", "-o", "-"], check=True, capture_output=True)
     report = json.loads(report.stdout)
@@ -96,11 +119,18 @@ def main():
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--serve", nargs=2, metavar=("KIND", "ADDRESS"), help=argparse.SUPPRESS)
     parser.add_argument("--length", dest="length_s", type=float, help=argparse.SUPPRESS)
+    parser.add_argument("--kinds", type=lambda text: text.split(","), default=KINDS)
+    parser.add_argument("--beside", metavar="COMMAND")
     options = parser.parse_args()
     if options.serve:
         serve(*options.serve, options.length_s)
     length_s = float(options.length[:-1]) * {"s": 1, "m": 60, "h": 3600}[options.length[-1]]
     right, of = collections.Counter(), collections.Counter()
+    # What was started is ended also when this is.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    beside = options.beside and multiprocessing.Process(target=disturb, args=(options.beside,), daemon=True)
+    if beside:
+        beside.start()
     with tempfile.TemporaryDirectory() as folder:
         for run in range(options.runs):
             for kind, drifts in soak(options, os.path.join(folder, f"{run}.pitot"), length_s):
@@ -108,9 +138,11 @@ def main():
                 of[kind] += 1
                 right[kind] += is_right
                 print(f"{'right' if is_right else 'WRONG':6} {kind:8} {told}", flush=True)
-    for kind in KINDS:
+    if beside:
+        beside.terminate()
+    for kind in options.kinds:
         print(f"{kind:8} {'quiet' if kind == 'steady' else 'found'} {right[kind]} of {of[kind]}")
-    missed = any(right[kind] < of[kind] for kind in KINDS if kind != "steady")
+    missed = any(right[kind] < of[kind] for kind in options.kinds if kind != "steady")
     sys.exit(1 if missed or right["steady"] < QUIET_SHARE * of["steady"] else 0)
 
 

@@ -14,6 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use foldhash::fast::RandomState;
 use pitot_disk::{DiskFile, FileOptions};
 use pitot_proto::{Derived, FileHandle, FileMeta, OpenError, Opened, Tick};
 use pitot_sys::safe_open::{Links, beneath};
@@ -85,7 +86,8 @@ pub struct Files {
     cold: bool,
     /// How the engine that reads files, if there is one, needs them opened.
     engine: Option<FileOptions>,
-    entries: HashMap<Box<[u8]>, Entry>,
+    /// Only paths of files enter it, so that no client can choose keys that collide.
+    entries: HashMap<Box<[u8]>, Entry, RandomState>,
     /// Directories, by path.
     listings: HashMap<Box<[u8]>, Entry>,
     content_bytes: u64,
@@ -108,7 +110,7 @@ impl Files {
             valid,
             cold,
             engine,
-            entries: HashMap::new(),
+            entries: HashMap::default(),
             listings: HashMap::new(),
             content_bytes: 0,
         }
