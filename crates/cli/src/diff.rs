@@ -27,7 +27,7 @@ const ROLES: [&str; 2] = ["base", "head"];
 /// What decides about servers, and about commands.
 const METRICS: [&str; 2] = ["cpu-per-request", "cpu-time"];
 /// Smaller differences do not count.
-const TOLERANCE: &str = "1%";
+const TOLERANCE: f64 = 0.01;
 
 /// Compare two programs, or more: is HEAD slower than BASE, by how much, and could it be noise?
 ///
@@ -61,7 +61,7 @@ pub(crate) struct Diff {
     /// The metric that decides (`pitot list metrics`). [default: that of the first condition, else cpu-per-request of servers and cpu-time of commands]
     #[arg(long, value_name = "METRIC")]
     metric: Option<String>,
-    /// The tolerance: smaller differences do not count. [default: 1%]
+    /// The tolerance: smaller differences do not count. [default: 1%, or the smallest change of a condition]
     #[arg(long, value_name = "SHARE")]
     tolerance: Option<String>,
     /// A program that never changes, measured beside the others: runs of different machines and months are compared by the ratio to it
@@ -101,12 +101,13 @@ impl Diff {
         let gates = Gates { fail_if: self.fail_if.clone(), format: Some(self.format) };
         let is_of_commands = self.measured.url.is_none();
         let metric = self.metric(&gates, is_of_commands)?;
+        let tolerance = self.tolerance(&gates)?;
         let here = std::env::current_dir().map_err(|e| {
             Failure::run(format!("the current directory is not known: {e}"), "change to one that exists")
         })?;
         let text = match is_of_commands {
-            true => self.of_commands(&metric, &here.to_string_lossy())?,
-            false => self.of_servers(&metric, &here.to_string_lossy())?,
+            true => self.of_commands(&metric, &tolerance, &here.to_string_lossy())?,
+            false => self.of_servers(&metric, tolerance, &here.to_string_lossy())?,
         };
         if self.plan {
             crate::output::print(&text)?;
@@ -151,12 +152,18 @@ impl Diff {
         Ok(asked().next().map_or(usual, |metric| metric.name).to_owned())
     }
 
-    fn tolerance(&self) -> String {
-        self.tolerance.clone().unwrap_or_else(|| TOLERANCE.to_owned())
+    /// The tolerance. A condition on a smaller change than the usual one could never be met with that.
+    ///
+    /// # Errors
+    /// A condition that is not one.
+    fn tolerance(&self, gates: &Gates) -> Result<String, Failure> {
+        let conditions = gates.parsed()?;
+        let smallest = conditions.iter().filter_map(Gate::change).fold(TOLERANCE, f64::min);
+        Ok(self.tolerance.clone().unwrap_or_else(|| format!("{}%", (smallest * 1e6).round() / 1e4)))
     }
 
     /// The plan that compares commands.
-    fn of_commands(&self, metric: &str, here: &str) -> Result<String, Failure> {
+    fn of_commands(&self, metric: &str, tolerance: &str, here: &str) -> Result<String, Failure> {
         if let Some(option) = self.measured.given().first() {
             return Err(Failure::misuse(
                 format!("{option} is for servers, and without --url the programs are commands"),
@@ -168,14 +175,14 @@ impl Diff {
             roles: &ROLES,
             reference: self.reference.as_deref(),
             metric,
-            tolerance: &self.tolerance(),
+            tolerance,
             here,
         };
         self.commands.plan_text(&of)
     }
 
     /// The plan that compares servers.
-    fn of_servers(&self, metric: &str, here: &str) -> Result<String, Failure> {
+    fn of_servers(&self, metric: &str, tolerance: String, here: &str) -> Result<String, Failure> {
         if let Some(option) = self.commands.given().first() {
             return Err(Failure::misuse(
                 format!("{option} is for commands, and with --url the programs are servers"),
@@ -192,7 +199,7 @@ impl Diff {
             measured: self.measured.clone(),
             reference: self.reference.clone(),
             metric: Some(metric.to_owned()),
-            tolerance: Some(self.tolerance()),
+            tolerance: Some(tolerance),
             ..Comparison::default()
         };
         comparison.plan_text(None, &catalog, Folder::Elsewhere(here))

@@ -209,6 +209,24 @@ fn servers_are_compared_until_the_condition_is_decided() {
 }
 
 #[test]
+fn the_tolerance_is_no_larger_than_the_smallest_change_of_a_condition() {
+    let dir = tempfile::tempdir().unwrap();
+    let plan = |options: &[&str]| {
+        let asked = [&["diff", "true", "true", "--plan"], options].concat();
+        stdout(&pitot(dir.path(), &asked)).to_owned()
+    };
+    for (options, tolerance) in [
+        (&[][..], "1%"),
+        (&["--fail-if", "cpu-time > +5%"], "1%"),
+        (&["--fail-if", "cpu-time > +5%", "--fail-if", "wall-time > +0.5%"], "0.5%"),
+        (&["--fail-if", "cpu-time > +0.5%", "--tolerance", "2%"], "2%"),
+    ] {
+        let plan = plan(options);
+        assert!(plan.contains(&format!("tolerance = \"{tolerance}\"")), "{options:?}: {plan}");
+    }
+}
+
+#[test]
 fn wrong_use_is_told_with_its_fix() {
     let dir = tempfile::tempdir().unwrap();
     let url = ["--url", "http://{address}/"];

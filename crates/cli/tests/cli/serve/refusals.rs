@@ -130,7 +130,7 @@ fn pairs_that_make_no_sense_are_refused_with_the_reason() {
         (&["--model", "loops", "--listen", "unix:never-made"], "a listener per worker"),
     ] {
         let [what, fix] = refused(pitot(&[&["http", "--steer", "bpf"], args].concat()));
-        assert!(what.contains(reason) && fix.starts_with("omit"), "{what} {fix}");
+        assert!(what.contains(reason) && fix.contains("omit"), "{what} {fix}");
     }
     // An address of documentation, which no host has.
     refused(pitot(&["http", "--listen", "192.0.2.1:0"]));

@@ -179,6 +179,14 @@ impl Gate {
             Condition::Spread(_) | Condition::Verdict(_) => None,
         }
     }
+
+    /// The change from which on it can be met, as a share; none if it does not bound a change.
+    pub fn change(&self) -> Option<f64> {
+        match self.condition {
+            Condition::Change(_, bound) => Some((bound.value - 1.0).abs()),
+            Condition::Limit(..) | Condition::Spread(_) | Condition::Verdict(_) => None,
+        }
+    }
 }
 
 #[cfg(test)]
