@@ -6,6 +6,9 @@
 use crate::generation::robust_deviation;
 use crate::location::median;
 
+/// Makes the median of the absolute values of centred normal values their standard deviation.
+const NORMAL_SCALE: f64 = 1.4826;
+
 /// The variances of log ratios.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Components {
@@ -18,21 +21,17 @@ pub struct Components {
 impl Components {
     /// Of the log ratios of the rounds of each generation. `None` for fewer than two generations with two rounds.
     pub fn of(generations: &[Vec<f64>]) -> Option<Components> {
-        let several = || generations.iter().filter(|rounds| rounds.len() > 1);
-        let centre = |rounds: &[f64]| median(rounds).filter(|centre| centre.is_finite());
-        let centres: Vec<f64> = several().filter_map(|rounds| centre(rounds)).collect();
-        let (mut count, mut within, mut degrees) = (0, 0.0, 0);
-        for rounds in several() {
-            let Some(deviation) = robust_deviation(rounds).filter(|deviation| deviation.is_finite()) else {
-                continue;
-            };
-            let freedom = rounds.len() - 1;
-            within += deviation.powi(2) * freedom as f64;
-            degrees += freedom;
-            count += rounds.len();
+        let (mut centres, mut residuals, mut degrees) = (Vec::new(), Vec::new(), 0);
+        for rounds in generations.iter().filter(|rounds| rounds.len() > 1) {
+            let Some(centre) = median(rounds).filter(|centre| centre.is_finite()) else { continue };
+            centres.push(centre);
+            residuals.extend(rounds.iter().map(|round| (round - centre).abs()));
+            degrees += rounds.len() - 1;
         }
-        let (round, of_centres) = (within / degrees.max(1) as f64, robust_deviation(&centres)?.powi(2));
-        let rounds = count as f64 / centres.len() as f64;
+        let of_centres = robust_deviation(&centres)?.powi(2);
+        // The centres are estimated from the same rounds.
+        let round = (NORMAL_SCALE * median(&residuals)?).powi(2) * residuals.len() as f64 / degrees as f64;
+        let rounds = residuals.len() as f64 / centres.len() as f64;
         Some(Components { round, generation: (of_centres - round / rounds).max(0.0) })
     }
 
