@@ -5,7 +5,7 @@
     bench/viewers.py --viewers 200 --within 600
 
 The slices of the run are divided by whether viewers were there. Each block of viewers is compared with the block without that is beside
-it; the ratio is the mean of these, with a 95% interval (t, over pairs of blocks).
+it; the ratio is the Hodges-Lehmann estimate of these, with the 95% interval of the signed-rank test over pairs of blocks.
 """
 
 import argparse
@@ -97,12 +97,20 @@ def ratios(rows, blocks, at):
     return found
 
 
+def signed_rank(values):
+    """The Hodges-Lehmann estimate with its 95% interval (normal approximation, good from ten values on)."""
+    means = sorted((a + b) / 2 for at, a in enumerate(values) for b in values[at:])
+    n = len(values)
+    outside = max(0, round(n * (n + 1) / 4 - 1.96 * math.sqrt(n * (n + 1) * (2 * n + 1) / 24)))
+    return means[outside], statistics.median(means), means[-1 - outside]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pitot", default="target/release/pitot", help="a build with the feature full")
     parser.add_argument("--viewers", type=int, default=50)
     parser.add_argument("--within", type=int, default=300, help="seconds of the run")
-    parser.add_argument("--block", type=float, default=5, help="seconds with viewers, and without")
+    parser.add_argument("--block", type=float, default=2, help="seconds with viewers, and without")
     options = parser.parse_args()
     # What was started is ended also when this is.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
@@ -133,10 +141,8 @@ def main():
             sys.exit("no viewer was sent anything")
         for name, at in [("CPU time per request", 2), ("requests per second", 3)]:
             logs = ratios(rows, blocks, at)
-            middle = statistics.mean(logs)
-            # The 97.5% point of t is below 2.1 from 20 pairs on, and 2.3 from 10.
-            half = statistics.stdev(logs) / math.sqrt(len(logs)) * (2.1 if len(logs) > 20 else 2.3)
-            print(f"{name}, with viewers to without: {math.exp(middle):.4f} [{math.exp(middle - half):.4f}, {math.exp(middle + half):.4f}]")
+            low, middle, high = (math.exp(log) for log in signed_rank(logs))
+            print(f"{name}, with viewers to without: {middle:.4f} [{low:.4f}, {high:.4f}]")
     finally:
         for process in started:
             process.terminate()

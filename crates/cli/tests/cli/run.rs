@@ -254,7 +254,9 @@ fn nginx_is_a_cell_beside_the_built_in_servers() {
         );
         assert!(repetition.resources.unwrap().server_cpu_s > 0.0);
         assert_eq!(repetition.load.as_ref().unwrap().error_count(), 0);
-        assert_eq!(repetition.slices.len(), 8);
+        // Those of the suite, or a whole number of shorter ones for each.
+        let slices = repetition.slices.len();
+        assert!(slices >= 8 && slices % 8 == 0, "{slices}");
     }
     assert!(
         run.info.server_versions.iter().any(|(name, version)| name == "nginx" && version.contains("nginx/"))
