@@ -5,6 +5,8 @@
 //! the same servers would give. Generations are: one figure each goes into the tests (Kalibera and Jones 2013: repeat
 //! where the variance arises).
 
+use std::collections::BTreeMap;
+
 use crate::location::{median, trimmed_mean};
 
 /// The log ratio of candidate to baseline in one generation: the mean of the middle half of those of its rounds.
@@ -28,11 +30,9 @@ pub fn generation_log_ratio(candidate: &[(u32, f64)], baseline: &[(u32, f64)]) -
 /// slice whose CPU was stolen for most of its time has a throughput near zero, of which a logarithm makes too much.
 /// A side that did nothing in a round makes its ratio infinite.
 pub fn round_log_ratios(candidate: &[(u32, f64)], baseline: &[(u32, f64)]) -> Vec<(u32, f64)> {
-    let mut rounds: Vec<u32> = candidate.iter().map(|(round, _)| *round).collect();
-    rounds.sort_unstable();
-    rounds.dedup();
-    let ratio = |round| Some((round, mean(candidate, round)?.ln() - mean(baseline, round)?.ln()));
-    rounds.into_iter().filter_map(ratio).filter(|(_, ratio)| !ratio.is_nan()).collect()
+    let (ours, theirs) = (means(candidate), means(baseline));
+    let ratio = |(round, own): (u32, f64)| Some((round, own.ln() - theirs.get(&round)?.ln()));
+    ours.into_iter().filter_map(ratio).filter(|(_, ratio)| !ratio.is_nan()).collect()
 }
 
 /// The log ratio of candidate to baseline in one generation whose slices were not taken side by side: of the means of the
@@ -46,10 +46,14 @@ pub fn apart_log_ratio(candidate: &[(u32, f64)], baseline: &[(u32, f64)]) -> Opt
     Some(centre(candidate)?.ln() - centre(baseline)?.ln()).filter(|ratio| ratio.is_finite())
 }
 
-fn mean(slices: &[(u32, f64)], of: u32) -> Option<f64> {
-    let usable = |&&(round, value): &&(u32, f64)| round == of && value >= 0.0 && value.is_finite();
-    let (count, sum) = slices.iter().filter(usable).fold((0, 0.0), |(n, sum), slice| (n + 1, sum + slice.1));
-    (count > 0).then(|| sum / f64::from(count))
+/// The mean of the usable figures of each round that has some.
+fn means(slices: &[(u32, f64)]) -> BTreeMap<u32, f64> {
+    let mut sums: BTreeMap<u32, (u32, f64)> = BTreeMap::new();
+    for &(round, value) in slices.iter().filter(|(_, value)| *value >= 0.0 && value.is_finite()) {
+        let (count, sum) = sums.entry(round).or_default();
+        (*count, *sum) = (*count + 1, *sum + value);
+    }
+    sums.into_iter().map(|(round, (count, sum))| (round, sum / f64::from(count))).collect()
 }
 
 /// The standard deviation of `values` as estimated by the median distance of two of them (Shamos 1976): the
