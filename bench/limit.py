@@ -26,74 +26,38 @@ import sys
 import tempfile
 
 OURS = ["loop+epoll-et", "loop+uring"]
-# Of each line: the goal, the rival, and what the plan says besides.
-LINES = {
-    "cache": (0.70, "memcached", """
+HTTP = """
+[server]
+protocol = "http"
+[load]
+url = "http://{address}/bytes/2"
+"""
+# The file has the same path for all servers.
+FILE = """
+[server]
+protocol = "http"
+root = "{{dir}}/html"
+[files]
+"html/page" = {{ size = "{size}" }}
+[load]
+url = "http://{{address}}/page"
+"""
+CACHE = """
 [server]
 protocol = "memcache"
 [load]
 url = "memcache://{address}/?keys=10k&get=0.9&value=1KiB"
-connections = 64
-"""),
-    "connection": (0.71, "nginx", """
-[server]
-protocol = "http"
-root = "{dir}/html"
-[files]
-"html/1k" = { size = "1KiB" }
-[load]
-url = "http://{address}/1k"
-connections = 64
-requests-per-connection = 1
-"""),
-    "pipeline": (1.0, "rust-epoll", """
-[server]
-protocol = "http"
-[load]
-url = "http://{address}/bytes/2"
-connections = 64
-pipeline = 16
-"""),
-    "pipeline-file": (1.3, "rust-epoll", """
-[server]
-protocol = "http"
-root = "{dir}/html"
-[files]
-"html/page" = { size = "1KiB" }
-[load]
-url = "http://{address}/page"
-connections = 64
-pipeline = 16
-"""),
-    "closed": (0.9, "rust-epoll", """
-[server]
-protocol = "http"
-[load]
-url = "http://{address}/bytes/2"
-connections = 64
-requests-per-connection = 10
-"""),
-    "closed-file": (0.9, "rust-epoll", """
-[server]
-protocol = "http"
-root = "{dir}/html"
-[files]
-"html/page" = { size = "1KiB" }
-[load]
-url = "http://{address}/page"
-connections = 64
-requests-per-connection = 10
-"""),
-    "hot": (0.46, "nginx", """
-[server]
-protocol = "http"
-root = "{dir}/html"
-[files]
-"html/1m" = { size = "1MiB" }
-[load]
-url = "http://{address}/1m"
-connections = 16
-"""),
+"""
+SMALL, LARGE = FILE.format(size="1KiB"), FILE.format(size="1MiB")
+# Of each line: the goal, the rival, and the plan with what its load says besides.
+LINES = {
+    "cache": (0.70, "memcached", CACHE + "connections = 64\n"),
+    "connection": (0.71, "nginx", SMALL + "connections = 64\nrequests-per-connection = 1\n"),
+    "pipeline": (1.0, "rust-epoll", HTTP + "connections = 64\npipeline = 16\n"),
+    "pipeline-file": (1.3, "rust-epoll", SMALL + "connections = 64\npipeline = 16\n"),
+    "closed": (0.9, "rust-epoll", HTTP + "connections = 64\nrequests-per-connection = 10\n"),
+    "closed-file": (0.9, "rust-epoll", SMALL + "connections = 64\nrequests-per-connection = 10\n"),
+    "hot": (0.46, "nginx", LARGE + "connections = 16\n"),
 }
 HEAD = """
 title = "{name}"
@@ -124,8 +88,10 @@ def measure(options, name, folder):
     path, run = os.path.join(folder, "plan.toml"), os.path.join(folder, f"{name}.pitot")
     with open(path, "w") as file:
         file.write(plan(name, options.rust_epoll))
-    subprocess.run([options.pitot, "run", path, "-o", run, "--within", f"{options.within}s"], check=True,
-                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    ran = subprocess.run([options.pitot, "run", path, "-o", run, "--within", f"{options.within}s"],
+                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    if ran.returncode != 0:
+        sys.exit(ran.stderr)
     report = subprocess.run([options.pitot, "report", run, "--format", "json", "-o", "-"], check=True, stdout=subprocess.PIPE)
     return json.loads(report.stdout)["cells"]
 
@@ -148,9 +114,12 @@ def main():
             cells = {cell["factors"]["server"]: cell for cell in measure(options, name, folder)}
             told = []
             for server in OURS:
-                comparison = cells[server]["figures"]["cpu-per-request"].get("comparison")
-                low, high = comparison["interval"] if comparison else (0, 0)
-                told.append(f"{comparison['ratio']:.2f} [{low:.2f}, {high:.2f}]" if comparison else cells[server]["verdict"])
+                comparison = cells[server]["figures"]["cpu-per-request"].get("against_baseline")
+                if comparison:
+                    interval = comparison["interval"]
+                    told.append(f"{comparison['ratio']:.2f} [{interval['low']:.2f}, {interval['high']:.2f}]")
+                else:
+                    told.append("no comparison")
             goal, rival, _ = LINES[name]
             print(f"{name:14} {rival:10}  {goal:.2f}  " + "  ".join(f"{text:22}" for text in told), flush=True)
 
