@@ -88,7 +88,7 @@ impl Commands {
             toml_string(&format!("How do {} compare, by {metric}?", names.join(" and "))),
             toml_string(metric),
         );
-        // A generation ends earlier if they take longer than two seconds.
+        // A generation has fewer of them if the commands take longer.
         let _ = writeln!(
             text,
             "slices = 8\ntolerance = {}\nbaseline = {{ server = {} }}",

@@ -71,10 +71,11 @@ fn tell_neighbours(run: &mut OnMachine<'_, '_>, steps: &Steps) -> Result<(), Fai
     Ok(())
 }
 
-/// The slices of each cell in a generation: those of the plan, and in a run until decided, once there are enough generations to tell, as many
-/// as tell most.
+/// The slices of each cell in a generation: those of the plan, and if servers are measured until decided, once there are enough generations
+/// to tell, as many as tell most.
 fn slices_of(prepared: &Prepared, run: &OnMachine<'_, '_>, generation: u32, begin: Instant) -> u32 {
-    let Some(at_most_s) = prepared.plan.until_decided_s.filter(|_| generation >= UNTIL_DECIDED_MIN) else {
+    let can_tell = generation >= UNTIL_DECIDED_MIN && !prepared.ways.are_executed;
+    let Some(at_most_s) = prepared.plan.until_decided_s.filter(|_| can_tell) else {
         return prepared.plan.slices;
     };
     let left_s = match prepared.within_s {

@@ -19,15 +19,13 @@ use pitot_stats::{Random, lead_in, round_order};
 pub(crate) const SLICE_S: (f64, f64) = (0.005, 0.4);
 /// The time that a plan means by a slice if it does not say how long one is: if slices are shorter, there are as many more.
 const USUAL_S: f64 = 0.03;
+/// The same of commands, of which there are as many rounds as fit into it: one may take longer than a slice. It is longer since
+/// nothing varies between generations but what other processes do, and a generation of few rounds has none to leave out.
+const USUAL_EXECUTED_S: f64 = 0.05;
 /// Slices that are shorter than this have a lead that does not count, seconds ...
 const LEAD_BELOW_S: f64 = 0.04;
 /// ... which is this part of their length.
 const LEAD_PART: f64 = 0.3;
-/// No round of commands begins later in a generation, seconds. Each execution is a fresh process, so one round would do; more of
-/// them take less of the time for what is between generations, some 0.1 s.
-const EXECUTED_S: f64 = 2.0;
-/// A slice of commands has as many executions as fit into this, seconds.
-const EXECUTED_SLICE_S: f64 = 0.04;
 /// The shortest slice in which the CPU is sampled, seconds.
 const PROFILE_S: f64 = 0.2;
 /// Right replies of the slowest server in a slice that the pilot aims for: so many, or two on each connection.
@@ -171,7 +169,7 @@ fn slices(request: &Request<'_>, arms: &mut [Arm<'_>], held: &mut Held<'_>) -> R
     }
     // Each execution is a fresh process.
     let is_executed = arms.iter().any(Arm::is_executed);
-    let mut wanted_s = if is_executed { EXECUTED_SLICE_S } else { 0.0 };
+    let mut wanted_s = 0.0_f64;
     if plan.warmup_s > 0.0 && !is_executed {
         for arm in arms.iter_mut().filter(|a| a.is_up()) {
             if let Some(of_arm) = arm.warm_up(held, plan.warmup_s, is_first)? {
@@ -182,7 +180,12 @@ fn slices(request: &Request<'_>, arms: &mut [Arm<'_>], held: &mut Held<'_>) -> R
     }
     let slice_s = plan.slice_s.unwrap_or(wanted_s.clamp(SLICE_S.0, SLICE_S.1));
     let lead_s = Some(slice_s * LEAD_PART).filter(|_| slice_s < LEAD_BELOW_S && !is_executed);
-    let parts = if is_executed { 1 } else { parts(plan, slice_s) };
+    let (rounds, at_most_s) = if is_executed {
+        let each_s = plan.slice_s.unwrap_or(USUAL_EXECUTED_S);
+        (u32::MAX, f64::from(request.slices) * arms.len() as f64 * each_s)
+    } else {
+        (request.slices.div_ceil(2) * parts(plan, slice_s), f64::INFINITY)
+    };
     // Those that were warm first have rested for seconds: a runtime works slower for a moment after that.
     if arms.iter().any(Arm::has_settled) {
         for arm in arms.iter_mut().filter(|a| a.is_up()) {
@@ -191,8 +194,8 @@ fn slices(request: &Request<'_>, arms: &mut [Arm<'_>], held: &mut Held<'_>) -> R
     }
     let seed = request.seed ^ (request.group.cells[0] as u64).wrapping_mul(0xD6E8_FEB8_6659_FD93);
     let begin = Instant::now();
-    for round in 0..request.slices.div_ceil(2) * parts {
-        if is_executed && begin.elapsed().as_secs_f64() > EXECUTED_S {
+    for round in 0..rounds {
+        if begin.elapsed().as_secs_f64() > at_most_s {
             break;
         }
         let up: Vec<usize> = (0..arms.len()).filter(|&at| arms[at].is_up()).collect();
