@@ -291,6 +291,28 @@ mod tests {
         assert!(quick.repetitions >= 6, "a median of fewer has no 95% interval");
     }
 
+    /// Three repetitions are for suites that ask whether something is kept or lost; those that have an interval compare, too.
+    #[test]
+    fn every_suite_that_compares_has_enough_repetitions_and_generations_to_decide() {
+        let catalog = catalog().unwrap();
+        let mut short = Vec::new();
+        for suite in pitot_plan::SUITES {
+            let plan = suite.plan(&catalog).unwrap();
+            let prepared = pitot_lab::prepare(plan, String::new(), &catalog, pitot_lab::Where::Elsewhere);
+            let prepared = prepared.unwrap_or_else(|e| panic!("{}: {e}", suite.name));
+            let (plan, ways) = (&prepared.plan, &prepared.ways);
+            let is_fresh = ways.sliced() < prepared.cells.len();
+            let compares = plan.repetitions as usize >= pitot_stats::MEDIAN_REPETITIONS_MIN;
+            if is_fresh && compares && plan.repetitions < ways.repetitions_least() {
+                short.push((suite.name, ways.comparisons, ways.repetitions_least()));
+            }
+            if ways.sliced() > 0 && plan.generations.unwrap() < ways.generations_least() {
+                short.push((suite.name, ways.comparisons, ways.generations_least()));
+            }
+        }
+        assert!(short.is_empty(), "{short:?}");
+    }
+
     #[test]
     fn every_suite_can_be_narrowed_to_one_level_of_each_factor() {
         let catalog = catalog().unwrap();

@@ -33,12 +33,16 @@ pub(crate) fn announce(prepared: &Prepared, extent: &str, about: impl IntoIterat
 
 /// Prints to stderr what the author of the plan has most likely overlooked.
 pub(crate) fn note(prepared: &Prepared) {
-    let repetitions = prepared.plan.repetitions as usize;
-    let in_fresh_runs = prepared.ways.cells.iter().any(|(measure, _)| *measure == Measure::Fresh);
-    if in_fresh_runs && repetitions < MEDIAN_REPETITIONS_MIN {
+    let (repetitions, ways) = (prepared.plan.repetitions, &prepared.ways);
+    let in_fresh_runs = ways.cells.iter().any(|(measure, _)| *measure == Measure::Fresh);
+    let (what, takes) = match MEDIAN_REPETITIONS_MIN as u32 {
+        for_interval if repetitions < for_interval => ("for a 95% interval".to_owned(), for_interval),
+        _ => (format!("to decide {} comparisons", ways.comparisons), ways.repetitions_least()),
+    };
+    if in_fresh_runs && repetitions < takes {
         stderr::line(format_args!(
-            "note: {} of each cell, which {} too few for a 95% interval: that takes {MEDIAN_REPETITIONS_MIN}",
-            counted(repetitions as u64, "repetition", "repetitions"),
+            "note: {} of each cell, which {} too few {what}: that takes {takes}",
+            counted(repetitions.into(), "repetition", "repetitions"),
             if repetitions == 1 { "is" } else { "are" },
         ));
     }

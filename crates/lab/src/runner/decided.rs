@@ -97,3 +97,73 @@ fn compared<'r>(prepared: &Prepared, records: &'r [CellRecord]) -> Vec<(Side<'r>
     }
     compared
 }
+
+#[cfg(test)]
+mod tests {
+    use pitot_plan::Measure;
+    use pitot_stats::Random;
+
+    use super::*;
+    use crate::runner::tests::ready;
+
+    const PLAN: &str = r#"
+until-decided = "10m"
+metric = "cpu-per-request"
+slice = "40ms"
+baseline = { server = "good" }
+[server]
+protocol = "busy"
+[factors]
+server = ["good", "hang"]
+"#;
+    /// Of each slice.
+    const SLICE_NS: u64 = 40_000_000;
+    /// A generation without its slices.
+    const START_S: f64 = 1.0;
+
+    /// Nine generations of four rounds of both servers and the control, whose CPU time varies so much between rounds and generations.
+    fn records(of_round: f64, of_generation: f64) -> Vec<CellRecord> {
+        let mut random = Random::new(3);
+        let mut cell = |id: i64| CellRecord {
+            id,
+            factors: Vec::new(),
+            server_command: String::new(),
+            load_command: String::new(),
+            measure: Measure::Slices,
+            fresh_reason: String::new(),
+            control_of: (id == 3).then_some(1),
+            repetitions: (0..9)
+                .map(|block| {
+                    let centre = of_generation * random.normal();
+                    let slice = |at: u64| Slice {
+                        round: at as u32 / 2,
+                        began_unix_ns: (at * 3 + id as u64) * SLICE_NS,
+                        duration_ns: SLICE_NS,
+                        requests: 1000,
+                        server_cpu_ns: Some((1e7 * (centre + of_round * random.normal()).exp()) as u64),
+                        ..Slice::default()
+                    };
+                    let slices: Vec<Slice> = (0..8).map(slice).collect();
+                    // Of a third of the slices, and a third of all else.
+                    let elapsed_s = 8.0 * SLICE_NS as f64 / 1e9 + START_S / 3.0;
+                    Repetition { block, slices, elapsed_s, ..Repetition::default() }
+                })
+                .collect(),
+        };
+        (1..=3).map(&mut cell).collect()
+    }
+
+    #[test]
+    fn a_generation_has_as_many_slices_as_its_variance_makes_worth() {
+        let prepared = ready(PLAN);
+        let worth = |of_round, of_generation, left_s| {
+            slices_worth(&prepared, &records(of_round, of_generation), left_s)
+        };
+        assert_eq!(worth(0.1, 0.0, 1e4), 2 * ROUNDS_MAX as u32, "only rounds vary");
+        assert_eq!(worth(0.005, 0.1, 1e4), SLICES_MIN, "only starts do");
+        let both = worth(0.2, 0.1, 1e4);
+        assert!(SLICES_MIN < both && both < 2 * ROUNDS_MAX as u32, "{both}");
+        // 2 s for each generation: 1 s is the start, and a round takes 0.24 s.
+        assert_eq!(worth(0.1, 0.0, 2.0 * 12.0), 8, "the time that is left counts");
+    }
+}

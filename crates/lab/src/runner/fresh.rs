@@ -14,7 +14,6 @@ use super::time_left::TimeLeft;
 use pitot_plan::Measure;
 use pitot_plan::Order;
 use pitot_record::RunState;
-use pitot_stats::MEDIAN_REPETITIONS_MIN;
 
 /// Runs all repetitions that are not in the file.
 pub(super) fn run(prepared: &mut Prepared, run: &mut OnMachine<'_, '_>) -> Result<RunState, Failure> {
@@ -24,10 +23,11 @@ pub(super) fn run(prepared: &mut Prepared, run: &mut OnMachine<'_, '_>) -> Resul
     };
     prepared.plan.repetitions = blocks;
     run.ledger.update_plan(&prepared.plan)?;
-    if (blocks as usize) < MEDIAN_REPETITIONS_MIN {
+    let least = prepared.ways.repetitions_least();
+    if blocks < least {
         let spent_s = run.begin.elapsed().as_secs_f64();
-        let needed_s = spent_s + f64::from(MEDIAN_REPETITIONS_MIN as u32 - blocks) * block_s;
-        run.ledger.warn(&too_slow(within_s, blocks, "repetition", MEDIAN_REPETITIONS_MIN, needed_s))?;
+        let needed_s = spent_s + f64::from(least - blocks) * block_s;
+        run.ledger.warn(&too_slow(within_s, blocks, "repetition", least, needed_s))?;
     }
     Ok(RunState::Complete)
 }
@@ -63,7 +63,7 @@ fn fresh_blocks(prepared: &Prepared, run: &mut OnMachine<'_, '_>) -> Result<Ende
             continue;
         }
         let is_next_block = position > 0 && turns[position - 1].block < turn.block;
-        let may_end = !prepared.decides_first || turn.block as usize >= MEDIAN_REPETITIONS_MIN;
+        let may_end = !prepared.decides_first || turn.block >= prepared.ways.repetitions_least();
         if let Some(within_s) = within_s.filter(|_| is_next_block && may_end) {
             let block_s = begin.elapsed().as_secs_f64() / f64::from(turn.block);
             if run.begin.elapsed().as_secs_f64() + block_s > within_s {

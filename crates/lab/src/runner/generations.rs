@@ -6,7 +6,7 @@ use pitot_results::Failure;
 
 use pitot_plan::Measure;
 use pitot_record::{Repetition, RunState};
-use pitot_stats::{Random, generations_needed};
+use pitot_stats::Random;
 
 use super::decided::{slices_worth, undecided};
 use super::event::Step;
@@ -54,10 +54,10 @@ pub(super) fn run(prepared: &mut Prepared, run: &mut OnMachine<'_, '_>) -> Resul
         prepared.plan.generations = Some(generation);
         run.ledger.update_plan(&prepared.plan)?;
     }
-    let least = generations_needed(prepared.ways.comparisons());
-    if let Some(within_s) = prepared.within_s.filter(|_| (generation as usize) < least) {
+    let least = prepared.ways.generations_least();
+    if let Some(within_s) = prepared.within_s.filter(|_| generation < least) {
         let each_s = begin.elapsed().as_secs_f64() / f64::from(generation.max(1));
-        let needed_s = run.begin.elapsed().as_secs_f64() + (least - generation as usize) as f64 * each_s;
+        let needed_s = run.begin.elapsed().as_secs_f64() + f64::from(least - generation) * each_s;
         run.ledger.warn(&too_slow(within_s, generation, "generation", least, needed_s))?;
     }
     Ok(RunState::Complete)
@@ -117,8 +117,7 @@ fn is_wanted(
     }
     // If the machine is faster than estimated, use the remaining time.
     let end_s = run.begin.elapsed().as_secs_f64() + each_s;
-    let is_needed =
-        prepared.decides_first && (generation as usize) < generations_needed(prepared.ways.comparisons());
+    let is_needed = prepared.decides_first && generation < prepared.ways.generations_least();
     generation < foreseen * 2 && (is_needed || end_s <= within_s - prepared.fresh_s(within_s))
 }
 

@@ -26,7 +26,7 @@ pub(super) struct OnMachine<'a, 'l> {
 }
 
 /// A warning that too little fitted into the time of the run.
-pub(super) fn too_slow(within_s: f64, had: u32, unit: &str, least: usize, needed_s: f64) -> String {
+pub(super) fn too_slow(within_s: f64, had: u32, unit: &str, least: u32, needed_s: f64) -> String {
     let had = counted(u64::from(had), unit, &format!("{unit}s"));
     format!(
         "Only {had} fitted into the {within_s:.0} s of the run, since this machine is slower than estimated: {least} {unit}s take \

@@ -355,7 +355,7 @@ impl Prepared {
 
     /// The shortest time in which the plan can come to a decision, seconds.
     pub fn least_s(&self) -> f64 {
-        let fresh_s = self.block_s() * MEDIAN_REPETITIONS_MIN as f64;
+        let fresh_s = self.block_s() * f64::from(self.ways.repetitions_least());
         let sliced_s = if self.ways.sliced() > 0 { self.ways.least_s(&self.plan) } else { 0.0 };
         smoke_test_s(&self.cells) + fresh_s + sliced_s
     }
@@ -425,7 +425,7 @@ impl Prepared {
 
     /// Fits the plan to a time of which the smoke test takes `smoke_test_s`.
     fn fit_beside(&mut self, within_s: f64, smoke_test_s: f64) -> Result<(), Failure> {
-        let (block_s, least) = (self.block_s(), MEDIAN_REPETITIONS_MIN as u32);
+        let (block_s, least) = (self.block_s(), self.ways.repetitions_least());
         if self.ways.sliced() > 0 {
             // Half of the time for each if there are both slices and fresh runs.
             let fit = ((within_s - smoke_test_s) / 2.0 / block_s.max(1e-9)) as u32;
@@ -466,7 +466,7 @@ impl Prepared {
         let sliced_s: f64 = of(Measure::Slices).chain(self.ways.controls.iter().copied()).map(start_s).sum();
         let slowest_s = (0..self.cells.len()).map(start_s).fold(0.0, f64::max);
         let ways = Ways { slow_starts_s: self.ways.slow_starts_s.max(sliced_s), ..self.ways.clone() };
-        let blocks_s = (self.block_s() + fresh_s) * MEDIAN_REPETITIONS_MIN as f64;
+        let blocks_s = (self.block_s() + fresh_s) * f64::from(ways.repetitions_least());
         let sliced_s = if ways.sliced() > 0 { ways.least_s(&self.plan) } else { 0.0 };
         let needed_s = smoke_test_s + blocks_s + sliced_s;
         if slowest_s == 0.0 || needed_s <= within_s * (1.0 + OVERRUN_MAX) {

@@ -3,7 +3,7 @@
 use pitot_results::Failure;
 
 use pitot_plan::{Cell, CellServer, HostLimits, Measure, Plan, changes_host};
-use pitot_stats::generations_needed;
+use pitot_stats::{MEDIAN_REPETITIONS_MIN, generations_needed, repetitions_needed};
 
 use super::slices::{Group, Member, families, groups};
 
@@ -38,6 +38,8 @@ pub struct Ways {
     pub cells: Vec<(Measure, String)>,
     /// Cells that have an A/A control.
     pub controls: Vec<usize>,
+    /// Comparisons of the plan: every cell with its baseline.
+    pub comparisons: usize,
     /// Seconds that slow starts and long warm-ups of targets add to a generation.
     pub slow_starts_s: f64,
     /// Whether commands are executed: nothing is started before the slices, and nothing is warmed up.
@@ -79,7 +81,12 @@ impl Ways {
             (0..cells.len()).filter(|&cell| ways[cell].0 == Measure::Slices).chain(controls.iter().copied());
         let slow_starts_s = sliced.map(|cell| slow_start_s(&cells[cell])).sum();
         let are_executed = cells.iter().any(|cell| cell.executes);
-        Ways { cells: ways, controls, slow_starts_s, are_executed }
+        let baselines = match &plan.baseline {
+            Some(baseline) => cells.iter().filter(|cell| baseline.matches(&cell.factors)).count(),
+            None => 1,
+        };
+        let comparisons = cells.len().saturating_sub(baselines);
+        Ways { cells: ways, controls, comparisons, slow_starts_s, are_executed }
     }
 
     /// The number of cells that are measured in slices.
@@ -87,14 +94,19 @@ impl Ways {
         self.cells.iter().filter(|(measure, _)| *measure == Measure::Slices).count()
     }
 
-    /// Comparisons of a family: every sliced cell with its baseline.
-    pub(super) fn comparisons(&self) -> usize {
-        self.sliced().saturating_sub(self.controls.len()).max(1)
+    /// The fewest generations that can decide all comparisons.
+    pub fn generations_least(&self) -> u32 {
+        generations_needed(self.comparisons) as u32
+    }
+
+    /// The fewest repetitions in fresh runs that can decide all comparisons, each with an interval.
+    pub fn repetitions_least(&self) -> u32 {
+        MEDIAN_REPETITIONS_MIN.max(repetitions_needed(self.comparisons, true)) as u32
     }
 
     /// The default number of generations of a plan.
     pub(super) fn generations(&self) -> u32 {
-        GENERATIONS_MIN.max(generations_needed(self.comparisons()) as u32)
+        GENERATIONS_MIN.max(self.generations_least())
     }
 
     /// Seconds that one generation of all groups takes.
@@ -123,7 +135,7 @@ impl Ways {
     /// The shortest time of slices for a decision, seconds.
     pub(super) fn least_s(&self, plan: &Plan) -> f64 {
         let generation_s = self.generation_s(&Plan { slices: SLICES_MIN.min(plan.slices), ..plan.clone() });
-        generation_s * generations_needed(self.comparisons()) as f64
+        generation_s * f64::from(self.generations_least())
     }
 
     /// Fits generations and slices to a time, seconds: as many generations as possible, with fewer slices if there
@@ -132,7 +144,7 @@ impl Ways {
     /// # Errors
     /// If the time is too short for a decision.
     pub(super) fn fit(&self, plan: &mut Plan, within_s: f64, besides_s: f64) -> Result<(), Failure> {
-        let least = generations_needed(self.comparisons()) as u32;
+        let least = self.generations_least();
         let of = |slices: u32| self.generation_s(&Plan { slices, ..plan.clone() });
         let fitting = |slices: u32| ((within_s - besides_s) / of(slices)).floor() as u32;
         let least_slices = SLICES_MIN.min(plan.slices);
@@ -148,8 +160,8 @@ impl Ways {
             return Err(Failure::misuse(
                 format!(
                     "{within_s:.0} s are too short: {} {least} generations{fresh}",
-                    match self.comparisons() {
-                        1 => "a comparison needs".to_owned(),
+                    match self.comparisons {
+                        0 | 1 => "a comparison needs".to_owned(),
                         count => format!("{count} comparisons need"),
                     }
                 ),
@@ -221,6 +233,7 @@ mod tests {
         Ways {
             cells: vec![(Measure::Slices, String::new()); cells],
             controls: (0..controls).collect(),
+            comparisons: cells - controls,
             slow_starts_s: 0.0,
             are_executed: false,
         }

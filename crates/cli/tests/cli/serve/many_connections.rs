@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::client::{connect, connect_narrow, expect_pattern, reset};
 use super::http::{Http, get, get_and_close};
-use super::pairs::{Cell, on_every_pair};
+use super::pairs::{Cell, Pair, on_every_pair};
 use super::server::{Server, serve};
 
 /// Connections of misbehaving clients, to be kept open.
@@ -45,6 +45,23 @@ fn two_hundred_clients_are_served_while_others_misbehave() {
         assert_eq!(ended.count("/connections/accepted"), 205);
         ended.check_connections();
     });
+}
+
+#[test]
+fn clients_are_served_however_their_connections_are_steered() {
+    for (model, mechanism) in [("loops", "epoll-et"), ("loops", "epoll-busy"), ("preloop", "epoll-lt")] {
+        for steering in ["hash", "incoming-cpu", "bpf"] {
+            let server = Server::start(&Pair::named(model, mechanism), "http", &["--steer", steering]);
+            let mut clients: Vec<Http> = (0..40).map(|_| Http::connect(server.addr)).collect();
+            clients.iter_mut().for_each(|client| client.write(get("/bytes/1000")));
+            for client in &mut clients {
+                assert_eq!(client.reply().body.len(), 1000, "{model} {mechanism} {steering}");
+            }
+            drop(clients);
+            let ended = server.stop();
+            assert_eq!(ended.count("/connections/accepted"), 40, "{model} {mechanism} {steering}");
+        }
+    }
 }
 
 #[test]
