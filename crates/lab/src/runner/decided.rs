@@ -5,7 +5,7 @@ use pitot_stats::{Components, Samples, judge, median};
 
 use super::prepare::Prepared;
 use super::slices::{families, parts};
-use super::way::{SLICES_MIN, members};
+use super::way::members;
 
 /// The most rounds of a generation, as the plan counts them: what varies between generations is never known to be nothing.
 const ROUNDS_MAX: f64 = 32.0;
@@ -26,7 +26,8 @@ pub(super) fn undecided(prepared: &Prepared, records: &[CellRecord]) -> usize {
 }
 
 /// The slices of each cell in the next generation: as many as tell most in the time, by how rounds and generations varied
-/// so far and what they took. `left_s` is the time that the run still has.
+/// so far and what they took, and no fewer than the plan has: of two rounds none can be left out as wild. `left_s` is the
+/// time that the run still has.
 pub(super) fn slices_worth(prepared: &Prepared, records: &[CellRecord], left_s: f64) -> u32 {
     let plan = &prepared.plan;
     let Some(metric) = metric::find(&plan.metric) else { return plan.slices };
@@ -40,7 +41,8 @@ pub(super) fn slices_worth(prepared: &Prepared, records: &[CellRecord], left_s: 
     if best.is_nan() {
         plan.slices
     } else {
-        2 * best.clamp(f64::from(SLICES_MIN / 2), ROUNDS_MAX).round() as u32
+        let least = f64::from(plan.slices.div_ceil(2)).min(ROUNDS_MAX);
+        2 * best.clamp(least, ROUNDS_MAX).round() as u32
     }
 }
 
@@ -160,10 +162,14 @@ server = ["good", "hang"]
             slices_worth(&prepared, &records(of_round, of_generation), left_s)
         };
         assert_eq!(worth(0.1, 0.0, 1e4), 2 * ROUNDS_MAX as u32, "only rounds vary");
-        assert_eq!(worth(0.005, 0.1, 1e4), SLICES_MIN, "only starts do");
+        assert_eq!(
+            worth(0.005, 0.1, 1e4),
+            prepared.plan.slices,
+            "only starts do: no fewer than the plan has"
+        );
         let both = worth(0.2, 0.1, 1e4);
-        assert!(SLICES_MIN < both && both < 2 * ROUNDS_MAX as u32, "{both}");
-        // 2 s for each generation: 1 s is the start, and a round takes 0.24 s.
-        assert_eq!(worth(0.1, 0.0, 2.0 * 12.0), 8, "the time that is left counts");
+        assert!(prepared.plan.slices <= both && both < 2 * ROUNDS_MAX as u32, "{both}");
+        // 3 s for each generation: 1 s is the start, and a round takes 0.24 s.
+        assert_eq!(worth(0.1, 0.0, 3.0 * 12.0), 16, "the time that is left counts");
     }
 }
