@@ -20,6 +20,9 @@ import sys
 import tempfile
 import time
 
+# Without what an installation imports at its start, which can take longer than what is measured.
+PYTHON = [sys.executable, "-I", "-S"]
+
 COMMAND = """
 import sys
 n = 0
@@ -29,7 +32,7 @@ print("done")
 """
 
 SERVERS = {
-    "python": ("server.py", ["python3", "server.py", "{port}", "{burn}"], """
+    "python": ("server.py", [*PYTHON, "server.py", "{port}", "{burn}"], """
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 burn = int(sys.argv[2])
@@ -123,8 +126,7 @@ class Program:
         else:
             with open(os.path.join(folder, "command.py"), "w") as out:
                 out.write(COMMAND)
-            # Without what an installation imports at its start, which can take longer than the loop.
-            self.words = [sys.executable, "-I", "-S", "command.py", "{burn}"]
+            self.words = [*PYTHON, "command.py", "{burn}"]
 
     def line(self, burn):
         return " ".join(self.words).replace("{burn}", str(burn))

@@ -35,9 +35,11 @@ pub(crate) fn announce(prepared: &Prepared, extent: &str, about: impl IntoIterat
 pub(crate) fn note(prepared: &Prepared) {
     let (repetitions, ways) = (prepared.plan.repetitions, &prepared.ways);
     let in_fresh_runs = ways.cells.iter().any(|(measure, _)| *measure == Measure::Fresh);
-    let (what, takes) = match MEDIAN_REPETITIONS_MIN as u32 {
-        for_interval if repetitions < for_interval => ("for a 95% interval".to_owned(), for_interval),
-        _ => (format!("to decide {} comparisons", ways.comparisons), ways.repetitions_least()),
+    let for_interval = MEDIAN_REPETITIONS_MIN as u32;
+    let (what, takes) = if repetitions < for_interval {
+        ("for a 95% interval".to_owned(), for_interval)
+    } else {
+        (format!("to decide {} comparisons", ways.comparisons), ways.repetitions_least())
     };
     if in_fresh_runs && repetitions < takes {
         stderr::line(format_args!(
