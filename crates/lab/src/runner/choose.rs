@@ -39,9 +39,7 @@ impl Prepared {
         self.ways = Ways {
             cells: chosen.iter().map(|cell| (cell.measure, cell.fresh_reason.to_owned())).collect(),
             controls,
-            comparisons: self.ways.comparisons,
-            slow_starts_s: self.ways.slow_starts_s,
-            are_executed: self.ways.are_executed,
+            ..std::mem::take(&mut self.ways)
         };
         Ok(())
     }

@@ -10,7 +10,7 @@ use super::slices::{Group, Member, families, groups};
 /// Default number of generations: enough for most plans and for a useful interval.
 const GENERATIONS_MIN: u32 = 10;
 /// The fewest slices that average out a burst of noise.
-pub(super) const SLICES_MIN: u32 = 4;
+const SLICES_MIN: u32 = 4;
 /// Estimated time of a slice if the pilot chooses its length, with its parts and their leads.
 const SLICE_GUESS_S: f64 = 0.045;
 /// Overhead of a slice: to request it, drain it and read the counters.
@@ -68,23 +68,20 @@ impl Ways {
                 group.cells.iter().for_each(|&cell| ways[cell] = (Measure::Fresh, reason.clone()));
             }
         }
+        let is_baseline = |cell: &Cell| plan.baseline.as_ref().is_some_and(|b| b.matches(&cell.factors));
         let controls: Vec<usize> = families(&members(cells, &ways), plan.baseline.as_ref())
             .iter()
             .filter(|family| family.cells.len() > 1)
             .map(|family| {
-                let is_baseline =
-                    |&&cell: &&usize| plan.baseline.as_ref().is_some_and(|b| b.matches(&cells[cell].factors));
-                *family.cells.iter().find(is_baseline).unwrap_or(&family.cells[0])
+                *family.cells.iter().find(|&&cell| is_baseline(&cells[cell])).unwrap_or(&family.cells[0])
             })
             .collect();
         let sliced =
             (0..cells.len()).filter(|&cell| ways[cell].0 == Measure::Slices).chain(controls.iter().copied());
         let slow_starts_s = sliced.map(|cell| slow_start_s(&cells[cell])).sum();
         let are_executed = cells.iter().any(|cell| cell.executes);
-        let baselines = match &plan.baseline {
-            Some(baseline) => cells.iter().filter(|cell| baseline.matches(&cell.factors)).count(),
-            None => 1,
-        };
+        // Without a baseline all cells are compared with one of them.
+        let baselines = cells.iter().filter(|cell| is_baseline(cell)).count().max(1);
         let comparisons = cells.len().saturating_sub(baselines);
         Ways { cells: ways, controls, comparisons, slow_starts_s, are_executed }
     }
