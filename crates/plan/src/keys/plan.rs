@@ -96,14 +96,14 @@ pub(crate) static PLAN: &[Key<Plan>] = &[
         kind: Kind::Count { least: 2, most: 1000, set: |p, n| p.slices = n as u32 },
         presence: Presence::Optional,
         doc: "Slices of each cell in a generation, an even number: each round has two, in opposite orders. Default: 8. With `until-decided` \
-              they are those of the first 9 generations; later ones have as many as tell most in the time.",
+              they are those of the first 9 generations; later ones have as many as tell most in the time, and no fewer.",
     },
     Key {
         name: "slice",
         kind: Kind::Duration { positive: true, set: |p, s| p.slice_s = Some(s) },
         presence: Presence::Optional,
         doc: "Length of a slice. Default: a pilot chooses it, 5 ms or more. What `slices` counts are then some 30 ms in all: six slices of \
-              5 ms count as one.",
+              5 ms count as one. Of commands they are 50 ms in all, whatever an execution takes.",
     },
     Key {
         name: "repetitions",
