@@ -4,8 +4,9 @@
     bench/viewers.py                      # 50 viewers for a few seconds, none for a few seconds, and so on, during one run
     bench/viewers.py --viewers 200 --within 600
 
-The slices of the run are divided by whether viewers were there. Each block of viewers is compared with the block without that is beside
-it; the ratio is the Hodges-Lehmann estimate of these, with the 95% interval of the signed-rank test over pairs of blocks.
+A viewer has loaded the page of the run, and then follows its events, as a browser does. The slices of the run are divided by whether
+viewers were there. Each block of viewers is compared with the block without that is beside it; the ratio is the Hodges-Lehmann estimate
+of these, with the 95% interval of the signed-rank test over pairs of blocks.
 """
 
 import argparse
@@ -13,14 +14,17 @@ import asyncio
 import math
 import os
 import random
+import re
 import shutil
 import signal
-import sqlite3
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
+
+import rig
 
 PLAN = """
 title = "Watched"
@@ -35,8 +39,11 @@ connections = 16
 server = ["loop+epoll-et", "thread"]
 """
 
-# Slices that began so long after the viewers came or went count for neither.
-SETTLED_S = 0.5
+
+def load(port, file):
+    """Loads the page of a run. The address of its events."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/report/{file}") as page:
+        return re.search(r'data-events="([^"]+)"', page.read().decode()).group(1)
 
 
 async def view(port, path):
@@ -54,29 +61,21 @@ async def view(port, path):
     return seen
 
 
-async def watch(run, port, path, viewers, seconds):
+async def watch(run, port, file, viewers, seconds):
     """The blocks: begin, end, and the number of viewers. They come in pairs, in a random order."""
     blocks, seen = [], 0
     while run.poll() is None:
         for count in random.sample([viewers, 0], 2):
             begin = time.time()
+            # Once for all of them: what it costs to look is shared, and their browsers are elsewhere.
+            path = load(port, file) if count else None
             tasks = [asyncio.create_task(view(port, path)) for _ in range(count)]
-            await asyncio.sleep(seconds)
+            await asyncio.sleep(begin + seconds - time.time())
             for task in tasks:
                 task.cancel()
             seen += sum(await asyncio.gather(*tasks))
             blocks.append((begin, time.time(), count))
     return blocks[: len(blocks) // 2 * 2], seen
-
-
-def slices(file):
-    """Of each slice: the cell, when it began, CPU time per request, requests per second."""
-    with sqlite3.connect(file) as run:
-        rows = run.execute(
-            "SELECT cell_id, began_unix_ns / 1e9, server_cpu_ns * 1.0 / requests, requests * 1e9 / duration_ns "
-            "FROM slice JOIN repetition ON repetition.id = repetition_id WHERE requests > 0 AND server_cpu_ns IS NOT NULL"
-        ).fetchall()
-    return rows
 
 
 def ratios(rows, blocks, at):
@@ -89,7 +88,7 @@ def ratios(rows, blocks, at):
     for pair in zip(blocks[::2], blocks[1::2]):
         means = {}
         for begin, end, count in pair:
-            inside = [math.log(row[at]) - usual[row[0]] for row in rows if begin + SETTLED_S < row[1] < end]
+            inside = [math.log(row[at]) - usual[row[0]] for row in rows if begin < row[1] < end]
             if inside:
                 means[count > 0] = statistics.mean(inside)
         if len(means) == 2:
@@ -97,20 +96,12 @@ def ratios(rows, blocks, at):
     return found
 
 
-def signed_rank(values):
-    """The Hodges-Lehmann estimate with its 95% interval (normal approximation, good from ten values on)."""
-    means = sorted((a + b) / 2 for at, a in enumerate(values) for b in values[at:])
-    n = len(values)
-    outside = max(0, round(n * (n + 1) / 4 - 1.96 * math.sqrt(n * (n + 1) * (2 * n + 1) / 24)))
-    return means[outside], statistics.median(means), means[-1 - outside]
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pitot", default="target/release/pitot", help="a build with the feature full")
     parser.add_argument("--viewers", type=int, default=50)
     parser.add_argument("--within", type=int, default=300, help="seconds of the run")
-    parser.add_argument("--block", type=float, default=2, help="seconds with viewers, and without")
+    parser.add_argument("--block", type=float, default=10, help="seconds with viewers, and without")
     options = parser.parse_args()
     # What was started is ended also when this is.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
@@ -131,17 +122,17 @@ def main():
             time.sleep(0.1)
         # The list finds it within a second.
         time.sleep(2)
-        blocks, seen = asyncio.run(watch(run, port, "/events/watched.pitot", options.viewers, options.block))
+        blocks, seen = asyncio.run(watch(run, port, "watched.pitot", options.viewers, options.block))
         with open(f"/proc/{web.pid}/stat") as stat:
             ticks = sum(int(word) for word in stat.read().rsplit(")", 1)[1].split()[11:13])
-        rows = slices(os.path.join(folder, "watched.pitot"))
+        rows = rig.slices(os.path.join(folder, "watched.pitot"))
         print(f"{options.viewers} viewers in {len(blocks) // 2} of {len(blocks)} blocks of {options.block:g} s, {len(rows)} slices; "
               f"they were sent {seen} bytes; the page took {ticks / os.sysconf('SC_CLK_TCK'):.2f} s of CPU time")
         if not seen:
             sys.exit("no viewer was sent anything")
         for name, at in [("CPU time per request", 2), ("requests per second", 3)]:
             logs = ratios(rows, blocks, at)
-            low, middle, high = (math.exp(log) for log in signed_rank(logs))
+            low, middle, high = (math.exp(log) for log in rig.signed_rank(logs))
             print(f"{name}, with viewers to without: {middle:.4f} [{low:.4f}, {high:.4f}]")
     finally:
         for process in started:

@@ -28,10 +28,10 @@ use crate::progress::Done;
 const NAMES_AGE_MAX: Duration = Duration::from_secs(1);
 /// A file that is being written is read at most once in this time ...
 pub(crate) const AGE_MIN: Duration = Duration::from_secs(1);
-/// ... and once in so many times the CPU time that reading and rendering it takes, which is 2% of a CPU.
-const REST: u32 = 50;
+/// ... and once in so many times the CPU time that reading and rendering it takes, which is 0.5% of a CPU.
+const REST: u32 = 200;
 /// However long that is.
-const AGE_MAX: Duration = Duration::from_secs(60);
+const AGE_MAX: Duration = Duration::from_secs(300);
 /// A larger file is not read: analysing it takes some twelve times its size in memory.
 const FILE_BYTES_MAX: u64 = 64 << 20;
 /// Opened files that are kept.

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""Measures whether the slices that are profiled change those that are measured.
+
+    bench/profiles.py                             # short runs with and without --profile in turn, for ten minutes
+    bench/profiles.py --profile off-cpu --within 1800
+
+Each run with profiles is compared with the one without that is beside it, in a random order. Profiled slices come last in a generation, so
+what could change are the generations that follow. The ratio is the Hodges-Lehmann estimate over the pairs, with the 95% interval of the
+signed-rank test.
+"""
+
+import argparse
+import math
+import os
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import rig
+
+PLAN = """
+title = "Profiled"
+question = "Do profiles cost anything?"
+[server]
+protocol = "http"
+[load]
+url = "http://{address}/bytes/2"
+connections = 16
+[factors]
+server = ["loop+epoll-et", "thread"]
+"""
+
+
+def run(pitot, folder, generations, profile):
+    """One run: the usual logarithm of the CPU time per request of each cell, and the number of slices."""
+    output = os.path.join(folder, "run.pitot")
+    command = [pitot, "run", "plan.toml", "-o", output, "--repetitions", str(generations)]
+    command += ["--profile", profile] if profile else []
+    subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    cells = {}
+    for cell, _, cpu, _ in rig.slices(output):
+        cells.setdefault(cell, []).append(math.log(cpu))
+    os.remove(output)
+    return {cell: statistics.median(logs) for cell, logs in cells.items()}, sum(map(len, cells.values()))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pitot", default="target/release/pitot")
+    parser.add_argument("--profile", default="cpu,calls,counters")
+    parser.add_argument("--generations", type=int, default=4, help="of each run")
+    parser.add_argument("--within", type=int, default=600, help="seconds")
+    options = parser.parse_args()
+    # What was started is ended also when this is.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    pitot = os.path.abspath(options.pitot)
+    differences, slices = [], 0
+    with tempfile.TemporaryDirectory(prefix="profiles-") as folder:
+        with open(os.path.join(folder, "plan.toml"), "w") as out:
+            out.write(PLAN)
+        end = time.monotonic() + options.within
+        while time.monotonic() < end:
+            pair = {}
+            for profile in random.sample([options.profile, ""], 2):
+                pair[bool(profile)], count = run(pitot, folder, options.generations, profile)
+                slices += count
+            differences.append(statistics.mean(pair[True][cell] - pair[False][cell] for cell in pair[True]))
+    low, middle, high = (math.exp(log) for log in rig.signed_rank(differences))
+    print(f"{len(differences)} pairs of runs of {options.generations} generations, {slices} slices, --profile {options.profile}; "
+          f"CPU time per request, with profiles to without: {middle:.4f} [{low:.4f}, {high:.4f}]")
+
+
+if __name__ == "__main__":
+    main()
