@@ -17,6 +17,14 @@ impl CellRecord {
     fn good(&self) -> impl Iterator<Item = &Repetition> {
         self.repetitions.iter().filter(|r| r.verdict.kind != VerdictKind::Failed)
     }
+
+    /// The repetition of a block, or generation, unless it failed.
+    fn good_in(&self, block: u32) -> Option<&Repetition> {
+        // Usually none is missing.
+        let usual = self.repetitions.get(block as usize).filter(|r| r.block == block);
+        let found = usual.or_else(|| self.repetitions.iter().find(|r| r.block == block))?;
+        (found.verdict.kind != VerdictKind::Failed).then_some(found)
+    }
 }
 
 impl Run {
@@ -73,7 +81,7 @@ impl<'r> Side<'r> {
     /// with all.
     pub fn log_ratios(&self, baseline: &Side<'_>, metric: &Metric) -> Vec<f64> {
         let ratio = |candidate: &Repetition| {
-            let other = baseline.cell.good().find(|r| r.block == candidate.block)?;
+            let other = baseline.cell.good_in(candidate.block)?;
             let Some(read) = metric.in_slice else {
                 let ratio = (metric.of(candidate)? / metric.of(other)?).ln();
                 return ratio.is_finite().then_some(ratio);
@@ -107,7 +115,7 @@ impl<'r> Side<'r> {
     /// The slices of all copies in a generation.
     fn slices(&self, block: u32) -> impl Iterator<Item = &'r Slice> {
         let copies = std::iter::once(self.cell).chain(self.control);
-        copies.flat_map(CellRecord::good).filter(move |r| r.block == block).flat_map(|r| &r.slices)
+        copies.filter_map(move |cell| cell.good_in(block)).flat_map(|r| &r.slices)
     }
 }
 
