@@ -238,42 +238,30 @@ fn models() -> Vec<Row> {
 
 fn mechanisms() -> Vec<Row> {
     let row = |m: &&'static pitot_serve::Mechanism| {
-        let unavailable = (m.probe)().err();
-        Row {
+        let row = Row {
             name: m.name.into(),
-            text: match &unavailable {
-                None => m.summary.into(),
-                Some(u) => format!("{}\n    {}", m.summary, unavailable_text(u)),
-            },
-            json: json!({
-                "name": m.name, "summary": m.summary, "doc": m.doc, "available": unavailable.is_none(),
-                "cause": unavailable.as_ref().map(|u| &u.cause), "fix": unavailable.as_ref().map(|u| &u.fix),
-            }),
-        }
+            text: m.summary.into(),
+            json: json!({ "name": m.name, "summary": m.summary, "doc": m.doc }),
+        };
+        row.probed((m.probe)().err().as_ref())
     };
     MECHANISMS.iter().map(row).collect()
 }
 
 fn ring_features() -> Vec<Row> {
     let row = |feature: &pitot_serve::RingFeature| {
-        let unavailable = feature.probe().err();
         let name = feature
             .value
             .map_or_else(|| feature.name.to_owned(), |value| format!("{}={value}", feature.name));
         let usual = if feature.is_usual { " (usual)" } else { "" };
-        let summary = format!("{}{usual}", feature.summary);
-        Row {
+        let row = Row {
             name,
-            text: match &unavailable {
-                None => summary,
-                Some(u) => format!("{summary}\n    {}", unavailable_text(u)),
-            },
+            text: format!("{}{usual}", feature.summary),
             json: json!({
                 "name": feature.name, "value": feature.value, "summary": feature.summary, "usual": feature.is_usual,
-                "available": unavailable.is_none(),
-                "cause": unavailable.as_ref().map(|u| &u.cause), "fix": unavailable.as_ref().map(|u| &u.fix),
             }),
-        }
+        };
+        row.probed(feature.probe().err().as_ref())
     };
     RING_FEATURES.iter().map(row).collect()
 }
@@ -373,30 +361,25 @@ fn primitives() -> Vec<Row> {
 fn engines() -> Vec<Row> {
     let row = |e: &pitot_disk::EngineEntry| {
         let options = EngineOptions::default();
-        let unavailable = e.probe().err();
         let delivers: Vec<&str> = e.delivers.iter().map(|target| target.name()).collect();
         let supports: Vec<&str> = e.supports.iter().map(|option| option.name()).collect();
-        let mut text = format!(
+        let text = format!(
             "{} (delivers to: {}; blocks on a page-cache miss: {})",
             e.summary,
             delivers.join(", "),
             e.blocks.words(),
         );
-        if let Some(u) = &unavailable {
-            text.push_str("\n    ");
-            text.push_str(&unavailable_text(u));
-        }
-        Row {
+        let row = Row {
             name: e.name.into(),
             text,
             json: json!({
                 "name": e.name, "summary": e.summary, "doc": e.doc, "needs": e.needs, "limits": e.limits,
                 "delivers": delivers, "options": supports, "depth_max": e.depth_max,
                 "blocks_on_cold": e.blocks_on_cold(&options), "blocks": e.blocks.words(),
-                "joins_event_loop": e.joins_event_loop(), "available": unavailable.is_none(),
-                "cause": unavailable.as_ref().map(|u| &u.cause), "fix": unavailable.as_ref().map(|u| &u.fix),
+                "joins_event_loop": e.joins_event_loop(),
             }),
-        }
+        };
+        row.probed(e.probe().err().as_ref())
     };
     ENGINES.iter().map(row).collect()
 }

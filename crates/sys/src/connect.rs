@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 
+use crate::socket::set_option;
+
 /// Where a connection leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Peer {
@@ -51,7 +53,7 @@ pub fn open(to: impl Into<Peer>, from: Option<IpAddr>) -> io::Result<OwnedFd> {
     let fd = net::socket_with(family, SocketType::STREAM, flags, None)?;
     sockopt::set_tcp_nodelay(&fd, true)?;
     if let Some(from) = from {
-        set_option(&fd, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)?;
+        set_option(&fd, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, &1_i32.to_ne_bytes())?;
         net::bind(&fd, &SocketAddr::new(from, 0))?;
     }
     Ok(fd)
@@ -100,15 +102,6 @@ pub fn retransmits(fd: impl AsFd) -> io::Result<u32> {
         info.assume_init()
     };
     Ok(info.tcpi_total_retrans)
-}
-
-fn set_option(fd: &OwnedFd, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
-    // SAFETY: the pointer is to one int, whose size is given, and the kernel only reads it.
-    let done = unsafe {
-        let size = size_of::<libc::c_int>() as libc::socklen_t;
-        libc::setsockopt(fd.as_raw_fd(), level, name, (&raw const value).cast(), size)
-    };
-    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 #[cfg(test)]

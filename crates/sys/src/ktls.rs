@@ -7,6 +7,7 @@ use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use crate::Unavailable;
+use crate::socket::set_option;
 
 /// Room for one control message with a byte in it, aligned as its header is.
 #[repr(C, align(8))]
@@ -132,15 +133,6 @@ fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
             return Ok((one.into(), other.into()));
         }
     }
-}
-
-fn set_option(fd: impl AsFd, level: libc::c_int, name: libc::c_int, value: &[u8]) -> io::Result<()> {
-    // SAFETY: the pointer is to bytes whose number is given, and the kernel only reads them.
-    let done = unsafe {
-        let size = value.len() as libc::socklen_t;
-        libc::setsockopt(fd.as_fd().as_raw_fd(), level, name, value.as_ptr().cast(), size)
-    };
-    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 #[cfg(test)]

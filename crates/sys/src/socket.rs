@@ -2,7 +2,7 @@
 
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::net::{
@@ -162,6 +162,21 @@ pub fn set_send_timeout(fd: impl AsFd, timeout: Option<Duration>) -> io::Result<
 /// EBADF.
 pub fn set_nonblocking(fd: impl AsFd, nonblocking: bool) -> io::Result<()> {
     Ok(rustix::io::ioctl_fionbio(fd, nonblocking)?)
+}
+
+/// Sets an option for which rustix has no function (setsockopt(2)).
+pub(crate) fn set_option(
+    fd: impl AsFd,
+    level: libc::c_int,
+    name: libc::c_int,
+    value: &[u8],
+) -> io::Result<()> {
+    // SAFETY: the pointer is to bytes whose number is given, and the kernel only reads them.
+    let done = unsafe {
+        let size = value.len() as libc::socklen_t;
+        libc::setsockopt(fd.as_fd().as_raw_fd(), level, name, value.as_ptr().cast(), size)
+    };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use pitot_lab::{Event, Step};
 use pitot_plan::Plan;
-use pitot_record::metric::{find, named};
+use pitot_record::metric::{named, of_plan};
 use pitot_record::{CellRecord, METRICS, Metric, Repetition, Side};
 use pitot_results::VerdictKind;
 use pitot_results::secrets::Secrets;
@@ -12,8 +12,6 @@ use pitot_stats::judge_control;
 use super::about::{about, left};
 use super::name::Named;
 
-/// The metric of a plan that asks for one that is not known.
-const FALLBACK: &Metric = named("throughput");
 /// Controls are shown in it too.
 const CPU: &Metric = named("cpu-per-request");
 /// Labels that are no factors; a factor of that name has `_` at its end.
@@ -153,16 +151,12 @@ impl RunMetrics {
     /// The metrics that are published: the plan's own, those of its columns, and those that tables of results have.
     fn metrics(&self) -> impl Iterator<Item = &'static Metric> {
         let is_asked = |metric: &Metric| {
-            metric.name == self.headline().name
+            metric.name == of_plan(&self.plan).name
                 || self.plan.columns.iter().any(|column| column == metric.name)
         };
         METRICS
             .iter()
             .filter(move |metric| metric.is_of_runs() && (is_asked(metric) || metric.column().is_some()))
-    }
-
-    fn headline(&self) -> &'static Metric {
-        find(&self.plan.metric).unwrap_or(FALLBACK)
     }
 
     /// The figure of each cell in each metric, as the report has it.
@@ -193,7 +187,7 @@ impl RunMetrics {
             "pitot_control_failed",
             "Whether the control differs, so that the run cannot be trusted: 1 or 0.",
         );
-        let headline = self.headline();
+        let headline = of_plan(&self.plan);
         let cpu = Some(CPU).filter(|cpu| cpu.name != headline.name && !headline.is_of_commands());
         for control in self.cells.iter().filter(|control| control.control_of.is_some()) {
             let Some(number) = self.cells.iter().position(|cell| Some(cell.id) == control.control_of) else {

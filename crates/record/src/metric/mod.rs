@@ -8,4 +8,4 @@ mod read;
 mod registry;
 
 pub use entry::{Better, Column, Followed, Meaning, Metric, Quantity, Section, Unit, Words};
-pub use registry::{METRICS, RENAMED, find, named, new_name};
+pub use registry::{METRICS, RENAMED, find, named, new_name, of_plan};

@@ -2,6 +2,7 @@
 
 use super::entry::{Better, Column, EXECUTIONS, Followed, Meaning, Metric, Quantity, Section, Unit, Words};
 use super::read;
+use pitot_plan::Plan;
 
 /// All metrics of runs and soaks, in the order in which lists and tables show them.
 pub static METRICS: &[Metric] = &[
@@ -1104,6 +1105,11 @@ fn positive(nanoseconds: u64) -> Option<f64> {
 /// The metric of that name.
 pub fn find(name: &str) -> Option<&'static Metric> {
     METRICS.iter().find(|m| m.name == name)
+}
+
+/// The metric that answers the question of a plan: throughput if that of the plan is unknown, as in a file of a newer version.
+pub fn of_plan(plan: &Plan) -> &'static Metric {
+    find(&plan.metric).unwrap_or(const { named("throughput") })
 }
 
 /// The new name of a renamed metric.

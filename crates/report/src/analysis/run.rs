@@ -11,13 +11,10 @@ use super::parts::part_of_each;
 use super::replies::mark_unlike;
 use super::series::Series;
 use pitot_plan::SERVER_FACTOR;
-use pitot_record::metric::{find, named};
+use pitot_record::metric::{find, of_plan};
 use pitot_record::{Better, CellRecord, METRICS, Metric, Run};
 use pitot_stats::{Comparison, Decision, Estimate};
 use std::cell::OnceCell;
-
-/// The metric if that of the plan is unknown: a newer version may have written the run file.
-const FALLBACK: &Metric = named("throughput");
 
 /// A run, analysed.
 #[derive(Debug)]
@@ -38,7 +35,7 @@ pub struct Analysis<'r> {
 
 /// The metric that answers the question of a run's plan.
 pub(crate) fn headline(run: &Run) -> &'static Metric {
-    find(&run.plan.metric).unwrap_or(FALLBACK)
+    of_plan(&run.plan)
 }
 
 impl<'r> Analysis<'r> {
