@@ -2,7 +2,7 @@
 
 use super::factor::{factor_title, levels_words};
 use super::samples::values;
-use pitot_plan::{Claim, Levels, label};
+use pitot_plan::{Claim, Levels, Measure, label};
 use pitot_record::{CellRecord, Metric, Run};
 use pitot_stats::median;
 
@@ -24,6 +24,13 @@ impl<'r> Terms<'r> {
     /// # Errors
     /// Why the run says nothing of it: a sentence without its full stop.
     pub(crate) fn of(run: &'r Run, claim: &Claim, metric: &Metric) -> Result<Terms<'r>, String> {
+        let terms = Terms::named(run, claim, metric)?;
+        terms.pairs().try_for_each(measured_alike)?;
+        Ok(terms)
+    }
+
+    /// The cells that a claim names.
+    fn named(run: &'r Run, claim: &Claim, metric: &Metric) -> Result<Terms<'r>, String> {
         let Some(of) = &claim.of else { return Err(claim.because.clone()) };
         let cells: Vec<&CellRecord> = run.cells.iter().filter(|cell| of.matches(&cell.factors)).collect();
         if cells.is_empty() {
@@ -68,6 +75,22 @@ fn measured<'r>(cell: &'r CellRecord, metric: &Metric) -> Result<&'r CellRecord,
         None => format!("it has no {}", metric.words.noun),
     };
     Err(format!("there is no figure of {}: {why}", label(&cell.factors)))
+}
+
+/// Checks that both cells of a pair were measured in the same way. Servers that take turns meet less noise than one that was measured
+/// alone, and they find the caches as the others left them.
+fn measured_alike((one, other): Pair<'_>) -> Result<(), String> {
+    let (alone, sliced) = match (one.measure, other.measure) {
+        (Measure::Fresh, Measure::Slices) => (one, other),
+        (Measure::Slices, Measure::Fresh) => (other, one),
+        (Measure::Fresh, Measure::Fresh) | (Measure::Slices, Measure::Slices) => return Ok(()),
+    };
+    Err(format!(
+        "{} was measured alone, since {}, and {} in turn with others",
+        label(&alone.factors),
+        alone.fresh_reason,
+        label(&sliced.factors)
+    ))
 }
 
 /// Why no cell has these levels.

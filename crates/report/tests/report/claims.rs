@@ -1,6 +1,6 @@
 //! Claims of publications, and what runs say of them.
 
-use pitot_plan::{Bounds, Claim, Levels};
+use pitot_plan::{Bounds, Claim, Levels, Measure};
 use pitot_record::Run;
 use pitot_report::{Experiments, Format, Reported};
 use serde_json::Value;
@@ -111,6 +111,29 @@ fn what_was_skipped_or_left_out_is_why_a_claim_cannot_be_told() {
     assert!(why[0].starts_with("this run skipped loop+uring: io_uring is switched off"), "{why:?}");
     assert_eq!(why[1..], ["this run has no tokio", "no run can show it"]);
     assert!(all.iter().all(|one| one["verdict"] == "cannot-tell" && one["measured"].is_null()));
+}
+
+#[test]
+fn cells_that_were_measured_in_different_ways_decide_no_claim() {
+    let against_fork =
+        |server| Claim { of: levels(&[server, AT_10]), to: levels(&[FORK]), ..claim("x", "above 0") };
+    let mut run = with(vec![against_fork(LOOP), against_fork(THREAD)]);
+    for cell in &mut run.cells {
+        if levels(&[LOOP]).is_some_and(|of| of.matches(&cell.factors)) {
+            cell.measure = Measure::Slices;
+        } else {
+            cell.fresh_reason = "its server is never idle".to_owned();
+        }
+    }
+    let report: Value = serde_json::from_str(&render(&run, Format::Json)).unwrap();
+    let [of_loop, of_thread] = [0, 1].map(|at| &report["conclusions"][at]);
+    assert_eq!(of_loop["verdict"], "cannot-tell");
+    let why = of_loop["why"].as_str().unwrap();
+    assert!(
+        why.starts_with("fork+blocking, 10 was measured alone, since its server is never idle, and loop"),
+        "{why}"
+    );
+    assert_eq!(of_thread["verdict"], "holds", "{of_thread}");
 }
 
 #[test]
