@@ -1,13 +1,14 @@
 //! Checks in the smoke test whether the rate of an unknown server rises for longer than the plan's warm-up.
 //!
 //! Runtimes compile, pools and caches fill. Slices within the first second of such a server agree with each other and are all wrong,
-//! so each server is loaded once for longer. If the rate of one rises, every repetition warms up all until their rates have settled.
+//! so each server is loaded once for longer, and once more if its rate rises. If it rises again, every repetition warms up all servers until
+//! their rates have settled.
 
 use super::executor::Machine;
 use super::prepare::{LOOKS_SHARE, OVERHEAD_S, Prepared};
 use super::repetition::{self, Shared};
 use super::request::Caller;
-use super::settling::needed;
+use super::settling::risen;
 use super::way::why_not_in_slices;
 use pitot_plan::{Cell, CellServer, OWN, Plan, Settling};
 
@@ -57,7 +58,7 @@ impl Prepared {
     ) -> Option<Rises> {
         let run_s = self.within_s.unwrap_or_else(|| self.estimate_s());
         let seconds = if self.has_no_time_to_look { 0.0 } else { self.look_s(run_s) };
-        let (mut longest, mut risen): (Option<Settling>, Vec<String>) = (None, Vec::new());
+        let (mut longest, mut rising): (Option<Settling>, Vec<String>) = (None, Vec::new());
         let mut left_s = run_s * LOOKS_SHARE;
         for index in self.looked_at().into_iter().filter(|index| seconds > 0.0 && wanted(*index)) {
             let cell = &self.cells[index];
@@ -76,14 +77,12 @@ impl Prepared {
                 memory_total_bytes: machine.memory_total_bytes(),
                 block: 0,
             };
-            number += 1;
-            let mut executor = machine.executor();
-            let rates = repetition::first_rates(shared, &mut *executor, cell, number, seconds)?;
-            let Some(settling) = needed(&rates).filter(|settling| settling.at_least_s > self.plan.warmup_s)
-            else {
-                continue;
+            let look = || {
+                number += 1;
+                repetition::first_rates(shared, &mut *machine.executor(), cell, number, seconds)
             };
-            risen.push(cell.label());
+            let Some(settling) = risen(self.plan.warmup_s, look)? else { continue };
+            rising.push(cell.label());
             let is_longer = |known: &Settling| known.at_least_s < settling.at_least_s;
             if longest.as_ref().is_none_or(is_longer) {
                 longest = Some(settling);
@@ -95,7 +94,7 @@ impl Prepared {
         let sentence = format!(
             "The rate of {} rose for seconds after the start: the warm-up of every server lasts {:.1} s, and then until its rate has \
              settled, for at most {:.1} s.",
-            risen.join(" and of "),
+            rising.join(" and of "),
             longest.at_least_s,
             longest.within_s
         );

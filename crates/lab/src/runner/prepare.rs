@@ -26,6 +26,8 @@ pub(super) const MOMENT_S: f64 = 0.2;
 
 /// Seconds of a repetition besides warm-up and measurement: two processes start, connect and stop.
 pub(super) const OVERHEAD_S: f64 = 0.3;
+/// The same without a server.
+const ALONE_OVERHEAD_S: f64 = 0.15;
 /// Estimated seconds of a load without a duration.
 const UNTIMED_GUESS_S: f64 = 0.5;
 
@@ -464,7 +466,8 @@ impl Prepared {
         };
         let fresh_s: f64 = of(Measure::Fresh).map(start_s).sum();
         let sliced_s: f64 = of(Measure::Slices).chain(self.ways.controls.iter().copied()).map(start_s).sum();
-        let slowest_s = (0..self.cells.len()).map(start_s).fold(0.0, f64::max);
+        let slowest = (0..self.cells.len()).max_by(|a, b| start_s(*a).total_cmp(&start_s(*b)));
+        let Some((slowest, slowest_s)) = slowest.map(|cell| (cell, start_s(cell))) else { return Ok(()) };
         let ways = Ways { slow_starts_s: self.ways.slow_starts_s.max(sliced_s), ..self.ways.clone() };
         let blocks_s = (self.block_s() + fresh_s) * f64::from(ways.repetitions_least());
         let sliced_s = if ways.sliced() > 0 { ways.least_s(&self.plan) } else { 0.0 };
@@ -474,7 +477,8 @@ impl Prepared {
         }
         Err(Failure::misuse(
             format!(
-                "{within_s:.0} s are too short: a server takes {:.1} s until it is ready and warm, and each repetition starts it again",
+                "{within_s:.0} s are too short: {} takes {:.1} s until it is ready and warm, and each repetition starts it again",
+                self.cells[slowest].label(),
                 slowest_s + OVERHEAD_S
             ),
             format!(
@@ -660,5 +664,6 @@ fn smoke_test_s(cells: &[Cell]) -> f64 {
 /// Estimated time of a repetition, seconds.
 pub(super) fn nominal_s(plan: &Plan, cell: &Cell) -> f64 {
     let load_s = if cell.is_timed() { plan.warmup_s + plan.duration_s } else { UNTIMED_GUESS_S };
-    load_s + OVERHEAD_S + slow_start_s(cell)
+    let overhead_s = if cell.server == CellServer::None { ALONE_OVERHEAD_S } else { OVERHEAD_S };
+    load_s + overhead_s + slow_start_s(cell)
 }

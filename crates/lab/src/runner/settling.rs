@@ -71,12 +71,27 @@ const LONGER: f64 = 3.0;
 
 /// The warm-up of a server with these rates in the parts of a look; none if they did not rise. A rise requires all
 /// parts up to it to be low, so that one disturbed part does not count.
-pub(super) fn needed(rates: &[f64]) -> Option<Settling> {
+fn needed(rates: &[f64]) -> Option<Settling> {
     let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64;
     let limit = mean(&rates[rates.len().checked_sub(END_PARTS)?..]) * RISEN_MIN;
     let low = (1..rates.len()).rev().find(|&n| rates[n - 1] < limit && mean(&rates[..n]) < limit)?;
     let at_least_s = low as f64 * LOOK_PART_S * SPARE;
     Some(Settling { at_least_s, within_s: at_least_s * LONGER })
+}
+
+/// Looks that have to see a rise: other work that ends during one looks like a rise, too.
+const LOOKS: usize = 2;
+
+/// The warm-up that a server needs by the rates of each look at it, if that is longer than `known_s`: the shortest that they agree on.
+/// A look that sees no rise is the last. `None` if there is no look.
+pub(super) fn risen(known_s: f64, mut look: impl FnMut() -> Option<Vec<f64>>) -> Option<Option<Settling>> {
+    let mut shortest: Option<Settling> = None;
+    for _ in 0..LOOKS {
+        let seen = needed(&look()?).filter(|settling| settling.at_least_s > known_s);
+        let Some(settling) = seen else { return Some(None) };
+        shortest = shortest.filter(|known| known.at_least_s < settling.at_least_s).or(Some(settling));
+    }
+    Some(shortest)
 }
 
 /// How such a warm-up ends, for the report.
@@ -115,6 +130,21 @@ mod tests {
         };
         let warmed = warm_up(Settling { at_least_s: 3.75, within_s: 12.0 }, slow).unwrap().unwrap();
         assert!(warmed.rate == 100.0 && warmed.unsettled.is_none() && warmed.seconds > 4.0, "{warmed:?}");
+    }
+
+    #[test]
+    fn a_rise_that_only_one_look_sees_was_other_work() {
+        let step = |low: usize| [vec![34.0; low], vec![100.0; 16 - low]].concat();
+        let risen = |known_s, looks: &[usize]| {
+            let mut looks = looks.iter();
+            let risen = risen(known_s, || looks.next().map(|&low| step(low)));
+            (risen.map(|risen| risen.map(|settling| settling.at_least_s)), looks.len())
+        };
+        assert_eq!(risen(0.1, &[12, 8, 4]), (Some(Some(2.5)), 1));
+        assert_eq!(risen(0.1, &[12, 0, 4]), (Some(None), 1));
+        assert_eq!(risen(0.1, &[0, 12, 4]), (Some(None), 2), "one look is enough");
+        assert_eq!(risen(3.0, &[12, 8, 4]), (Some(None), 1), "the plan warms up for longer");
+        assert_eq!(risen(0.1, &[12]), (None, 0), "the user stopped it");
     }
 
     #[test]

@@ -331,7 +331,7 @@ mod tests {
         };
         let refused = at(40.0).unwrap_err();
         assert_eq!(refused.exit_code(), 2);
-        assert!(refused.what.contains("a server takes 20.3 s until it is ready"), "{}", refused.what);
+        assert!(refused.what.contains("good takes 20.3 s until it is ready"), "{}", refused.what);
         let words = refused.fix.split(' ');
         let needed: f64 = words.filter_map(|word| word.parse().ok()).next().unwrap();
         assert!(needed > 150.0 && needed < 200.0, "{}", refused.fix);

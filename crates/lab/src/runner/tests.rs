@@ -440,6 +440,21 @@ fn the_estimate_counts_every_repetition_and_its_overhead() {
 }
 
 #[test]
+fn slices_with_many_connections_are_expected_to_take_longer() {
+    let estimate_s = |connections: u64| {
+        let text = format!(
+            "measure = \"slices\"\ngenerations = 10\nslices = 4\n[server]\nprotocol = \"busy\"\n[load]\n\
+             connections = {connections}\n[factors]\nserver = [\"good\"]\n"
+        );
+        ready(&text).estimate_s()
+    };
+    // A generation has four slices, and one that does not count before each of the two rounds.
+    let longer_s = 6.0 * (3.0 * 4000.0 / 40e3 - 0.045) + 3000.0 * 40e-6;
+    let (few_s, many_s) = (estimate_s(100), estimate_s(4000));
+    assert!((many_s - few_s - 10.0 * longer_s).abs() < 1e-6, "{few_s} {many_s}");
+}
+
+#[test]
 fn fresh_runs_are_fitted_to_a_time_and_end_with_it() {
     let text = plan("server = [\"good\", \"mute\"]");
     let prepared = || ready(&text);

@@ -13,6 +13,10 @@ const GENERATIONS_MIN: u32 = 10;
 const SLICES_MIN: u32 = 4;
 /// Estimated time of a slice if the pilot chooses its length, with its parts and their leads.
 const SLICE_GUESS_S: f64 = 0.045;
+/// Replies of each connection in such a slice: two that the pilot aims for, and one when the slice is drained.
+const REPLIES_EACH: f64 = 3.0;
+/// Replies per second of a usual server, to estimate slices with many connections.
+const REPLIES_PER_S: f64 = 40e3;
 /// Overhead of a slice: to request it, drain it and read the counters.
 const SLICE_OVERHEAD_S: f64 = 0.005;
 /// Overhead of a server in a generation: its start, its connections, its end.
@@ -42,6 +46,8 @@ pub struct Ways {
     pub comparisons: usize,
     /// Seconds that slow starts and long warm-ups of targets add to a generation.
     pub slow_starts_s: f64,
+    /// Seconds that many connections add to a slice whose length the pilot chooses, on average.
+    pub slow_slice_s: f64,
     /// Whether commands are executed: nothing is started before the slices, and nothing is warmed up.
     pub are_executed: bool,
 }
@@ -76,14 +82,18 @@ impl Ways {
                 *family.cells.iter().find(|&&cell| is_baseline(&cells[cell])).unwrap_or(&family.cells[0])
             })
             .collect();
-        let sliced =
-            (0..cells.len()).filter(|&cell| ways[cell].0 == Measure::Slices).chain(controls.iter().copied());
-        let slow_starts_s = sliced.map(|cell| slow_start_s(&cells[cell])).sum();
+        let sliced = || {
+            let of_plan = cells.iter().zip(&ways).filter(|(_, way)| way.0 == Measure::Slices);
+            of_plan.map(|(cell, _)| cell).chain(controls.iter().map(|&cell| &cells[cell]))
+        };
+        let slow_starts_s = sliced().map(slow_start_s).sum();
+        let slow_slices_s: f64 = sliced().map(slow_slice_s).sum();
+        let slow_slice_s = slow_slices_s / sliced().count().max(1) as f64;
         let are_executed = cells.iter().any(|cell| cell.executes);
         // Without a baseline all cells are compared with one of them.
         let baselines = cells.iter().filter(|cell| is_baseline(cell)).count().max(1);
         let comparisons = cells.len().saturating_sub(baselines);
-        Ways { cells: ways, controls, comparisons, slow_starts_s, are_executed }
+        Ways { cells: ways, controls, comparisons, slow_starts_s, slow_slice_s, are_executed }
     }
 
     /// The number of cells that are measured in slices.
@@ -109,7 +119,7 @@ impl Ways {
     /// Seconds that one generation of all groups takes.
     pub(super) fn generation_s(&self, plan: &Plan) -> f64 {
         let arms = (self.sliced() + self.controls.len()) as f64;
-        let slice_s = plan.slice_s.unwrap_or(SLICE_GUESS_S) + SLICE_OVERHEAD_S;
+        let slice_s = plan.slice_s.unwrap_or(SLICE_GUESS_S + self.slow_slice_s) + SLICE_OVERHEAD_S;
         // Each round has two slices of each cell, and of servers one that does not count.
         let uncounted = if self.are_executed { 0 } else { plan.slices.div_ceil(2) };
         let slices = arms * f64::from(plan.slices) + f64::from(uncounted) * self.groups() as f64;
@@ -181,6 +191,11 @@ pub(super) fn slow_start_s(cell: &Cell) -> f64 {
         })
 }
 
+/// Additional seconds of a slice with many connections.
+fn slow_slice_s(cell: &Cell) -> f64 {
+    (REPLIES_EACH * cell.connections() as f64 / REPLIES_PER_S - SLICE_GUESS_S).max(0.0)
+}
+
 /// The cells as the grouping sees them.
 pub(super) fn members<'a>(cells: &'a [Cell], ways: &[(Measure, String)]) -> Vec<Member<'a>> {
     cells.iter().zip(ways).map(|(cell, (measure, _))| Member { cell, measure: *measure }).collect()
@@ -232,6 +247,7 @@ mod tests {
             controls: (0..controls).collect(),
             comparisons: cells - controls,
             slow_starts_s: 0.0,
+            slow_slice_s: 0.0,
             are_executed: false,
         }
     }
