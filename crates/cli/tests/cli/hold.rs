@@ -297,7 +297,8 @@ fn a_server_whose_slice_is_drained_uses_no_more_cpu_time() {
 #[test]
 fn a_server_that_dies_in_a_slice_makes_errors_and_no_other_group_suffers() {
     for engine in engines() {
-        let (mut dying, other) = (Server::http(), Server::http());
+        // At an address of its own: nobody else gets its port once it is dead.
+        let (mut dying, other) = (Server::start(&["http", "--listen", "127.6.0.1:0"]), Server::http());
         let mut load = Load::start(&[]);
         load.open(&format!("a {} -c 4 --engine {engine}", dying.url()));
         load.open(&format!("b {} -c 4 --engine {engine}", other.url()));
