@@ -44,7 +44,7 @@ pub(super) struct Arm<'a> {
     looks: Looks,
     /// Its warm-up, if it lasted until the rate had settled.
     warm_up: Option<WarmUp>,
-    /// CPU time of its server after its last slice, and the time of that reading.
+    /// CPU time of its server when the next one had been loaded, and the time of that reading.
     left_alone: Option<(Nanos, Nanos)>,
     /// CPU time of its server while others were loaded, and the length of that time.
     idle: (Nanos, Nanos),
@@ -175,9 +175,13 @@ impl<'a> Arm<'a> {
                 None
             }
         };
+        Ok(replies_per_s)
+    }
+
+    /// From now on until its next slice, what its server uses counts as idle.
+    pub(super) fn leave_alone(&mut self) {
         let executor = &mut self.context.executor;
         self.left_alone = executor.cpu_time(Role::Server).map(|cpu| (cpu, executor.now()));
-        Ok(replies_per_s)
     }
 
     /// Warms it up: for so many seconds, or until its rate has settled. Returns its replies per second.
@@ -194,11 +198,11 @@ impl<'a> Arm<'a> {
         Ok(self.warm_up.as_ref().map(|warm_up| warm_up.rate))
     }
 
-    /// The CPU time of its server, and what of it was used since the last slice counts as idle.
+    /// The CPU time of its server, of which what was used since it was left alone counts as idle.
     fn rested(&mut self) -> Option<Nanos> {
         let executor = &mut self.context.executor;
         let (cpu, now) = (executor.cpu_time(Role::Server), executor.now());
-        if let (Some(cpu), Some((then, since))) = (cpu, self.left_alone) {
+        if let (Some(cpu), Some((then, since))) = (cpu, self.left_alone.take()) {
             self.idle.0 += cpu.since(then);
             self.idle.1 += now.since(since);
         }
@@ -216,9 +220,7 @@ impl<'a> Arm<'a> {
                 return Ok(());
             }
         };
-        let executor = &mut self.context.executor;
-        let (cpu_after, end) = (executor.cpu_time(Role::Server), executor.now());
-        self.left_alone = cpu_after.map(|cpu| (cpu, end));
+        let cpu_after = self.context.executor.cpu_time(Role::Server);
         let executed =
             answer.executions.as_ref().map(|used| ((used.user_s + used.system_s) * 1e9).round() as u64);
         let served = cpu_before.zip(cpu_after).map(|(before, after)| after.since(before).0);

@@ -194,6 +194,7 @@ fn slices(request: &Request<'_>, arms: &mut [Arm<'_>], held: &mut Held<'_>) -> R
     }
     let seed = request.seed ^ (request.group.cells[0] as u64).wrapping_mul(0xD6E8_FEB8_6659_FD93);
     let begin = Instant::now();
+    let mut loaded = None;
     for round in 0..rounds {
         if begin.elapsed().as_secs_f64() > at_most_s {
             break;
@@ -207,6 +208,7 @@ fn slices(request: &Request<'_>, arms: &mut [Arm<'_>], held: &mut Held<'_>) -> R
             let arm = &mut arms[up[first]];
             arm.warm(held, slice_s, is_first)?;
             predecessor = Some(arm.row());
+            leave_alone(arms, up[first], &mut loaded);
         }
         for (position, at) in order.into_iter().enumerate() {
             let arm = &mut arms[up[at]];
@@ -217,6 +219,7 @@ fn slices(request: &Request<'_>, arms: &mut [Arm<'_>], held: &mut Held<'_>) -> R
                 let place = Slice { round, position: position as u32, predecessor, ..Slice::default() };
                 arm.load(held, slice_s, place)?;
                 predecessor = Some(arm.row());
+                leave_alone(arms, up[at], &mut loaded);
             }
         }
     }
@@ -226,6 +229,14 @@ fn slices(request: &Request<'_>, arms: &mut [Arm<'_>], held: &mut Held<'_>) -> R
     arms.iter_mut().filter(|a| a.is_up()).for_each(Arm::settle);
     held.quit();
     Ok(())
+}
+
+/// After a slice of one arm, the arm that was loaded before it is idle: it has gone to sleep meanwhile, which select does slowly with
+/// thousands of connections.
+fn leave_alone(arms: &mut [Arm<'_>], at: usize, loaded: &mut Option<usize>) {
+    if let Some(before) = loaded.replace(at).filter(|before| *before != at) {
+        arms[before].leave_alone();
+    }
 }
 
 /// How many slices of this length are one of the plan.
