@@ -62,7 +62,7 @@ def lightened(source, target, pitot):
             file.execute(f"UPDATE {table} SET {column} = replace({column}, ?, 'pitot')", (pitot,))
         # As a reader types it.
         ((ran,),) = file.execute("SELECT command_line FROM run").fetchall()
-        file.execute("UPDATE run SET command_line = ?", (ran.split(" -o ")[0],))
+        file.execute("UPDATE run SET command_line = ?", (re.split(" (?:-o|--output)[ =]", ran)[0],))
     file.execute("VACUUM")
     file.close()
 
