@@ -25,14 +25,7 @@ import rig
 PLAN = """
 title = "Profiled"
 question = "Do profiles cost anything?"
-[server]
-protocol = "http"
-[load]
-url = "http://{address}/bytes/2"
-connections = 16
-[factors]
-server = ["loop+epoll-et", "thread"]
-"""
+""" + rig.TWO_SERVERS
 
 
 def run(pitot, folder, generations, profile):
@@ -69,7 +62,10 @@ def main():
                 pair[bool(profile)], count = run(pitot, folder, options.generations, profile)
                 slices += count
             differences.append(statistics.mean(pair[True][cell] - pair[False][cell] for cell in pair[True]))
-    low, middle, high = (math.exp(log) for log in rig.signed_rank(differences))
+    interval = rig.signed_rank(differences)
+    if not interval:
+        sys.exit(f"{len(differences)} pairs of runs are too few: allow more with --within")
+    low, middle, high = map(math.exp, interval)
     print(f"{len(differences)} pairs of runs of {options.generations} generations, {slices} slices, --profile {options.profile}; "
           f"CPU time per request, with profiles to without: {middle:.4f} [{low:.4f}, {high:.4f}]")
 

@@ -1,5 +1,5 @@
 """What several comparisons set up alike."""
-import math, socket, sqlite3, statistics, subprocess, time
+import itertools, math, socket, sqlite3, statistics, subprocess, time
 
 
 def free_port():
@@ -40,9 +40,31 @@ def slices(file):
     return rows
 
 
+# The servers of a small run, for what is compared between runs or parts of one.
+TWO_SERVERS = """
+[server]
+protocol = "http"
+[load]
+url = "http://{address}/bytes/2"
+connections = 16
+[factors]
+server = ["loop+epoll-et", "thread"]
+"""
+
+
 def signed_rank(values):
-    """The Hodges-Lehmann estimate with its 95% interval (normal approximation, good from ten values on)."""
-    means = sorted((a + b) / 2 for at, a in enumerate(values) for b in values[at:])
-    n = len(values)
-    outside = max(0, round(n * (n + 1) / 4 - 1.96 * math.sqrt(n * (n + 1) * (2 * n + 1) / 24)))
-    return means[outside], statistics.median(means), means[-1 - outside]
+    """The Hodges-Lehmann estimate between the ends of its 95% interval: the exact one for up to 25 values, the normal limit for more. None
+    for less than six, which have none."""
+    means, n = sorted((a + b) / 2 for a, b in itertools.combinations_with_replacement(values, 2)), len(values)
+    if n > 25:
+        skip = math.floor(n * (n + 1) / 4 - 1.96 * math.sqrt(n * (n + 1) * (2 * n + 1) / 24))
+    else:
+        ways = [1] + [0] * (n * (n + 1) // 2)
+        for rank in range(1, n + 1):
+            for total in range(len(ways) - 1, rank - 1, -1):
+                ways[total] += ways[total - rank]
+        skip, below = 0, ways[0]
+        while 2 * below / 2**n <= 0.05:
+            skip += 1
+            below += ways[skip]
+    return None if skip == 0 else (means[skip - 1], statistics.median(means), means[-skip])

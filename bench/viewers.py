@@ -30,14 +30,7 @@ PLAN = """
 title = "Watched"
 question = "Do viewers cost anything?"
 generations = 100
-[server]
-protocol = "http"
-[load]
-url = "http://{address}/bytes/2"
-connections = 16
-[factors]
-server = ["loop+epoll-et", "thread"]
-"""
+""" + rig.TWO_SERVERS
 
 
 def load(port, file):
@@ -132,7 +125,10 @@ def main():
             sys.exit("no viewer was sent anything")
         for name, at in [("CPU time per request", 2), ("requests per second", 3)]:
             logs = ratios(rows, blocks, at)
-            low, middle, high = (math.exp(log) for log in rig.signed_rank(logs))
+            interval = rig.signed_rank(logs)
+            if not interval:
+                sys.exit(f"{len(logs)} pairs of blocks are too few: allow more with --within")
+            low, middle, high = map(math.exp, interval)
             print(f"{name}, with viewers to without: {middle:.4f} [{low:.4f}, {high:.4f}]")
     finally:
         for process in started:

@@ -16,7 +16,6 @@ A width is the upper end of the 95% interval over the lower one; the table gives
 the machine meanwhile is printed beside.
 """
 import argparse
-import itertools
 import json
 import math
 import os
@@ -27,7 +26,11 @@ import signal
 import sqlite3
 import statistics
 import subprocess
+import sys
 import tempfile
+
+sys.path.append(str(pathlib.Path(__file__).parent.parent))
+import rig
 
 SERVERS = ["loop+poll", "loop+uring"]
 PLAN = """
@@ -62,25 +65,10 @@ def run(pitot, folder, amount, *options):
     return {cell["factors"]["server"]: cell for cell in json.loads(report.stdout)["cells"]}, path
 
 
-def walsh(values):
-    return sorted((a + b) / 2 for a, b in itertools.combinations_with_replacement(values, 2))
-
-
 def signed_rank_width(logs):
-    """The exact 95% interval of the signed-rank test for up to 25 values, the normal limit for more."""
-    means, n = walsh(logs), len(logs)
-    if n > 25:
-        skip = math.floor(n * (n + 1) / 4 - 1.96 * math.sqrt(n * (n + 1) * (2 * n + 1) / 24))
-    else:
-        ways = [1] + [0] * (n * (n + 1) // 2)
-        for rank in range(1, n + 1):
-            for total in range(len(ways) - 1, rank - 1, -1):
-                ways[total] += ways[total - rank]
-        skip, below = 0, ways[0]
-        while 2 * below / 2**n <= 0.05:
-            skip += 1
-            below += ways[skip]
-    return None if skip == 0 else math.exp(means[-skip] - means[skip - 1])
+    """The width of the 95% interval of the signed-rank test, as a ratio."""
+    interval = rig.signed_rank(logs)
+    return interval and math.exp(interval[2] - interval[0])
 
 
 def mann_whitney_width(a, b):
