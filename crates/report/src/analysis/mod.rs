@@ -22,5 +22,4 @@ pub(crate) use groups::{Groups, groups};
 pub use parts::{SubRun, parts};
 pub(crate) use replies::are_unlike;
 pub use run::Analysis;
-pub(crate) use run::headline;
 pub(crate) use samples::{between_runs, ratios, ratios_of_control, values, within_run};

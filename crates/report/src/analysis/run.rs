@@ -33,15 +33,10 @@ pub struct Analysis<'r> {
     comparisons: Vec<OnceCell<Comparisons>>,
 }
 
-/// The metric that answers the question of a run's plan.
-pub(crate) fn headline(run: &Run) -> &'static Metric {
-    of_plan(&run.plan)
-}
-
 impl<'r> Analysis<'r> {
     /// Analyses a run.
     pub fn of(run: &'r Run) -> Analysis<'r> {
-        let headline = headline(run);
+        let headline = of_plan(&run.plan);
         let load = LoadAxis::of(run);
         let mut series: Vec<Series> = Vec::new();
         let mut cells: Vec<Cell<'r>> = Vec::with_capacity(run.cells.len());

@@ -9,10 +9,10 @@
 //! In a single run each cell is compared with its baseline, generation by generation.
 
 use super::differences::{differences, identity, same_levels};
-use crate::analysis::{between_runs, headline, levels_words, ratios, ratios_of_control, values, within_run};
+use crate::analysis::{between_runs, levels_words, ratios, ratios_of_control, values, within_run};
 use pitot_host::HostChange;
 use pitot_plan::{Levels, SERVER_FACTOR};
-use pitot_record::metric::Section;
+use pitot_record::metric::{Section, of_plan};
 use pitot_record::{CellRecord, METRICS, Metric, Run};
 use pitot_results::VerdictKind;
 use pitot_stats::{
@@ -226,7 +226,8 @@ fn between(pairs: &[CellPair<'_>], (a, b): (&Run, &Run), metric: &Metric) -> Opt
 fn metrics(a: &Run, b: &Run, others: &[&'static Metric]) -> Vec<&'static Metric> {
     let usual = METRICS.iter().filter(|m| m.is_shown_in(Section::Comparison));
     let mut metrics: Vec<&'static Metric> = Vec::new();
-    for metric in [headline(a), headline(b)].into_iter().chain(usual).chain(others.iter().copied()) {
+    for metric in [of_plan(&a.plan), of_plan(&b.plan)].into_iter().chain(usual).chain(others.iter().copied())
+    {
         if metrics.iter().all(|m| m.name != metric.name) {
             metrics.push(metric);
         }

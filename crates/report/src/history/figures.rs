@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use pitot_host::Fingerprint;
+use pitot_record::metric::of_plan;
 use pitot_record::{CellRecord, Metric, Run};
 use pitot_stats::judge;
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::{headline, within_run};
+use crate::analysis::within_run;
 use crate::compare::{estimate, identity, reference_in};
 
 /// The figures of a run in one metric.
@@ -62,7 +63,7 @@ pub struct Ratio {
 impl RunFigures {
     /// The figures of a run in a metric, or else in that of its plan.
     pub fn of(run: &Run, metric: Option<&'static Metric>) -> RunFigures {
-        let metric = metric.unwrap_or_else(|| headline(run));
+        let metric = metric.unwrap_or_else(|| of_plan(&run.plan));
         let figure = |cell: &CellRecord| {
             let figure = estimate(run, cell, metric).filter(|figure| figure.value > 0.0)?;
             Some(CellFigure {

@@ -3,7 +3,7 @@
 use super::condition::{Bound, Condition, Gate};
 use super::outcome::{CellOutcome, GateCell, whole};
 use crate::amount::option_for;
-use crate::analysis::{Analysis, are_unlike, headline, values};
+use crate::analysis::{Analysis, are_unlike, values};
 use crate::compare::LoadComparison;
 use crate::compare::comparison::{CellPair, MetricRow, RunComparison, estimate};
 use crate::control::failed_controls;
@@ -11,6 +11,7 @@ use crate::number::{figure_with_spread, percent};
 use crate::outcome::GateOutcome;
 use crate::phrase::{shown_to_exceed, times};
 use pitot_plan::Replies;
+use pitot_record::metric::of_plan;
 use pitot_record::{CellRecord, Metric};
 use pitot_results::VerdictKind;
 use pitot_stats::{ALPHA, Comparison, Decision, Estimate, Interval, MEDIAN_REPETITIONS_MIN, Spread};
@@ -116,7 +117,7 @@ impl Gate {
                     .and_then(|before| estimate(c.a, before, metric))
                     .map(|_| CellOutcome::Undecided(format!("has no value of {}{}", metric.name, c.in_b()))),
             },
-            Condition::Spread(share) => Some(match Spread::of(&values(cell, headline(c.b))) {
+            Condition::Spread(share) => Some(match Spread::of(&values(cell, of_plan(&c.b.plan))) {
                 None => CellOutcome::TooFewRepetitions { have: cell.repetitions.len(), needed: 2 },
                 Some(spread) if spread.relative > share => {
                     CellOutcome::Met(format!("varies by {}", percent(spread.relative)))
