@@ -62,8 +62,8 @@ impl Prepared {
         let mut left_s = run_s * LOOKS_SHARE;
         for index in self.looked_at().into_iter().filter(|index| seconds > 0.0 && wanted(*index)) {
             let cell = &self.cells[index];
-            left_s -= ready_s[index].max(OVERHEAD_S) + seconds;
-            if left_s < 0.0 {
+            let each_s = ready_s[index].max(OVERHEAD_S) + seconds;
+            if left_s < each_s {
                 break;
             }
             if machine.set_host(&cell.host).is_err() {
@@ -79,6 +79,7 @@ impl Prepared {
             };
             let look = || {
                 number += 1;
+                left_s -= each_s;
                 repetition::first_rates(shared, &mut *machine.executor(), cell, number, seconds)
             };
             let Some(settling) = risen(self.plan.warmup_s, look)? else { continue };

@@ -208,7 +208,9 @@ fn slices(request: &Request<'_>, arms: &mut [Arm<'_>], held: &mut Held<'_>) -> R
             let arm = &mut arms[up[first]];
             arm.warm(held, slice_s, is_first)?;
             predecessor = Some(arm.row());
-            leave_alone(arms, up[first], &mut loaded);
+            if is_first {
+                leave_alone(arms, up[first], &mut loaded);
+            }
         }
         for (position, at) in order.into_iter().enumerate() {
             let arm = &mut arms[up[at]];
@@ -219,7 +221,9 @@ fn slices(request: &Request<'_>, arms: &mut [Arm<'_>], held: &mut Held<'_>) -> R
                 let place = Slice { round, position: position as u32, predecessor, ..Slice::default() };
                 arm.load(held, slice_s, place)?;
                 predecessor = Some(arm.row());
-                leave_alone(arms, up[at], &mut loaded);
+                if is_first {
+                    leave_alone(arms, up[at], &mut loaded);
+                }
             }
         }
     }
@@ -231,7 +235,7 @@ fn slices(request: &Request<'_>, arms: &mut [Arm<'_>], held: &mut Held<'_>) -> R
     Ok(())
 }
 
-/// After a slice of one arm, the arm that was loaded before it is idle: it has gone to sleep meanwhile, which select does slowly with
+/// Only the first generation asks what a server uses while it is idle. After a slice of one arm, the arm that was loaded before it is idle: it has gone to sleep meanwhile, which select does slowly with
 /// thousands of connections.
 fn leave_alone(arms: &mut [Arm<'_>], at: usize, loaded: &mut Option<usize>) {
     if let Some(before) = loaded.replace(at).filter(|before| *before != at) {
