@@ -38,6 +38,11 @@ impl Tick {
         Duration::from_nanos(ticks * (1_000_000_000 / TICKS_PER_SECOND))
     }
 
+    /// How long to wait for a tick; `None` if it never comes.
+    pub fn wait_for(self, later: Tick) -> Option<Duration> {
+        (later != Tick::NEVER).then(|| self.until(later))
+    }
+
     fn plus(self, ticks: Ticks) -> Tick {
         Tick(self.0.saturating_add(ticks.0))
     }

@@ -1,6 +1,6 @@
 //! Connections of a loop whose replies are delayed (`/delay/TIME`).
 //!
-//! The deadlines of [`Slots`](crate::slots::Slots) are checked a few times a second. Delays end on time, since clients measure
+//! The deadlines of [`Slots`](crate::slots::Slots) are checked a few ticks late. Delays end on time, since clients measure
 //! them. So they are in a heap, and the loop waits at most until the first of them.
 
 use std::cmp::Reverse;

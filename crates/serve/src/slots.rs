@@ -1,15 +1,21 @@
 //! The connections of one worker.
 
+use std::time::Duration;
+
 use pitot_proto::Tick;
 use pitot_sys::Token;
 
-/// A slab of connections, whose tokens are never reused, with all deadlines in one compact array. To
-/// scan 15,000 deadlines a few times a second takes some ten microseconds and needs no timer structure.
+/// A slab of connections, whose tokens are never reused, with all deadlines in one compact array. To scan 15,000 deadlines takes some
+/// ten microseconds and needs no timer structure, since it is done only when the first of them may have passed.
 #[derive(Debug)]
 pub struct Slots<T> {
     slots: Vec<Option<T>>,
     generations: Vec<u32>,
     deadlines: Vec<Tick>,
+    /// No deadline is earlier.
+    earliest: Tick,
+    /// They are scanned at most once in a tick.
+    not_before: Tick,
     free: Vec<u32>,
     count: usize,
 }
@@ -21,6 +27,8 @@ impl<T> Slots<T> {
             slots: Vec::new(),
             generations: Vec::new(),
             deadlines: Vec::new(),
+            earliest: Tick::NEVER,
+            not_before: Tick::START,
             free: Vec::new(),
             count: 0,
         }
@@ -73,16 +81,31 @@ impl<T> Slots<T> {
     /// Sets the deadline of a connection, after which [`Slots::expired`] returns it.
     pub fn set_deadline(&mut self, token: Token, deadline: Tick) {
         self.deadlines[token.index() as usize] = deadline;
+        self.earliest = self.earliest.min(deadline);
     }
 
-    /// Appends the connections whose deadlines have passed, and clears those deadlines.
-    pub fn expired(&mut self, now: Tick, expired: &mut Vec<Token>) {
+    /// When the first deadline may have passed, at which to call [`Slots::expired`]. A connection that got more time since leaves an
+    /// early one behind, which costs one scan.
+    pub fn due(&self) -> Tick {
+        self.earliest.max(self.not_before)
+    }
+
+    /// The connections whose deadlines have passed. Clears those deadlines.
+    pub fn expired(&mut self, now: Tick) -> Vec<Token> {
+        let mut expired = Vec::new();
+        if now < self.due() {
+            return expired;
+        }
+        self.earliest = Tick::NEVER;
+        self.not_before = now.after(Duration::ZERO);
         for (index, deadline) in self.deadlines.iter_mut().enumerate() {
             if *deadline <= now {
                 *deadline = Tick::NEVER;
                 expired.push(Token::new(index as u32, self.generations[index]));
             }
+            self.earliest = self.earliest.min(*deadline);
         }
+        expired
     }
 
     /// The tokens of all connections.
@@ -95,7 +118,6 @@ impl<T> Slots<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[test]
     fn a_token_does_not_name_the_next_owner_of_its_slot() {
@@ -115,14 +137,30 @@ mod tests {
         let mut slots = Slots::new();
         let now = Tick::START;
         let (a, b) = (slots.insert(|_| ()), slots.insert(|_| ()));
+        let later = now.after(Duration::from_secs(9));
         slots.set_deadline(a, now);
-        slots.set_deadline(b, now.after(Duration::from_secs(9)));
-        let mut expired = Vec::new();
-        slots.expired(now, &mut expired);
-        slots.expired(now, &mut expired);
-        assert_eq!(expired, [a]);
+        slots.set_deadline(b, later);
+        assert_eq!(slots.due(), now);
+        assert_eq!(slots.expired(now), [a]);
+        assert_eq!(slots.due(), later);
+        assert_eq!(slots.expired(now), []);
         slots.remove(b);
-        slots.expired(now.after(Duration::from_secs(99)), &mut expired);
-        assert_eq!(expired, [a]);
+        assert_eq!(slots.expired(now.after(Duration::from_secs(99))), []);
+        assert_eq!(slots.due(), Tick::NEVER);
+    }
+
+    #[test]
+    fn a_deadline_that_was_moved_costs_one_scan_and_one_in_the_past_waits_for_the_next_tick() {
+        let mut slots = Slots::new();
+        let token = slots.insert(|_| ());
+        let [soon, next, late] = [0, 1, 75].map(|s| Tick::START.after(Duration::from_secs(s)));
+        slots.set_deadline(token, soon);
+        slots.set_deadline(token, late);
+        assert_eq!((slots.due(), slots.expired(soon)), (soon, vec![]));
+        assert_eq!(slots.due(), late);
+        slots.set_deadline(token, Tick::START);
+        assert!(slots.due() > soon && slots.due() < next);
+        assert_eq!(slots.expired(soon), []);
+        assert_eq!(slots.expired(next), [token]);
     }
 }

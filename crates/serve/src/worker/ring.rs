@@ -12,7 +12,7 @@ use rustix::io::Errno;
 
 use super::accept::AcceptFailure;
 use super::loop_worker::LoopWorker;
-use super::readiness::SWEEP;
+use super::readiness::LOOK;
 use super::source::Source;
 use crate::counters::Count;
 use crate::delays::Delays;
@@ -94,14 +94,15 @@ struct Loop {
     connections: Slots<RingConnection>,
     /// Connections that wait for a time to pass.
     delays: Delays,
-    /// Out of descriptors; the source is armed again at the next sweep.
+    /// Out of descriptors, or the listener failed; the source is armed again when a connection closes.
     accept_paused: bool,
     accepting: bool,
-    /// Arm the accept again at the first sweep. The kernel tears down the ring of a dead process some time after its
+    /// Arm the accept again once. The kernel tears down the ring of a dead process some time after its
     /// end, and until then the ring of the replaced worker may get, and lose, the only wake-up of a new connection on
     /// their listener.
     accept_unsure: bool,
-    next_sweep: Tick,
+    /// When the accept is armed again for these reasons at the latest; `Tick::NEVER` if there is none.
+    accept_again_at: Tick,
     stop_requested: bool,
     spare_buffers: Vec<Vec<u8>>,
 }
@@ -113,7 +114,7 @@ impl Loop {
         env.batches_log = true;
         let store_threads = server.store.clone().map(StoreThreads::new).transpose()?;
         env.stores_elsewhere = store_threads.is_some();
-        let next_sweep = env.worker.now.after(SWEEP);
+        let accept_again_at = env.worker.now.after(LOOK);
         let mut this = Loop {
             server,
             env,
@@ -126,7 +127,7 @@ impl Loop {
             accept_paused: false,
             accepting: false,
             accept_unsure: true,
-            next_sweep,
+            accept_again_at,
             stop_requested: false,
             spare_buffers: Vec::new(),
         };
@@ -149,7 +150,7 @@ impl Loop {
         self.env.worker.stopping = true;
         self.ring.cancel(SOURCE);
         while self.accepting {
-            self.wake_up(Some(SWEEP))?;
+            self.wake_up(Some(LOOK))?;
         }
         self.source = None;
         // One more wait for input that has arrived; then idle connections are closed.
@@ -159,7 +160,7 @@ impl Loop {
         }
         let end = self.env.worker.now.after(self.env.limits.grace);
         while !self.connections.is_empty() && self.env.worker.now < end {
-            self.wake_up(Some(SWEEP))?;
+            self.wake_up(Some(LOOK))?;
         }
         if self.connections.is_empty() {
             return Ok(());
@@ -171,15 +172,16 @@ impl Loop {
         self.wake_up(Some(Duration::ZERO))
     }
 
-    fn wake_up(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+    /// Waits once, for this long at most, and serves what is ready.
+    fn wake_up(&mut self, at_most: Option<Duration>) -> io::Result<()> {
         self.env.publish_counts();
-        let sweeping = !self.connections.is_empty()
-            || self.accept_paused
-            || self.accept_unsure
-            || self.env.log_is_waiting();
-        let timeout = timeout.or(sweeping.then_some(SWEEP));
-        let next = self.delays.until_next();
-        self.ring.wait(timeout.map_or(next, |other| Some(next.map_or(other, |next| next.min(other)))))?;
+        let reasons = [
+            at_most,
+            self.env.log_is_waiting().then_some(LOOK),
+            self.env.worker.now.wait_for(self.accept_again_at.min(self.connections.due())),
+            self.delays.until_next(),
+        ];
+        self.ring.wait(reasons.into_iter().flatten().min())?;
         self.env.update_time();
         while let Some(completion) = self.ring.next_completion() {
             self.complete(completion);
@@ -187,9 +189,7 @@ impl Loop {
         for token in self.delays.take_ended() {
             self.end_delay(token);
         }
-        if self.env.worker.now >= self.next_sweep {
-            self.sweep();
-        }
+        self.act_on_time();
         Ok(())
     }
 
@@ -265,13 +265,13 @@ impl Loop {
             Err(e) => match AcceptFailure::of(&e) {
                 AcceptFailure::NoRoom(why) => {
                     self.server.admission.no_room(&self.env.counters, why);
-                    self.accept_paused = true;
+                    self.pause_accept();
                     return;
                 }
                 AcceptFailure::Closed if self.env.worker.stopping => return,
                 AcceptFailure::Closed if std::mem::take(&mut self.accept_unsure) => {}
-                // A failing listener is tried again at the next sweep, not at once.
-                AcceptFailure::Closed => self.accept_paused = true,
+                // A failing listener is tried again later, not at once.
+                AcceptFailure::Closed => self.pause_accept(),
                 AcceptFailure::Nothing | AcceptFailure::TryNext => {}
             },
         }
@@ -604,6 +604,11 @@ impl Loop {
         }
     }
 
+    fn pause_accept(&mut self) {
+        self.accept_paused = true;
+        self.accept_again_at = self.env.worker.now.after(LOOK);
+    }
+
     /// Accepts again if there was no descriptor, or the listener failed.
     fn accept_again(&mut self) -> bool {
         let is_due = self.accept_paused && !self.env.worker.stopping;
@@ -614,13 +619,16 @@ impl Loop {
         is_due
     }
 
-    fn sweep(&mut self) {
-        self.next_sweep = self.env.worker.now.after(SWEEP);
-        let mut expired = Vec::new();
-        self.connections.expired(self.env.worker.now, &mut expired);
-        for token in expired {
+    /// Ends the waiting for what the time has come for, besides delays.
+    fn act_on_time(&mut self) {
+        let now = self.env.worker.now;
+        for token in self.connections.expired(now) {
             self.expire(token);
         }
+        if now < self.accept_again_at {
+            return;
+        }
+        self.accept_again_at = Tick::NEVER;
         if !self.accept_again() && self.accept_unsure && self.accepting {
             self.ring.cancel(SOURCE);
         }

@@ -144,6 +144,12 @@ impl WorkQueue {
         std::mem::take(&mut back.done)
     }
 
+    /// True if a thread has a connection, or has returned one that the loop has not taken yet.
+    pub fn has_connections(&self) -> bool {
+        let back = lock(&self.back);
+        back.away > 0 || !back.done.is_empty()
+    }
+
     /// Makes a thread notify the loop when it returns this connection. False if it has been returned already.
     pub fn want(&self, token: Token) -> bool {
         let mut back = lock(&self.back);

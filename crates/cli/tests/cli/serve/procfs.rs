@@ -54,6 +54,17 @@ impl Process {
         names.filter(|name| !name.starts_with("iou-")).count()
     }
 
+    /// How often its threads have gone to sleep so far, but those that the kernel makes for io_uring.
+    pub(crate) fn sleeps(&self) -> u64 {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.pid)).into_iter().flatten().flatten();
+        let statuses = tasks.filter_map(|task| fs::read_to_string(task.path().join("status")).ok());
+        let of = |status: &str, name: &str| {
+            status.lines().find_map(|line| Some(line.strip_prefix(name)?.trim().to_owned()))
+        };
+        let own = statuses.filter(|status| of(status, "Name:").is_none_or(|name| !name.starts_with("iou-")));
+        own.filter_map(|status| of(&status, "voluntary_ctxt_switches:")?.parse::<u64>().ok()).sum()
+    }
+
     /// Its open descriptors.
     pub(crate) fn descriptors(&self) -> usize {
         fs::read_dir(format!("/proc/{}/fd", self.pid)).map_or(0, Iterator::count)

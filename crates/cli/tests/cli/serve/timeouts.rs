@@ -3,6 +3,7 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -10,6 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::client::{connect, connect_narrow, expect_end, read_to_end};
 use super::http::{Http, get};
 use super::pairs::{Cell, Pair, on_covering_pairs, on_every_pair, on_these};
+use super::procfs::Process;
 use super::server::Server;
 use crate::support::TIMEOUT;
 
@@ -103,6 +105,34 @@ fn whoever_takes_too_long_over_blob_is_cut() {
         expect_cut(&never_reads);
         drop((silent, in_line, never_reads));
         server.stop().check_connections();
+    });
+}
+
+/// How long a server is watched that should not wake up, and how often it may: its supervisor looks twice a second whether a thread has
+/// ended.
+const WATCHED: Duration = Duration::from_secs(2);
+const WAKE_UPS_MAX: u64 = 5;
+
+#[test]
+fn a_server_without_requests_sleeps_until_the_first_deadline() {
+    on_every_pair(Cell::Waits, |pair| {
+        if pair.serves_one_connection_per_worker() {
+            // Each of hundreds of workers looks once a second whether another client waits.
+            return;
+        }
+        let server = Server::start(pair, "http", &["--idle-timeout", "1h"]);
+        let mut client = Http::on(connect(server.addr));
+        client.write(get("/bytes/10"));
+        assert_eq!(client.reply().status, 200);
+        let sleeps = || server.processes().iter().map(Process::sleeps).sum::<u64>();
+        // Threads that had a connection may return it in one more wake-up.
+        thread::sleep(WATCHED / 4);
+        let before = sleeps();
+        thread::sleep(WATCHED);
+        let wake_ups = sleeps() - before;
+        assert!(wake_ups <= WAKE_UPS_MAX, "{wake_ups} wake-ups in {WATCHED:?}, and nothing was due");
+        drop(client);
+        server.stop();
     });
 }
 

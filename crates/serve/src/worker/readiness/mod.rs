@@ -28,8 +28,9 @@ use crate::slots::Slots;
 use crate::socket::{Helper, Helpers, RECEIVE_BYTES, Socket, SocketConnection, Turn};
 use crate::store::{Store, StoreThreads};
 
-/// How often the loop checks deadlines, and accepts again after it ran out of descriptors if no connection has closed since.
-pub const SWEEP: Duration = Duration::from_millis(250);
+/// How often a loop looks whether something has changed that nobody notifies it of: it has a descriptor to accept with, a line of its log
+/// has waited for long enough, threads have returned connections, or its grace time is over.
+pub const LOOK: Duration = Duration::from_millis(250);
 
 /// How often an engine is polled that does not notify of its completions.
 const ENGINE_POLL: Duration = Duration::from_millis(1);
@@ -136,7 +137,6 @@ struct Loop {
     again: Vec<Token>,
     accept: AcceptState,
     scratch: Box<[u8]>,
-    next_sweep: Tick,
     stop_requested: bool,
 }
 
@@ -147,8 +147,8 @@ enum AcceptState {
     Waiting,
     /// To be continued in the next wake-up: the source may have more connections, and will not be reported again.
     Due,
-    /// Out of descriptors; the source is not watched until a connection closes, or the next sweep.
-    Paused,
+    /// Out of descriptors; the source is not watched until a connection closes, or this time.
+    Paused { until: Tick },
 }
 
 impl Loop {
@@ -186,7 +186,6 @@ impl Loop {
         }
         env.stores_elsewhere = store_threads.is_some() || remote.is_some();
         prepared.notify();
-        let next_sweep = env.worker.now.after(SWEEP);
         Ok(Loop {
             server,
             env,
@@ -205,7 +204,6 @@ impl Loop {
             again: Vec::new(),
             accept: AcceptState::Waiting,
             scratch: vec![0; RECEIVE_BYTES].into_boxed_slice(),
-            next_sweep,
             stop_requested: false,
         })
     }
@@ -250,25 +248,25 @@ impl Loop {
 
     /// The timeout of the next wait.
     fn timeout(&self) -> Option<Duration> {
-        let next = self.delays.until_next();
-        self.timeout_without_delays().map_or(next, |other| Some(next.map_or(other, |next| next.min(other))))
-    }
-
-    fn timeout_without_delays(&self) -> Option<Duration> {
-        if !self.again.is_empty() || self.accept == AcceptState::Due {
-            Some(Duration::ZERO)
-        } else if self.disk.as_ref().is_some_and(Disk::needs_polling) {
-            Some(ENGINE_POLL)
-        } else if self.remote.as_ref().is_some_and(Remote::is_short) {
-            Some(RETRY)
-        } else if self.connections.is_empty()
-            && self.accept != AcceptState::Paused
-            && !self.env.log_is_waiting()
-        {
-            None
-        } else {
-            Some(SWEEP)
+        if !self.again.is_empty() || !self.batch.is_empty() || self.accept == AcceptState::Due {
+            return Some(Duration::ZERO);
         }
+        let now = self.env.worker.now;
+        let paused_until = match self.accept {
+            AcceptState::Paused { until } => until,
+            AcceptState::Waiting | AcceptState::Due => Tick::NEVER,
+        };
+        let looks = self.env.worker.stopping
+            || self.env.log_is_waiting()
+            || self.pool.as_ref().is_some_and(|queue| queue.has_connections());
+        let reasons = [
+            self.disk.as_ref().is_some_and(Disk::needs_polling).then_some(ENGINE_POLL),
+            self.remote.as_ref().is_some_and(Remote::is_short).then_some(RETRY),
+            looks.then_some(LOOK),
+            now.wait_for(paused_until.min(self.connections.due())),
+            self.delays.until_next(),
+        ];
+        reasons.into_iter().flatten().min()
     }
 
     /// Waits once and serves what is ready.
@@ -310,16 +308,15 @@ impl Loop {
         if accept {
             self.accept(self.env.limits.accepts_per_wakeup);
         }
-        if self.env.worker.now >= self.next_sweep {
-            self.sweep()?;
-        }
+        self.act_on_time()?;
+        // Connections that come back ask for what the steps below pass on.
+        self.hand_over();
         self.feed_starved();
         if let Some(disk) = &mut self.disk {
             disk.commit()?;
         }
         self.connect_remote();
         self.flush_links();
-        self.hand_over();
         Ok(())
     }
 
@@ -421,7 +418,7 @@ impl Loop {
                 Err(AcceptFailure::NoRoom(why)) => {
                     self.server.admission.no_room(&self.env.counters, why);
                     self.mechanism.unwatch(source_fd(&source), false);
-                    self.accept = AcceptState::Paused;
+                    self.accept = AcceptState::Paused { until: self.env.worker.now.after(LOOK) };
                     self.source = Some(source);
                     return;
                 }
@@ -541,7 +538,7 @@ impl Loop {
             self.env.counters.add(Count::Shed, 1);
             self.close(token);
         } else if self.pool.is_some() && deadline <= self.env.worker.now {
-            // A thread may have the connection in every sweep.
+            // A thread may have the connection whenever deadlines are checked.
             self.expire(token);
         }
     }
@@ -559,7 +556,7 @@ impl Loop {
             remote.cancel(token);
         }
         self.env.counters.closed();
-        // Its descriptor is there for the next one. What the mechanism refuses is tried again at the next sweep.
+        // Its descriptor is there for the next one. What the mechanism refuses is tried again later.
         let _ = self.accept_again();
     }
 
@@ -570,19 +567,21 @@ impl Loop {
         }
     }
 
-    fn sweep(&mut self) -> io::Result<()> {
-        self.next_sweep = self.env.worker.now.after(SWEEP);
-        let mut expired = Vec::new();
-        self.connections.expired(self.env.worker.now, &mut expired);
-        for token in expired {
+    /// Ends the waiting for what the time has come for, besides delays.
+    fn act_on_time(&mut self) -> io::Result<()> {
+        let now = self.env.worker.now;
+        for token in self.connections.expired(now) {
             self.expire(token);
         }
-        self.accept_again()
+        if matches!(self.accept, AcceptState::Paused { until } if until <= now) {
+            self.accept_again()?;
+        }
+        Ok(())
     }
 
     /// Accepts again if there was no descriptor.
     fn accept_again(&mut self) -> io::Result<()> {
-        if self.accept == AcceptState::Paused
+        if matches!(self.accept, AcceptState::Paused { .. })
             && let Some(source) = &self.source
         {
             self.mechanism.watch(source_fd(source), SOURCE, Interest::Read)?;
