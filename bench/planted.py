@@ -2,7 +2,7 @@
 """Plants differences of CPU time and counts how often they are found, by `pitot diff` and by hyperfine.
 
     bench/planted.py command                      # a program of the command line; hyperfine takes turns with pitot if it is installed
-    bench/planted.py go --within 60               # a server: go, node, python, or pitot, which starts in no time
+    bench/planted.py go --within 60               # a server: go, node, python, python-threads, or pitot, which starts in no time
     bench/planted.py command --neighbour          # beside a process that uses 40% of a CPU in bursts
 
 Each planted difference is compared --runs times. `found` counts the runs whose condition was met (CPU time above --limit), which is wrong
@@ -33,6 +33,24 @@ print("done")
 
 SERVERS = {
     "python": ("server.py", [*PYTHON, "server.py", "{port}", "{burn}"], """
+import asyncio, sys
+burn = int(sys.argv[2])
+class Server(asyncio.Protocol):
+    def connection_made(self, transport):
+        self.transport, self.read = transport, b""
+    def data_received(self, data):
+        self.read += data
+        while (end := self.read.find(b"\\r\\n\\r\\n")) >= 0:
+            self.read = self.read[end + 4:]
+            n = 0
+            for i in range(burn):
+                n += i * i % 7
+            self.transport.write(b"HTTP/1.1 200 OK\\r\\nContent-Length: 13\\r\\n\\r\\nhello, world\\n")
+async def main():
+    await (await asyncio.get_running_loop().create_server(Server, "127.0.0.1", int(sys.argv[1]))).serve_forever()
+asyncio.run(main())
+"""),
+    "python-threads": ("server.py", [*PYTHON, "server.py", "{port}", "{burn}"], """
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 burn = int(sys.argv[2])
@@ -92,7 +110,8 @@ func main() {
 
 
 # The length of the loop that is compared with, some 100 us in a server and 20 ms in the command, and what is added to calibrate it.
-BASES = {"command": (100_000, 100_000), "pitot": (5_000, 5_000), "go": (100_000, 100_000), "node": (10_000, 10_000), "python": (1_500, 1_500)}
+BASES = {"command": (100_000, 100_000), "pitot": (5_000, 5_000), "go": (100_000, 100_000), "node": (10_000, 10_000), "python": (1_500, 1_500),
+         "python-threads": (1_500, 1_500)}
 
 
 def neighbour():

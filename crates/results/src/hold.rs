@@ -101,6 +101,28 @@ pub struct Slice {
     pub executions: Option<Executions>,
 }
 
+impl Slice {
+    /// Errors of all kinds together.
+    pub fn error_count(&self) -> u64 {
+        self.errors.values().sum()
+    }
+
+    /// From the first request to the end of the drain, seconds.
+    pub fn elapsed_s(&self) -> f64 {
+        (self.duration_us + self.drain_us) / 1e6
+    }
+
+    /// Right replies per second; none if it took no time.
+    pub fn rate(&self) -> Option<f64> {
+        Some(self.requests as f64 / self.elapsed_s()).filter(|rate| rate.is_finite())
+    }
+
+    /// CPU time of the client's threads, microseconds.
+    pub fn client_cpu_us(&self) -> f64 {
+        self.client_user_us + self.client_system_us
+    }
+}
+
 /// Response times of a slice, microseconds; 0 if there were none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -151,13 +173,6 @@ pub struct Refused {
     pub what: String,
     /// How to fix it: one line.
     pub fix: String,
-}
-
-impl Slice {
-    /// Errors of all kinds together.
-    pub fn error_count(&self) -> u64 {
-        self.errors.values().sum()
-    }
 }
 
 impl Refused {

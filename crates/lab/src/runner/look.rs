@@ -80,7 +80,7 @@ impl Prepared {
             let look = || {
                 number += 1;
                 left_s -= each_s;
-                repetition::first_rates(shared, &mut *machine.executor(), cell, number, seconds)
+                repetition::look(shared, &mut *machine.executor(), cell, number, seconds)
             };
             let Some(settling) = risen(self.plan.warmup_s, look)? else { continue };
             rising.push(cell.label());

@@ -5,8 +5,8 @@ use pitot_plan::Settling;
 
 /// Seconds of a part of such a warm-up, at most.
 const PART_S: f64 = 0.5;
-/// Seconds of a part of a look.
-pub(super) const LOOK_PART_S: f64 = 0.25;
+/// Seconds of a part of a look: shorter than most pauses of other work.
+pub(super) const LOOK_PART_S: f64 = 0.125;
 /// Number of parts that are compared with as many before them.
 const PARTS: usize = 3;
 /// A rate that rises by less has settled.
@@ -64,27 +64,46 @@ fn has_settled(rates: &[f64]) -> bool {
 const RISEN_MIN: f64 = 0.8;
 /// Number of parts at the end of a look that show the final rate.
 const END_PARTS: usize = 4;
+/// Other work that used more of a CPU than this explains a low rate. CPUs count in ticks of 10 ms.
+const OTHERS_MAX: f64 = 0.25;
+/// The fewest parts without other work that show whether the rate rises.
+const QUIET_PARTS: usize = 2 * END_PARTS;
 /// The minimum warm-up is longer than the observed rise by this factor, since starts differ.
 const SPARE: f64 = 1.25;
 /// The maximum warm-up is longer than the observed rise by this factor.
 const LONGER: f64 = 3.0;
 
-/// The warm-up of a server with these rates in the parts of a look; none if they did not rise. A rise requires all
-/// parts up to it to be low, so that one disturbed part does not count.
-fn needed(rates: &[f64]) -> Option<Settling> {
-    let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64;
-    let limit = mean(&rates[rates.len().checked_sub(END_PARTS)?..]) * RISEN_MIN;
-    let low = (1..rates.len()).rev().find(|&n| rates[n - 1] < limit && mean(&rates[..n]) < limit)?;
-    let at_least_s = low as f64 * LOOK_PART_S * SPARE;
+/// A part of a look.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part {
+    /// Replies per second.
+    pub(super) rate: f64,
+    /// CPU time of other processes, as a share of a CPU.
+    pub(super) others: f64,
+}
+
+/// The warm-up of a server in the parts of a look; none if its rate did not rise. A rise requires all parts up to it to be low, so that
+/// one disturbed part does not count. Parts beside other work are left out, unless it hardly ever rests.
+fn needed(parts: &[Part]) -> Option<Settling> {
+    let of = |most: f64| -> Vec<(usize, f64)> {
+        let numbered = parts.iter().enumerate().filter(|(_, part)| part.others <= most);
+        numbered.map(|(at, part)| (at + 1, part.rate)).collect()
+    };
+    let quiet = of(OTHERS_MAX);
+    let seen = if quiet.len() < QUIET_PARTS { of(f64::INFINITY) } else { quiet };
+    let mean = |seen: &[(usize, f64)]| seen.iter().map(|part| part.1).sum::<f64>() / seen.len() as f64;
+    let limit = mean(&seen[seen.len().checked_sub(END_PARTS)?..]) * RISEN_MIN;
+    let last_low = (1..seen.len()).rev().find(|&n| seen[n - 1].1 < limit && mean(&seen[..n]) < limit)?;
+    let at_least_s = seen[last_low - 1].0 as f64 * LOOK_PART_S * SPARE;
     Some(Settling { at_least_s, within_s: at_least_s * LONGER })
 }
 
-/// Looks that have to see a rise: other work that ends during one looks like a rise, too.
+/// Looks that have to see a rise: other work that ends during one and could not be seen looks like a rise, too.
 const LOOKS: usize = 2;
 
-/// The warm-up that a server needs by the rates of each look at it, if that is longer than `known_s`: the shortest that they agree on.
+/// The warm-up that a server needs by the parts of each look at it, if that is longer than `known_s`: the shortest that they agree on.
 /// A look that sees no rise is the last. `None` if there is no look.
-pub(super) fn risen(known_s: f64, mut look: impl FnMut() -> Option<Vec<f64>>) -> Option<Option<Settling>> {
+pub(super) fn risen(known_s: f64, mut look: impl FnMut() -> Option<Vec<Part>>) -> Option<Option<Settling>> {
     let mut shortest: Option<Settling> = None;
     for _ in 0..LOOKS {
         let seen = needed(&look()?).filter(|settling| settling.at_least_s > known_s);
@@ -108,16 +127,21 @@ pub(in crate::runner) fn rule(within_s: f64) -> String {
 mod tests {
     use super::*;
 
+    /// The parts of a look that nothing disturbs.
+    fn alone(rates: &[f64]) -> Vec<Part> {
+        rates.iter().map(|&rate| Part { rate, others: 0.0 }).collect()
+    }
+
     fn within(within_s: f64) -> Settling {
         Settling { at_least_s: 0.0, within_s }
     }
 
     #[test]
     fn a_server_that_is_slow_at_first_is_loaded_for_longer_than_that() {
-        let step = [[34.0; 12], [100.0; 12]].concat();
-        let needed = |rates: &[f64]| needed(rates).map(|settling| settling.at_least_s);
+        let step = [[34.0; 24], [100.0; 24]].concat();
+        let needed = |rates: &[f64]| needed(&alone(rates)).map(|settling| settling.at_least_s);
         assert_eq!(needed(&step), Some(3.75));
-        assert_eq!(needed(&[20.0, 50.0, 70.0, 90.0, 95.0, 100.0, 101.0, 99.0]), Some(0.9375));
+        assert_eq!(needed(&[20.0, 50.0, 70.0, 90.0, 95.0, 100.0, 101.0, 99.0]), Some(0.46875));
         // Equal parts, a disturbed one, and a server that gets slower.
         assert_eq!(needed(&[100.0; 8]), None);
         assert_eq!(needed(&[100.0, 98.0, 101.0, 40.0, 99.0, 100.0, 100.0, 101.0]), None);
@@ -126,15 +150,31 @@ mod tests {
         let mut parts = 0;
         let slow = |_| {
             parts += 1;
-            Ok(Some(step[usize::min(parts * 2 - 1, 23)]))
+            Ok(Some(step[usize::min(parts * 4 - 1, 47)]))
         };
         let warmed = warm_up(Settling { at_least_s: 3.75, within_s: 12.0 }, slow).unwrap().unwrap();
         assert!(warmed.rate == 100.0 && warmed.unsettled.is_none() && warmed.seconds > 4.0, "{warmed:?}");
     }
 
     #[test]
+    fn other_work_that_ends_is_no_rise() {
+        let beside = |rate, others| Part { rate, others };
+        let needed = |parts: &[Part]| needed(parts).map(|settling| settling.at_least_s);
+        let ends = [[beside(40.0, 0.9); 10], [beside(100.0, 0.0); 10]].concat();
+        assert_eq!(needed(&ends), None);
+        // It rises between bursts.
+        let bursts = |low, high| [[beside(low, 0.1), beside(high, 0.1)], [beside(30.0, 0.9); 2]].concat();
+        let rises =
+            [bursts(40.0, 60.0), bursts(60.0, 70.0), bursts(100.0, 100.0), bursts(100.0, 100.0)].concat();
+        assert_eq!(needed(&rises), Some(6.0 * LOOK_PART_S * SPARE));
+        // What never rests is the same for all parts.
+        let never_rests = [20.0, 20.0, 90.0, 100.0, 100.0, 100.0].map(|rate| beside(rate, 1.0));
+        assert_eq!(needed(&never_rests), Some(2.0 * LOOK_PART_S * SPARE));
+    }
+
+    #[test]
     fn a_rise_that_only_one_look_sees_was_other_work() {
-        let step = |low: usize| [vec![34.0; low], vec![100.0; 16 - low]].concat();
+        let step = |low: usize| alone(&[vec![34.0; 2 * low], vec![100.0; 32 - 2 * low]].concat());
         let risen = |known_s, looks: &[usize]| {
             let mut looks = looks.iter();
             let risen = risen(known_s, || looks.next().map(|&low| step(low)));

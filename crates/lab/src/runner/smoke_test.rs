@@ -276,7 +276,7 @@ mod tests {
         static PARTS: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
     }
 
-    /// A server that is slow for three seconds after it was started, in parts of a quarter of a second.
+    /// A server that is slow for three seconds after it was started, in parts of an eighth of a second.
     fn slow_at_first(line: &str) -> (u64, Vec<String>) {
         match line.split(' ').next() {
             Some("open") => {
@@ -285,11 +285,11 @@ mod tests {
             }
             Some("run") => {
                 PARTS.set(PARTS.get() + 1);
-                let requests = if PARTS.get() > 12 { 1000 } else { 340 };
+                let requests = if PARTS.get() > 24 { 1000 } else { 340 };
                 let slice = format!(
-                    r#"{{"event": "slice", "duration_us": 250000, "requests": {requests}, "errors": {{}}}}"#
+                    r#"{{"event": "slice", "duration_us": 125000, "requests": {requests}, "errors": {{}}}}"#
                 );
-                (250, vec![slice])
+                (125, vec![slice])
             }
             _ => (0, Vec::new()),
         }

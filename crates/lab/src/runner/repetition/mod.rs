@@ -40,7 +40,7 @@ use pitot_record::{NOT_TRIED, Profile, Repetition, Verdict};
 use crate::runner::evidence::Evidence;
 use crate::runner::executor::{Executor, Extent, Observed, Role};
 use crate::runner::judge::judge;
-use crate::runner::settling::WarmUp;
+use crate::runner::settling::{Part, WarmUp};
 use crate::runner::under_way::Looks;
 
 /// A repetition that is over. Its `block`, `position` and `started_at` are the caller's to fill in.
@@ -91,30 +91,30 @@ pub(super) fn run(
     Some(Done { repetition, not_started })
 }
 
-/// The rates of a cell's server, in parts of a warm-up, from its start on: empty if it does not serve so long. `None` if the user
+/// A look at a cell's server, in parts of a warm-up, from its start on: empty if it does not serve so long. `None` if the user
 /// stopped it.
-pub(super) fn first_rates(
+pub(super) fn look(
     shared: Shared<'_>,
     executor: &mut dyn Executor,
     cell: &Cell,
     number: usize,
     seconds: f64,
-) -> Option<Vec<f64>> {
+) -> Option<Vec<Part>> {
     let mut context = Context::new(shared, cell, executor);
     let mut look = || {
         start::prepare(&mut context, number)?;
         start::start_server(&mut context)?;
-        let rates = settle::rates(&mut context, seconds)?;
+        let parts = settle::look(&mut context, seconds)?;
         stop::stop(&mut context)?;
-        Ok(rates)
+        Ok(parts)
     };
-    let rates = match look() {
+    let parts = match look() {
         Err(Abort::Interrupted) => None,
         Err(Abort::Failed(_) | Abort::NotStarted(_)) => Some(Vec::new()),
-        Ok(rates) => Some(rates),
+        Ok(parts) => Some(parts),
     };
     context.executor.finish();
-    rates
+    parts
 }
 
 /// The repetition of a cell of which an earlier one, or the trial, showed that it cannot be measured: it is not tried.

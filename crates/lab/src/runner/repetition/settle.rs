@@ -5,7 +5,7 @@ use super::stop::wait_for_end;
 use crate::runner::executor::Role;
 use crate::runner::held::Held;
 use crate::runner::profiled::{self, Whom};
-use crate::runner::settling::{LOOK_PART_S, WarmUp, warm_up};
+use crate::runner::settling::{LOOK_PART_S, Part, WarmUp, warm_up};
 use pitot_record::Profile;
 use pitot_sys::processes::ProcessTable;
 
@@ -32,25 +32,30 @@ pub(super) fn until_settled(context: &mut Context<'_>) -> Result<Option<WarmUp>,
     Ok(warmed)
 }
 
-/// The rates of a fresh server in parts of a warm-up of so many seconds. None if its load cannot be held, or it failed.
-pub(super) fn rates(context: &mut Context<'_>, seconds: f64) -> Result<Vec<f64>, Abort> {
-    let mut rates = Vec::new();
+/// A look of so many seconds at a fresh server. Without parts if its load cannot be held, or it failed.
+pub(super) fn look(context: &mut Context<'_>, seconds: f64) -> Result<Vec<Part>, Abort> {
+    let mut parts = Vec::new();
+    let processes = context.executor.pids(Role::Server);
     held(context, WARMING, |held| {
         for _ in 0..(seconds / LOOK_PART_S).ceil() as usize {
-            match rate(held, LOOK_PART_S)? {
-                Some(part) => rates.push(part),
-                None => rates.clear(),
-            }
+            let (busy, served_ns) = (held.busy(), cpu_ns(&processes));
+            let Ok(slice) = held.slice(NAME, LOOK_PART_S)? else {
+                parts.clear();
+                continue;
+            };
+            let served_ns = cpu_ns(&processes).saturating_sub(served_ns);
+            let busy_ns = busy.zip(held.busy()).map_or(0, |(before, after)| after.since(before).0);
+            let others_s = busy_ns.saturating_sub(served_ns) as f64 / 1e9 - slice.client_cpu_us() / 1e6;
+            parts.extend(slice.rate().map(|rate| Part { rate, others: others_s / slice.elapsed_s() }));
         }
         Ok(())
     })?;
-    Ok(rates)
+    Ok(parts)
 }
 
 /// Right replies per second of a part; none if the load cannot run it.
 fn rate(held: &mut Held<'_>, part_s: f64) -> Result<Option<f64>, Abort> {
-    let slice = held.slice(NAME, part_s)?.ok();
-    Ok(slice.map(|slice| slice.requests as f64 / ((slice.duration_us + slice.drain_us) / 1e6).max(1e-9)))
+    Ok(held.slice(NAME, part_s)?.ok().and_then(|slice| slice.rate()))
 }
 
 /// Records what a server does after its measured part, if the plan wants it and its load can be held.

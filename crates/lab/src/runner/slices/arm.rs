@@ -167,8 +167,7 @@ impl<'a> Arm<'a> {
         let replies_per_s = match slice {
             Ok(slice) => {
                 self.sum.add_uncounted(slice.requests);
-                let elapsed_s = (slice.duration_us + slice.drain_us) / 1e6;
-                (elapsed_s > 0.0).then(|| slice.requests as f64 / elapsed_s)
+                slice.rate()
             }
             Err(what) => {
                 self.refused(what, is_first);

@@ -64,7 +64,7 @@ impl Sum {
             missed: answer.missed,
             received_bytes: answer.bytes_received,
             sent_bytes: answer.bytes_sent,
-            client_cpu_ns: ns(answer.client_user_us + answer.client_system_us),
+            client_cpu_ns: ns(answer.client_cpu_us()),
             p50_ns: response.at(0.5).0,
             p90_ns: response.at(0.9).0,
             p99_ns: response.at(0.99).0,

@@ -28,7 +28,8 @@ const LEAD_BELOW_S: f64 = 0.04;
 const LEAD_PART: f64 = 0.3;
 /// The shortest slice in which the CPU is sampled, seconds.
 const PROFILE_S: f64 = 0.2;
-/// Right replies of the slowest server in a slice that the pilot aims for: so many, or two on each connection.
+/// Right replies of the slowest server in a slice that the pilot aims for: so many, or two on each connection. Up to so many come when
+/// the slice is drained; of thousands of connections, most must be busy for most of it.
 const REPLIES_WANTED: u64 = 100;
 
 /// A generation to run.
@@ -173,7 +174,8 @@ fn slices(request: &Request<'_>, arms: &mut [Arm<'_>], held: &mut Held<'_>) -> R
     if plan.warmup_s > 0.0 && !is_executed {
         for arm in arms.iter_mut().filter(|a| a.is_up()) {
             if let Some(of_arm) = arm.warm_up(held, plan.warmup_s, is_first)? {
-                let replies = REPLIES_WANTED.max(2 * request.cells[arm.index].connections());
+                let connections = request.cells[arm.index].connections();
+                let replies = REPLIES_WANTED.max(2 * connections) - connections.min(REPLIES_WANTED);
                 wanted_s = wanted_s.max(replies as f64 / of_arm.max(1.0));
             }
         }
