@@ -38,6 +38,9 @@ pub struct Plan {
     /// New generations start until every comparison of the metric is decided, for at most so many seconds. None: their
     /// number is fixed.
     pub until_decided_s: Option<f64>,
+    /// Such a run has ended because its time was over, and not because all was decided.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub time_was_over: bool,
     /// Slices of each cell in a generation; even.
     pub slices: u32,
     /// Seconds of a slice. None: a pilot in each generation chooses.
@@ -182,6 +185,7 @@ impl Default for Plan {
             measure: Measure::Fresh,
             generations: None,
             until_decided_s: None,
+            time_was_over: false,
             slices: 8,
             slice_s: None,
             repetitions: 8,

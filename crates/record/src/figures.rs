@@ -71,6 +71,7 @@ impl<'r> Side<'r> {
         }
         let ratios = self.log_ratios(baseline, metric);
         match plan.until_decided_s {
+            Some(_) if plan.time_was_over => Samples::TimeOver(ratios),
             Some(_) => Samples::UntilDecided(ratios),
             None => Samples::Generations(ratios),
         }

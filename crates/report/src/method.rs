@@ -111,6 +111,10 @@ fn ratios(a: &Analysis<'_>) -> Vec<String> {
     if a.run.is_sliced() {
         let test = match a.run.plan.until_decided_s {
             None => "the Wilcoxon signed-rank test over generations",
+            Some(_) if a.run.plan.time_was_over => {
+                "an e-process over generations, which stays valid although the run was judged after each of them, and of the \
+                 Wilcoxon signed-rank test when its time was over, each at 97.5%"
+            }
             Some(_) => {
                 "an e-process over generations, which stays valid although the run was judged after each of them"
             }
@@ -203,7 +207,12 @@ fn order(a: &Analysis<'_>) -> String {
 fn too_few_repetitions(a: &Analysis<'_>) -> Option<String> {
     let against = a.against_baseline(a.headline).iter().flatten().count();
     let (comparisons, have, needed, unit) = if a.run.is_sliced() {
-        (against, generations(a.run), generations_needed(against), "generations")
+        (
+            against,
+            generations(a.run),
+            generations_needed(against, a.run.plan.until_decided_s.is_some()),
+            "generations",
+        )
     } else {
         let comparisons = a.family_size_max(a.headline);
         let have = a.run.plan.repetitions as usize;

@@ -8,7 +8,7 @@ use crate::holm::holm;
 use crate::interval::{Interval, LEVEL};
 use crate::mann_whitney::{mann_whitney, mann_whitney_p_min, shift, shift_interval};
 use crate::samples::{Logarithms, Pairing, Samples};
-use crate::sequential::{p_at_least, p_at_most, sequential_interval, sequential_p_min};
+use crate::sequential::{watched_interval, watched_p_min, watched_tails};
 use crate::signed_rank::{Tails, hodges_lehmann, signed_rank, signed_rank_interval, signed_rank_p_min};
 use serde::Serialize;
 
@@ -27,6 +27,8 @@ pub enum Test {
     MannWhitney,
     /// An e-process over the generations, which stays valid when it is looked at after each.
     EProcess,
+    /// The same, and the signed-rank test when the time was over.
+    EProcessAndLastLook,
 }
 
 impl Test {
@@ -37,6 +39,9 @@ impl Test {
             Test::SignedRankOfGenerations => "Wilcoxon signed-rank test over generations",
             Test::MannWhitney => "Mann-Whitney test",
             Test::EProcess => "e-process over generations, valid at any time",
+            Test::EProcessAndLastLook => {
+                "e-process over generations, and Wilcoxon signed-rank test when the time was over"
+            }
         }
     }
 }
@@ -125,8 +130,8 @@ pub fn judge(family: &[Samples], tolerance: f64) -> Vec<Option<Comparison>> {
         let p_not_alike = alike.next();
         if comparison.p_alone.is_some() {
             comparison.p = adjusted.next();
-            let watched = logarithms.pairing == Pairing::Watched;
-            comparison.decision = decide(comparison, margin, p_not_alike.filter(|_| watched));
+            let is_watched = logarithms.pairing.is_watched();
+            comparison.decision = decide(comparison, margin, p_not_alike.filter(|_| is_watched));
         }
     }
     judged
@@ -159,10 +164,10 @@ pub fn repetitions_needed(size: usize, paired: bool) -> usize {
     needed(size, if paired { Pairing::Block } else { Pairing::None })
 }
 
-/// The same for a sliced measurement: ceil(log2(2 `size` / 5%)) generations, six for one comparison.
-/// A run that goes on until it has decided needs at most one more.
-pub fn generations_needed(size: usize) -> usize {
-    needed(size, Pairing::Generation)
+/// The same for a sliced measurement: ceil(log2(2 `size` / 5%)) generations, six for one comparison, and one more if the run goes on
+/// until it has decided.
+pub fn generations_needed(size: usize, until_decided: bool) -> usize {
+    needed(size, if until_decided { Pairing::WatchedToTheEnd } else { Pairing::Generation })
 }
 
 fn needed(size: usize, pairing: Pairing) -> usize {
@@ -179,7 +184,8 @@ fn rank_test(pairing: Pairing, a: usize, b: usize, level: f64) -> Option<Test> {
     let fits = |p_min: f64| p_min <= level;
     match pairing {
         Pairing::Generation => fits(signed_rank_p_min(a)).then_some(Test::SignedRankOfGenerations),
-        Pairing::Watched => fits(sequential_p_min(a)).then_some(Test::EProcess),
+        Pairing::Watched => fits(watched_p_min(a, false)).then_some(Test::EProcess),
+        Pairing::WatchedToTheEnd => fits(watched_p_min(a, true)).then_some(Test::EProcessAndLastLook),
         Pairing::Block if fits(signed_rank_p_min(a)) => Some(Test::SignedRank),
         Pairing::Block | Pairing::None => fits(mann_whitney_p_min(a, b)).then_some(Test::MannWhitney),
     }
@@ -199,10 +205,11 @@ fn weigh(logarithms: &Logarithms, margin: f64, family_size: usize) -> Comparison
     let interval = method.and_then(|method| match method {
         Test::SignedRank | Test::SignedRankOfGenerations => signed_rank_interval(&differences, LEVEL),
         Test::MannWhitney => shift_interval(a, b, LEVEL),
-        Test::EProcess => sequential_interval(&differences, LEVEL),
+        Test::EProcess => watched_interval(&differences, LEVEL, false),
+        Test::EProcessAndLastLook => watched_interval(&differences, LEVEL, true),
     });
     // What earlier generations have refuted stays refuted, though later ones may pull the estimate back there.
-    let centre = match interval.filter(|_| method == Some(Test::EProcess)) {
+    let centre = match interval.filter(|_| pairing.is_watched()) {
         Some(interval) => centre.map(|centre| centre.clamp(interval.low, interval.high)),
         None => centre,
     };
@@ -232,23 +239,24 @@ fn p_beyond_margin(test: Test, a: &[f64], b: &[f64], margin: f64) -> f64 {
         match test {
             Test::SignedRank | Test::SignedRankOfGenerations => signed_rank(&differences(by)),
             Test::MannWhitney => mann_whitney(&a.iter().map(|a| a + by).collect::<Vec<_>>(), b),
-            Test::EProcess => {
-                let ratios = differences(by);
-                Tails { lower: p_at_least(&ratios, 0.0), upper: p_at_most(&ratios, 0.0) }
-            }
+            Test::EProcess => watched_tails(&differences(by), false),
+            Test::EProcessAndLastLook => watched_tails(&differences(by), true),
         }
     };
     Tails { lower: moved_by(margin).lower, upper: moved_by(-margin).upper }.two_sided()
 }
 
-/// The p-value of "the shift is at least `margin`, one way or the other", valid at any time; 1 for what is judged only
+/// The p-value of "the shift is at least `margin`, one way or the other", of all looks together; 1 for what is judged only
 /// once. Doubled like that of a difference, so that what is alike has its 95% interval inside the margin.
 fn p_not_alike(logarithms: &Logarithms, margin: f64) -> f64 {
-    if logarithms.pairing != Pairing::Watched {
+    if !logarithms.pairing.is_watched() {
         return 1.0;
     }
-    let ratios = &logarithms.a;
-    (2.0 * p_at_least(ratios, margin).max(p_at_most(ratios, -margin))).min(1.0)
+    let moved_by = |by: f64| {
+        let ratios: Vec<f64> = logarithms.a.iter().map(|ratio| ratio + by).collect();
+        watched_tails(&ratios, logarithms.pairing == Pairing::WatchedToTheEnd)
+    };
+    (2.0 * moved_by(-margin).lower.max(moved_by(margin).upper)).min(1.0)
 }
 
 /// `p_not_alike` is there if that question is decided by a test of its own, and not by the interval.
@@ -446,9 +454,10 @@ mod tests {
     fn the_generations_needed_follow_the_number_of_comparisons() {
         for size in 1..200 {
             let formula = (2.0 * size as f64 / ALPHA).log2().ceil() as usize;
-            assert_eq!(generations_needed(size), formula, "{size} comparisons");
+            assert_eq!(generations_needed(size, false), formula, "{size} comparisons");
+            assert_eq!(generations_needed(size, true), formula + 1, "{size} comparisons");
         }
-        assert_eq!([1, 2, 14, 16].map(generations_needed), [6, 7, 10, 10]);
+        assert_eq!([1, 2, 14, 16].map(|size| generations_needed(size, false)), [6, 7, 10, 10]);
     }
 
     /// Log ratios around that of `ratio`, which wobble by up to `wobble`.
@@ -460,12 +469,36 @@ mod tests {
     #[test]
     fn a_run_that_is_watched_decides_by_evidence_that_holds_at_any_time() {
         let c = one(watched(5, 1.1, 0.02), 0.02);
-        assert_eq!((c.test, c.decision), (None, Decision::TooFewRepetitions { needed: 6 }));
+        assert_eq!((c.test, c.decision), (None, Decision::TooFewRepetitions { needed: 7 }));
         let c = one(watched(10, 1.1, 0.02), 0.02);
         assert_eq!((c.test, c.decision), (Some(Test::EProcess), Decision::Higher));
         assert!(c.interval.unwrap().low > 1.02 && c.interval.unwrap().contains(c.ratio), "{c:?}");
         assert_eq!(one(watched(10, 0.9, 0.02), 0.02).decision, Decision::Lower);
         assert_eq!(one(watched(10, 1.0, 0.1), 0.02).decision, Decision::NoDifferenceSeen);
+    }
+
+    #[test]
+    fn the_last_look_of_a_run_whose_time_was_over_finds_more() {
+        let over = |samples| match samples {
+            Samples::UntilDecided(ratios) => Samples::TimeOver(ratios),
+            other => other,
+        };
+        let before = one(watched(12, 1.05, 0.06), 0.0);
+        let last = one(over(watched(12, 1.05, 0.06)), 0.0);
+        assert_eq!((before.decision, last.decision), (Decision::NoDifferenceSeen, Decision::Higher));
+        assert_eq!(last.test, Some(Test::EProcessAndLastLook));
+        let (before, last) = (before.interval.unwrap(), last.interval.unwrap());
+        assert!(last.low > 1.0 && last.low > before.low && last.high <= before.high, "{before:?} {last:?}");
+        assert_eq!((before.coverage, last.coverage), (LEVEL, LEVEL));
+        // What the looks have refuted stays refuted.
+        let mut ratios = vec![0.05; 20];
+        ratios.extend([-0.01; 12]);
+        let c = one(Samples::TimeOver(ratios), 0.0);
+        assert!(c.interval.unwrap().low > 1.0, "{c:?}");
+        // The same generations suffice.
+        assert_eq!(one(over(watched(6, 1.1, 0.02)), 0.0).test, None);
+        assert_eq!(one(over(watched(7, 1.1, 0.02)), 0.0).decision, Decision::Higher);
+        assert_eq!(one(over(watched(40, 1.0, 0.02)), 0.02).decision, Decision::Alike);
     }
 
     #[test]

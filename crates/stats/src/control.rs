@@ -6,13 +6,13 @@
 
 use crate::comparison::{Comparison, Decision, judge};
 use crate::samples::Samples;
-use crate::sequential::sequential_p_min;
+use crate::sequential::watched_p_min;
 use crate::signed_rank::signed_rank_p_min;
 
 /// The share of sound runs in which the control differs from the baseline by chance.
 ///
-/// At 5% one sound run of twenty would be discarded. With 1% the control needs at least 8 generations, and 9 in a run until
-/// decided.
+/// At 5% one sound run of twenty would be discarded. With 1% the control needs at least 8 generations. In a run until decided it
+/// needs 10, or 9 if the time was over.
 pub const CONTROL_ALPHA: f64 = 0.01;
 
 /// Judges the control against the baseline: [`Decision::Higher`] or [`Decision::Lower`] means that the run cannot be trusted. `None`
@@ -21,9 +21,10 @@ pub const CONTROL_ALPHA: f64 = 0.01;
 /// The interval shows how different two equal servers may look in this run.
 pub fn judge_control(twin: &Samples) -> Option<Comparison> {
     let mut comparison = judge(std::slice::from_ref(twin), 0.0).remove(0)?;
-    let p_min = match twin {
-        Samples::UntilDecided(_) => sequential_p_min,
-        _ => signed_rank_p_min,
+    let p_min = |count| match twin {
+        Samples::UntilDecided(_) => watched_p_min(count, false),
+        Samples::TimeOver(_) => watched_p_min(count, true),
+        _ => signed_rank_p_min(count),
     };
     comparison.decision = match comparison.p_alone {
         Some(p) if p <= CONTROL_ALPHA && comparison.ratio > 1.0 => Decision::Higher,
@@ -54,11 +55,14 @@ mod tests {
         let faster = |count: usize| slower(count).into_iter().map(|x| -x).collect::<Vec<_>>();
         assert_eq!(once(slower(7)), Decision::TooFewRepetitions { needed: 8 });
         assert_eq!((once(slower(8)), once(faster(8))), (Decision::Higher, Decision::Lower));
-        assert_eq!(until_decided(slower(8)), Decision::TooFewRepetitions { needed: 9 });
+        assert_eq!(until_decided(slower(9)), Decision::TooFewRepetitions { needed: 10 });
         assert_eq!(
-            (until_decided(slower(10)), until_decided(faster(10))),
+            (until_decided(slower(11)), until_decided(faster(11))),
             (Decision::Higher, Decision::Lower)
         );
+        let time_over = |ratios| judge_control(&Samples::TimeOver(ratios)).unwrap().decision;
+        assert_eq!(time_over(slower(8)), Decision::TooFewRepetitions { needed: 9 });
+        assert_eq!(time_over(slower(9)), Decision::Higher);
     }
 
     #[test]
@@ -68,7 +72,7 @@ mod tests {
         let p = judge_control(&Samples::Generations(ratios.clone())).unwrap().p_alone.unwrap();
         assert!((0.01..0.05).contains(&p), "{p}");
         assert_eq!(once(ratios.clone()), Decision::NoDifferenceSeen);
-        assert_eq!(until_decided(ratios), Decision::NoDifferenceSeen);
+        assert_eq!(until_decided([ratios, vec![0.05]].concat()), Decision::NoDifferenceSeen);
         assert_eq!(judge_control(&Samples::Generations(Vec::new())), None);
     }
 }

@@ -14,9 +14,9 @@ use crate::samples::{Logarithms, Samples};
 /// The share of runs that find the difference with the generations that a forecast names.
 pub const POWER: f64 = 0.8;
 
-/// How many times as many generations repeated looks need for the same power: 1.4 for families of many comparisons, 1.8
-/// for a single one.
-const PRICE_OF_LOOKS: f64 = 1.6;
+/// How many times as many generations a run until decided needs for the same power, if its time is over after them: the last look may
+/// err half as often.
+const PRICE_OF_LOOKS: f64 = 1.2;
 
 /// How many generations beyond those of `samples` would show a true `difference` (0.05: 5%, either way) as one of `size`
 /// comparisons judged with this tolerance, in 80% of runs. Zero if those seen should have shown it.
@@ -31,8 +31,8 @@ pub fn more_generations(samples: &Samples, difference: f64, size: usize, toleran
     }
     let (z, extra) = quantiles(size);
     let enough = EFFICIENCY * (z * seen.spread / effect).powi(2) + extra;
-    let needed = (seen.price * enough).ceil() as usize;
-    Some(needed.max(generations_needed(size)).saturating_sub(seen.count))
+    let needed = (seen.price() * enough).ceil() as usize;
+    Some(needed.max(seen.least(size)).saturating_sub(seen.count))
 }
 
 /// The smallest difference (0.05: 5%) that so many generations in all would show in 80% of runs; `None` if they are too
@@ -40,8 +40,8 @@ pub fn more_generations(samples: &Samples, difference: f64, size: usize, toleran
 pub fn difference_shown(samples: &Samples, generations: usize, size: usize, tolerance: f64) -> Option<f64> {
     let seen = Seen::of(samples)?;
     let (z, extra) = quantiles(size);
-    let rest = generations as f64 / seen.price - extra;
-    if generations < generations_needed(size) || rest <= 0.0 {
+    let rest = generations as f64 / seen.price() - extra;
+    if generations < seen.least(size) || rest <= 0.0 {
         return None;
     }
     let effect = (EFFICIENCY / rest).sqrt() * z * seen.spread + tolerance.max(0.0).ln_1p();
@@ -55,7 +55,8 @@ const EFFICIENCY: f64 = std::f64::consts::PI / 3.0;
 struct Seen {
     count: usize,
     spread: f64,
-    price: f64,
+    /// Whether they were looked at after each.
+    is_watched: bool,
 }
 
 impl Seen {
@@ -65,9 +66,18 @@ impl Seen {
         }
         let Logarithms { a, b, .. } = samples.logarithms()?;
         let ratios: Vec<f64> = a.iter().zip(&b).map(|(a, b)| a - b).collect();
-        let price = if matches!(samples, Samples::UntilDecided(_)) { PRICE_OF_LOOKS } else { 1.0 };
+        let is_watched = matches!(samples, Samples::UntilDecided(_) | Samples::TimeOver(_));
         let spread = robust_deviation(&ratios).filter(|_| ratios.len() >= 3)?;
-        Some(Seen { count: ratios.len(), spread, price })
+        Some(Seen { count: ratios.len(), spread, is_watched })
+    }
+
+    fn price(&self) -> f64 {
+        if self.is_watched { PRICE_OF_LOOKS } else { 1.0 }
+    }
+
+    /// The fewest generations that can decide one of `size` comparisons.
+    fn least(&self, size: usize) -> usize {
+        generations_needed(size, self.is_watched)
     }
 }
 

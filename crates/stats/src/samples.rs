@@ -13,6 +13,8 @@ pub enum Samples {
     /// The same, in the order of the generations, of a run that looked at them after each and stopped when it had seen
     /// enough, as `--until-decided` does.
     UntilDecided(Vec<f64>),
+    /// The same of a run that ended because its time was over.
+    TimeOver(Vec<f64>),
 }
 
 /// What the two sides have in common.
@@ -23,6 +25,15 @@ pub(crate) enum Pairing {
     Generation,
     /// Generations that were looked at after each.
     Watched,
+    /// The same, to the end of the time.
+    WatchedToTheEnd,
+}
+
+impl Pairing {
+    /// Whether generations were looked at after each.
+    pub(crate) fn is_watched(self) -> bool {
+        matches!(self, Pairing::Watched | Pairing::WatchedToTheEnd)
+    }
 }
 
 /// The logarithms of candidate (`a`) and baseline (`b`). Of generations only the ratios are known: the logarithm of
@@ -63,6 +74,7 @@ impl Samples {
             Samples::Independent(a, b) => (logarithms(a), logarithms(b), Pairing::None),
             Samples::Generations(ratios) => generations(ratios, Pairing::Generation),
             Samples::UntilDecided(ratios) => generations(ratios, Pairing::Watched),
+            Samples::TimeOver(ratios) => generations(ratios, Pairing::WatchedToTheEnd),
         };
         (!a.is_empty() && !b.is_empty()).then_some(Logarithms { a, b, pairing })
     }

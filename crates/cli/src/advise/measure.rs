@@ -173,7 +173,7 @@ fn least_share(prepared: &Prepared) -> Option<f64> {
     match prepared.ways.sliced() {
         0 => Some(f64::from(REPETITIONS[2]) / f64::from(prepared.plan.repetitions)),
         sliced if sliced == cells => {
-            Some(generations_needed(cells) as f64 / f64::from(prepared.plan.generations.unwrap_or(1)))
+            Some(generations_needed(cells, false) as f64 / f64::from(prepared.plan.generations.unwrap_or(1)))
         }
         _ => None,
     }

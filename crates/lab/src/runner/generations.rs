@@ -19,7 +19,7 @@ use super::under::in_order;
 use super::way::groups_with_controls;
 
 /// The fewest generations before a run may end as decided; the A/A control needs so many.
-const UNTIL_DECIDED_MIN: u32 = 9;
+const UNTIL_DECIDED_MIN: u32 = 10;
 
 /// Runs all generations that are not in the file. A cell that cannot be measured in slices is left to fresh runs.
 pub(super) fn run(prepared: &mut Prepared, run: &mut OnMachine<'_, '_>) -> Result<RunState, Failure> {
@@ -31,6 +31,7 @@ pub(super) fn run(prepared: &mut Prepared, run: &mut OnMachine<'_, '_>) -> Resul
     let generation_s = prepared.ways.generation_s(&prepared.plan);
     let mut steps = Steps::new(prepared, generation_s);
     let mut generation = 0;
+    prepared.plan.time_was_over = false;
     while is_wanted(prepared, run, generation, begin, generation_s) {
         let mut groups = groups_of(prepared);
         Random::new(run.ledger.seed().wrapping_add(u64::from(generation))).shuffle(&mut groups);
@@ -52,6 +53,7 @@ pub(super) fn run(prepared: &mut Prepared, run: &mut OnMachine<'_, '_>) -> Resul
     tell_neighbours(run, &steps)?;
     if prepared.plan.until_decided_s.is_some() || Some(generation) != foreseen {
         prepared.plan.generations = Some(generation);
+        prepared.plan.time_was_over = prepared.plan.until_decided_s.is_some() && !is_decided(prepared, run);
         run.ledger.update_plan(&prepared.plan)?;
     }
     let least = prepared.ways.generations_least();
@@ -95,20 +97,17 @@ fn is_wanted(
 ) -> bool {
     let foreseen = prepared.plan.generations.unwrap_or(0);
     let each_s = begin.elapsed().as_secs_f64() / f64::from(generation.max(1));
-    let is_decided = || {
-        let cells = run.ledger.cells();
-        (run.decided)(&prepared.plan, cells).unwrap_or_else(|| undecided(prepared, cells) == 0)
-    };
     match (prepared.plan.until_decided_s, prepared.within_s) {
         (None, _) => {}
         (Some(at_most_s), None) => {
             let fits = || begin.elapsed().as_secs_f64() + each_s.max(generation_s) <= at_most_s;
-            return generation < UNTIL_DECIDED_MIN || (fits() && !is_decided());
+            return generation < UNTIL_DECIDED_MIN || (fits() && !is_decided(prepared, run));
         }
         // The time is that of the whole run, and it counts more than a decision.
         (Some(_), Some(within_s)) => {
             let fits = run.begin.elapsed().as_secs_f64() + each_s <= within_s;
-            return generation == 0 || (fits && (generation < UNTIL_DECIDED_MIN || !is_decided()));
+            return generation == 0
+                || (fits && (generation < UNTIL_DECIDED_MIN || !is_decided(prepared, run)));
         }
     }
     let Some(within_s) = prepared.within_s else { return generation < foreseen };
@@ -119,6 +118,12 @@ fn is_wanted(
     let end_s = run.begin.elapsed().as_secs_f64() + each_s;
     let is_needed = prepared.decides_first && generation < prepared.ways.generations_least();
     generation < foreseen * 2 && (is_needed || end_s <= within_s - prepared.fresh_s(within_s))
+}
+
+/// Whether what was asked of the run is decided: its conditions if it has any, else the comparisons in the plan's metric.
+fn is_decided(prepared: &Prepared, run: &OnMachine<'_, '_>) -> bool {
+    let cells = run.ledger.cells();
+    (run.decided)(&prepared.plan, cells).unwrap_or_else(|| undecided(prepared, cells) == 0)
 }
 
 /// Progress of the run, in generations of groups.

@@ -48,6 +48,8 @@ pub struct Ways {
     pub slow_starts_s: f64,
     /// Seconds that many connections add to a slice whose length the pilot chooses, on average.
     pub slow_slice_s: f64,
+    /// Whether the run goes on until it has decided.
+    pub is_until_decided: bool,
     /// Whether commands are executed: nothing is started before the slices, and nothing is warmed up.
     pub are_executed: bool,
 }
@@ -93,7 +95,15 @@ impl Ways {
         // Without a baseline all cells are compared with one of them.
         let baselines = cells.iter().filter(|cell| is_baseline(cell)).count().max(1);
         let comparisons = cells.len().saturating_sub(baselines);
-        Ways { cells: ways, controls, comparisons, slow_starts_s, slow_slice_s, are_executed }
+        Ways {
+            cells: ways,
+            controls,
+            comparisons,
+            slow_starts_s,
+            slow_slice_s,
+            is_until_decided: plan.until_decided_s.is_some(),
+            are_executed,
+        }
     }
 
     /// The number of cells that are measured in slices.
@@ -103,7 +113,7 @@ impl Ways {
 
     /// The fewest generations that can decide all comparisons.
     pub fn generations_least(&self) -> u32 {
-        generations_needed(self.comparisons) as u32
+        generations_needed(self.comparisons, self.is_until_decided) as u32
     }
 
     /// The fewest repetitions in fresh runs that can decide all comparisons, each with an interval.
@@ -248,6 +258,7 @@ mod tests {
             comparisons: cells - controls,
             slow_starts_s: 0.0,
             slow_slice_s: 0.0,
+            is_until_decided: false,
             are_executed: false,
         }
     }

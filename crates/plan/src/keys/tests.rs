@@ -31,6 +31,7 @@ fn every_field_of_a_plan_has_its_key() {
         measure: _,
         generations: _,
         until_decided_s: _,
+        time_was_over: _, // of a run
         slices: _,
         slice_s: _,
         repetitions: _,

@@ -41,7 +41,9 @@ pub(crate) fn ratios_of_control(
 fn usable(samples: Samples) -> Option<Vec<f64>> {
     let ratios: Vec<f64> = match samples {
         Samples::Paired(pairs) => pairs.into_iter().map(|(a, b)| a / b).collect(),
-        Samples::Generations(logs) | Samples::UntilDecided(logs) => logs.into_iter().map(f64::exp).collect(),
+        Samples::Generations(logs) | Samples::UntilDecided(logs) | Samples::TimeOver(logs) => {
+            logs.into_iter().map(f64::exp).collect()
+        }
         Samples::Independent(..) => return None,
     };
     let usable: Vec<f64> = ratios.into_iter().filter(|ratio| *ratio > 0.0 && ratio.is_finite()).collect();

@@ -190,8 +190,8 @@ fn a_run_that_stops_when_it_has_decided_errs_in_at_most_one_family_of_twenty() {
             let arms = run(setting, figure, AT_MOST, seed);
             for ((_, ratios, tolerance), t) in families.iter().zip(&mut tallies) {
                 let truths = truths(&setting, ratios);
-                let (stop, judged) = first_look_that_decides(&arms[1..], &truths, *tolerance);
-                let control = judge_control(&Samples::UntilDecided(seen(&arms[0], stop, 1.0)));
+                let (stop, judged, way) = where_it_stops(&arms[1..], &truths, *tolerance);
+                let control = judge_control(&way(seen(&arms[0], stop, 1.0)));
                 t.add(&judged, &control.expect("figures"), &truths, *tolerance);
                 t.stops.push(stop);
             }
@@ -216,28 +216,33 @@ fn a_run_that_stops_when_it_has_decided_errs_in_at_most_one_family_of_twenty() {
     }
 }
 
-/// Where a run that looks after every generation stops, and what it says then. Evidence only grows, so the first look
-/// that decides everything is found by halving.
-fn first_look_that_decides(arms: &[Vec<f64>], truths: &[f64], tolerance: f64) -> (usize, Vec<Comparison>) {
-    let judged_after = |generations: usize| -> Vec<Comparison> {
+/// Makes samples of log ratios.
+type Way = fn(Vec<f64>) -> Samples;
+
+/// Where a run that looks after every generation stops, what it says then, and whether its time was over. Evidence only grows, so
+/// the first look that decides everything is found by halving.
+fn where_it_stops(arms: &[Vec<f64>], truths: &[f64], tolerance: f64) -> (usize, Vec<Comparison>, Way) {
+    let judged_after = |generations: usize, way: Way| -> Vec<Comparison> {
         let arms = arms.iter().zip(truths);
-        let family: Vec<Samples> =
-            arms.map(|(arm, &truth)| Samples::UntilDecided(seen(arm, generations, truth))).collect();
+        let family: Vec<Samples> = arms.map(|(arm, &truth)| way(seen(arm, generations, truth))).collect();
         judge(&family, tolerance).into_iter().flatten().collect()
     };
     let decided = |judged: &[Comparison]| judged.iter().all(|c| c.decision.is_decided());
-    let (mut too_few, mut stop) = (generations_needed(arms.len()) - 1, AT_MOST as usize);
-    let mut judged = judged_after(stop);
-    while decided(&judged) && too_few + 1 < stop {
+    let (mut too_few, mut stop) = (generations_needed(arms.len(), true) - 1, AT_MOST as usize);
+    let mut judged = judged_after(stop, Samples::UntilDecided);
+    if !decided(&judged) {
+        return (stop, judged_after(stop, Samples::TimeOver), Samples::TimeOver);
+    }
+    while too_few + 1 < stop {
         let middle = usize::midpoint(too_few, stop);
-        let then = judged_after(middle);
+        let then = judged_after(middle, Samples::UntilDecided);
         if decided(&then) {
             (stop, judged) = (middle, then);
         } else {
             too_few = middle;
         }
     }
-    (stop, judged)
+    (stop, judged, Samples::UntilDecided)
 }
 
 /// Runs of one minute with one candidate: how often is it found, and how many rounds should a generation have?
@@ -299,7 +304,7 @@ fn forecasts_name_enough_generations() {
             let once = forecast(Samples::Generations(three.clone()));
             let watched = forecast(Samples::UntilDecided(three.clone()));
             let mut random = Random::new(11);
-            let (mut found, mut stops) = (0, Vec::new());
+            let (mut found, mut by_then, mut stops) = (0, 0, Vec::new());
             for _ in 0..runs {
                 let ratios: Vec<f64> = (0..3 * watched).map(|_| effect + SPREAD * random.normal()).collect();
                 let shown = |samples: Samples| {
@@ -317,10 +322,11 @@ fn forecasts_name_enough_generations() {
                     }
                 }
                 stops.push(stop);
+                // The time of the forecast is over then.
+                by_then += u64::from(stop <= watched || shown(Samples::TimeOver(ratios[..watched].to_vec())));
             }
             let percent = |count: u64| 100.0 * count as f64 / runs as f64;
-            let (power, by_then) =
-                (percent(found), percent(stops.iter().filter(|&&stop| stop <= watched).count() as u64));
+            let (power, by_then) = (percent(found), percent(by_then));
             let [middle, most, nearly_all] = [0.5, 0.8, 0.9].map(|q| quantile_of(&stops, q));
             println!(
                 "| {size} | {strength} | {once} | {power:.0}% | {watched} | {by_then:.0}% | \
