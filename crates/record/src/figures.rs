@@ -5,7 +5,7 @@ use pitot_results::VerdictKind;
 use crate::metric::Metric;
 use crate::run::{CellRecord, Repetition, Run, Slice};
 use pitot_plan::{Measure, Plan};
-use pitot_stats::{Samples, apart_log_ratio, generation_log_ratio, round_log_ratios};
+use pitot_stats::{Paced, Samples, apart_log_ratio, centre_of_rounds, round_log_ratios};
 
 impl CellRecord {
     /// The figures of a metric (see [`METRICS`](crate::METRICS)) with their blocks, from all repetitions that did
@@ -81,18 +81,18 @@ impl<'r> Side<'r> {
     /// figures of the cells. Slices that were taken in turn are compared round by round; others, as with host settings, all
     /// with all.
     pub fn log_ratios(&self, baseline: &Side<'_>, metric: &Metric) -> Vec<f64> {
+        let mut paced = Paced::default();
         let ratio = |candidate: &Repetition| {
             let other = baseline.cell.good_in(candidate.block)?;
             let Some(read) = metric.in_slice else {
                 let ratio = (metric.of(candidate)? / metric.of(other)?).ln();
                 return ratio.is_finite().then_some(ratio);
             };
-            let figures = |side: &Side<'_>| side.by_round(candidate.block, read);
-            let (ours, theirs) = (figures(self), figures(baseline));
-            match are_side_by_side(&candidate.slices, &other.slices) {
-                true => generation_log_ratio(&ours, &theirs),
-                false => apart_log_ratio(&ours, &theirs),
+            if are_side_by_side(&candidate.slices, &other.slices) {
+                return centre_of_rounds(&self.rounds(baseline, candidate.block, read, &mut paced));
             }
+            let figures = |side: &Side<'_>| side.by_round(candidate.block, read);
+            apart_log_ratio(&figures(self), &figures(baseline))
         };
         self.cell.good().filter_map(ratio).collect()
     }
@@ -100,12 +100,20 @@ impl<'r> Side<'r> {
     /// The log ratios to `baseline` in the rounds of each generation, if slices have the metric.
     pub fn round_log_ratios(&self, baseline: &Side<'_>, metric: &Metric) -> Vec<Vec<f64>> {
         let Some(read) = metric.in_slice else { return Vec::new() };
-        let rounds = |candidate: &Repetition| {
-            let figures = |side: &Side<'_>| side.by_round(candidate.block, read);
-            let ratios = round_log_ratios(&figures(self), &figures(baseline));
-            ratios.into_iter().map(|(_, ratio)| ratio).collect()
-        };
-        self.cell.good().map(rounds).collect()
+        let mut paced = Paced::default();
+        self.cell.good().map(|candidate| self.rounds(baseline, candidate.block, read, &mut paced)).collect()
+    }
+
+    /// The log ratios to `baseline` in the rounds of a generation, at one pace of the CPUs if that is known.
+    fn rounds(
+        &self,
+        baseline: &Side<'_>,
+        block: u32,
+        read: fn(&Slice) -> Option<f64>,
+        paced: &mut Paced,
+    ) -> Vec<f64> {
+        let of = |read| round_log_ratios(&self.by_round(block, read), &baseline.by_round(block, read));
+        paced.at_one_pace(&of(read), &of(|slice| slice.pace_ns.map(|ns| ns as f64)))
     }
 
     /// The figures of the slices of a generation, with their rounds.

@@ -6,7 +6,7 @@ use pitot_record::{CellRecord, Run, Slice};
 /// The columns after the factors. Times are in nanoseconds, `began_unix_ns` since 1970; an unknown value is empty.
 /// `predecessor` is the cell whose slice came before, by its levels; `control` is 1 for a control.
 const COLUMNS: &str = "control,generation,round,position,predecessor,began_unix_ns,late_ns,duration_ns,drain_ns,requests,errors,\
-     missed,received_bytes,sent_bytes,server_cpu_ns,client_cpu_ns,steal_ns,p50_ns,p90_ns,p99_ns,max_ns,throughput_rps,\
+     missed,received_bytes,sent_bytes,server_cpu_ns,client_cpu_ns,steal_ns,pace_ns,p50_ns,p90_ns,p99_ns,max_ns,throughput_rps,\
      cpu_ns_per_request";
 
 /// All slices of a run, by cell and then by time. Generations, rounds and positions count from 1.
@@ -55,8 +55,9 @@ fn fields(cell: &CellRecord, block: u32, s: &Slice, predecessor: Option<&CellRec
     ];
     fields.extend(integers.map(|v| v.to_string()));
     fields.push(s.server_cpu_ns.map_or_else(String::new, |v| v.to_string()));
-    fields
-        .extend([s.client_cpu_ns, s.steal_ns, s.p50_ns, s.p90_ns, s.p99_ns, s.max_ns].map(|v| v.to_string()));
+    fields.extend([s.client_cpu_ns, s.steal_ns].map(|v| v.to_string()));
+    fields.push(s.pace_ns.map_or_else(String::new, |v| v.to_string()));
+    fields.extend([s.p50_ns, s.p90_ns, s.p99_ns, s.max_ns].map(|v| v.to_string()));
     fields.push(number(s.throughput_rps()));
     fields.push(number(s.server_cpu_ns.and_then(|cpu| s.per_request(cpu))));
     fields

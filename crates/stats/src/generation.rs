@@ -19,8 +19,7 @@ use crate::location::{median, trimmed_mean};
 /// `None` if no round has figures on both sides, or if too many lack a ratio since one side did nothing at all.
 pub fn generation_log_ratio(candidate: &[(u32, f64)], baseline: &[(u32, f64)]) -> Option<f64> {
     let ratios = round_log_ratios(candidate, baseline);
-    let ratios: Vec<f64> = ratios.into_iter().map(|(_, ratio)| ratio).collect();
-    trimmed_mean(&ratios, ratios.len() as u32 / 4).filter(|centre| centre.is_finite())
+    centre_of_rounds(&ratios.into_iter().map(|(_, ratio)| ratio).collect::<Vec<f64>>())
 }
 
 /// The log ratio of candidate to baseline in each round that has figures on both sides, in order of rounds.
@@ -44,6 +43,74 @@ pub fn apart_log_ratio(candidate: &[(u32, f64)], baseline: &[(u32, f64)]) -> Opt
         trimmed_mean(&values, values.len() as u32 / 4)
     };
     Some(centre(candidate)?.ln() - centre(baseline)?.ln()).filter(|ratio| ratio.is_finite())
+}
+
+/// Takes out of log ratios what the pace of the CPUs did to them.
+///
+/// A core is shared with another machine, or changes its clock, and the same code takes up to twice the CPU time. In a round that met
+/// one side more, the log ratio of what a fixed piece of work took then says by how much. How strongly a ratio follows it differs by
+/// server and figure, so that the slope is fitted to the rounds seen so far: those of each generation around their own mean, so that
+/// what differs between starts is left alone. As the slope is the same if candidate and baseline change places, ratios that were
+/// symmetric stay so; as no later generation changes it, what a run until decided has seen stays what it was. This is the analysis of
+/// covariance (Fisher 1932), as control variates are in simulation.
+#[derive(Clone, Debug, Default)]
+pub struct Paced {
+    /// Sums of products and of squares around the means of generations.
+    both: f64,
+    pace: f64,
+    /// Rounds beyond one of each generation.
+    freedom: usize,
+}
+
+/// The fewest rounds beyond one of each generation that tell a slope.
+const FREEDOM_MIN: usize = 5;
+/// No figure follows the pace more strongly: what takes twice the CPU time takes at most four times as long.
+const SLOPE_MAX: f64 = 2.0;
+
+impl Paced {
+    /// The log ratios of the rounds of the next generation at one pace. `ratios` and `paces` are log ratios of candidate to
+    /// baseline by round, the latter of a fixed piece of work. Without a pace for each round, the ratios as they are.
+    pub fn at_one_pace(&mut self, ratios: &[(u32, f64)], paces: &[(u32, f64)]) -> Vec<f64> {
+        let plain = || ratios.iter().map(|(_, ratio)| *ratio).collect::<Vec<_>>();
+        let of_round: BTreeMap<u32, f64> =
+            paces.iter().copied().filter(|(_, pace)| pace.is_finite()).collect();
+        let pairs: Option<Vec<(f64, f64)>> =
+            ratios.iter().map(|(round, ratio)| Some((*ratio, *of_round.get(round)?))).collect();
+        let Some(pairs) = pairs else { return plain() };
+        self.learn(&pairs);
+        if self.freedom < FREEDOM_MIN || self.pace <= 0.0 {
+            return plain();
+        }
+        let slope = (self.both / self.pace).clamp(-SLOPE_MAX, SLOPE_MAX);
+        pairs.into_iter().map(|(ratio, pace)| ratio - slope * pace).collect()
+    }
+
+    /// Wild rounds say little of the slope: what lies further from the others than they usually do counts as if it did not.
+    fn learn(&mut self, pairs: &[(f64, f64)]) {
+        let (ratios, paces): (Vec<f64>, Vec<f64>) =
+            pairs.iter().copied().filter(|(ratio, _)| ratio.is_finite()).unzip();
+        let (ratios, paces) = (without_wild(&ratios), without_wild(&paces));
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let (ratio, pace) = (mean(&ratios), mean(&paces));
+        self.freedom += ratios.len().saturating_sub(1);
+        for (own, its) in ratios.iter().zip(&paces) {
+            self.both += (own - ratio) * (its - pace);
+            self.pace += (its - pace).powi(2);
+        }
+    }
+}
+
+/// Values with those beyond three deviations moved there.
+fn without_wild(values: &[f64]) -> Vec<f64> {
+    let (Some(centre), Some(deviation)) = (median(values), robust_deviation(values)) else {
+        return values.to_vec();
+    };
+    values.iter().map(|value| value.clamp(centre - 3.0 * deviation, centre + 3.0 * deviation)).collect()
+}
+
+/// The mean of the middle half of the log ratios of a generation's rounds.
+pub fn centre_of_rounds(ratios: &[f64]) -> Option<f64> {
+    trimmed_mean(ratios, ratios.len() as u32 / 4).filter(|centre| centre.is_finite())
 }
 
 /// The mean of the usable figures of each round that has some.
@@ -109,6 +176,38 @@ mod tests {
             let ratio = generation_log_ratio(&candidate, &baseline).unwrap();
             assert!((ratio - 1.05f64.ln()).abs() < 1e-9, "{ratio}");
         }
+    }
+
+    #[test]
+    fn rounds_at_different_paces_are_compared_at_one() {
+        let mut random = crate::Random::new(7);
+        let mut paced = Paced::default();
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        for generation in 0..20 {
+            let paces: Vec<(u32, f64)> = (0..8).map(|round| (round, 0.2 * random.normal())).collect();
+            let ratio = |&(round, pace): &(u32, f64)| (round, 0.03 + 0.7 * pace + 0.01 * random.normal());
+            let mut ratios: Vec<(u32, f64)> = paces.iter().map(ratio).collect();
+            if generation == 5 {
+                ratios[2].1 = 9.0;
+            }
+            let values: Vec<f64> = ratios.iter().map(|(_, ratio)| *ratio).collect();
+            before.push(centre_of_rounds(&values).unwrap() - 0.03);
+            after.push(centre_of_rounds(&paced.at_one_pace(&ratios, &paces)).unwrap() - 0.03);
+        }
+        let error = |logs: &[f64]| (logs.iter().map(|log| log * log).sum::<f64>() / logs.len() as f64).sqrt();
+        assert!(error(&after) * 5.0 < error(&before), "{} {}", error(&before), error(&after));
+        // If the sides change places, so do the ratios.
+        let rounds = [(0, 0.1), (1, 0.3), (2, -0.1), (3, 0.0), (4, 0.1), (5, 0.2)];
+        let paces = [(0, 0.2), (1, 0.2), (2, -0.3), (3, 0.1), (4, 0.0), (5, 0.1)];
+        let swapped = |list: &[(u32, f64)]| list.iter().map(|(r, x)| (*r, -x)).collect::<Vec<_>>();
+        let there = Paced::default().at_one_pace(&rounds, &paces);
+        let back = Paced::default().at_one_pace(&swapped(&rounds), &swapped(&paces));
+        assert!(there.iter().zip(back).all(|(a, b)| (a + b).abs() < 1e-12) && there[1] < 0.2, "{there:?}");
+        // Without a pace for each round, where it never changed, and of few rounds, they stay what they are.
+        let plain = rounds.map(|(_, ratio)| ratio);
+        assert_eq!(Paced::default().at_one_pace(&rounds, &paces[1..]), plain);
+        assert_eq!(Paced::default().at_one_pace(&rounds, &paces.map(|(round, _)| (round, 0.0))), plain);
+        assert_eq!(Paced::default().at_one_pace(&rounds[..5], &paces), plain[..5]);
     }
 
     #[test]

@@ -65,7 +65,9 @@ pub use components::Components;
 pub use control::{CONTROL_ALPHA, judge_control};
 pub use false_discovery::false_discovery;
 pub use forecast::{POWER, difference_shown, more_generations};
-pub use generation::{apart_log_ratio, generation_log_ratio, robust_deviation, round_log_ratios};
+pub use generation::{
+    Paced, apart_log_ratio, centre_of_rounds, generation_log_ratio, robust_deviation, round_log_ratios,
+};
 pub use history::{LevelChange, level_changes};
 pub use holm::holm;
 pub use interval::{

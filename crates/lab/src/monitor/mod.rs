@@ -8,6 +8,7 @@
 
 mod machine;
 mod other_processes;
+mod pace;
 mod resources;
 mod tree;
 
@@ -20,6 +21,7 @@ pub(crate) use machine::StealReader;
 use machine::{Machine, MachineReader};
 pub(crate) use other_processes::OtherProcessUse;
 use other_processes::OtherProcesses;
+pub(crate) use pace::Pacer;
 use pitot_record::{CpuSample, Sample, TreeSample};
 pub(crate) use resources::resources;
 use tree::Tree;

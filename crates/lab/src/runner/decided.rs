@@ -10,7 +10,7 @@ use super::way::members;
 /// The most rounds of a generation, as the plan counts them: what varies between generations is never known to be nothing.
 const ROUNDS_MAX: f64 = 32.0;
 /// A generation takes no more than this part of the time that is left: what is judged are generations.
-const PART_OF_REST: f64 = 1.0 / 12.0;
+const PART_OF_REST: f64 = 1.0 / 10.0;
 
 /// The number of comparisons in the plan's metric that are not decided yet: neither a difference nor a tie.
 ///
@@ -25,25 +25,26 @@ pub(super) fn undecided(prepared: &Prepared, records: &[CellRecord]) -> usize {
     judge(&family, plan.tolerance).iter().flatten().filter(|c| !c.decision.is_decided()).count()
 }
 
-/// The slices of each cell in the next generation: as many as tell most in the time, by how rounds and generations varied
-/// so far and what they took, and no fewer than the plan has: of two rounds none can be left out as wild. `left_s` is the
-/// time that the run still has.
-pub(super) fn slices_worth(prepared: &Prepared, records: &[CellRecord], left_s: f64) -> u32 {
+/// The slices of each cell in the next generation, as the plan counts them: as many as tell most in the time, by how rounds and
+/// generations varied so far, if that `is_known`, and what they took. `left_s` is the time that the run still has. There are no fewer
+/// rounds than the plan has, however short slices are: of two rounds none can be left out as wild.
+pub(super) fn slices_worth(prepared: &Prepared, records: &[CellRecord], left_s: f64, is_known: bool) -> u32 {
     let plan = &prepared.plan;
     let Some(metric) = metric::find(&plan.metric) else { return plan.slices };
-    let components: Components = compared(prepared, records)
-        .iter()
-        .filter_map(|(cell, baseline)| Components::of(&cell.round_log_ratios(baseline, metric)))
-        .sum();
     let Some(Took { round_s, besides_s, slice_s }) = Took::of(records) else { return plan.slices };
-    let most = (left_s * PART_OF_REST - besides_s) / round_s;
-    let best = components.best_rounds(round_s, besides_s).min(most) / f64::from(parts(plan, slice_s));
-    if best.is_nan() {
-        plan.slices
-    } else {
-        let least = f64::from(plan.slices.div_ceil(2)).min(ROUNDS_MAX);
-        2 * best.clamp(least, ROUNDS_MAX).round() as u32
-    }
+    let (usual, parts) = (f64::from(plan.slices.div_ceil(2)), f64::from(parts(plan, slice_s)));
+    let best = || {
+        let compared = compared(prepared, records);
+        let of = |(cell, baseline): &(Side<'_>, Side<'_>)| {
+            Components::of(&cell.round_log_ratios(baseline, metric))
+        };
+        let best = compared.iter().filter_map(of).sum::<Components>().best_rounds(round_s, besides_s) / parts;
+        if best.is_nan() { usual } else { best }
+    };
+    let most = (left_s * PART_OF_REST - besides_s) / round_s / parts;
+    let wanted = if is_known { best() } else { usual };
+    let least = (usual / parts).ceil().min(ROUNDS_MAX);
+    2 * wanted.min(most).clamp(least, ROUNDS_MAX).round() as u32
 }
 
 /// What a generation took, on average, and its slices.
@@ -159,7 +160,7 @@ server = ["good", "hang"]
     fn a_generation_has_as_many_slices_as_its_variance_makes_worth() {
         let prepared = ready(PLAN);
         let worth = |of_round, of_generation, left_s| {
-            slices_worth(&prepared, &records(of_round, of_generation), left_s)
+            slices_worth(&prepared, &records(of_round, of_generation), left_s, true)
         };
         assert_eq!(worth(0.1, 0.0, 1e4), 2 * ROUNDS_MAX as u32, "only rounds vary");
         assert_eq!(
@@ -170,6 +171,6 @@ server = ["good", "hang"]
         let both = worth(0.2, 0.1, 1e4);
         assert!(prepared.plan.slices <= both && both < 2 * ROUNDS_MAX as u32, "{both}");
         // 3 s for each generation: 1 s is the start, and a round takes 0.24 s.
-        assert_eq!(worth(0.1, 0.0, 3.0 * 12.0), 16, "the time that is left counts");
+        assert_eq!(worth(0.1, 0.0, 3.0 * 10.0), 16, "the time that is left counts");
     }
 }

@@ -16,6 +16,7 @@ use pitot_sys::spawn::Stop;
 
 use super::printed::{self, Asked};
 use crate::monitor::OtherProcessUse;
+use crate::monitor::Pacer;
 use pitot_plan::PlanFile;
 use pitot_record::{HostRecord, Lifetime, Sample};
 
@@ -36,6 +37,11 @@ pub(super) trait Machine {
     /// Output of a command on the servers' host. The error is a sentence.
     fn printed_by(&self, command: &Asked<'_>) -> Result<String, String> {
         printed::here(command, None)
+    }
+
+    /// Measures the pace of the servers' CPUs for as long as it exists; none if they are on another host.
+    fn pacer(&self) -> Option<Pacer> {
+        None
     }
 
     /// The current state of the other hosts of the run.

@@ -73,18 +73,18 @@ fn tell_neighbours(run: &mut OnMachine<'_, '_>, steps: &Steps) -> Result<(), Fai
     Ok(())
 }
 
-/// The slices of each cell in a generation: those of the plan, and if servers are measured until decided, once there are enough generations
-/// to tell, as many as tell most.
+/// The slices of each cell in a generation: those of the plan, and if servers are measured until decided, as many as tell most, or as the
+/// time admits.
 fn slices_of(prepared: &Prepared, run: &OnMachine<'_, '_>, generation: u32, begin: Instant) -> u32 {
-    let can_tell = generation >= UNTIL_DECIDED_MIN && !prepared.ways.are_executed;
-    let Some(at_most_s) = prepared.plan.until_decided_s.filter(|_| can_tell) else {
+    let is_chosen = generation > 0 && !prepared.ways.are_executed;
+    let Some(at_most_s) = prepared.plan.until_decided_s.filter(|_| is_chosen) else {
         return prepared.plan.slices;
     };
     let left_s = match prepared.within_s {
         Some(within_s) => within_s - run.begin.elapsed().as_secs_f64(),
         None => at_most_s - begin.elapsed().as_secs_f64(),
     };
-    slices_worth(prepared, run.ledger.cells(), left_s)
+    slices_worth(prepared, run.ledger.cells(), left_s, generation >= UNTIL_DECIDED_MIN)
 }
 
 /// Whether to run another generation. The first began at `begin`; the estimate for each is `generation_s`.

@@ -33,6 +33,9 @@ pub(super) const FORMAT: Format = Format {
     view: "result",
 };
 
+/// Columns of table `slice`. Files of the first versions of this layout lack the last, `pace_ns`.
+pub(super) const SLICE_COLUMNS: usize = 21;
+
 /// What was recorded: `run.kind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {

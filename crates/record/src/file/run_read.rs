@@ -7,7 +7,7 @@ use pitot_results::{COUNT_MAX, Failure, VerdictKind};
 use rusqlite::{Connection, Row};
 
 use super::error::RecordError;
-use super::layout::Kind;
+use super::layout::{Kind, SLICE_COLUMNS};
 use super::open::{self, from_json, read_facts};
 use super::profiles::of_repetitions;
 use crate::run::{
@@ -281,6 +281,7 @@ fn read_faults(connection: &Connection) -> Result<HashMap<i64, Vec<FaultRecord>>
 fn read_slices(connection: &Connection) -> Result<HashMap<i64, Vec<Slice>>, RecordError> {
     let mut all: HashMap<i64, Vec<Slice>> = HashMap::new();
     let mut query = connection.prepare("SELECT * FROM slice ORDER BY repetition_id, round, position")?;
+    let has_pace = query.column_count() == SLICE_COLUMNS;
     let mut rows = query.query([])?;
     while let Some(row) = rows.next()? {
         let mut columns = Columns { row, next: 4 };
@@ -305,6 +306,7 @@ fn read_slices(connection: &Connection) -> Result<HashMap<i64, Vec<Slice>>, Reco
             p90_ns: columns.count()?,
             p99_ns: columns.count()?,
             max_ns: columns.count()?,
+            pace_ns: if has_pace { columns.take()? } else { None },
         };
         all.entry(repetition).or_default().push(slice);
     }

@@ -7,7 +7,7 @@ use pitot_results::secrets::Secrets;
 use rusqlite::{Connection, Transaction, params};
 
 use super::error::RecordError;
-use super::layout::{FORMAT, Kind};
+use super::layout::{FORMAT, Kind, SLICE_COLUMNS};
 use super::profiles::{self, Whose};
 use super::writer::{Opening, Writer, json};
 use crate::run::{HostRecord, Repetition, Run, RunState, Sample, Slice, TreeSample};
@@ -105,7 +105,12 @@ impl RunWriter {
     /// # Errors
     /// If it is not the file of a run, or another process is writing it.
     pub fn resume(path: &Path, plan: &Plan) -> Result<RunWriter, RecordError> {
-        Ok(RunWriter(Writer::resume(path, Kind::Run, plan.secrets())?))
+        let writer = Writer::resume(path, Kind::Run, plan.secrets())?;
+        let columns = writer.connection.prepare("SELECT * FROM slice")?.column_count();
+        if columns < SLICE_COLUMNS {
+            writer.connection.execute("ALTER TABLE slice ADD COLUMN pace_ns INTEGER", [])?;
+        }
+        Ok(RunWriter(writer))
     }
 
     /// The run in the file. It is read through the writer's connection, since opening and closing the file would drop its
@@ -252,7 +257,7 @@ fn insert_repetition(
         }
     }
     let mut insert = transaction.prepare_cached(
-        "INSERT INTO slice VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO slice VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?;
     for slice in &repetition.slices {
         insert.execute(rusqlite::params_from_iter(slice_row(id, slice)))?;
@@ -320,7 +325,7 @@ fn insert_cells(connection: &Connection, run: &NewRun<'_>, secrets: &Secrets) ->
 }
 
 /// The columns of table `slice`, in order.
-fn slice_row(repetition: i64, s: &Slice) -> [Option<i64>; 20] {
+fn slice_row(repetition: i64, s: &Slice) -> [Option<i64>; SLICE_COLUMNS] {
     let of = |value: u64| Some(value as i64);
     [
         Some(repetition),
@@ -343,6 +348,7 @@ fn slice_row(repetition: i64, s: &Slice) -> [Option<i64>; 20] {
         of(s.p90_ns),
         of(s.p99_ns),
         of(s.max_ns),
+        s.pace_ns.and_then(of),
     ]
 }
 

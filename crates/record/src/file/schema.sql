@@ -155,6 +155,7 @@ CREATE TABLE slice (
     p90_ns           INTEGER NOT NULL,
     p99_ns           INTEGER NOT NULL,
     max_ns           INTEGER NOT NULL,
+    pace_ns          INTEGER,               -- of a fixed piece of work on the server's CPUs; NULL: not measured. Older files lack it
     PRIMARY KEY (repetition_id, round, position)
 ) STRICT, WITHOUT ROWID;
 

@@ -33,6 +33,8 @@ pub struct Slice {
     pub client_cpu_ns: u64,
     /// Steal time on all CPUs of both sides, in steps of a clock tick.
     pub steal_ns: u64,
+    /// CPU time of a fixed piece of work on the server's CPUs, on average; none if it was not measured.
+    pub pace_ns: Option<u64>,
     /// Percentiles of the response time.
     pub p50_ns: u64,
     /// The 90th.

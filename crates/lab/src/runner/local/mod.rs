@@ -33,7 +33,7 @@ use host::HostChanges;
 pub use private_dir::Leftovers;
 use process::{Event, Process, Start};
 
-use crate::monitor::{Monitor, StealReader};
+use crate::monitor::{Monitor, Pacer, StealReader};
 use crate::procfs::COOKIE_NAME;
 use crate::runner::executor::{
     Account, AddressChoice, Command, Count, Ending, Executor, Extent, LeftBehind, Line, Machine, Observed,
@@ -133,6 +133,10 @@ impl Machine for ThisMachine<'_> {
 
     fn printed_by(&self, command: &Asked<'_>) -> Result<String, String> {
         printed::here(command, self.user())
+    }
+
+    fn pacer(&self) -> Option<Pacer> {
+        Some(Pacer::start(&self.cpus.server))
     }
 
     fn set_host(&self, changes: &[Change]) -> Result<(), String> {

@@ -194,6 +194,8 @@ fn slices(request: &Request<'_>, arms: &mut [Arm<'_>], held: &mut Held<'_>) -> R
             arm.warm(held, slice_s, is_first)?;
         }
     }
+    // Commands choose their CPU, and servers elsewhere have others.
+    let pacer = request.machine.pacer().filter(|_| !is_executed);
     let seed = request.seed ^ (request.group.cells[0] as u64).wrapping_mul(0xD6E8_FEB8_6659_FD93);
     let begin = Instant::now();
     let mut loaded = None;
@@ -221,7 +223,7 @@ fn slices(request: &Request<'_>, arms: &mut [Arm<'_>], held: &mut Held<'_>) -> R
             }
             if arm.is_up() {
                 let place = Slice { round, position: position as u32, predecessor, ..Slice::default() };
-                arm.load(held, slice_s, place)?;
+                arm.load(held, slice_s, pacer.as_ref(), place)?;
                 predecessor = Some(arm.row());
                 if is_first {
                     leave_alone(arms, up[at], &mut loaded);
