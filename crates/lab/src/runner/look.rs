@@ -77,10 +77,11 @@ impl Prepared {
                 memory_total_bytes: machine.memory_total_bytes(),
                 block: 0,
             };
+            let pacer = machine.pacer();
             let look = || {
                 number += 1;
                 left_s -= each_s;
-                repetition::look(shared, &mut *machine.executor(), cell, number, seconds)
+                repetition::look(shared, &mut *machine.executor(), cell, number, seconds, pacer.as_ref())
             };
             let Some(settling) = risen(self.plan.warmup_s, look)? else { continue };
             rising.push(cell.label());

@@ -5,7 +5,7 @@ use pitot_plan::Settling;
 
 /// Seconds of a part of such a warm-up, at most.
 const PART_S: f64 = 0.5;
-/// Seconds of a part of a look: shorter than most pauses of other work.
+/// Seconds of a part of a look.
 pub(super) const LOOK_PART_S: f64 = 0.125;
 /// Number of parts that are compared with as many before them.
 const PARTS: usize = 3;
@@ -64,10 +64,8 @@ fn has_settled(rates: &[f64]) -> bool {
 const RISEN_MIN: f64 = 0.8;
 /// Number of parts at the end of a look that show the final rate.
 const END_PARTS: usize = 4;
-/// Other work that used more of a CPU than this explains a low rate. CPUs count in ticks of 10 ms.
-const OTHERS_MAX: f64 = 0.25;
-/// The fewest parts without other work that show whether the rate rises.
-const QUIET_PARTS: usize = 2 * END_PARTS;
+/// Other work explains a rate of no less than this part.
+const LEFT_MIN: f64 = 0.25;
 /// The minimum warm-up is longer than the observed rise by this factor, since starts differ.
 const SPARE: f64 = 1.25;
 /// The maximum warm-up is longer than the observed rise by this factor.
@@ -78,23 +76,29 @@ const LONGER: f64 = 3.0;
 pub(super) struct Part {
     /// Replies per second.
     pub(super) rate: f64,
+    /// CPU time of a fixed piece of work on the server's CPUs, if it was measured.
+    pub(super) pace_ns: Option<u64>,
     /// CPU time of other processes, as a share of a CPU.
     pub(super) others: f64,
 }
 
 /// The warm-up of a server in the parts of a look; none if its rate did not rise. A rise requires all parts up to it to be low, so that
-/// one disturbed part does not count. Parts beside other work are left out, unless it hardly ever rests.
+/// one disturbed part does not count, and to be lower than the pace of the CPUs and other work explain.
 fn needed(parts: &[Part]) -> Option<Settling> {
-    let of = |most: f64| -> Vec<(usize, f64)> {
-        let numbered = parts.iter().enumerate().filter(|(_, part)| part.others <= most);
-        numbered.map(|(at, part)| (at + 1, part.rate)).collect()
+    let end = parts.len().checked_sub(END_PARTS)?;
+    let rates: [fn(&Part) -> f64; 3] = [
+        |part| part.rate,
+        |part| part.rate * part.pace_ns.unwrap_or(1) as f64,
+        |part| part.rate / (1.0 - part.others).clamp(LEFT_MIN, 1.0),
+    ];
+    let is_low = |some: &[Part]| {
+        rates.iter().all(|rate| {
+            let mean = |parts: &[Part]| parts.iter().map(rate).sum::<f64>() / parts.len() as f64;
+            mean(some) < mean(&parts[end..]) * RISEN_MIN
+        })
     };
-    let quiet = of(OTHERS_MAX);
-    let seen = if quiet.len() < QUIET_PARTS { of(f64::INFINITY) } else { quiet };
-    let mean = |seen: &[(usize, f64)]| seen.iter().map(|part| part.1).sum::<f64>() / seen.len() as f64;
-    let limit = mean(&seen[seen.len().checked_sub(END_PARTS)?..]) * RISEN_MIN;
-    let last_low = (1..seen.len()).rev().find(|&n| seen[n - 1].1 < limit && mean(&seen[..n]) < limit)?;
-    let at_least_s = seen[last_low - 1].0 as f64 * LOOK_PART_S * SPARE;
+    let low = (1..parts.len()).rev().find(|&n| is_low(&parts[n - 1..n]) && is_low(&parts[..n]))?;
+    let at_least_s = low as f64 * LOOK_PART_S * SPARE;
     Some(Settling { at_least_s, within_s: at_least_s * LONGER })
 }
 
@@ -129,7 +133,7 @@ mod tests {
 
     /// The parts of a look that nothing disturbs.
     fn alone(rates: &[f64]) -> Vec<Part> {
-        rates.iter().map(|&rate| Part { rate, others: 0.0 }).collect()
+        rates.iter().map(|&rate| Part { rate, pace_ns: None, others: 0.0 }).collect()
     }
 
     fn within(within_s: f64) -> Settling {
@@ -157,19 +161,16 @@ mod tests {
     }
 
     #[test]
-    fn other_work_that_ends_is_no_rise() {
-        let beside = |rate, others| Part { rate, others };
+    fn other_work_that_ends_and_a_core_that_gets_faster_are_no_rise() {
         let needed = |parts: &[Part]| needed(parts).map(|settling| settling.at_least_s);
-        let ends = [[beside(40.0, 0.9); 10], [beside(100.0, 0.0); 10]].concat();
-        assert_eq!(needed(&ends), None);
-        // It rises between bursts.
-        let bursts = |low, high| [[beside(low, 0.1), beside(high, 0.1)], [beside(30.0, 0.9); 2]].concat();
-        let rises =
-            [bursts(40.0, 60.0), bursts(60.0, 70.0), bursts(100.0, 100.0), bursts(100.0, 100.0)].concat();
-        assert_eq!(needed(&rises), Some(6.0 * LOOK_PART_S * SPARE));
-        // What never rests is the same for all parts.
-        let never_rests = [20.0, 20.0, 90.0, 100.0, 100.0, 100.0].map(|rate| beside(rate, 1.0));
-        assert_eq!(needed(&never_rests), Some(2.0 * LOOK_PART_S * SPARE));
+        let of = |rate, pace_ns, others| Part { rate, pace_ns: Some(pace_ns), others };
+        assert_eq!(needed(&[[of(40.0, 3000, 0.6); 10], [of(100.0, 3000, 0.0); 10]].concat()), None);
+        assert_eq!(needed(&[[of(55.0, 6000, 0.0); 10], [of(100.0, 3000, 0.0); 10]].concat()), None);
+        // The other way round, a server that hardly notices the pace has not risen either.
+        assert_eq!(needed(&[[of(100.0, 3000, 0.0); 10], [of(105.0, 6000, 0.0); 10]].concat()), None);
+        // What they do not explain.
+        let rises = [[of(10.0, 5000, 0.6); 10], [of(100.0, 3000, 0.0); 10]].concat();
+        assert_eq!(needed(&rises), Some(10.0 * LOOK_PART_S * SPARE));
     }
 
     #[test]

@@ -31,7 +31,7 @@ use pitot_results::VerdictKind;
 use pitot_results::load::{LoadResult, Window};
 pub(super) use tail::output_tail;
 
-use crate::monitor::resources;
+use crate::monitor::{Pacer, resources};
 use pitot_durability::Found;
 use pitot_host::CpuSplit;
 use pitot_plan::{Cell, CellServer};
@@ -99,12 +99,13 @@ pub(super) fn look(
     cell: &Cell,
     number: usize,
     seconds: f64,
+    pacer: Option<&Pacer>,
 ) -> Option<Vec<Part>> {
     let mut context = Context::new(shared, cell, executor);
     let mut look = || {
         start::prepare(&mut context, number)?;
         start::start_server(&mut context)?;
-        let parts = settle::look(&mut context, seconds)?;
+        let parts = settle::look(&mut context, seconds, pacer)?;
         stop::stop(&mut context)?;
         Ok(parts)
     };

@@ -2,6 +2,7 @@
 
 use super::context::{Abort, Context};
 use super::stop::wait_for_end;
+use crate::monitor::Pacer;
 use crate::runner::executor::Role;
 use crate::runner::held::Held;
 use crate::runner::profiled::{self, Whom};
@@ -33,12 +34,17 @@ pub(super) fn until_settled(context: &mut Context<'_>) -> Result<Option<WarmUp>,
 }
 
 /// A look of so many seconds at a fresh server. Without parts if its load cannot be held, or it failed.
-pub(super) fn look(context: &mut Context<'_>, seconds: f64) -> Result<Vec<Part>, Abort> {
+pub(super) fn look(
+    context: &mut Context<'_>,
+    seconds: f64,
+    pacer: Option<&Pacer>,
+) -> Result<Vec<Part>, Abort> {
     let mut parts = Vec::new();
     let processes = context.executor.pids(Role::Server);
     held(context, WARMING, |held| {
         for _ in 0..(seconds / LOOK_PART_S).ceil() as usize {
-            let (busy, served_ns) = (held.busy(), cpu_ns(&processes));
+            let pace = || pacer.map(Pacer::now).unwrap_or_default();
+            let (busy, served_ns, pace_before) = (held.busy(), cpu_ns(&processes), pace());
             let Ok(slice) = held.slice(NAME, LOOK_PART_S)? else {
                 parts.clear();
                 continue;
@@ -46,7 +52,8 @@ pub(super) fn look(context: &mut Context<'_>, seconds: f64) -> Result<Vec<Part>,
             let served_ns = cpu_ns(&processes).saturating_sub(served_ns);
             let busy_ns = busy.zip(held.busy()).map_or(0, |(before, after)| after.since(before).0);
             let others_s = busy_ns.saturating_sub(served_ns) as f64 / 1e9 - slice.client_cpu_us() / 1e6;
-            parts.extend(slice.rate().map(|rate| Part { rate, others: others_s / slice.elapsed_s() }));
+            let (pace_ns, others) = (pace().since(pace_before), others_s / slice.elapsed_s());
+            parts.extend(slice.rate().map(|rate| Part { rate, pace_ns, others }));
         }
         Ok(())
     })?;
