@@ -9,8 +9,10 @@ use super::way::members;
 
 /// The most rounds of a generation, as the plan counts them: what varies between generations is never known to be nothing.
 const ROUNDS_MAX: f64 = 32.0;
-/// A generation takes no more than this part of the time that is left: what is judged are generations.
+/// A generation takes no more than this part of the time that is left: what is judged are generations ...
 const PART_OF_REST: f64 = 1.0 / 10.0;
+/// ... but its rounds may take this part of what all else takes, which would be for little otherwise.
+const PART_OF_ELSE: f64 = 0.5;
 
 /// The number of comparisons in the plan's metric that are not decided yet: neither a difference nor a tie.
 ///
@@ -41,7 +43,7 @@ pub(super) fn slices_worth(prepared: &Prepared, records: &[CellRecord], left_s: 
         let best = compared.iter().filter_map(of).sum::<Components>().best_rounds(round_s, besides_s) / parts;
         if best.is_nan() { usual } else { best }
     };
-    let most = (left_s * PART_OF_REST - besides_s) / round_s / parts;
+    let most = (left_s * PART_OF_REST - besides_s).max(besides_s * PART_OF_ELSE) / round_s / parts;
     let wanted = if is_known { best() } else { usual };
     let least = (usual / parts).ceil().min(ROUNDS_MAX);
     2 * wanted.min(most).clamp(least, ROUNDS_MAX).round() as u32
