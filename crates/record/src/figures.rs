@@ -5,7 +5,7 @@ use pitot_results::VerdictKind;
 use crate::metric::Metric;
 use crate::run::{CellRecord, Repetition, Run, Slice};
 use pitot_plan::{Measure, Plan};
-use pitot_stats::{Paced, Samples, apart_log_ratio, centre_of_rounds, round_log_ratios};
+use pitot_stats::{Paced, Samples, apart_log_ratio, generation_log_ratio, round_log_ratios};
 
 impl CellRecord {
     /// The figures of a metric (see [`METRICS`](crate::METRICS)) with their blocks, from all repetitions that did
@@ -89,7 +89,7 @@ impl<'r> Side<'r> {
                 return ratio.is_finite().then_some(ratio);
             };
             if are_side_by_side(&candidate.slices, &other.slices) {
-                return centre_of_rounds(&self.rounds(baseline, candidate.block, read, &mut paced));
+                return generation_log_ratio(&self.rounds(baseline, candidate.block, read, &mut paced));
             }
             let figures = |side: &Side<'_>| side.by_round(candidate.block, read);
             apart_log_ratio(&figures(self), &figures(baseline))

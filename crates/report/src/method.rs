@@ -122,6 +122,14 @@ fn ratios(a: &Analysis<'_>) -> Vec<String> {
         sentences.push(format!(
             "A ratio between two cells is the Hodges-Lehmann estimate of the ratios of the generations, with the interval of {test}."
         ));
+        let mut slices = a.run.cells.iter().flat_map(|c| &c.repetitions).flat_map(|r| &r.slices);
+        if slices.any(|slice| slice.pace_ns.is_some()) {
+            sentences.push(
+                "The pace of the servers' CPUs, which varies where a core is shared with another machine, was measured in every slice \
+                 and taken out of the ratios, but not out of the figures of each cell."
+                    .into(),
+            );
+        }
     }
     if a.run.cells.iter().any(|c| c.measure == Measure::Fresh) {
         let what = if a.run.is_sliced() {

@@ -495,7 +495,7 @@ mod tests {
         ratios.extend([-0.01; 12]);
         let c = one(Samples::TimeOver(ratios), 0.0);
         assert!(c.interval.unwrap().low > 1.0, "{c:?}");
-        // The same generations suffice.
+        // Seven generations are the fewest.
         assert_eq!(one(over(watched(6, 1.1, 0.02)), 0.0).test, None);
         assert_eq!(one(over(watched(7, 1.1, 0.02)), 0.0).decision, Decision::Higher);
         assert_eq!(one(over(watched(40, 1.0, 0.02)), 0.02).decision, Decision::Alike);

@@ -11,18 +11,17 @@ use crate::location::{median, trimmed_mean};
 
 /// The log ratio of candidate to baseline in one generation: the mean of the middle half of those of its rounds.
 ///
-/// Each side is a list of (round, figure of a slice). No slice is left out because the machine was disturbed: steal
-/// accrues only while a CPU is wanted, so the hungrier server would lose more of them. A quarter of the rounds may be
-/// wild without effect. Among mean, median, Hodges-Lehmann estimate and trimmed mean this one spread least for
-/// throughput in bursts of steal, and 3% more than the best for CPU time (see docs/method-slices.md).
+/// No slice is left out because the machine was disturbed: steal accrues only while a CPU is wanted, so the hungrier server would lose
+/// more of them. A quarter of the rounds may be wild without effect. Among mean, median, Hodges-Lehmann estimate and trimmed mean this
+/// one spread least for throughput in bursts of steal, and 3% more than the best for CPU time (see docs/method-slices.md).
 ///
-/// `None` if no round has figures on both sides, or if too many lack a ratio since one side did nothing at all.
-pub fn generation_log_ratio(candidate: &[(u32, f64)], baseline: &[(u32, f64)]) -> Option<f64> {
-    let ratios = round_log_ratios(candidate, baseline);
-    centre_of_rounds(&ratios.into_iter().map(|(_, ratio)| ratio).collect::<Vec<f64>>())
+/// `None` without rounds, or if too many lack a ratio since one side did nothing at all.
+pub fn generation_log_ratio(rounds: &[f64]) -> Option<f64> {
+    trimmed_mean(rounds, rounds.len() as u32 / 4).filter(|centre| centre.is_finite())
 }
 
-/// The log ratio of candidate to baseline in each round that has figures on both sides, in order of rounds.
+/// The log ratio of candidate to baseline in each round that has figures on both sides, in order of rounds. Each side is a list of
+/// (round, figure of a slice).
 ///
 /// The slices of an arm in a round are averaged first: they lie mirrored about its middle (see
 /// [`round_order`](crate::round_order)), so their mean is free of even drift. It is the arithmetic mean, since a
@@ -108,11 +107,6 @@ fn without_wild(values: &[f64]) -> Vec<f64> {
     values.iter().map(|value| value.clamp(centre - 3.0 * deviation, centre + 3.0 * deviation)).collect()
 }
 
-/// The mean of the middle half of the log ratios of a generation's rounds.
-pub fn centre_of_rounds(ratios: &[f64]) -> Option<f64> {
-    trimmed_mean(ratios, ratios.len() as u32 / 4).filter(|centre| centre.is_finite())
-}
-
 /// The mean of the usable figures of each round that has some.
 fn means(slices: &[(u32, f64)]) -> BTreeMap<u32, f64> {
     let mut sums: BTreeMap<u32, (u32, f64)> = BTreeMap::new();
@@ -138,6 +132,11 @@ pub fn robust_deviation(values: &[f64]) -> Option<f64> {
 mod tests {
     use super::*;
 
+    fn of_slices(candidate: &[(u32, f64)], baseline: &[(u32, f64)]) -> Option<f64> {
+        let rounds = round_log_ratios(candidate, baseline);
+        generation_log_ratio(&rounds.into_iter().map(|(_, ratio)| ratio).collect::<Vec<_>>())
+    }
+
     #[test]
     fn sides_that_were_apart_are_compared_by_their_centres() {
         let side = |values: [f64; 8]| -> Vec<(u32, f64)> { (0..).zip(values).collect() };
@@ -159,7 +158,7 @@ mod tests {
         for (_, ratio) in rounds {
             assert!((ratio - 2f64.ln()).abs() < 1e-12);
         }
-        assert!((generation_log_ratio(&candidate, &baseline).unwrap() - 2f64.ln()).abs() < 1e-12);
+        assert!((of_slices(&candidate, &baseline).unwrap() - 2f64.ln()).abs() < 1e-12);
     }
 
     #[test]
@@ -173,7 +172,7 @@ mod tests {
             for slice in candidate.iter_mut().filter(|(round, _)| *round < 2) {
                 slice.1 *= disturbed;
             }
-            let ratio = generation_log_ratio(&candidate, &baseline).unwrap();
+            let ratio = of_slices(&candidate, &baseline).unwrap();
             assert!((ratio - 1.05f64.ln()).abs() < 1e-9, "{ratio}");
         }
     }
@@ -191,8 +190,8 @@ mod tests {
                 ratios[2].1 = 9.0;
             }
             let values: Vec<f64> = ratios.iter().map(|(_, ratio)| *ratio).collect();
-            before.push(centre_of_rounds(&values).unwrap() - 0.03);
-            after.push(centre_of_rounds(&paced.at_one_pace(&ratios, &paces)).unwrap() - 0.03);
+            before.push(generation_log_ratio(&values).unwrap() - 0.03);
+            after.push(generation_log_ratio(&paced.at_one_pace(&ratios, &paces)).unwrap() - 0.03);
         }
         let error = |logs: &[f64]| (logs.iter().map(|log| log * log).sum::<f64>() / logs.len() as f64).sqrt();
         assert!(error(&after) * 5.0 < error(&before), "{} {}", error(&before), error(&after));
@@ -212,12 +211,12 @@ mod tests {
 
     #[test]
     fn what_is_no_figure_and_rounds_without_a_partner_are_left_out() {
-        assert_eq!(generation_log_ratio(&[(0, f64::NAN), (1, -1.0)], &[(0, 1.0), (1, 1.0)]), None);
-        assert_eq!(generation_log_ratio(&[(0, 1.0)], &[(1, 1.0)]), None);
-        assert_eq!(generation_log_ratio(&[(0, f64::NAN), (0, 1.0)], &[(0, 1.0)]), Some(0.0));
-        assert_eq!(generation_log_ratio(&[(0, 0.0)], &[(0, 0.0)]), None);
-        assert_eq!(generation_log_ratio(&[(0, 0.0)], &[(0, 1.0)]), None);
-        assert_eq!(generation_log_ratio(&[], &[]), None);
+        assert_eq!(of_slices(&[(0, f64::NAN), (1, -1.0)], &[(0, 1.0), (1, 1.0)]), None);
+        assert_eq!(of_slices(&[(0, 1.0)], &[(1, 1.0)]), None);
+        assert_eq!(of_slices(&[(0, f64::NAN), (0, 1.0)], &[(0, 1.0)]), Some(0.0));
+        assert_eq!(of_slices(&[(0, 0.0)], &[(0, 0.0)]), None);
+        assert_eq!(of_slices(&[(0, 0.0)], &[(0, 1.0)]), None);
+        assert_eq!(of_slices(&[], &[]), None);
     }
 
     #[test]

@@ -10,9 +10,10 @@
 //!   more certainty than it has. Two runs share no blocks: they are compared by Mann and Whitney's test, and by how far
 //!   what is equal lay apart in them ([`BetweenRuns`]).
 //! - **A sliced measurement** gives one log ratio per generation of servers ([`generation_log_ratio`]), from rounds
-//!   whose order cancels drift, position and carry-over ([`round_order`]). Generations are its sample.
-//!   A run that goes on until it has decided ([`Samples::UntilDecided`]) looks after each of them; it is judged by
-//!   an e-process, whose error rate and intervals hold at any stop. [`judge_control`] judges the baseline's twin.
+//!   whose order cancels drift, position and carry-over ([`round_order`]), at one pace of the CPUs ([`Paced`]). Generations are its
+//!   sample. A run that goes on until it has decided ([`Samples::UntilDecided`]) looks after each of them; it is judged by
+//!   an e-process, whose error rate and intervals hold at any stop, and by one more look when its time is over
+//!   ([`Samples::TimeOver`]). [`judge_control`] judges the baseline's twin.
 //! - **A history of runs** changes its level where random orders of its values rarely differ as much ([`level_changes`]).
 //! - **A difference is declared** only if the test rejects, at 5% and after Holm's correction over all comparisons
 //!   of the family, that the true ratio lies within the tolerance. For one comparison that is to say: the whole 95%
@@ -65,9 +66,7 @@ pub use components::Components;
 pub use control::{CONTROL_ALPHA, judge_control};
 pub use false_discovery::false_discovery;
 pub use forecast::{POWER, difference_shown, more_generations};
-pub use generation::{
-    Paced, apart_log_ratio, centre_of_rounds, generation_log_ratio, robust_deviation, round_log_ratios,
-};
+pub use generation::{Paced, apart_log_ratio, generation_log_ratio, robust_deviation, round_log_ratios};
 pub use history::{LevelChange, level_changes};
 pub use holm::holm;
 pub use interval::{

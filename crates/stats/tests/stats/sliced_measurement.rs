@@ -75,10 +75,17 @@ fn run(setting: Setting, figure: Figure, generations: u32, seed: u64) -> Vec<Vec
     for number in 0..generations {
         let slices = machine.generation(seed, number, figure);
         for (arm, of_arm) in arms.iter_mut().zip(&slices[1..]) {
-            arm.push(generation_log_ratio(of_arm, &slices[0]).expect("every slice has a figure"));
+            arm.push(
+                generation_log_ratio(&round_ratios(of_arm, &slices[0])).expect("every slice has a figure"),
+            );
         }
     }
     arms
+}
+
+/// The log ratios of the rounds of two arms.
+fn round_ratios(candidate: &[(u32, f64)], baseline: &[(u32, f64)]) -> Vec<f64> {
+    round_log_ratios(candidate, baseline).into_iter().map(|(_, ratio)| ratio).collect()
 }
 
 /// The first `generations` of an arm whose true ratio is `truth`.
@@ -350,12 +357,11 @@ fn the_middle_half_of_the_rounds_spreads_little_whatever_the_figure() {
             let mut centres = [const { Vec::new() }; 4];
             for seed in 0..runs {
                 let slices = Machine::new(setting, seed).generation(seed, 0, figure);
-                let ratios = round_log_ratios(&slices[1], &slices[0]);
-                let ratios: Vec<f64> = ratios.into_iter().map(|(_, ratio)| ratio).collect();
+                let ratios = round_ratios(&slices[1], &slices[0]);
                 centres[0].push(trimmed_mean(&ratios, 0).unwrap());
                 centres[1].push(median(&ratios).unwrap());
                 centres[2].push(hodges_lehmann(&ratios).unwrap());
-                centres[3].push(generation_log_ratio(&slices[1], &slices[0]).unwrap());
+                centres[3].push(generation_log_ratio(&ratios).unwrap());
             }
             let spread =
                 centres.map(|c: Vec<f64>| (c.iter().map(|x| x * x).sum::<f64>() / c.len() as f64).sqrt());

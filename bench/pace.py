@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""What the pace of the CPUs explains of the CPU time per request in runs measured in slices.
+
+    bench/pace.py RUN.pitot ...
+
+For each pair of cells: how the logarithms of CPU time per request and of the pace are correlated over slices, how far apart the log ratios
+of rounds are (their middle half, as a standard deviation) as they are and at one pace, and the slope. Pitot fits the slope to the rounds
+so far; here it is fitted once to all. What lies beyond three deviations counts as if it did not.
+"""
+
+import collections
+import math
+import sqlite3
+import statistics
+import sys
+
+
+def deviation(values):
+    low, _, high = statistics.quantiles(values)
+    return (high - low) / 1.349
+
+
+def without_wild(values):
+    middle, most = statistics.median(values), 3 * deviation(values)
+    return [min(max(value, middle - most), middle + most) for value in values]
+
+
+def fit(x, y):
+    """The correlation and the slope of y over x."""
+    x, y = without_wild(x), without_wild(y)
+    middle_x, middle_y = statistics.mean(x), statistics.mean(y)
+    both = sum((a - middle_x) * (b - middle_y) for a, b in zip(x, y))
+    squares_x, squares_y = (sum((v - m) ** 2 for v in values) for values, m in ((x, middle_x), (y, middle_y)))
+    return both / math.sqrt(squares_x * squares_y), both / squares_x
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    print("cells  slices  correlation  rounds  apart by  at one pace  slope  file")
+    for file in sys.argv[1:]:
+        with sqlite3.connect(file) as run:
+            rows = run.execute(
+                "SELECT cell_id, block, round, server_cpu_ns, requests, pace_ns FROM slice JOIN repetition ON repetition.id = repetition_id "
+                "WHERE requests > 0 AND server_cpu_ns > 0 AND pace_ns > 0"
+            ).fetchall()
+        rounds = collections.defaultdict(lambda: collections.defaultdict(list))
+        for cell, block, number, cpu, requests, pace in rows:
+            rounds[block, number][cell].append((math.log(cpu / requests), math.log(pace)))
+        cells = sorted({row[0] for row in rows})
+        for at, one in enumerate(cells):
+            for other in cells[:at]:
+                slices = [pair for of in rounds.values() for cell in (one, other) for pair in of[cell]]
+                correlation, _ = fit([pace for _, pace in slices], [cpu for cpu, _ in slices])
+                means = lambda pairs: [statistics.mean(values) for values in zip(*pairs)]
+                both = [(means(of[one]), means(of[other])) for of in rounds.values() if of[one] and of[other]]
+                ratios, paces = [a[0] - b[0] for a, b in both], [a[1] - b[1] for a, b in both]
+                _, slope = fit(paces, ratios)
+                left = [ratio - slope * pace for ratio, pace in zip(ratios, paces)]
+                print(f"{one}, {other}  {len(slices):7}  {correlation:11.2f}  {len(both):6}  {deviation(ratios):8.2%}  "
+                      f"{deviation(left):11.2%}  {slope:5.2f}  {file}")
+
+
+if __name__ == "__main__":
+    main()
