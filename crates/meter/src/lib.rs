@@ -15,5 +15,5 @@ pub mod units;
 pub use buckets::{BOUNDS_NS, Buckets};
 pub use histogram::{DecodeError, Histogram};
 pub use median::median;
-pub use nanos::{Nanos, burn, now};
+pub use nanos::{Nanos, burn, now, thread_cpu};
 pub use random::Random;

@@ -121,7 +121,7 @@ fn wait_busily(length: Nanos) {
 }
 
 /// CPU time of the calling thread.
-fn thread_cpu() -> Nanos {
+pub fn thread_cpu() -> Nanos {
     let t = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)
 }

@@ -150,7 +150,7 @@ fn runs_that_hold_the_reference_are_compared_by_it() {
     let (base, head) = (spin(4_000), spin(5_000));
     for file in ["a.pitot", "b.pitot"] {
         let asked =
-            ["diff", &base, &head, "--reference", &base, "--within", "8s", "-o", file, "--format", "json"];
+            ["diff", &base, &head, "--reference", &base, "--within", "10s", "-o", file, "--format", "json"];
         let output = pitot(dir.path(), &asked);
         assert!(output.status.success(), "{}", text(&output));
         let cells = json(&output)["cells"].as_array().unwrap().len();

@@ -14,7 +14,7 @@ mod tree;
 
 use std::time::Duration;
 
-use pitot_meter::{Nanos, now};
+use pitot_meter::{Nanos, now, thread_cpu};
 
 use crate::procfs::{Reader, Sessions};
 pub(crate) use machine::StealReader;
@@ -206,12 +206,6 @@ fn kernel_bytes(reader: &mut Reader) -> Option<u64> {
     // Inodes and dentries of sockets are counted as reclaimable, like those of files.
     let other = ["KernelStack:", "PageTables:", "VmallocUsed:"].into_iter().filter_map(bytes).sum::<u64>();
     Some(bytes("Slab:")? + other)
-}
-
-/// CPU time of this thread so far.
-fn thread_cpu() -> Nanos {
-    let t = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)
 }
 
 /// The machine's counters since the first sample.

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use super::thread_cpu;
+use pitot_meter::thread_cpu;
 
 /// Time between two pieces of work.
 const INTERVAL: Duration = Duration::from_millis(1);
