@@ -21,7 +21,7 @@ pub(crate) use machine::StealReader;
 use machine::{Machine, MachineReader};
 pub(crate) use other_processes::OtherProcessUse;
 use other_processes::OtherProcesses;
-pub(crate) use pace::Pacer;
+pub(crate) use pace::{Pace, Pacer};
 use pitot_record::{CpuSample, Sample, TreeSample};
 pub(crate) use resources::resources;
 use tree::Tree;

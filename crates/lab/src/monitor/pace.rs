@@ -38,6 +38,11 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
+    /// What a pacer has done so far; nothing if there is none.
+    pub(crate) fn of(pacer: Option<&Pacer>) -> Pace {
+        pacer.map(Pacer::now).unwrap_or_default()
+    }
+
     /// The CPU time of a piece since an earlier moment; none if there was none.
     pub(crate) fn since(self, earlier: Pace) -> Option<u64> {
         (self.cpu_ns - earlier.cpu_ns).checked_div(self.pieces - earlier.pieces)
@@ -62,8 +67,7 @@ impl Pacer {
         Pacer { threads: cpus.iter().filter_map(start).collect(), worked }
     }
 
-    /// What has been done so far.
-    pub(crate) fn now(&self) -> Pace {
+    fn now(&self) -> Pace {
         // A piece that ends in between is in one of the two sums: an error of one piece in all of a slice.
         Pace {
             pieces: self.worked.pieces.load(Ordering::Acquire),

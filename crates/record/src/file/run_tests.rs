@@ -204,6 +204,31 @@ fn a_run_that_never_finished_is_whole_up_to_its_last_repetition() {
 }
 
 #[test]
+fn a_file_from_before_the_pace_was_measured_is_read_and_resumed() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.pitot");
+    let mut writer = create(&path);
+    let mut old = repetition();
+    let slice = crate::Slice { requests: 7, pace_ns: Some(3000), ..crate::Slice::default() };
+    old.slices = vec![slice];
+    writer.record(0, &old).unwrap();
+    drop(writer);
+    let file = rusqlite::Connection::open(&path).unwrap();
+    file.execute_batch("ALTER TABLE slice DROP COLUMN pace_ns").unwrap();
+    drop(file);
+    let paces = |run: &Run| -> Vec<Option<u64>> {
+        run.cells.iter().flat_map(|c| &c.repetitions).flat_map(|r| &r.slices).map(|s| s.pace_ns).collect()
+    };
+    assert_eq!(paces(&Run::open(&path).unwrap()), [None]);
+    let mut writer = resume(&path).unwrap();
+    let mut new = repetition();
+    new.block += 1;
+    new.slices = vec![slice];
+    writer.record(0, &new).unwrap();
+    assert_eq!(paces(&writer.read().unwrap()), [None, Some(3000)]);
+}
+
+#[test]
 fn every_verdict_can_be_written_and_read() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.pitot");

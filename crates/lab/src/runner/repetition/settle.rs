@@ -2,7 +2,7 @@
 
 use super::context::{Abort, Context};
 use super::stop::wait_for_end;
-use crate::monitor::Pacer;
+use crate::monitor::{Pace, Pacer};
 use crate::runner::executor::Role;
 use crate::runner::held::Held;
 use crate::runner::profiled::{self, Whom};
@@ -43,8 +43,7 @@ pub(super) fn look(
     let processes = context.executor.pids(Role::Server);
     held(context, WARMING, |held| {
         for _ in 0..(seconds / LOOK_PART_S).ceil() as usize {
-            let pace = || pacer.map(Pacer::now).unwrap_or_default();
-            let (busy, served_ns, pace_before) = (held.busy(), cpu_ns(&processes), pace());
+            let (busy, served_ns, pace) = (held.busy(), cpu_ns(&processes), Pace::of(pacer));
             let Ok(slice) = held.slice(NAME, LOOK_PART_S)? else {
                 parts.clear();
                 continue;
@@ -52,7 +51,7 @@ pub(super) fn look(
             let served_ns = cpu_ns(&processes).saturating_sub(served_ns);
             let busy_ns = busy.zip(held.busy()).map_or(0, |(before, after)| after.since(before).0);
             let others_s = busy_ns.saturating_sub(served_ns) as f64 / 1e9 - slice.client_cpu_us() / 1e6;
-            let (pace_ns, others) = (pace().since(pace_before), others_s / slice.elapsed_s());
+            let (pace_ns, others) = (Pace::of(pacer).since(pace), others_s / slice.elapsed_s());
             parts.extend(slice.rate().map(|rate| Part { rate, pace_ns, others }));
         }
         Ok(())

@@ -6,7 +6,7 @@ use pitot_sys::Unavailable;
 
 use super::figures::Sum;
 use super::neighbours::Neighbours;
-use crate::monitor::Pacer;
+use crate::monitor::{Pace, Pacer};
 use crate::runner::executor::{Executor, Extent, Role};
 use crate::runner::held::Held;
 use crate::runner::judge::judge_slices;
@@ -219,8 +219,7 @@ impl<'a> Arm<'a> {
     ) -> Result<(), Abort> {
         let cpu_before = self.rested();
         let (steal_before, busy_before) = (held.steal(), held.busy());
-        let pace = || pacer.map(Pacer::now).unwrap_or_default();
-        let pace_before = pace();
+        let pace_before = Pace::of(pacer);
         let answer = match held.slice(&self.name(), seconds)? {
             Ok(answer) => answer,
             Err(what) => {
@@ -235,7 +234,7 @@ impl<'a> Arm<'a> {
         let place = Slice {
             server_cpu_ns: executed.or(served),
             steal_ns: held.steal().since(steal_before).0,
-            pace_ns: pace().since(pace_before),
+            pace_ns: Pace::of(pacer).since(pace_before),
             ..place
         };
         let busy = busy_before.zip(held.busy()).map(|(before, after)| after.since(before));
