@@ -3,6 +3,7 @@
 mod answer;
 mod cpu_account;
 mod files;
+mod free_port;
 mod groups;
 mod guardian;
 mod host;
@@ -11,7 +12,7 @@ mod private_dir;
 mod process;
 
 use std::cell::{Cell, RefCell};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
@@ -27,6 +28,7 @@ use pitot_sys::user::User;
 
 use answer::Pending;
 use cpu_account::{Clocks, CpuAccount};
+use free_port::free_port;
 use groups::{Group, Hierarchy};
 pub use guardian::Guardian;
 use host::HostChanges;
@@ -278,14 +280,13 @@ impl Executor for Local<'_> {
         self.dir = dir.join(number.to_string());
         self.is_handed_over = false;
         std::fs::create_dir_all(&self.dir).map_err(|e| cannot_write(&e))?;
-        let any_port = SocketAddr::new(self.machine.address, 0);
-        let address = match address {
-            AddressChoice::Server => any_port.to_string(),
-            AddressChoice::Executor => TcpListener::bind(any_port)
-                .and_then(|listener| listener.local_addr())
-                .map_err(|e| format!("no free port was found: {e}"))?
-                .to_string(),
+        let port = match address {
+            AddressChoice::Server => 0,
+            AddressChoice::Executor => {
+                free_port(self.machine.address).map_err(|e| format!("no free port was found: {e}"))?
+            }
         };
+        let address = SocketAddr::new(self.machine.address, port).to_string();
         Ok(Place { dir: self.dir.to_string_lossy().into_owned(), address })
     }
 
