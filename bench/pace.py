@@ -4,7 +4,8 @@
     bench/pace.py RUN.pitot ...
 
 For each pair of cells: how the logarithms of CPU time per request and of the pace are correlated over slices, how far apart the log ratios
-of rounds are (their middle half, as a standard deviation) as they are and at one pace, and the slope. Pitot fits the slope to the rounds
+of rounds are (their middle half, as a standard deviation) as they are and at one pace, and the slope; and how far the paces of the two
+cells are apart, with two standard errors: beyond them the pace depends on the server, as it must not. Pitot fits the slope to the rounds
 so far; here it is fitted once to all. What lies beyond three deviations counts as if it did not.
 """
 
@@ -14,30 +15,13 @@ import sqlite3
 import statistics
 import sys
 
-
-def deviation(values):
-    low, _, high = statistics.quantiles(values)
-    return (high - low) / 1.349
-
-
-def without_wild(values):
-    middle, most = statistics.median(values), 3 * deviation(values)
-    return [min(max(value, middle - most), middle + most) for value in values]
-
-
-def fit(x, y):
-    """The correlation and the slope of y over x."""
-    x, y = without_wild(x), without_wild(y)
-    middle_x, middle_y = statistics.mean(x), statistics.mean(y)
-    both = sum((a - middle_x) * (b - middle_y) for a, b in zip(x, y))
-    squares_x, squares_y = (sum((v - m) ** 2 for v in values) for values, m in ((x, middle_x), (y, middle_y)))
-    return both / math.sqrt(squares_x * squares_y), both / squares_x
+import rig
 
 
 def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    print("cells  slices  correlation  rounds  apart by  at one pace  slope  file")
+    print("cells  slices  correlation  rounds  apart by  at one pace  slope  paces apart     file")
     for file in sys.argv[1:]:
         with sqlite3.connect(file) as run:
             rows = run.execute(
@@ -51,14 +35,15 @@ def main():
         for at, one in enumerate(cells):
             for other in cells[:at]:
                 slices = [pair for of in rounds.values() for cell in (one, other) for pair in of[cell]]
-                correlation, _ = fit([pace for _, pace in slices], [cpu for cpu, _ in slices])
+                correlation, _ = rig.fit([pace for _, pace in slices], [cpu for cpu, _ in slices])
                 means = lambda pairs: [statistics.mean(values) for values in zip(*pairs)]
                 both = [(means(of[one]), means(of[other])) for of in rounds.values() if of[one] and of[other]]
                 ratios, paces = [a[0] - b[0] for a, b in both], [a[1] - b[1] for a, b in both]
-                _, slope = fit(paces, ratios)
+                _, slope = rig.fit(paces, ratios)
                 left = [ratio - slope * pace for ratio, pace in zip(ratios, paces)]
-                print(f"{one}, {other}  {len(slices):7}  {correlation:11.2f}  {len(both):6}  {deviation(ratios):8.2%}  "
-                      f"{deviation(left):11.2%}  {slope:5.2f}  {file}")
+                apart, error = statistics.mean(rig.without_wild(paces)), 2 * rig.deviation(paces) / math.sqrt(len(paces))
+                print(f"{one}, {other}  {len(slices):7}  {correlation:11.2f}  {len(both):6}  {rig.deviation(ratios):8.2%}  "
+                      f"{rig.deviation(left):11.2%}  {slope:5.2f}  {apart:+6.1%} +-{error:5.1%}  {file}")
 
 
 if __name__ == "__main__":

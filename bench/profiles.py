@@ -29,16 +29,28 @@ question = "Do profiles cost anything?"
 
 
 def run(pitot, folder, generations, profile):
-    """One run: the usual logarithm of the CPU time per request of each cell, and the number of slices."""
+    """The slices of one run."""
     output = os.path.join(folder, "run.pitot")
     command = [pitot, "run", "plan.toml", "-o", output, "--repetitions", str(generations)]
     command += ["--profile", profile] if profile else []
     subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    cells = {}
-    for cell, _, cpu, _ in rig.slices(output):
-        cells.setdefault(cell, []).append(math.log(cpu))
+    rows = rig.slices(output)
     os.remove(output)
-    return {cell: statistics.median(logs) for cell, logs in cells.items()}, sum(map(len, cells.values()))
+    return rows
+
+
+def differences(pairs):
+    """How much more CPU time per request each pair of runs shows with profiles, as a logarithm, at one pace of the CPUs."""
+    rows = [row for pair in pairs for profiled in (False, True) for row in pair[profiled]]
+    logs = iter(rig.at_one_pace(rows, 2))
+    usual = []
+    for pair in pairs:
+        for profiled in (False, True):
+            cells = {}
+            for row in pair[profiled]:
+                cells.setdefault(row[0], []).append(next(logs))
+            usual.append(statistics.mean(statistics.median(of) for of in cells.values()))
+    return [with_profile - without for without, with_profile in zip(usual[::2], usual[1::2])]
 
 
 def main():
@@ -51,7 +63,7 @@ def main():
     # What was started is ended also when this is.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     pitot = os.path.abspath(options.pitot)
-    differences, slices = [], 0
+    pairs = []
     with tempfile.TemporaryDirectory(prefix="profiles-") as folder:
         with open(os.path.join(folder, "plan.toml"), "w") as out:
             out.write(PLAN)
@@ -59,14 +71,14 @@ def main():
         while time.monotonic() < end:
             pair = {}
             for profile in random.sample([options.profile, ""], 2):
-                pair[bool(profile)], count = run(pitot, folder, options.generations, profile)
-                slices += count
-            differences.append(statistics.mean(pair[True][cell] - pair[False][cell] for cell in pair[True]))
-    interval = rig.signed_rank(differences)
+                pair[bool(profile)] = run(pitot, folder, options.generations, profile)
+            pairs.append(pair)
+    interval = rig.signed_rank(differences(pairs))
+    slices = sum(len(pair[False]) + len(pair[True]) for pair in pairs)
     if not interval:
-        sys.exit(f"{len(differences)} pairs of runs are too few: allow more with --within")
+        sys.exit(f"{len(pairs)} pairs of runs are too few: allow more with --within")
     low, middle, high = map(math.exp, interval)
-    print(f"{len(differences)} pairs of runs of {options.generations} generations, {slices} slices, --profile {options.profile}; "
+    print(f"{len(pairs)} pairs of runs of {options.generations} generations, {slices} slices, --profile {options.profile}; "
           f"CPU time per request, with profiles to without: {middle:.4f} [{low:.4f}, {high:.4f}]")
 
 

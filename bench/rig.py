@@ -1,5 +1,5 @@
 """What several comparisons set up alike."""
-import itertools, math, socket, sqlite3, statistics, subprocess, time
+import collections, itertools, math, socket, sqlite3, statistics, subprocess, time
 
 
 def free_port():
@@ -31,13 +31,50 @@ def text(path):
 
 
 def slices(file):
-    """Of each slice: the cell, when it began, CPU time per request, requests per second."""
+    """Of each slice: the cell, when it began, CPU time per request, requests per second, and the pace of the server's CPUs."""
     with sqlite3.connect(file) as run:
         rows = run.execute(
-            "SELECT cell_id, began_unix_ns / 1e9, server_cpu_ns * 1.0 / requests, requests * 1e9 / duration_ns "
-            "FROM slice JOIN repetition ON repetition.id = repetition_id WHERE requests > 0 AND server_cpu_ns IS NOT NULL"
+            "SELECT cell_id, began_unix_ns / 1e9, server_cpu_ns * 1.0 / requests, requests * 1e9 / duration_ns, pace_ns * 1.0 "
+            "FROM slice JOIN repetition ON repetition.id = repetition_id WHERE requests > 0 AND server_cpu_ns > 0 AND pace_ns > 0"
         ).fetchall()
     return rows
+
+
+def deviation(values):
+    """The standard deviation of the middle half."""
+    low, _, high = statistics.quantiles(values)
+    return (high - low) / 1.349
+
+
+def without_wild(values):
+    """The values; those beyond three deviations count as if they were not."""
+    middle, most = statistics.median(values), 3 * deviation(values)
+    return [min(max(value, middle - most), middle + most) for value in values]
+
+
+def fit(x, y):
+    """The correlation and the slope of y over x."""
+    x, y = without_wild(x), without_wild(y)
+    middle_x, middle_y = statistics.mean(x), statistics.mean(y)
+    both = sum((a - middle_x) * (b - middle_y) for a, b in zip(x, y))
+    squares_x, squares_y = (sum((v - m) ** 2 for v in values) for values, m in ((x, middle_x), (y, middle_y)))
+    return both / math.sqrt(squares_x * squares_y), both / squares_x
+
+
+def at_one_pace(rows, at):
+    """The logarithm of a figure of each slice relative to its cell's mean, as if all slices had been at one pace."""
+    cells = collections.defaultdict(list)
+    for row in rows:
+        cells[row[0]].append((math.log(row[4]), math.log(row[at])))
+    usual = {}
+    for cell, values in cells.items():
+        paces, figures = zip(*values)
+        usual[cell] = statistics.mean(paces), statistics.mean(figures), fit(paces, figures)[1]
+    logs = []
+    for row in rows:
+        pace, figure, slope = usual[row[0]]
+        logs.append(math.log(row[at]) - figure - slope * (math.log(row[4]) - pace))
+    return logs
 
 
 # The servers of a small run, for what is compared between runs or parts of one.

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod buckets;
+mod fixed_work;
 mod histogram;
 pub mod hlog;
 mod median;
@@ -13,6 +14,7 @@ pub mod stack;
 pub mod units;
 
 pub use buckets::{BOUNDS_NS, Buckets};
+pub use fixed_work::FixedWork;
 pub use histogram::{DecodeError, Histogram};
 pub use median::median;
 pub use nanos::{Nanos, burn, now, thread_cpu};

@@ -49,9 +49,10 @@ pub fn apart_log_ratio(candidate: &[(u32, f64)], baseline: &[(u32, f64)]) -> Opt
 /// A core is shared with another machine, or changes its clock, and the same code takes up to twice the CPU time. In a round that met
 /// one side more, the log ratio of what a fixed piece of work took then says by how much. How strongly a ratio follows it differs by
 /// server and figure, so that the slope is fitted to the rounds seen so far: those of each generation around their own mean, so that
-/// what differs between starts is left alone. As the slope is the same if candidate and baseline change places, ratios that were
-/// symmetric stay so; as no later generation changes it, what a run until decided has seen stays what it was. This is the analysis of
-/// covariance (Fisher 1932), as control variates are in simulation.
+/// what differs between starts is left alone. A pace that differs between the two sides beyond chance is their own doing, as where the
+/// load generator has the other thread of the core; then nothing is taken out. As the slope is the same if candidate and baseline change
+/// places, ratios that were symmetric stay so; as no later generation changes it, what a run until decided has seen stays what it was.
+/// This is the analysis of covariance (Fisher 1932), as control variates are in simulation.
 #[derive(Clone, Debug, Default)]
 pub struct Paced {
     /// Sums of products and of squares around the means of generations.
@@ -59,12 +60,17 @@ pub struct Paced {
     pace: f64,
     /// Rounds beyond one of each generation.
     freedom: usize,
+    /// Generations, and the sum of their mean paces' squares in units of the rounds'.
+    generations: usize,
+    means: f64,
 }
 
 /// The fewest rounds beyond one of each generation that tell a slope.
 const FREEDOM_MIN: usize = 5;
 /// No figure follows the pace more strongly: what takes twice the CPU time takes at most four times as long.
 const SLOPE_MAX: f64 = 2.0;
+/// A mean pace of so many standard errors in a generation is no chance.
+const ERRORS_MAX: f64 = 4.0;
 
 impl Paced {
     /// The log ratios of the rounds of the next generation at one pace. `ratios` and `paces` are log ratios of candidate to
@@ -77,21 +83,32 @@ impl Paced {
             ratios.iter().map(|(round, ratio)| Some((*ratio, *of_round.get(round)?))).collect();
         let Some(pairs) = pairs else { return plain() };
         self.learn(&pairs);
-        if self.freedom < FREEDOM_MIN || self.pace <= 0.0 {
+        if self.freedom < FREEDOM_MIN || self.pace <= 0.0 || self.is_of_the_sides() {
             return plain();
         }
         let slope = (self.both / self.pace).clamp(-SLOPE_MAX, SLOPE_MAX);
         pairs.into_iter().map(|(ratio, pace)| ratio - slope * pace).collect()
     }
 
+    /// Whether the pace differs between the two sides. Squares, since what was seen may not depend on which side is which.
+    fn is_of_the_sides(&self) -> bool {
+        let variance = self.pace / self.freedom as f64;
+        self.means / self.generations as f64 > ERRORS_MAX.powi(2) * variance
+    }
+
     /// Wild rounds say little of the slope: what lies further from the others than they usually do counts as if it did not.
     fn learn(&mut self, pairs: &[(f64, f64)]) {
         let (ratios, paces): (Vec<f64>, Vec<f64>) =
             pairs.iter().copied().filter(|(ratio, _)| ratio.is_finite()).unzip();
+        if ratios.is_empty() {
+            return;
+        }
         let (ratios, paces) = (without_wild(&ratios), without_wild(&paces));
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
         let (ratio, pace) = (mean(&ratios), mean(&paces));
         self.freedom += ratios.len().saturating_sub(1);
+        self.generations += 1;
+        self.means += paces.len() as f64 * pace.powi(2);
         for (own, its) in ratios.iter().zip(&paces) {
             self.both += (own - ratio) * (its - pace);
             self.pace += (its - pace).powi(2);
@@ -202,8 +219,11 @@ mod tests {
         let there = Paced::default().at_one_pace(&rounds, &paces);
         let back = Paced::default().at_one_pace(&swapped(&rounds), &swapped(&paces));
         assert!(there.iter().zip(back).all(|(a, b)| (a + b).abs() < 1e-12) && there[1] < 0.2, "{there:?}");
-        // Without a pace for each round, where it never changed, and of few rounds, they stay what they are.
+        // A pace that differs between the sides is left alone.
+        let theirs = paces.map(|(round, pace)| (round, pace + 1.0));
         let plain = rounds.map(|(_, ratio)| ratio);
+        assert_eq!(Paced::default().at_one_pace(&rounds, &theirs), plain);
+        // Without a pace for each round, where it never changed, and of few rounds, they stay what they are.
         assert_eq!(Paced::default().at_one_pace(&rounds, &paces[1..]), plain);
         assert_eq!(Paced::default().at_one_pace(&rounds, &paces.map(|(round, _)| (round, 0.0))), plain);
         assert_eq!(Paced::default().at_one_pace(&rounds[..5], &paces), plain[..5]);

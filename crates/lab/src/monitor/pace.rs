@@ -2,31 +2,26 @@
 //!
 //! The same code takes twice the CPU time while another machine uses the other thread of the same core, and longer while the clock of the
 //! core is low. None of it is steal, and within a guest no counter shows it. So a thread on each of the server's CPUs works for some
-//! microseconds in each millisecond, and counts the CPU time that it takes: less than 1% of a CPU. What servers used at different paces
-//! can then be compared as if it were one (`pitot_stats::Paced`).
+//! microseconds in each millisecond, and measures what it takes. What servers used at different paces can then be compared as if it
+//! were one (`pitot_stats::Paced`). What it measures must not depend on the server that runs beside it.
 
-use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use pitot_meter::thread_cpu;
+use pitot_meter::FixedWork;
 
 /// Time between two pieces of work.
 const INTERVAL: Duration = Duration::from_millis(1);
-/// Steps of a piece: some three microseconds.
-const STEPS: usize = 2_000;
 /// A piece that takes so many times the shortest so far was disturbed, and counts as so many.
 const TIMES_MAX: u64 = 4;
-/// Words that a piece reads and writes: they stay in the cache of the core.
-const WORDS: usize = 4_096;
 
 /// Pieces of work, and what they took.
 #[derive(Debug, Default)]
 struct Worked {
     pieces: AtomicU64,
-    cpu_ns: AtomicU64,
+    took_ns: AtomicU64,
     ends: AtomicBool,
 }
 
@@ -34,7 +29,7 @@ struct Worked {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pace {
     pieces: u64,
-    cpu_ns: u64,
+    took_ns: u64,
 }
 
 impl Pace {
@@ -43,9 +38,9 @@ impl Pace {
         pacer.map(Pacer::now).unwrap_or_default()
     }
 
-    /// The CPU time of a piece since an earlier moment; none if there was none.
+    /// The mean time of a piece since an earlier moment; none if there was none.
     pub(crate) fn since(self, earlier: Pace) -> Option<u64> {
-        (self.cpu_ns - earlier.cpu_ns).checked_div(self.pieces - earlier.pieces)
+        (self.took_ns - earlier.took_ns).checked_div(self.pieces - earlier.pieces)
     }
 }
 
@@ -71,7 +66,7 @@ impl Pacer {
         // A piece that ends in between is in one of the two sums: an error of one piece in all of a slice.
         Pace {
             pieces: self.worked.pieces.load(Ordering::Acquire),
-            cpu_ns: self.worked.cpu_ns.load(Ordering::Acquire),
+            took_ns: self.worked.took_ns.load(Ordering::Acquire),
         }
     }
 }
@@ -90,36 +85,15 @@ fn work(cpu: usize, worked: &Worked) {
     if pitot_sys::affinity::pin(&[cpu]).is_err() {
         return;
     }
-    let mut words = vec![1u32; WORDS];
+    let mut fixed = FixedWork::default();
     let mut shortest_ns = u64::MAX;
     while !worked.ends.load(Ordering::Relaxed) {
-        let before = thread_cpu();
-        black_box(piece(&mut words));
-        let took_ns = thread_cpu().since(before).0.max(1);
-        shortest_ns = shortest_ns.min(took_ns);
-        worked.cpu_ns.fetch_add(took_ns.min(shortest_ns * TIMES_MAX), Ordering::Release);
+        let piece_ns = fixed.piece().0.max(1);
+        shortest_ns = shortest_ns.min(piece_ns);
+        worked.took_ns.fetch_add(piece_ns.min(shortest_ns * TIMES_MAX), Ordering::Release);
         worked.pieces.fetch_add(1, Ordering::Release);
         thread::sleep(INTERVAL);
     }
-}
-
-/// A fixed piece of work: additions and multiplications that do not wait for each other, with loads and stores, as in most programs. What
-/// waits for one result after the other hardly notices who shares its core.
-fn piece(words: &mut [u32]) -> u64 {
-    let mut sums = [1u64, 2, 3, 4, 5, 6];
-    let mut at = 0;
-    for step in 0..STEPS as u64 {
-        let [a, b, c, d, e, f] = &mut sums;
-        *a = a.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        *b = b.wrapping_add(u64::from(words[at % WORDS]) ^ *a);
-        *c = (*c << 5) ^ (*c >> 3) ^ *b;
-        *d = d.wrapping_add(c.wrapping_add(step));
-        *e ^= *d >> 7;
-        *f = f.wrapping_add(e.wrapping_mul(3));
-        words[(at + 64) % WORDS] = *f as u32;
-        at += 17;
-    }
-    sums.iter().fold(0, |all, sum| all ^ sum)
 }
 
 #[cfg(test)]
@@ -128,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_pace_is_the_mean_time_of_the_pieces_since_a_moment() {
-        let at = |pieces, cpu_ns| Pace { pieces, cpu_ns };
+        let at = |pieces, took_ns| Pace { pieces, took_ns };
         assert_eq!(at(5, 20_000).since(at(3, 12_000)), Some(4_000));
         assert_eq!(at(3, 12_000).since(at(3, 12_000)), None);
     }
