@@ -34,9 +34,10 @@ generations = 100
 
 
 def load(port, file):
-    """Loads the page of a run. The address of its events."""
+    """Loads the page of a run. The address of its events; none if it has ended."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/report/{file}") as page:
-        return re.search(r'data-events="([^"]+)"', page.read().decode()).group(1)
+        events = re.search(r'data-events="([^"]+)"', page.read().decode())
+    return events and events.group(1)
 
 
 async def view(port, path):
@@ -62,13 +63,20 @@ async def watch(run, port, file, viewers, seconds):
             begin = time.time()
             # Once for all of them: what it costs to look is shared, and their browsers are elsewhere.
             path = load(port, file) if count else None
+            if count and not path:
+                return whole(blocks), seen
             tasks = [asyncio.create_task(view(port, path)) for _ in range(count)]
             await asyncio.sleep(begin + seconds - time.time())
             for task in tasks:
                 task.cancel()
             seen += sum(await asyncio.gather(*tasks))
             blocks.append((begin, time.time(), count))
-    return blocks[: len(blocks) // 2 * 2], seen
+    return whole(blocks), seen
+
+
+def whole(blocks):
+    """The blocks that have a partner."""
+    return blocks[: len(blocks) // 2 * 2]
 
 
 def ratios(rows, blocks, at):
