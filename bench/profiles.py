@@ -6,7 +6,7 @@
 
 Each run with profiles is compared with the one without that is beside it, in a random order. Profiled slices come last in a generation, so
 what could change are the generations that follow. The ratio is the Hodges-Lehmann estimate over the pairs, with the 95% interval of the
-signed-rank test.
+signed-rank test. Starts of the same server differ more than slices of one start, so generations are short and many.
 """
 
 import argparse
@@ -25,6 +25,7 @@ import rig
 PLAN = """
 title = "Profiled"
 question = "Do profiles cost anything?"
+slices = 2
 """ + rig.TWO_SERVERS
 
 
@@ -57,7 +58,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pitot", default="target/release/pitot")
     parser.add_argument("--profile", default="cpu,calls,counters")
-    parser.add_argument("--generations", type=int, default=4, help="of each run")
+    parser.add_argument("--generations", type=int, default=12, help="of each run")
     parser.add_argument("--within", type=int, default=600, help="seconds")
     options = parser.parse_args()
     # What was started is ended also when this is.
