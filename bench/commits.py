@@ -137,7 +137,10 @@ def main():
         for number in order:
             measure(number, "all")
         _, answer = history("all")
-        changes = [change for line in answer["series"] if line["cell"] == "head" for change in line["changes"]]
+        lines = [line for line in answer["series"] if line["cell"] == "head"]
+        changes = [change for line in lines for change in line["changes"]]
+        ratios = {commits.index(point["labels"]["commit"]): point["ratio_to_reference"] for line in lines for point in line["points"]}
+        print("to the frozen server: " + " ".join(f"{ratios[number]:.3f}" for number in sorted(ratios)), flush=True)
         named = [commits.index(change["after"]["labels"]["commit"]) for change in changes]
         right = named == [planted]
         sizes = ", ".join(f"{change['size']:.3f} [{change['interval'][0]:.3f}, {change['interval'][1]:.3f}]" for change in changes)

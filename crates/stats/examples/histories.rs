@@ -361,7 +361,7 @@ fn chances(options: &Options) {
         "---|".repeat(P.len())
     );
     let noises: [(&str, Noise); 3] = [("normal", normal), ("heavy tails", heavy), ("skewed", skewed)];
-    for n in [15, 40, 100] {
+    for n in [12, 15, 40, 100] {
         for (name, noise) in noises {
             let mut random = Random::new(options.seed);
             let mut seen = [0; P.len()];
