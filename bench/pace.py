@@ -11,7 +11,6 @@ so far; here it is fitted once to all. What lies beyond three deviations counts 
 
 import collections
 import math
-import sqlite3
 import statistics
 import sys
 
@@ -23,14 +22,10 @@ def main():
         sys.exit(__doc__)
     print("cells  slices  correlation  rounds  apart by  at one pace  slope  paces apart     file")
     for file in sys.argv[1:]:
-        with sqlite3.connect(file) as run:
-            rows = run.execute(
-                "SELECT cell_id, block, round, server_cpu_ns, requests, pace_ns FROM slice JOIN repetition ON repetition.id = repetition_id "
-                "WHERE requests > 0 AND server_cpu_ns > 0 AND pace_ns > 0"
-            ).fetchall()
+        rows = rig.slices(file)
         rounds = collections.defaultdict(lambda: collections.defaultdict(list))
-        for cell, block, number, cpu, requests, pace in rows:
-            rounds[block, number][cell].append((math.log(cpu / requests), math.log(pace)))
+        for cell, _, cpu, _, pace, block, number in rows:
+            rounds[block, number][cell].append((math.log(cpu), math.log(pace)))
         cells = sorted({row[0] for row in rows})
         for at, one in enumerate(cells):
             for other in cells[:at]:

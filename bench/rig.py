@@ -31,10 +31,10 @@ def text(path):
 
 
 def slices(file):
-    """Of each slice: the cell, when it began, CPU time per request, requests per second, and the pace of the server's CPUs."""
+    """Of each slice: the cell, when it began, CPU time per request, requests per second, the pace of the server's CPUs, generation, round."""
     with sqlite3.connect(file) as run:
         rows = run.execute(
-            "SELECT cell_id, began_unix_ns / 1e9, server_cpu_ns * 1.0 / requests, requests * 1e9 / duration_ns, pace_ns * 1.0 "
+            "SELECT cell_id, began_unix_ns / 1e9, server_cpu_ns * 1.0 / requests, requests * 1e9 / duration_ns, pace_ns * 1.0, block, round "
             "FROM slice JOIN repetition ON repetition.id = repetition_id WHERE requests > 0 AND server_cpu_ns > 0 AND pace_ns > 0"
         ).fetchall()
     return rows

@@ -210,10 +210,8 @@ fn needed_processes(connections: u64, descriptors: u64) -> u64 {
 
 /// Checks that there are enough local ports: the kernel assigns each port of its range once per pair of addresses.
 fn check_ports(connections: u64, sources: Option<Sources>) -> Result<(), Failure> {
-    let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
-    let mut bounds = range.split_ascii_whitespace().filter_map(|word| word.parse::<u64>().ok());
-    let (Some(low), Some(high)) = (bounds.next(), bounds.next()) else { return Ok(()) };
-    let ports = (high + 1).saturating_sub(low);
+    let Some(range) = pitot_sys::local_ports() else { return Ok(()) };
+    let ports = range.len() as u64;
     let addresses = sources.map_or(1, |s| u64::from(s.count));
     if connections <= ports * addresses {
         return Ok(());

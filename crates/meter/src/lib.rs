@@ -1,4 +1,5 @@
-//! How Pitot measures: nanoseconds, one clock, histograms and their logs, stacks as text, and the units that people type.
+//! How Pitot measures: nanoseconds, one clock, histograms and their logs, stacks as text, a fixed piece of work, and the units that people
+//! type.
 //!
 //! Nothing here knows a socket, a protocol or a plan. Every other crate may use it.
 #![forbid(unsafe_code)]

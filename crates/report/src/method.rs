@@ -126,7 +126,7 @@ fn ratios(a: &Analysis<'_>) -> Vec<String> {
         if slices.any(|slice| slice.pace_ns.is_some()) {
             sentences.push(
                 "The pace of the servers' CPUs, which varies where a core is shared with another machine, was measured in every slice \
-                 and taken out of the ratios, but not out of the figures of each cell."
+                 and taken out of the ratios, unless the servers differ in it themselves, but not out of the figures of each cell."
                     .into(),
             );
         }

@@ -11,8 +11,9 @@
 //!    sums, as of Eichinger and Kirch, "A MOSUM procedure for the estimation of multiple random change points", Bernoulli 24,
 //!    2018). The second search finds a level that comes back, which the first one misses. Each has its share of the
 //!    level; fewer than fifteen values have only the first. The same search in random orders of the values says what is found
-//!    without a change: any distribution of the noise keeps the level. Where a change is found, the stretches on either side of it are searched in turn (binary segmentation;
-//!    Vostrikova, "Detecting disorder in multidimensional random processes", Soviet Mathematics Doklady 24, 1981).
+//!    without a change: any distribution of the noise keeps the level. Where a change is found, the stretches on either side
+//!    of it are searched in turn (binary segmentation; Vostrikova, "Detecting disorder in multidimensional random processes",
+//!    Soviet Mathematics Doklady 24, 1981).
 //! 3. **Confirmation.** Each change is placed anew between its neighbours, and dropped if the values up to them do not differ by
 //!    Mann and Whitney's test.
 //! 4. **A second look.** Random orders know neither autocorrelation nor that the noise changes. If anything was found, both are

@@ -16,6 +16,7 @@ pub mod guardian;
 pub mod ktls;
 pub mod landlock;
 pub mod limits;
+mod local_ports;
 pub mod loop_device;
 pub mod loopback;
 mod mapping;
@@ -51,6 +52,7 @@ pub mod waited;
 mod waker;
 
 pub use eventfd::EventFd;
+pub use local_ports::local_ports;
 pub use mapping::Mapping;
 pub use mark::Mark;
 pub use queued_signal::QueuedSignal;

@@ -7,7 +7,9 @@
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::{IpAddr, TcpListener};
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
+
+use pitot_sys::local_ports;
 
 /// The lowest port that is chosen. Common services have lower ones.
 const LOWEST: u16 = 10_000;
@@ -16,8 +18,7 @@ const ATTEMPTS: usize = 100;
 
 /// A port of `address` on which nothing listens.
 pub(super) fn free_port(address: IpAddr) -> io::Result<u16> {
-    let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
-    let ours = below(&range);
+    let ours = below(local_ports());
     let random = RandomState::new();
     let chosen = (0..ATTEMPTS)
         .filter(|_| !ours.is_empty())
@@ -29,10 +30,9 @@ pub(super) fn free_port(address: IpAddr) -> io::Result<u16> {
     }
 }
 
-/// The ports below `range`, which is the text of `ip_local_port_range`.
-fn below(range: &str) -> Range<u16> {
-    let first = range.split_whitespace().next().and_then(|first| first.parse().ok());
-    LOWEST..first.unwrap_or(LOWEST)
+/// The ports below those that the kernel gives away; none if it does not tell which these are.
+fn below(theirs: Option<RangeInclusive<u16>>) -> Range<u16> {
+    LOWEST..theirs.map_or(LOWEST, |theirs| *theirs.start())
 }
 
 #[cfg(test)]
@@ -41,9 +41,9 @@ mod tests {
 
     #[test]
     fn ports_are_those_that_the_kernel_gives_to_nobody() {
-        assert_eq!(below("32768\t60999\n"), LOWEST..32768);
-        assert!(below("1024 65535").is_empty());
-        assert!(below("").is_empty());
+        assert_eq!(below(Some(32768..=60999)), LOWEST..32768);
+        assert!(below(Some(1024..=65535)).is_empty());
+        assert!(below(None).is_empty());
     }
 
     #[test]
