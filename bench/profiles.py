@@ -5,11 +5,12 @@
     bench/profiles.py --profile off-cpu --within 1800
 
 Each run with profiles is compared with the one without that is beside it, in a random order. Profiled slices come last in a generation, so
-what could change are the generations that follow. The ratio is the Hodges-Lehmann estimate over the pairs, with the 95% interval of the
-signed-rank test. Starts of the same server differ more than slices of one start, so generations are short and many.
+what could change are the generations that follow: the first of each run does not count. The ratio is the Hodges-Lehmann estimate over the
+pairs, with the 95% interval of the signed-rank test. The machine drifts from minute to minute, so runs are short and many.
 """
 
 import argparse
+import collections
 import math
 import os
 import random
@@ -30,14 +31,18 @@ slices = 2
 
 
 def run(pitot, folder, generations, profile):
-    """The slices of one run."""
+    """Of each server in each generation of one run but the first, the medians of its slices, as `rig.slices` has them."""
     output = os.path.join(folder, "run.pitot")
     command = [pitot, "run", "plan.toml", "-o", output, "--repetitions", str(generations)]
     command += ["--profile", profile] if profile else []
     subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     rows = rig.slices(output)
     os.remove(output)
-    return rows
+    servers = collections.defaultdict(list)
+    for row in rows:
+        if row[5]:
+            servers[row[0], row[5]].append(row)
+    return [tuple(map(statistics.median, zip(*of))) for of in servers.values()]
 
 
 def differences(pairs):
@@ -47,10 +52,7 @@ def differences(pairs):
     usual = []
     for pair in pairs:
         for profiled in (False, True):
-            cells = {}
-            for row in pair[profiled]:
-                cells.setdefault(row[0], []).append(next(logs))
-            usual.append(statistics.mean(statistics.median(of) for of in cells.values()))
+            usual.append(statistics.mean(next(logs) for _ in pair[profiled]))
     return [with_profile - without for without, with_profile in zip(usual[::2], usual[1::2])]
 
 
@@ -58,7 +60,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pitot", default="target/release/pitot")
     parser.add_argument("--profile", default="cpu,calls,counters")
-    parser.add_argument("--generations", type=int, default=12, help="of each run")
+    parser.add_argument("--generations", type=int, default=3, help="of each run")
     parser.add_argument("--within", type=int, default=600, help="seconds")
     options = parser.parse_args()
     # What was started is ended also when this is.
@@ -75,11 +77,10 @@ def main():
                 pair[bool(profile)] = run(pitot, folder, options.generations, profile)
             pairs.append(pair)
     interval = rig.signed_rank(differences(pairs))
-    slices = sum(len(pair[False]) + len(pair[True]) for pair in pairs)
     if not interval:
         sys.exit(f"{len(pairs)} pairs of runs are too few: allow more with --within")
     low, middle, high = map(math.exp, interval)
-    print(f"{len(pairs)} pairs of runs of {options.generations} generations, {slices} slices, --profile {options.profile}; "
+    print(f"{len(pairs)} pairs of runs of {options.generations} generations, --profile {options.profile}; "
           f"CPU time per request, with profiles to without: {middle:.4f} [{low:.4f}, {high:.4f}]")
 
 

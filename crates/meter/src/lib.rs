@@ -15,7 +15,7 @@ pub mod stack;
 pub mod units;
 
 pub use buckets::{BOUNDS_NS, Buckets};
-pub use fixed_work::FixedWork;
+pub use fixed_work::{FixedWork, Messages};
 pub use histogram::{DecodeError, Histogram};
 pub use median::median;
 pub use nanos::{Nanos, burn, now, thread_cpu};

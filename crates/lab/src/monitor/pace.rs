@@ -1,19 +1,24 @@
 //! The pace of the server's CPUs: how long a fixed piece of work takes there.
 //!
 //! The same code takes twice the CPU time while another machine uses the other thread of the same core, and longer while the clock of the
-//! core is low. None of it is steal, and within a guest no counter shows it. So a thread on each of the server's CPUs works for some
-//! microseconds in each millisecond, and measures what it takes. What servers used at different paces can then be compared as if it
-//! were one (`pitot_stats::Paced`). What it measures must not depend on the server that runs beside it.
+//! core is low. A third more it takes while the host runs the CPU of the load on a core that shares no cache with the server's. None of it
+//! is steal, and within a guest no counter shows it. So a thread on each of the server's CPUs works for some microseconds in each
+//! millisecond, with messages that another one has just written on a CPU of the load, and measures what it takes. What servers used at
+//! different paces can then be compared as if it were one (`pitot_stats::Paced`). What it measures must not depend on the server that runs
+//! beside it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use pitot_meter::FixedWork;
+use pitot_meter::{FixedWork, Messages};
 
-/// Time between two pieces of work.
+/// Time between two pieces of work, and between two writings of messages.
 const INTERVAL: Duration = Duration::from_millis(1);
+/// How long after messages are due a piece begins: long enough to wake the thread that writes them, and too short for them to leave its
+/// cache.
+const READ_AFTER: Duration = Duration::from_micros(100);
 /// A piece that takes so many times the shortest so far was disturbed, and counts as so many.
 const TIMES_MAX: u64 = 4;
 
@@ -52,14 +57,23 @@ pub(crate) struct Pacer {
 }
 
 impl Pacer {
-    /// Starts one thread for each CPU.
-    pub(crate) fn start(cpus: &[usize]) -> Pacer {
+    /// Starts one thread for each CPU of the server, and one that sends it messages from a CPU of the load.
+    pub(crate) fn start(server: &[usize], load: &[usize]) -> Pacer {
         let worked = Arc::new(Worked::default());
-        let start = |&cpu: &usize| {
-            let worked = Arc::clone(&worked);
-            thread::Builder::new().name("pace".into()).spawn(move || work(cpu, &worked)).ok()
+        let spawn = |cpu: usize, body: Box<dyn FnOnce() + Send>| {
+            let pinned = move || pitot_sys::affinity::pin(&[cpu]).map_or((), |()| body());
+            thread::Builder::new().name("pace".into()).spawn(pinned).ok()
         };
-        Pacer { threads: cpus.iter().filter_map(start).collect(), worked }
+        let pair = |(&server, &load): (&usize, &usize)| {
+            let messages = Arc::new(Messages::default());
+            let (for_writer, of_writer) = (Arc::clone(&messages), Arc::clone(&worked));
+            let of_worker = Arc::clone(&worked);
+            let writer = spawn(load, Box::new(move || write(&for_writer, &of_writer)));
+            let worker = spawn(server, Box::new(move || work(&messages, &of_worker)));
+            [writer, worker]
+        };
+        let threads = server.iter().zip(load.iter().cycle()).flat_map(pair).flatten().collect();
+        Pacer { threads, worked }
     }
 
     fn now(&self) -> Pace {
@@ -80,19 +94,33 @@ impl Drop for Pacer {
     }
 }
 
-/// Works on a CPU until the end.
-fn work(cpu: usize, worked: &Worked) {
-    if pitot_sys::affinity::pin(&[cpu]).is_err() {
-        return;
+/// Sleeps until so much of the next interval is over. All threads count intervals from the same moment.
+fn sleep_until(part: Duration) {
+    let interval = INTERVAL.as_nanos() as u64;
+    let over = (pitot_meter::now().0 + interval - part.as_nanos() as u64) % interval;
+    thread::sleep(Duration::from_nanos(interval - over));
+}
+
+/// Writes messages until the end.
+fn write(messages: &Messages, worked: &Worked) {
+    while !worked.ends.load(Ordering::Relaxed) {
+        messages.write();
+        sleep_until(Duration::ZERO);
     }
+}
+
+/// Works until the end.
+fn work(messages: &Messages, worked: &Worked) {
     let mut fixed = FixedWork::default();
     let mut shortest_ns = u64::MAX;
     while !worked.ends.load(Ordering::Relaxed) {
-        let piece_ns = fixed.piece().0.max(1);
-        shortest_ns = shortest_ns.min(piece_ns);
-        worked.took_ns.fetch_add(piece_ns.min(shortest_ns * TIMES_MAX), Ordering::Release);
-        worked.pieces.fetch_add(1, Ordering::Release);
-        thread::sleep(INTERVAL);
+        if let Some(piece) = fixed.piece(messages) {
+            let piece_ns = piece.0.max(1);
+            shortest_ns = shortest_ns.min(piece_ns);
+            worked.took_ns.fetch_add(piece_ns.min(shortest_ns * TIMES_MAX), Ordering::Release);
+            worked.pieces.fetch_add(1, Ordering::Release);
+        }
+        sleep_until(READ_AFTER);
     }
 }
 
@@ -110,7 +138,7 @@ mod tests {
     #[test]
     fn the_threads_work_on_every_cpu_until_the_end() {
         let cpus = pitot_sys::affinity::allowed().unwrap();
-        let pacer = Pacer::start(&cpus);
+        let pacer = Pacer::start(&cpus, &cpus);
         let begin = pacer.now();
         while pacer.now().pieces < begin.pieces + 20 {
             thread::yield_now();

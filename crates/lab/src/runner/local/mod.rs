@@ -138,7 +138,7 @@ impl Machine for ThisMachine<'_> {
     }
 
     fn pacer(&self) -> Option<Pacer> {
-        Some(Pacer::start(&self.cpus.server))
+        Some(Pacer::start(&self.cpus.server, &self.cpus.load))
     }
 
     fn set_host(&self, changes: &[Change]) -> Result<(), String> {
