@@ -31,29 +31,29 @@ slices = 2
 
 
 def run(pitot, folder, generations, profile):
-    """Of each server in each generation of one run but the first, the medians of its slices, as `rig.slices` has them."""
+    """The slices of one run, after its first generation."""
     output = os.path.join(folder, "run.pitot")
     command = [pitot, "run", "plan.toml", "-o", output, "--repetitions", str(generations)]
     command += ["--profile", profile] if profile else []
     subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     rows = rig.slices(output)
     os.remove(output)
-    servers = collections.defaultdict(list)
-    for row in rows:
-        if row[5]:
-            servers[row[0], row[5]].append(row)
-    return [tuple(map(statistics.median, zip(*of))) for of in servers.values()]
+    return [row for row in rows if row[5]]
 
 
 def differences(pairs):
-    """How much more CPU time per request each pair of runs shows with profiles, as a logarithm, at one pace of the CPUs."""
-    rows = [row for pair in pairs for profiled in (False, True) for row in pair[profiled]]
-    logs = iter(rig.at_one_pace(rows, 2))
-    usual = []
+    """How much more CPU time per request each pair of runs shows with profiles, as a logarithm, in slices in which nothing slowed the CPUs.
+    Pairs in which a server had none such are left out."""
+    quick = rig.quick([row[4] for pair in pairs for rows in pair.values() for row in rows])
     for pair in pairs:
-        for profiled in (False, True):
-            usual.append(statistics.mean(next(logs) for _ in pair[profiled]))
-    return [with_profile - without for without, with_profile in zip(usual[::2], usual[1::2])]
+        usual = collections.defaultdict(dict)
+        for profiled, rows in pair.items():
+            for cell in {row[0] for row in rows}:
+                of = [math.log(row[2]) for row in rows if row[0] == cell and row[4] <= quick]
+                if of:
+                    usual[cell][profiled] = statistics.median(of)
+        if all(len(of) == 2 for of in usual.values()):
+            yield statistics.mean(of[True] - of[False] for of in usual.values())
 
 
 def main():
@@ -76,11 +76,12 @@ def main():
             for profile in random.sample([options.profile, ""], 2):
                 pair[bool(profile)] = run(pitot, folder, options.generations, profile)
             pairs.append(pair)
-    interval = rig.signed_rank(differences(pairs))
+    logs = list(differences(pairs))
+    interval = rig.signed_rank(logs)
     if not interval:
-        sys.exit(f"{len(pairs)} pairs of runs are too few: allow more with --within")
+        sys.exit(f"{len(logs)} pairs of runs are too few: allow more with --within")
     low, middle, high = map(math.exp, interval)
-    print(f"{len(pairs)} pairs of runs of {options.generations} generations, --profile {options.profile}; "
+    print(f"{len(logs)} of {len(pairs)} pairs of runs of {options.generations} generations, --profile {options.profile}; "
           f"CPU time per request, with profiles to without: {middle:.4f} [{low:.4f}, {high:.4f}]")
 
 

@@ -5,7 +5,7 @@ use pitot_results::VerdictKind;
 use crate::metric::Metric;
 use crate::run::{CellRecord, Repetition, Run, Slice};
 use pitot_plan::{Measure, Plan};
-use pitot_stats::{Paced, Samples, apart_log_ratio, generation_log_ratio, round_log_ratios};
+use pitot_stats::{Samples, Undisturbed, apart_log_ratio, generation_log_ratio, round_log_ratios};
 
 impl CellRecord {
     /// The figures of a metric (see [`METRICS`](crate::METRICS)) with their blocks, from all repetitions that did
@@ -81,7 +81,7 @@ impl<'r> Side<'r> {
     /// figures of the cells. Slices that were taken in turn are compared round by round; others, as with host settings, all
     /// with all.
     pub fn log_ratios(&self, baseline: &Side<'_>, metric: &Metric) -> Vec<f64> {
-        let mut paced = Paced::default();
+        let mut undisturbed = Undisturbed::default();
         let ratio = |candidate: &Repetition| {
             let other = baseline.cell.good_in(candidate.block)?;
             let Some(read) = metric.in_slice else {
@@ -89,7 +89,7 @@ impl<'r> Side<'r> {
                 return ratio.is_finite().then_some(ratio);
             };
             if are_side_by_side(&candidate.slices, &other.slices) {
-                return generation_log_ratio(&self.rounds(baseline, candidate.block, read, &mut paced));
+                return generation_log_ratio(&self.rounds(baseline, candidate.block, read, &mut undisturbed));
             }
             let figures = |side: &Side<'_>| side.by_round(candidate.block, read);
             apart_log_ratio(&figures(self), &figures(baseline))
@@ -100,20 +100,25 @@ impl<'r> Side<'r> {
     /// The log ratios to `baseline` in the rounds of each generation, if slices have the metric.
     pub fn round_log_ratios(&self, baseline: &Side<'_>, metric: &Metric) -> Vec<Vec<f64>> {
         let Some(read) = metric.in_slice else { return Vec::new() };
-        let mut paced = Paced::default();
-        self.cell.good().map(|candidate| self.rounds(baseline, candidate.block, read, &mut paced)).collect()
+        let mut undisturbed = Undisturbed::default();
+        self.cell
+            .good()
+            .map(|candidate| self.rounds(baseline, candidate.block, read, &mut undisturbed))
+            .collect()
     }
 
-    /// The log ratios to `baseline` in the rounds of a generation, at one pace of the CPUs if that is known.
+    /// The log ratios to `baseline` in the rounds of a generation that count.
     fn rounds(
         &self,
         baseline: &Side<'_>,
         block: u32,
         read: fn(&Slice) -> Option<f64>,
-        paced: &mut Paced,
+        undisturbed: &mut Undisturbed,
     ) -> Vec<f64> {
-        let of = |read| round_log_ratios(&self.by_round(block, read), &baseline.by_round(block, read));
-        paced.at_one_pace(&of(read), &of(|slice| slice.pace_ns.map(|ns| ns as f64)))
+        let ratios = round_log_ratios(&self.by_round(block, read), &baseline.by_round(block, read));
+        let pace = |slice: &Slice| slice.pace_ns.map(|ns| ns as f64);
+        let paces = [self.by_round(block, pace), baseline.by_round(block, pace)].concat();
+        undisturbed.of_generation(&ratios, &paces)
     }
 
     /// The figures of the slices of a generation, with their rounds.

@@ -8,7 +8,9 @@ use crate::number::{percent, span};
 use crate::text::s;
 use pitot_host::Fingerprint;
 use pitot_plan::{Measure, Order};
-use pitot_stats::{MEDIAN_REPETITIONS_MIN, Statistic, generations_needed, repetitions_needed};
+use pitot_stats::{
+    MEDIAN_REPETITIONS_MIN, Statistic, disturbed_share, generations_needed, repetitions_needed,
+};
 
 pub(crate) fn facts(a: &Analysis<'_>) -> Vec<(&'static str, String)> {
     facts_of(&a.run.info.started_at, &a.run.host_before, size(a.run))
@@ -122,13 +124,15 @@ fn ratios(a: &Analysis<'_>) -> Vec<String> {
         sentences.push(format!(
             "A ratio between two cells is the Hodges-Lehmann estimate of the ratios of the generations, with the interval of {test}."
         ));
-        let mut slices = a.run.cells.iter().flat_map(|c| &c.repetitions).flat_map(|r| &r.slices);
-        if slices.any(|slice| slice.pace_ns.is_some()) {
-            sentences.push(
-                "The pace of the servers' CPUs, which varies where a core is shared with another machine, was measured in every slice \
-                 and taken out of the ratios, unless the servers differ in it themselves, but not out of the figures of each cell."
-                    .into(),
-            );
+        let slices = a.run.cells.iter().flat_map(|c| &c.repetitions).flat_map(|r| &r.slices);
+        let paces = slices.filter_map(|slice| slice.pace_ns).map(|ns| ns as f64).collect();
+        if let Some(share) = disturbed_share(paces).filter(|share| *share >= 0.005) {
+            sentences.push(format!(
+                "In {} of the slices the servers' CPUs were more than 5% slower than in the quickest tenth of them, as where a core is \
+                 shared with another machine. Ratios are of the rounds in which they were quick, or of the quicker half of a generation \
+                 that had none. The figures of each cell are of all slices.",
+                percent(share)
+            ));
         }
     }
     if a.run.cells.iter().any(|c| c.measure == Measure::Fresh) {

@@ -11,8 +11,8 @@ use crate::location::{median, trimmed_mean};
 
 /// The log ratio of candidate to baseline in one generation: the mean of the middle half of those of its rounds.
 ///
-/// No slice is left out because the machine was disturbed: steal accrues only while a CPU is wanted, so the hungrier server would lose
-/// more of them. A quarter of the rounds may be wild without effect. Among mean, median, Hodges-Lehmann estimate and trimmed mean this
+/// No slice is left out for its steal, which accrues only while a CPU is wanted, so that the hungrier server would lose more of them:
+/// [`Undisturbed`] goes by what both sides met. A quarter of the rounds may be wild without effect. Among mean, median, Hodges-Lehmann estimate and trimmed mean this
 /// one spread least for throughput in bursts of steal, and 3% more than the best for CPU time (see docs/method-slices.md).
 ///
 /// `None` without rounds, or if too many lack a ratio since one side did nothing at all.
@@ -44,84 +44,54 @@ pub fn apart_log_ratio(candidate: &[(u32, f64)], baseline: &[(u32, f64)]) -> Opt
     Some(centre(candidate)?.ln() - centre(baseline)?.ln()).filter(|ratio| ratio.is_finite())
 }
 
-/// Takes out of log ratios what the pace of the CPUs did to them.
+/// Leaves out the rounds in which something else slowed the CPUs.
 ///
-/// A core is shared with another machine, or changes its clock, and the same code takes up to twice the CPU time. In a round that met
-/// one side more, the log ratio of what a fixed piece of work took then says by how much. How strongly a ratio follows it differs by
-/// server and figure, so that the slope is fitted to the rounds seen so far: those of each generation around their own mean, so that
-/// what differs between starts is left alone. A pace that differs between the two sides beyond chance is their own doing, as where the
-/// load generator has the other thread of the core; then nothing is taken out. As the slope is the same if candidate and baseline change
-/// places, ratios that were symmetric stay so; as no later generation changes it, what a run until decided has seen stays what it was.
-/// This is the analysis of covariance (Fisher 1932), as control variates are in simulation.
+/// A core is shared with another machine, lowers its clock, or shares no cache with the core that it exchanges data with. The same code
+/// then takes up to twice the CPU time, some more than other, so that the ratio of two servers is another one too. What a fixed piece of
+/// work took shows when. Which rounds count depends on the pace of both sides together, so that ratios that were symmetric stay so; and on
+/// no later generation, so that what a run until decided has seen stays what it was.
 #[derive(Clone, Debug, Default)]
-pub struct Paced {
-    /// Sums of products and of squares around the means of generations.
-    both: f64,
-    pace: f64,
-    /// Rounds beyond one of each generation.
-    freedom: usize,
-    /// Generations, and the sum of their mean paces' squares in units of the rounds'.
-    generations: usize,
-    means: f64,
+pub struct Undisturbed {
+    /// Of all rounds so far, in order of size.
+    paces: Vec<f64>,
 }
 
-/// The fewest rounds beyond one of each generation that tell a slope.
-const FREEDOM_MIN: usize = 5;
-/// No figure follows the pace more strongly: what takes twice the CPU time takes at most four times as long.
-const SLOPE_MAX: f64 = 2.0;
-/// A mean pace of so many standard errors in a generation is no chance.
-const ERRORS_MAX: f64 = 4.0;
+/// The quickest part of the rounds shows how quick the CPUs can be.
+const QUICKEST: usize = 10;
+/// A round counts if its pace is at most so many times that of the quickest: some percent are chance.
+const SLOWER_MAX: f64 = 1.05;
 
-impl Paced {
-    /// The log ratios of the rounds of the next generation at one pace. `ratios` and `paces` are log ratios of candidate to
-    /// baseline by round, the latter of a fixed piece of work. Without a pace for each round, the ratios as they are.
-    pub fn at_one_pace(&mut self, ratios: &[(u32, f64)], paces: &[(u32, f64)]) -> Vec<f64> {
-        let plain = || ratios.iter().map(|(_, ratio)| *ratio).collect::<Vec<_>>();
-        let of_round: BTreeMap<u32, f64> =
-            paces.iter().copied().filter(|(_, pace)| pace.is_finite()).collect();
-        let pairs: Option<Vec<(f64, f64)>> =
-            ratios.iter().map(|(round, ratio)| Some((*ratio, *of_round.get(round)?))).collect();
-        let Some(pairs) = pairs else { return plain() };
-        self.learn(&pairs);
-        if self.freedom < FREEDOM_MIN || self.pace <= 0.0 || self.is_of_the_sides() {
-            return plain();
-        }
-        let slope = (self.both / self.pace).clamp(-SLOPE_MAX, SLOPE_MAX);
-        pairs.into_iter().map(|(ratio, pace)| ratio - slope * pace).collect()
+impl Undisturbed {
+    /// Of the log ratios of the next generation's rounds, those that count: of the rounds that were as quick as the quickest tenth so
+    /// far, or of its own quicker half if none was. `paces` has what a fixed piece of work took in the slices of both sides, by round.
+    /// Without a pace for each round all count.
+    pub fn of_generation(&mut self, ratios: &[(u32, f64)], paces: &[(u32, f64)]) -> Vec<f64> {
+        let of_round = means(paces);
+        let paces: Option<Vec<f64>> = ratios.iter().map(|(round, _)| of_round.get(round).copied()).collect();
+        let most = paces.as_deref().and_then(|paces| self.most(paces)).unwrap_or(f64::INFINITY);
+        let counts = |round: &u32| of_round.get(round).is_none_or(|pace| *pace <= most);
+        ratios.iter().filter(|(round, _)| counts(round)).map(|(_, ratio)| *ratio).collect()
     }
 
-    /// Whether the pace differs between the two sides. Squares, since what was seen may not depend on which side is which.
-    fn is_of_the_sides(&self) -> bool {
-        let variance = self.pace / self.freedom as f64;
-        self.means / self.generations as f64 > ERRORS_MAX.powi(2) * variance
-    }
-
-    /// Wild rounds say little of the slope: what lies further from the others than they usually do counts as if it did not.
-    fn learn(&mut self, pairs: &[(f64, f64)]) {
-        let (ratios, paces): (Vec<f64>, Vec<f64>) =
-            pairs.iter().copied().filter(|(ratio, _)| ratio.is_finite()).unzip();
-        if ratios.is_empty() {
-            return;
-        }
-        let (ratios, paces) = (without_wild(&ratios), without_wild(&paces));
-        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-        let (ratio, pace) = (mean(&ratios), mean(&paces));
-        self.freedom += ratios.len().saturating_sub(1);
-        self.generations += 1;
-        self.means += paces.len() as f64 * pace.powi(2);
-        for (own, its) in ratios.iter().zip(&paces) {
-            self.both += (own - ratio) * (its - pace);
-            self.pace += (its - pace).powi(2);
-        }
+    /// The slowest pace of the rounds of a generation that count; none without rounds.
+    fn most(&mut self, paces: &[f64]) -> Option<f64> {
+        self.paces.extend(paces);
+        self.paces.sort_unstable_by(f64::total_cmp);
+        let quick = quick(&self.paces)?;
+        if paces.iter().any(|pace| *pace <= quick) { Some(quick) } else { median(paces) }
     }
 }
 
-/// Values with those beyond three deviations moved there.
-fn without_wild(values: &[f64]) -> Vec<f64> {
-    let (Some(centre), Some(deviation)) = (median(values), robust_deviation(values)) else {
-        return values.to_vec();
-    };
-    values.iter().map(|value| value.clamp(centre - 3.0 * deviation, centre + 3.0 * deviation)).collect()
+/// The slowest pace that is as quick as the quickest of these, which are in order of size.
+fn quick(paces: &[f64]) -> Option<f64> {
+    Some(paces.get(paces.len() / QUICKEST)? * SLOWER_MAX)
+}
+
+/// The share of slices with these paces in which something slowed the CPUs.
+pub fn disturbed_share(mut paces: Vec<f64>) -> Option<f64> {
+    paces.sort_unstable_by(f64::total_cmp);
+    let quick = quick(&paces)?;
+    Some(paces.iter().filter(|pace| **pace > quick).count() as f64 / paces.len() as f64)
 }
 
 /// The mean of the usable figures of each round that has some.
@@ -195,38 +165,30 @@ mod tests {
     }
 
     #[test]
-    fn rounds_at_different_paces_are_compared_at_one() {
-        let mut random = crate::Random::new(7);
-        let mut paced = Paced::default();
-        let (mut before, mut after) = (Vec::new(), Vec::new());
-        for generation in 0..20 {
-            let paces: Vec<(u32, f64)> = (0..8).map(|round| (round, 0.2 * random.normal())).collect();
-            let ratio = |&(round, pace): &(u32, f64)| (round, 0.03 + 0.7 * pace + 0.01 * random.normal());
-            let mut ratios: Vec<(u32, f64)> = paces.iter().map(ratio).collect();
-            if generation == 5 {
-                ratios[2].1 = 9.0;
-            }
-            let values: Vec<f64> = ratios.iter().map(|(_, ratio)| *ratio).collect();
-            before.push(generation_log_ratio(&values).unwrap() - 0.03);
-            after.push(generation_log_ratio(&paced.at_one_pace(&ratios, &paces)).unwrap() - 0.03);
-        }
-        let error = |logs: &[f64]| (logs.iter().map(|log| log * log).sum::<f64>() / logs.len() as f64).sqrt();
-        assert!(error(&after) * 5.0 < error(&before), "{} {}", error(&before), error(&after));
-        // If the sides change places, so do the ratios.
-        let rounds = [(0, 0.1), (1, 0.3), (2, -0.1), (3, 0.0), (4, 0.1), (5, 0.2)];
-        let paces = [(0, 0.2), (1, 0.2), (2, -0.3), (3, 0.1), (4, 0.0), (5, 0.1)];
-        let swapped = |list: &[(u32, f64)]| list.iter().map(|(r, x)| (*r, -x)).collect::<Vec<_>>();
-        let there = Paced::default().at_one_pace(&rounds, &paces);
-        let back = Paced::default().at_one_pace(&swapped(&rounds), &swapped(&paces));
-        assert!(there.iter().zip(back).all(|(a, b)| (a + b).abs() < 1e-12) && there[1] < 0.2, "{there:?}");
-        // A pace that differs between the sides is left alone.
-        let theirs = paces.map(|(round, pace)| (round, pace + 1.0));
-        let plain = rounds.map(|(_, ratio)| ratio);
-        assert_eq!(Paced::default().at_one_pace(&rounds, &theirs), plain);
-        // Without a pace for each round, where it never changed, and of few rounds, they stay what they are.
-        assert_eq!(Paced::default().at_one_pace(&rounds, &paces[1..]), plain);
-        assert_eq!(Paced::default().at_one_pace(&rounds, &paces.map(|(round, _)| (round, 0.0))), plain);
-        assert_eq!(Paced::default().at_one_pace(&rounds[..5], &paces), plain[..5]);
+    fn rounds_count_that_are_as_quick_as_the_quickest() {
+        let rounds = |values: &[f64]| -> Vec<(u32, f64)> { (0..).zip(values.iter().copied()).collect() };
+        let ratios = rounds(&[0.1, 0.2, 0.3, 0.4]);
+        let mut undisturbed = Undisturbed::default();
+        let mut of = |paces: &[f64]| undisturbed.of_generation(&ratios, &rounds(paces));
+        // All are slow, as far as one can see.
+        assert_eq!(of(&[6.0, 6.2, 6.1, 6.0]), [0.1, 0.2, 0.3, 0.4]);
+        assert_eq!(of(&[4.0, 4.1, 6.0, 5.0]), [0.1, 0.2]);
+        // None is quick, so that the quicker half counts.
+        assert_eq!(of(&[6.0, 5.0, 7.0, 5.5]), [0.2, 0.4]);
+        // Rounds without a pace cannot be told apart.
+        assert_eq!(of(&[4.0, 4.1, 9.0]), [0.1, 0.2, 0.3, 0.4]);
+        assert_eq!(undisturbed.of_generation(&[], &[]), [0.0; 0]);
+        assert_eq!(disturbed_share(vec![6.0, 4.1, 4.0, 5.0]), Some(0.5));
+        assert_eq!(disturbed_share(Vec::new()), None);
+    }
+
+    #[test]
+    fn the_pace_of_a_round_is_that_of_both_sides() {
+        let ratios = [(0, 0.1), (1, 0.2)];
+        let of = |paces: &[(u32, f64)]| Undisturbed::default().of_generation(&ratios, paces);
+        assert_eq!(of(&[(0, 4.0), (0, 4.0), (1, 4.0), (1, 6.0)]), [0.1]);
+        // A server that has a pace of its own has it in all rounds.
+        assert_eq!(of(&[(0, 4.0), (0, 6.0), (1, 6.0), (1, 4.0)]), [0.1, 0.2]);
     }
 
     #[test]

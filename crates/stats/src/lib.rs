@@ -10,8 +10,8 @@
 //!   more certainty than it has. Two runs share no blocks: they are compared by Mann and Whitney's test, and by how far
 //!   what is equal lay apart in them ([`BetweenRuns`]).
 //! - **A sliced measurement** gives one log ratio per generation of servers ([`generation_log_ratio`]), from rounds
-//!   whose order cancels drift, position and carry-over ([`round_order`]), at one pace of the CPUs ([`Paced`]). Generations are its
-//!   sample. A run that goes on until it has decided ([`Samples::UntilDecided`]) looks after each of them; it is judged by
+//!   whose order cancels drift, position and carry-over ([`round_order`]), and in which nothing slowed the CPUs ([`Undisturbed`]).
+//!   Generations are its sample. A run that goes on until it has decided ([`Samples::UntilDecided`]) looks after each of them; it is judged by
 //!   an e-process, whose error rate and intervals hold at any stop, and by one more look when its time is over
 //!   ([`Samples::TimeOver`]). [`judge_control`] judges the baseline's twin.
 //! - **A history of runs** changes its level where random orders of its values rarely differ as much ([`level_changes`]).
@@ -66,7 +66,9 @@ pub use components::Components;
 pub use control::{CONTROL_ALPHA, judge_control};
 pub use false_discovery::false_discovery;
 pub use forecast::{POWER, difference_shown, more_generations};
-pub use generation::{Paced, apart_log_ratio, generation_log_ratio, robust_deviation, round_log_ratios};
+pub use generation::{
+    Undisturbed, apart_log_ratio, disturbed_share, generation_log_ratio, robust_deviation, round_log_ratios,
+};
 pub use history::{LevelChange, level_changes};
 pub use holm::holm;
 pub use interval::{
