@@ -52,7 +52,7 @@ def differences(pairs):
                 of = [math.log(row[2]) for row in rows if row[0] == cell and row[4] <= quick]
                 if of:
                     usual[cell][profiled] = statistics.median(of)
-        if all(len(of) == 2 for of in usual.values()):
+        if usual and all(len(of) == 2 for of in usual.values()):
             yield statistics.mean(of[True] - of[False] for of in usual.values())
 
 
