@@ -12,8 +12,9 @@ use crate::location::{median, trimmed_mean};
 /// The log ratio of candidate to baseline in one generation: the mean of the middle half of those of its rounds.
 ///
 /// No slice is left out for its steal, which accrues only while a CPU is wanted, so that the hungrier server would lose more of them:
-/// [`Undisturbed`] goes by what both sides met. A quarter of the rounds may be wild without effect. Among mean, median, Hodges-Lehmann estimate and trimmed mean this
-/// one spread least for throughput in bursts of steal, and 3% more than the best for CPU time (see docs/method-slices.md).
+/// [`Undisturbed`] goes by what both sides met. A quarter of the rounds may be wild without effect. Among mean, median, Hodges-Lehmann
+/// estimate and trimmed mean this one spread least for throughput in bursts of steal, and 3% more than the best for CPU time (see
+/// docs/method-slices.md).
 ///
 /// `None` without rounds, or if too many lack a ratio since one side did nothing at all.
 pub fn generation_log_ratio(rounds: &[f64]) -> Option<f64> {
@@ -76,7 +77,8 @@ impl Undisturbed {
     /// The slowest pace of the rounds of a generation that count; none without rounds.
     fn most(&mut self, paces: &[f64]) -> Option<f64> {
         self.paces.extend(paces);
-        self.paces.sort_unstable_by(f64::total_cmp);
+        // A stable sort merges what is in order already with the few that are new.
+        self.paces.sort_by(f64::total_cmp);
         let quick = quick(&self.paces)?;
         if paces.iter().any(|pace| *pace <= quick) { Some(quick) } else { median(paces) }
     }

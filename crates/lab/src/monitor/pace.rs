@@ -59,17 +59,11 @@ impl Pacer {
     /// Starts one thread for each CPU of the server, and one that sends it messages from a CPU of the load.
     pub(crate) fn start(server: &[usize], load: &[usize]) -> Pacer {
         let worked = Arc::new(Worked::default());
-        let spawn = |cpu: usize, body: Box<dyn FnOnce() + Send>| {
-            let pinned = move || pitot_sys::affinity::pin(&[cpu]).map_or((), |()| body());
-            thread::Builder::new().name("pace".into()).spawn(pinned).ok()
-        };
         let pair = |(&server, &load): (&usize, &usize)| {
             let messages = Arc::new(Messages::default());
-            let (for_writer, of_writer) = (Arc::clone(&messages), Arc::clone(&worked));
-            let of_worker = Arc::clone(&worked);
-            let writer = spawn(load, Box::new(move || write(&for_writer, &of_writer)));
-            let worker = spawn(server, Box::new(move || work(&messages, &of_worker)));
-            [writer, worker]
+            let (written, until) = (Arc::clone(&messages), Arc::clone(&worked));
+            let worked = Arc::clone(&worked);
+            [spawn(load, move || write(&written, &until)), spawn(server, move || work(&messages, &worked))]
         };
         let threads = server.iter().zip(load.iter().cycle()).flat_map(pair).flatten().collect();
         Pacer { threads, worked }
@@ -91,6 +85,12 @@ impl Drop for Pacer {
             let _ = thread.join();
         }
     }
+}
+
+/// Starts a thread on a CPU, which ends at once where it may not run there.
+fn spawn(cpu: usize, body: impl FnOnce() + Send + 'static) -> Option<JoinHandle<()>> {
+    let pinned = move || pitot_sys::affinity::pin(&[cpu]).map_or((), |()| body());
+    thread::Builder::new().name("pace".into()).spawn(pinned).ok()
 }
 
 /// Sleeps until so much of the next interval is over. All threads count intervals from the same moment.
