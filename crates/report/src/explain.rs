@@ -265,8 +265,8 @@ fn of_equal_totals(pairs: Vec<(Costs, Costs)>) -> (Vec<(Costs, Costs)>, f64) {
     (pairs.into_iter().map(|(base, own)| (scaled(base), scaled(own))).collect(), time)
 }
 
-/// The functions and calls that differ, those with the largest shares of `total` first, without callers that are explained by what they
-/// call. Of a difference only those in its direction count. `is_below` tells whether the first is met below the second.
+/// The functions and calls that differ, those that weigh most first, without callers that are explained by what they call. Of a
+/// difference only those in its direction count. `is_below` tells whether the first is met below the second.
 fn found(
     pairs: &[(Costs, Costs)],
     total: f64,
@@ -308,6 +308,7 @@ fn found(
     all.retain(|e| e.key.kind != Kind::Kernel || !entries.iter().any(|entry| is_below(&e.key, &entry.key)));
     let callees = all.clone();
     all.retain(|e| share_of_callees(e, &callees, is_below) / e.share < CALLEE);
+    all.sort_by(|x, y| y.weight().total_cmp(&x.weight()));
     all
 }
 
@@ -356,6 +357,14 @@ impl Met {
 }
 
 impl Explanation {
+    /// Its share, times the part of its own time that only one of the two cells has. What is added to a program or taken from it makes
+    /// one function as a whole; what is only the effect of that, as colder caches or a load that sleeps more often, slows down by a
+    /// part what takes long anyway.
+    fn weight(&self) -> f64 {
+        let (base, own) = self.times;
+        self.share.abs() * (own - base).abs() / base.max(own)
+    }
+
     fn words(&self) -> String {
         let what = match self.key.kind {
             Kind::Function => format!("`{}`", self.key.name),
@@ -565,6 +574,19 @@ mod tests {
             (found[0].share - 1.0).abs() < 0.1 && found[0].difference.interval.low > 4_000.0,
             "{found:?}"
         );
+    }
+
+    #[test]
+    fn what_is_new_comes_before_what_is_only_slower() {
+        let generation = |n: u64| {
+            let base = costs(1_000_000, &[("a`main;a`work", 60 + n), ("a`main;kernel`__x64_sys_write", 40 - n)]);
+            let own = [("a`main;a`work", 60 + n), ("a`main;a`added", 12), ("a`main;kernel`__x64_sys_write", 58 - n)];
+            (base, costs(1_300_000, &own))
+        };
+        let pairs: Vec<_> = (0..10).map(|n| generation(n % 3)).collect();
+        let found = found(&pairs, 3_000.0, Whole::Difference, &mut |_, other| other.name == "main");
+        assert_eq!(found.iter().map(|e| e.key.name.as_str()).collect::<Vec<_>>(), ["added", "write"]);
+        assert!(found[0].share < found[1].share, "{found:?}");
     }
 
     #[test]
