@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use pitot_host::setting::Change;
 use pitot_host::{CpuSplit, Fingerprint, split_cpus};
-use pitot_lab::{Event, LocalHost, Outcome, Place, Prepared, Work};
+use pitot_lab::{Event, LocalHost, Outcome, Place, Prepared, Work, recordable};
 use pitot_meter::{Nanos, units};
 use pitot_plan::Profiled;
 use pitot_record::database::check_owner;
@@ -107,7 +107,8 @@ impl Soak {
         let mut info = self.info(&target)?;
         let cpus = self.cpus(&target)?;
         let lock = runs.lock(&info.title, false)?;
-        info.notes.extend(lock.note());
+        let (profile, left_out) = recordable(&self.profile(&target))?;
+        info.notes.extend(lock.note().into_iter().chain(left_out));
         let events = self.events.as_deref().map(|path| Events::create(path, info.secrets())).transpose()?;
         let is_quiet = events.as_ref().is_some_and(|events| events.are_on_stdout);
         let display = Display::of_soak(&runs::own_path()?, &info.title, &output);
@@ -123,6 +124,7 @@ impl Soak {
             control: control.as_ref(),
             info: &info,
             cpus: &cpus,
+            profile: &profile,
             output: &output,
             resumed: resumed.as_ref(),
         };
@@ -174,6 +176,15 @@ impl Soak {
         })
     }
 
+    /// What is to be recorded, by the command line or else by the plan.
+    fn profile(&self, target: &SoakTarget) -> Vec<Profiled> {
+        let planned = target.prepared().map_or(&[][..], |prepared| &prepared.plan.profile);
+        match self.profile.kinds() {
+            none if none.is_empty() => planned.to_vec(),
+            asked => asked,
+        }
+    }
+
     /// Time under load that is asked for, seconds.
     fn length_s(&self, target: &SoakTarget) -> Result<f64, Failure> {
         let planned = || target.soak().and_then(|soak| soak.for_s);
@@ -198,6 +209,8 @@ struct Asked<'a> {
     control: Option<&'a Prepared>,
     info: &'a Info,
     cpus: &'a CpuSplit,
+    /// What is recorded of the servers.
+    profile: &'a [Profiled],
     output: &'a Path,
     /// Where it continues, if it is resumed.
     resumed: Option<&'a resume::Resumed>,
@@ -243,15 +256,6 @@ impl pitot_lab::Soak for Asked<'_> {
 }
 
 impl Asked<'_> {
-    /// What is recorded, by the command line or else by the plan.
-    fn profile(&self) -> Vec<Profiled> {
-        let planned = self.target.prepared().map_or(&[][..], |prepared| &prepared.plan.profile);
-        match self.options.profile.kinds() {
-            none if none.is_empty() => planned.to_vec(),
-            asked => asked,
-        }
-    }
-
     /// How it goes on, by the command line and what the plan says of soaks.
     fn settings(&self) -> Settings<'_> {
         let Asked { options, target, info, resumed, .. } = self;
@@ -274,7 +278,7 @@ impl Asked<'_> {
             path: self.output,
             directory: &info.directory,
             cpus: [&self.cpus.server[..], &self.cpus.load].concat(),
-            profile: self.profile(),
+            profile: self.profile.to_vec(),
         }
     }
 }

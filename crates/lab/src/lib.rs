@@ -11,5 +11,5 @@ pub use runner::{
     Caller, Event, FaultNews, GUEST_START_MAX_S, Guardian, Job, JobCell, JobResult, Leftovers, LoadStatus,
     LocalHost, LongRunningLoad, LongRunningServer, OtherRun, Outcome, Place, Prepared, Request, RunLock,
     ServerStatus, ShownCell, Soak, SoakStatus, Step, Transport, Ways, Where, Work, check_job, prepare,
-    prepare_job, profile, push, run, serve_agent,
+    prepare_job, profile, push, recordable, run, serve_agent,
 };

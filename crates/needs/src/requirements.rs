@@ -8,6 +8,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use pitot_sys::perf::{Event, Sampler, Scope, tracepoint};
+
 /// Something that a machine has or lacks.
 pub(crate) struct Requirement {
     /// What a test writes in its `#[needs]`. For a program, the name of its file.
@@ -127,6 +129,11 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     target("rust-actix", "pitot target install rust-actix --yes"),
     target("rust-compio", "pitot target install rust-compio --yes"),
     target("rust-hyper", "pitot target install rust-hyper --yes"),
+    Requirement {
+        name: "sampling",
+        fix: "run as root where perf_event_open(2) is allowed, with tracefs in /sys/kernel/tracing",
+        probe: Probe::Kernel(has_sampling),
+    },
     program("script", "apt-get install bsdutils"),
     program("setpriv", "apt-get install util-linux"),
     program("shellcheck", "apt-get install shellcheck"),
@@ -297,6 +304,14 @@ fn has_tracing() -> bool {
     return pitot_sys::trace::is_possible();
     #[cfg(not(target_arch = "x86_64"))]
     return false;
+}
+
+/// Whether the whole machine can be sampled: what leaves its CPUs, and system calls.
+fn has_sampling() -> bool {
+    let cpus = pitot_sys::affinity::allowed().unwrap_or_default();
+    let opens = |event: Event| Sampler::open(&[event], Scope::Machine, &cpus).is_ok();
+    opens(Event::Switches)
+        && tracepoint("raw_syscalls/sys_enter").is_ok_and(|number| opens(Event::Tracepoint(number)))
 }
 
 /// Whether namespaces with a network of their own can be made.

@@ -251,6 +251,7 @@ fn threads(pid: u32) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pitot_needs::needs;
 
     #[inline(never)]
     fn the_function_that_works(rounds: u64) -> u64 {
@@ -264,19 +265,12 @@ mod tests {
         std::hint::black_box(());
     }
 
-    /// A recorder of this process; none where it is not allowed, which has to have a remedy.
-    fn started(what: Profiled) -> Option<Recorder> {
+    /// A recorder of this process.
+    fn started(what: Profiled) -> Recorder {
         let cpus = pitot_sys::affinity::allowed().unwrap();
-        match Recorder::of(what, &[std::process::id()], &cpus) {
-            Ok(mut recorder) => {
-                recorder.start().unwrap();
-                Some(recorder)
-            }
-            Err(unavailable) => {
-                assert!(!unavailable.fix.is_empty(), "{unavailable:?}");
-                None
-            }
-        }
+        let mut recorder = Recorder::of(what, &[std::process::id()], &cpus).unwrap();
+        recorder.start().unwrap();
+        recorder
     }
 
     /// The sum over all stacks with a function.
@@ -285,9 +279,10 @@ mod tests {
         recorded.amounts.iter().filter(|(line, _)| has(line)).map(|(_, amount)| of(amount)).sum()
     }
 
+    #[needs("sampling")]
     #[test]
     fn the_function_that_works_is_found() {
-        let Some(mut recorder) = started(Profiled::Cpu) else { return };
+        let mut recorder = started(Profiled::Cpu);
         for _ in 0..200 {
             std::hint::black_box(the_function_that_works(500_000));
             recorder.look();
@@ -298,9 +293,10 @@ mod tests {
         assert!(sum(&recorded, "the_function_that_works", |amount| amount.count) >= 10, "{recorded:#?}");
     }
 
+    #[needs("sampling")]
     #[test]
     fn a_wait_has_its_stack_and_its_time() {
-        let Some(mut recorder) = started(Profiled::OffCpu) else { return };
+        let mut recorder = started(Profiled::OffCpu);
         (0..5).for_each(|_| the_function_that_waits());
         recorder.stop().unwrap();
         let recorded = recorder.recorded();
@@ -308,21 +304,18 @@ mod tests {
         assert!(waited_ns >= 5 * 2_000_000, "{recorded:#?}");
     }
 
+    #[needs("sampling")]
     #[test]
     fn calls_and_counters_are_by_name() {
-        if let Some(mut recorder) = started(Profiled::Calls) {
+        let recorded = |what| {
+            let mut recorder = started(what);
             (0..5).for_each(|_| the_function_that_waits());
             recorder.stop().unwrap();
-            let slept = recorder.recorded().amounts["clock_nanosleep"];
-            assert!(slept.count >= 5 && slept.ns >= 10_000_000, "{slept:?}");
-        }
-        if let Some(mut recorder) = started(Profiled::Counters) {
-            (0..5).for_each(|_| the_function_that_waits());
-            recorder.stop().unwrap();
-            let recorded = recorder.recorded();
-            // Without the kernel's part there are only page faults.
-            let switches = recorded.amounts.get("context switches").map_or(0, |amount| amount.count);
-            assert!(!recorded.sees_kernel || switches >= 5, "{recorded:?}");
-        }
+            recorder.recorded()
+        };
+        let slept = recorded(Profiled::Calls).amounts["clock_nanosleep"];
+        assert!(slept.count >= 5 && slept.ns >= 10_000_000, "{slept:?}");
+        let counted = recorded(Profiled::Counters);
+        assert!(counted.sees_kernel && counted.amounts["context switches"].count >= 5, "{counted:?}");
     }
 }

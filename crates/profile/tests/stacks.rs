@@ -9,16 +9,10 @@ use pitot_needs::needs;
 use pitot_plan::Profiled;
 use pitot_profile::{Recorded, Recorder};
 
-/// Samples a process, which does something meanwhile; none where this user may not sample, of which it is said what to do.
-fn sampled(pid: u32, mut meanwhile: impl FnMut()) -> Option<Recorded> {
+/// Samples a process, which does something meanwhile.
+fn sampled(pid: u32, mut meanwhile: impl FnMut()) -> Recorded {
     let cpus = pitot_sys::affinity::allowed().unwrap();
-    let mut recorder = match Recorder::of(Profiled::Cpu, &[pid], &cpus) {
-        Ok(recorder) => recorder,
-        Err(unavailable) => {
-            assert!(!unavailable.fix.is_empty());
-            return None;
-        }
-    };
+    let mut recorder = Recorder::of(Profiled::Cpu, &[pid], &cpus).unwrap();
     recorder.start().unwrap();
     let end = Instant::now() + Duration::from_millis(500);
     while Instant::now() < end {
@@ -26,7 +20,7 @@ fn sampled(pid: u32, mut meanwhile: impl FnMut()) -> Option<Recorded> {
         recorder.look();
     }
     recorder.stop().unwrap();
-    Some(recorder.recorded())
+    recorder.recorded()
 }
 
 /// Samples that have these functions, the outermost first.
@@ -52,12 +46,12 @@ fn rust_outer(rounds: u64) -> u64 {
     black_box(rust_inner(rounds)) + 1
 }
 
+#[needs("sampling")]
 #[test]
 fn a_function_has_its_callers() {
-    let sampled = sampled(std::process::id(), || {
+    let stacks = sampled(std::process::id(), || {
         black_box(rust_outer(1_000_000));
     });
-    let Some(stacks) = sampled else { return };
     // Other tests run in the same process.
     let all = with(&stacks, &["rust_inner"]);
     assert!(all > 50.0, "{stacks:#?}");
@@ -113,7 +107,7 @@ const PROGRAM: &str = r#"
     }
 "#;
 
-#[needs("cc")]
+#[needs("cc", "sampling")]
 #[test]
 fn functions_of_c_and_of_its_library_have_their_callers() {
     let folder = tempfile::tempdir().unwrap();
@@ -125,9 +119,7 @@ fn functions_of_c_and_of_its_library_have_their_callers() {
     let mut program = Ended(Command::new(&program).stdout(Stdio::piped()).spawn().unwrap());
     // From here on it is in `main`, and its library has been loaded.
     program.0.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
-    let Some(stacks) = sampled(program.0.id(), || std::thread::sleep(Duration::from_millis(20))) else {
-        return;
-    };
+    let stacks = sampled(program.0.id(), || std::thread::sleep(Duration::from_millis(20)));
     let all: f64 = stacks.amounts.values().map(|amount| amount.count as f64).sum();
     assert!(all > 50.0, "{stacks:#?}");
     assert!(with(&stacks, &["main", "outer", "inner"]) > 0.8 * all, "{stacks:#?}");

@@ -579,8 +579,13 @@ mod tests {
     #[test]
     fn what_is_new_comes_before_what_is_only_slower() {
         let generation = |n: u64| {
-            let base = costs(1_000_000, &[("a`main;a`work", 60 + n), ("a`main;kernel`__x64_sys_write", 40 - n)]);
-            let own = [("a`main;a`work", 60 + n), ("a`main;a`added", 12), ("a`main;kernel`__x64_sys_write", 58 - n)];
+            let base =
+                costs(1_000_000, &[("a`main;a`work", 60 + n), ("a`main;kernel`__x64_sys_write", 40 - n)]);
+            let own = [
+                ("a`main;a`work", 60 + n),
+                ("a`main;a`added", 12),
+                ("a`main;kernel`__x64_sys_write", 58 - n),
+            ];
             (base, costs(1_300_000, &own))
         };
         let pairs: Vec<_> = (0..10).map(|n| generation(n % 3)).collect();

@@ -62,7 +62,7 @@ impl SoakTarget {
     /// What a reader should know of its method.
     pub(super) fn notes(&self) -> Vec<String> {
         match self {
-            SoakTarget::Plan(prepared) => prepared.plan.notes.clone(),
+            SoakTarget::Plan(prepared) => [&prepared.plan.notes[..], &prepared.warnings].concat(),
             SoakTarget::Running { .. } => Vec::new(),
         }
     }

@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 use crate::support::{PITOT, stderr, stdout, text};
+use pitot_needs::needs;
 
 fn pitot(arguments: &[&str], dir: &Path) -> Output {
     Command::new(PITOT).args(arguments).current_dir(dir).output().unwrap()
@@ -30,16 +31,12 @@ server = ["loop"]
 "server.burn" = ["0s", "200us"]
 "#;
 
+#[needs("sampling")]
 #[test]
 fn the_function_that_makes_a_server_slower_is_named() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("plan.toml"), PLAN).unwrap();
     let ran = pitot(&["run", "plan.toml", "-o", "a.pitot"], dir.path());
-    if stderr(&ran).contains("sampling by perf_event_open is not available") {
-        // Where sampling is not allowed, the message says what to change.
-        assert!(stderr(&ran).contains("perf_event_paranoid") || stderr(&ran).contains("CONFIG_PERF_EVENTS"));
-        return;
-    }
     assert!(ran.status.success(), "{}", text(&ran));
     let report = |format: &str| {
         let shown = pitot(&["report", "a.pitot", "--format", format, "-o", "-"], dir.path());
@@ -95,18 +92,14 @@ fn a_report_of_profiles_needs_them_and_has_two_formats() {
     assert!(stderr(&refused).contains("`pitot run PLAN --profile cpu`"), "{}", stderr(&refused));
 }
 
-/// Runs a plan; none where it cannot be recorded, which has to say what to change.
-fn recorded(plan: &str, dir: &Path) -> Option<Value> {
+/// The report of a run of this plan.
+fn recorded(plan: &str, dir: &Path) -> Value {
     std::fs::write(dir.join("plan.toml"), plan).unwrap();
     let ran = pitot(&["run", "plan.toml", "-o", "a.pitot"], dir);
-    if stderr(&ran).contains("is not available") {
-        assert!(stderr(&ran).lines().count() >= 2, "{}", stderr(&ran));
-        return None;
-    }
     assert!(ran.status.success(), "{}", text(&ran));
     let shown = pitot(&["report", "a.pitot", "--format", "json", "-o", "-"], dir);
     assert!(shown.status.success(), "{}", text(&shown));
-    Some(serde_json::from_str(stdout(&shown)).unwrap())
+    serde_json::from_str(stdout(&shown)).unwrap()
 }
 
 fn count<'a>(report: &'a Value, kind: &str, name: &str) -> &'a Value {
@@ -115,12 +108,13 @@ fn count<'a>(report: &'a Value, kind: &str, name: &str) -> &'a Value {
     found.unwrap_or_else(|| panic!("there is no {kind} {name}: {counts:#?}"))
 }
 
+#[needs("sampling")]
 #[test]
 fn calls_waits_and_counters_are_per_request() {
     let dir = tempfile::tempdir().unwrap();
     let plan = PLAN.replace("profile = \"cpu\"", "profile = [\"off-cpu\", \"counters\", \"calls\"]");
     let plan = plan.replace("generations = 8", "generations = 2").replace("200us", "20us");
-    let Some(report) = recorded(&plan, dir.path()) else { return };
+    let report = recorded(&plan, dir.path());
     // One reply for each request; the requests of one wait are read and answered one by one.
     let sent = count(&report, "calls", "sendto")["per_request"].as_f64().unwrap();
     assert!((0.2..3.0).contains(&sent), "{sent}");
@@ -129,15 +123,17 @@ fn calls_waits_and_counters_are_per_request() {
     assert!(count(&report, "counters", "context switches")["per_request"].as_f64().unwrap() > 0.0);
 }
 
+#[needs("sampling")]
 #[test]
 fn a_fresh_run_is_recorded_after_its_measured_part() {
     let dir = tempfile::tempdir().unwrap();
     let fresh = "measure = \"fresh\"\nrepetitions = 2\nduration = \"200ms\"\n";
     let plan = PLAN.replace("generations = 8\nslices = 2\nslice = \"40ms\"\n", fresh);
-    let Some(report) = recorded(&plan.replace("\"cpu\"", "[\"calls\", \"cpu\"]"), dir.path()) else { return };
+    let report = recorded(&plan.replace("\"cpu\"", "[\"calls\", \"cpu\"]"), dir.path());
     assert!(count(&report, "calls", "sendto")["per_request"].as_f64().unwrap() > 0.3);
 }
 
+#[needs("sampling")]
 #[test]
 fn a_soak_is_recorded_for_a_second_again_and_again() {
     let dir = tempfile::tempdir().unwrap();
@@ -155,14 +151,43 @@ fn a_soak_is_recorded_for_a_second_again_and_again() {
         "a.pitot",
     ];
     let ran = pitot(&soak, dir.path());
-    if stderr(&ran).contains("is not available") {
-        return assert!(stderr(&ran).lines().count() >= 2, "{}", stderr(&ran));
-    }
     assert!(ran.status.success(), "{}", text(&ran));
     let soak = pitot_record::Soak::open(&dir.path().join("a.pitot")).unwrap();
     let [recorded] = &soak.profiles[..] else { panic!("{:#?}", soak.profiles) };
     assert!(recorded.at_s < 8.0 && recorded.profile.requests > 0, "{recorded:?}");
     assert!(recorded.profile.entries.iter().any(|entry| &*entry.name == "epoll_pwait2"), "{recorded:?}");
+}
+
+/// In a namespace of users the kernel takes root for an ordinary user.
+#[needs("user-namespaces")]
+#[test]
+fn what_cannot_be_recorded_is_left_out_and_the_report_says_how_to_have_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = |profile: &str| {
+        let plan = PLAN.replace("profile = \"cpu\"", &format!("profile = {profile}"));
+        std::fs::write(dir.path().join("plan.toml"), plan.replace("generations = 8", "generations = 6"))
+            .unwrap();
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", PITOT, "run", "plan.toml", "-o", "a.pitot"]);
+        command.current_dir(dir.path()).output().unwrap()
+    };
+    let refused = run("\"off-cpu\"");
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));
+    assert!(stderr(&refused).contains("is not available"), "{}", stderr(&refused));
+    assert_eq!(stderr(&refused).lines().count(), 2, "{}", stderr(&refused));
+    let ran = run("[\"off-cpu\", \"counters\"]");
+    assert_eq!(ran.status.code(), Some(0), "{}", text(&ran));
+    assert!(
+        stderr(&ran).contains("note: The profile `off-cpu` is left out: ")
+            && stderr(&ran).contains("To have it: "),
+        "{}",
+        stderr(&ran)
+    );
+    let told = stdout(&ran).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        told.contains("The profile `off-cpu` is left out: ") && told.contains("softirqs NET_RX"),
+        "{told}"
+    );
 }
 
 #[test]

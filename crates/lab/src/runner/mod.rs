@@ -57,7 +57,7 @@ pub use local::{Guardian, Leftovers};
 pub use lock::{OtherRun, RunLock};
 pub use long_running::{LocalHost, LongRunningLoad, LongRunningServer};
 pub use prepare::{GUEST_START_MAX_S, Prepared, ShownCell, Where, prepare};
-pub use profiled::profile;
+pub use profiled::{profile, recordable};
 pub use repetition::FaultNews;
 pub use request::{Caller, Place, Request, Work};
 pub use soak::Soak;

@@ -15,9 +15,9 @@ use pitot_plan::{
     expand, label, masked_levels,
 };
 use pitot_stats::MEDIAN_REPETITIONS_MIN;
-use pitot_sys::Unavailable;
 
 use super::demand::demand;
+use super::profiled::recordable;
 use super::settling::rule as settling_rule;
 use super::way::{Ways, slow_start_s};
 
@@ -150,6 +150,9 @@ pub fn prepare(mut plan: Plan, source: String, catalog: &Catalog, at: Where) -> 
     }
     if !plan.profile.is_empty() {
         check_profile(&plan, &cells, is_here)?;
+        let (possible, left_out) = recordable(&plan.profile)?;
+        plan.profile = possible;
+        warnings.extend(left_out);
     }
     let needs = match is_here && plan.hosts.is_empty() {
         true => needs(&plan, &cells, catalog),
@@ -172,7 +175,7 @@ pub fn prepare(mut plan: Plan, source: String, catalog: &Catalog, at: Where) -> 
     })
 }
 
-/// Refuses a profile of loads that cannot be held, of other machines, and where nothing can be recorded.
+/// Refuses a profile of loads that cannot be held, and of other machines.
 fn check_profile(plan: &Plan, cells: &[Cell], is_here: bool) -> Result<(), Failure> {
     if !plan.hosts.is_empty() || !is_here || cells.iter().any(|cell| plan.kernel_of(&cell.factors).is_some())
     {
@@ -190,8 +193,7 @@ fn check_profile(plan: &Plan, cells: &[Cell], is_here: bool) -> Result<(), Failu
             "omit --profile; a plan without faults whose load is pitot load has profiles",
         ));
     }
-    let refused = |unavailable: Unavailable| Failure::misuse(unavailable.to_string(), unavailable.fix);
-    plan.profile.iter().try_for_each(|&what| pitot_profile::check(what)).map_err(refused)
+    Ok(())
 }
 
 /// Refuses levels that would all be shown as `***`, so that a report could not distinguish them, nor the run be resumed.
@@ -665,5 +667,6 @@ fn smoke_test_s(cells: &[Cell]) -> f64 {
 pub(super) fn nominal_s(plan: &Plan, cell: &Cell) -> f64 {
     let load_s = if cell.is_timed() { plan.warmup_s + plan.duration_s } else { UNTIMED_GUESS_S };
     let overhead_s = if cell.server == CellServer::None { ALONE_OVERHEAD_S } else { OVERHEAD_S };
-    load_s + overhead_s + slow_start_s(cell)
+    // Each kind is recorded for a second.
+    load_s + plan.profile.len() as f64 + overhead_s + slow_start_s(cell)
 }

@@ -4,6 +4,7 @@ use pitot_host::CpuSplit;
 use pitot_plan::Profiled;
 use pitot_profile::{Amount, Recorder};
 use pitot_record::{Profile, ProfileEntry};
+use pitot_results::Failure;
 use pitot_results::hold::Slice;
 use pitot_sys::Unavailable;
 
@@ -13,6 +14,29 @@ use super::repetition::context::Abort;
 /// When records are taken out of the kernel's rings: from when on in a slice, and how often, seconds. Each system call leaves two
 /// records.
 const READ_S: (f64, f64) = (0.02, 0.02);
+
+/// Those of `asked` that can be recorded here, and what to say of the others.
+///
+/// # Errors
+/// If none can.
+pub fn recordable(asked: &[Profiled]) -> Result<(Vec<Profiled>, Vec<String>), Failure> {
+    let (mut possible, mut refused) = (Vec::new(), Vec::new());
+    for &what in asked {
+        match pitot_profile::check(what) {
+            Ok(()) => possible.push(what),
+            Err(unavailable) => refused.push((what, unavailable)),
+        }
+    }
+    let said = |(what, unavailable): &(Profiled, Unavailable)| {
+        format!("The profile `{}` is left out: {unavailable}. To have it: {}.", what.word(), unavailable.fix)
+    };
+    match refused.first() {
+        Some((_, unavailable)) if possible.is_empty() => {
+            Err(Failure::misuse(unavailable.to_string(), unavailable.fix.clone()))
+        }
+        _ => Ok((possible, refused.iter().map(said).collect())),
+    }
+}
 
 /// Of whom it is.
 #[derive(Clone, Copy, Debug)]

@@ -29,6 +29,8 @@ const CONNECTIONS_FEW: u64 = 1000;
 const SETTLING_SHARE: f64 = 0.25;
 /// Overhead of a generation: the load generator.
 const GENERATION_OVERHEAD_S: f64 = 0.1;
+/// Estimated time of a slice that is recorded, of which each cell has two of each kind: its length, and its recorder's start and end.
+const RECORDED_SLICE_S: f64 = 0.3;
 /// Descriptors of the load generator and the lab besides those of connections.
 const DESCRIPTORS_SPARE: u64 = 200;
 
@@ -140,8 +142,9 @@ impl Ways {
     fn fixed_s(&self, plan: &Plan) -> f64 {
         let arms = (self.sliced() + self.controls.len()) as f64;
         let start_s = if self.are_executed { 0.0 } else { SERVER_OVERHEAD_S + plan.warmup_s };
-        let starts_s = arms * start_s + self.slow_starts_s;
-        starts_s + self.groups() as f64 * GENERATION_OVERHEAD_S
+        let recorded_s = 2.0 * plan.profile.len() as f64 * RECORDED_SLICE_S;
+        let arms_s = arms * (start_s + recorded_s) + self.slow_starts_s;
+        arms_s + self.groups() as f64 * GENERATION_OVERHEAD_S
     }
 
     /// Groups with a control; a group without one is a single cell.
@@ -250,6 +253,7 @@ pub(super) fn why_not_in_slices(cell: &Cell) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pitot_plan::Profiled;
 
     fn ways(cells: usize, controls: usize) -> Ways {
         Ways {
@@ -286,6 +290,10 @@ mod tests {
             assert!(takes <= within_s && takes > within_s * 0.8, "{within_s}: {takes}");
         }
         assert!(fitted(3600.0).unwrap().generations.unwrap() > 100);
+        let plain = Plan { measure: Measure::Slices, ..Plan::default() };
+        let recorded = Plan { profile: vec![Profiled::Cpu, Profiled::Calls], ..plain.clone() };
+        let more_s = ways(2, 1).generation_s(&recorded) - ways(2, 1).generation_s(&plain);
+        assert!((more_s - 3.6).abs() < 1e-9, "two slices of two kinds and three cells: {more_s}");
         let two =
             ways(2, 1).fit(&mut Plan { measure: Measure::Slices, ..Plan::default() }, 1.0, 0.0).unwrap_err();
         assert!(two.what.contains("a comparison needs 6 generations"), "{}", two.what);

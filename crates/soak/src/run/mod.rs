@@ -184,10 +184,6 @@ impl<'g> Run<'g> {
 
     /// Records servers and loads, and starts the servers.
     fn prepare(&mut self, orders: Vec<SubjectOrder<'g>>) -> Result<(), Failure> {
-        for &what in &self.settings.profile {
-            pitot_profile::check(what)
-                .map_err(|unavailable| Failure::misuse(unavailable.to_string(), unavailable.fix))?;
-        }
         let (mut subjects, mut loads, mut schedules) = (Vec::new(), Vec::new(), Vec::new());
         for (id, order) in (1..).zip(orders) {
             let mut subject = RunningSubject::new(id, order.name, order.server);
