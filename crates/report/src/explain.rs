@@ -482,21 +482,31 @@ fn without_kernel(a: &Analysis<'_>) -> Option<String> {
     })
 }
 
-/// The share of samples whose innermost function has no name.
-fn without_names(a: &Analysis<'_>) -> Option<String> {
+/// The shares of samples whose innermost function has no name: of the kernel, and of programs.
+fn without_names(a: &Analysis<'_>) -> Vec<String> {
     let of_cells = a.run.cells.iter().flat_map(|cell| profiles(cell, Profiled::Cpu));
-    let all = of_cells.flat_map(|(_, profile)| profile.entries);
-    let (nameless, samples) = all.fold((0, 0), |(nameless, samples), entry| {
-        let is_nameless = frames(&entry.name).next_back().is_some_and(|frame| !frame.is_named());
-        (nameless + if is_nameless { entry.count } else { 0 }, samples + entry.count)
-    });
-    let share = nameless as f64 / samples.max(1) as f64;
-    (share >= NAMELESS_TOLD).then(|| {
-        format!(
-            "{} of the samples are in functions without a name: the programs or libraries have no symbols (docs/profile.md).",
-            percent(share)
-        )
-    })
+    let (mut of_kernel, mut of_programs, mut samples) = (0, 0, 0);
+    for entry in of_cells.flat_map(|(_, profile)| profile.entries) {
+        samples += entry.count;
+        match frames(&entry.name).next_back().filter(|frame| !frame.is_named()) {
+            Some(frame) if frame.is_of_kernel() => of_kernel += entry.count,
+            Some(_) => of_programs += entry.count,
+            None => {}
+        }
+    }
+    let nameless = [
+        (
+            of_kernel,
+            "functions of the kernel, whose names this user may not see: run as root, or: sysctl kernel.kptr_restrict=0; in a container: --cap-add SYSLOG",
+        ),
+        (
+            of_programs,
+            "functions without a name: the programs or libraries have no symbols (docs/profile.md)",
+        ),
+    ];
+    let share = |count: u64| count as f64 / samples.max(1) as f64;
+    let told = nameless.into_iter().filter(|(count, _)| share(*count) >= NAMELESS_TOLD);
+    told.map(|(count, of)| format!("{} of the samples are in {of}.", percent(share(count)))).collect()
 }
 
 /// What the time is of.

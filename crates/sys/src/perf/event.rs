@@ -82,17 +82,17 @@ pub(super) fn control(event: &OwnedFd, request: libc::Ioctl, argument: i32) -> i
 pub(super) fn unavailable(error: &io::Error) -> Unavailable {
     let (cause, fix) = match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => (
-            "the kernel allows it to root and, as kernel.perf_event_paranoid says, not to this user"
-                .to_owned(),
-            "run as root, or: sysctl kernel.perf_event_paranoid=1; in a container: --cap-add PERFMON"
+            "kernel.perf_event_paranoid or the container does not allow it to this user".to_owned(),
+            "run as root, or: sysctl kernel.perf_event_paranoid=1; in a container: --cap-add PERFMON --security-opt seccomp=unconfined"
                 .to_owned(),
         ),
         Some(libc::EMFILE) => {
             ("too few descriptors may be open".to_owned(), "raise the limit: ulimit -n 65536".to_owned())
         }
-        Some(libc::ENOSYS) => (
-            "this kernel was built without perf events".to_owned(),
-            "use one with CONFIG_PERF_EVENTS".to_owned(),
+        // gVisor answers ENODEV.
+        Some(libc::ENOSYS | libc::ENODEV) => (
+            "this kernel has no perf events".to_owned(),
+            "use Linux with CONFIG_PERF_EVENTS, not gVisor".to_owned(),
         ),
         _ => (error.to_string(), "see perf_event_open(2)".to_owned()),
     };
