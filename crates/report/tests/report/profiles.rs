@@ -72,6 +72,29 @@ fn a_terminal_has_the_tree_where_it_is_asked_for() {
 }
 
 #[test]
+fn names_of_the_kernel_are_missed_for_another_reason_than_those_of_programs() {
+    let markdown = |stack: &str| {
+        let mut run = profiled();
+        for profile in
+            run.cells.iter_mut().flat_map(|cell| &mut cell.repetitions).flat_map(|r| &mut r.profiles)
+        {
+            profile.entries.truncate(1);
+            profile.entries.push(ProfileEntry { name: stack.into(), count: 160, ns: 0 });
+        }
+        render(&run, Format::Markdown)
+    };
+    let of_kernel = markdown("app`main;kernel`?");
+    assert!(of_kernel.contains("of the samples are in functions of the kernel, whose names"), "{of_kernel}");
+    assert!(of_kernel.contains("--cap-add SYSLOG") && !of_kernel.contains("have no symbols"), "{of_kernel}");
+    let of_library = markdown("app`main;libc.so.6`?");
+    assert!(
+        of_library.contains("of the samples are in functions without a name: the programs"),
+        "{of_library}"
+    );
+    assert!(!of_library.contains("SYSLOG"), "{of_library}");
+}
+
+#[test]
 fn a_run_without_profiles_has_no_report_of_them() {
     assert!(Profiles::of(sliced(&SLICED, QUIET)).is_none());
 }
