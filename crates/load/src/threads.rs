@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{Builder, JoinHandle};
 
-use pitot_sys::{affinity, sched, thread};
+use pitot_sys::{affinity, limits, sched, thread};
 
-use crate::prepared::PreparedRun;
+use crate::prepared::{DESCRIPTORS_RESERVED, PreparedRun};
 use pitot_drive::connections::Connections;
 use pitot_drive::gate::Gate;
 use pitot_drive::message::Message;
@@ -36,6 +36,8 @@ impl Threads {
         share: Share,
         messages: &Sender<Message>,
     ) -> Result<Threads, String> {
+        // Connections that are opened at once would wait for it otherwise.
+        limits::reserve_descriptors(run.plan.connections().div_ceil(run.processes) + DESCRIPTORS_RESERVED);
         let gate = Arc::new(Gate::of(run.processes));
         let mut threads = Threads { gate: Arc::clone(&gate), handles: Vec::new(), spare: Vec::new() };
         for index in 0..run.threads {
