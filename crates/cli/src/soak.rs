@@ -107,7 +107,7 @@ impl Soak {
         let mut info = self.info(&target)?;
         let cpus = self.cpus(&target)?;
         let lock = runs.lock(&info.title, false)?;
-        let (profile, left_out) = recordable(&self.profile(&target))?;
+        let (profile, left_out) = self.profile(&target)?;
         info.notes.extend(lock.note().into_iter().chain(left_out));
         let events = self.events.as_deref().map(|path| Events::create(path, info.secrets())).transpose()?;
         let is_quiet = events.as_ref().is_some_and(|events| events.are_on_stdout);
@@ -176,12 +176,13 @@ impl Soak {
         })
     }
 
-    /// What is to be recorded, by the command line or else by the plan.
-    fn profile(&self, target: &SoakTarget) -> Vec<Profiled> {
-        let planned = target.prepared().map_or(&[][..], |prepared| &prepared.plan.profile);
+    /// What is recorded, by the command line or else by the plan, which was looked through when it was prepared; and what to say of
+    /// what is left out.
+    fn profile(&self, target: &SoakTarget) -> Result<(Vec<Profiled>, Vec<String>), Failure> {
+        let planned = || target.prepared().map_or_else(Vec::new, |prepared| prepared.plan.profile.clone());
         match self.profile.kinds() {
-            none if none.is_empty() => planned.to_vec(),
-            asked => asked,
+            none if none.is_empty() => Ok((planned(), Vec::new())),
+            asked => recordable(&asked),
         }
     }
 

@@ -119,6 +119,16 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     program("openssl", "apt-get install openssl"),
     // Where / is closed to them, no program of theirs finds its libraries.
     Requirement { name: "other-users", fix: "chmod o+x /", probe: Probe::Kernel(has_other_users) },
+    Requirement {
+        name: "own-sampling",
+        fix: "sysctl kernel.perf_event_paranoid=2, where perf_event_open(2) is allowed",
+        probe: Probe::Kernel(has_own_sampling),
+    },
+    Requirement {
+        name: "perf-event-paranoid",
+        fix: "sysctl kernel.perf_event_paranoid=2, where perf_event_open(2) is allowed",
+        probe: Probe::Kernel(is_paranoid),
+    },
     program("postfix", "apt-get install postfix"),
     program("postgres", "apt-get install postgresql"),
     program("python3", "apt-get install python3"),
@@ -312,6 +322,18 @@ fn has_sampling() -> bool {
     let opens = |event: Event| Sampler::open(&[event], Scope::Machine, &cpus).is_ok();
     opens(Event::Switches)
         && tracepoint("raw_syscalls/sys_enter").is_ok_and(|number| opens(Event::Tracepoint(number)))
+}
+
+/// Whether this user can sample this process.
+fn has_own_sampling() -> bool {
+    let cpus = pitot_sys::affinity::allowed().unwrap_or_default();
+    Sampler::open(&[Event::Cpu { frequency: 100 }], Scope::Threads(&[std::process::id()]), &cpus).is_ok()
+}
+
+/// Whether ordinary users can sample their own programs, and neither the kernel nor others.
+fn is_paranoid() -> bool {
+    let level = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
+    level.is_ok_and(|level| level.trim() == "2") && has_own_sampling()
 }
 
 /// Whether namespaces with a network of their own can be made.

@@ -279,7 +279,7 @@ mod tests {
         recorded.amounts.iter().filter(|(line, _)| has(line)).map(|(_, amount)| of(amount)).sum()
     }
 
-    #[needs("sampling")]
+    #[needs("own-sampling")]
     #[test]
     fn the_function_that_works_is_found() {
         let mut recorder = started(Profiled::Cpu);

@@ -46,7 +46,7 @@ fn rust_outer(rounds: u64) -> u64 {
     black_box(rust_inner(rounds)) + 1
 }
 
-#[needs("sampling")]
+#[needs("own-sampling")]
 #[test]
 fn a_function_has_its_callers() {
     let stacks = sampled(std::process::id(), || {
@@ -107,7 +107,7 @@ const PROGRAM: &str = r#"
     }
 "#;
 
-#[needs("cc", "sampling")]
+#[needs("cc", "own-sampling")]
 #[test]
 fn functions_of_c_and_of_its_library_have_their_callers() {
     let folder = tempfile::tempdir().unwrap();

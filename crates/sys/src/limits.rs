@@ -44,7 +44,5 @@ mod tests {
         let size = status.lines().find_map(|line| line.strip_prefix("FDSize:")).unwrap();
         assert!(size.trim().parse::<u64>().unwrap() >= asked, "{size}");
         assert!(!std::path::Path::new(&format!("/proc/self/fd/{}", asked - 1)).exists());
-        // More than may be open is no error.
-        reserve_descriptors(u64::MAX);
     }
 }

@@ -159,7 +159,7 @@ fn a_soak_is_recorded_for_a_second_again_and_again() {
 }
 
 /// In a namespace of users the kernel takes root for an ordinary user.
-#[needs("user-namespaces")]
+#[needs("perf-event-paranoid", "user-namespaces")]
 #[test]
 fn what_cannot_be_recorded_is_left_out_and_the_report_says_how_to_have_it() {
     let dir = tempfile::tempdir().unwrap();
@@ -174,8 +174,9 @@ fn what_cannot_be_recorded_is_left_out_and_the_report_says_how_to_have_it() {
     let refused = run("\"off-cpu\"");
     assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));
     assert!(stderr(&refused).contains("is not available"), "{}", stderr(&refused));
+    assert!(stderr(&refused).contains("perf_event_paranoid"), "{}", stderr(&refused));
     assert_eq!(stderr(&refused).lines().count(), 2, "{}", stderr(&refused));
-    let ran = run("[\"off-cpu\", \"counters\"]");
+    let ran = run("[\"off-cpu\", \"counters\", \"cpu\"]");
     assert_eq!(ran.status.code(), Some(0), "{}", text(&ran));
     assert!(
         stderr(&ran).contains("note: The profile `off-cpu` is left out: ")
@@ -185,7 +186,9 @@ fn what_cannot_be_recorded_is_left_out_and_the_report_says_how_to_have_it() {
     );
     let told = stdout(&ran).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        told.contains("The profile `off-cpu` is left out: ") && told.contains("softirqs NET_RX"),
+        told.contains("The profile `off-cpu` is left out: ")
+            && told.contains("softirqs NET_RX")
+            && told.contains("The time in the kernel is missing"),
         "{told}"
     );
 }
