@@ -230,13 +230,12 @@ impl Explained {
         let pairs = of_equal_conditions(profiles.iter().filter_map(costs).collect());
         let differences: Vec<f64> = pairs.iter().map(|(base, own)| own.total - base.total).collect();
         let total = mean(&differences, LEVEL)?;
-        let met = Met::of(profiles.iter().flat_map(|(base, own)| [base, own]));
-        let mut is_below = |one: &Key, other: &Key| met.is_below(one, other);
+        let stacks = stacks(profiles);
         let (found, whole) = match total.p < 1.0 - LEVEL {
-            true => (found(&pairs, total.value, Whole::Difference, &mut is_below), Whole::Difference),
+            true => (found(&pairs, total.value, Whole::Difference, &stacks), Whole::Difference),
             false => {
                 let (pairs, time) = of_equal_totals(pairs);
-                (found(&pairs, time, Whole::Time, &mut is_below), Whole::Time)
+                (found(&pairs, time, Whole::Time, &stacks), Whole::Time)
             }
         };
         Some(Explained { name, baseline, each, total, found, whole })
@@ -266,13 +265,8 @@ fn of_equal_totals(pairs: Vec<(Costs, Costs)>) -> (Vec<(Costs, Costs)>, f64) {
 }
 
 /// The functions and calls that differ, those that weigh most first, without callers that are explained by what they call. Of a
-/// difference only those in its direction count. `is_below` tells whether the first is met below the second.
-fn found(
-    pairs: &[(Costs, Costs)],
-    total: f64,
-    whole: Whole,
-    is_below: &mut dyn FnMut(&Key, &Key) -> bool,
-) -> Vec<Explanation> {
+/// difference only those in its direction count. `stacks` tell what is met below what.
+fn found(pairs: &[(Costs, Costs)], total: f64, whole: Whole, stacks: &Stacks<'_>) -> Vec<Explanation> {
     let keys: BTreeSet<&Key> =
         pairs.iter().flat_map(|(base, own)| base.of.keys().chain(own.of.keys())).collect();
     let count = pairs.len() as f64;
@@ -303,56 +297,70 @@ fn found(
         .map(|(e, _)| e)
         .collect();
     all.sort_by(|x, y| y.share.abs().total_cmp(&x.share.abs()));
+    let below = Below::of(all.iter().map(|e| e.key.clone()), stacks);
     // What the kernel does in a system call or a fault says less than which of them it is.
-    let entries: Vec<Explanation> = all.iter().filter(|e| e.key.is_entry()).cloned().collect();
-    all.retain(|e| e.key.kind != Kind::Kernel || !entries.iter().any(|entry| is_below(&e.key, &entry.key)));
+    let entries: Vec<Key> = all.iter().map(|e| e.key.clone()).filter(Key::is_entry).collect();
+    all.retain(|e| e.key.kind != Kind::Kernel || !entries.iter().any(|entry| below.is(&e.key, entry)));
     let callees = all.clone();
-    all.retain(|e| share_of_callees(e, &callees, is_below) / e.share < CALLEE);
+    all.retain(|e| share_of_callees(e, &callees, &below) / e.share < CALLEE);
     all.sort_by(|x, y| y.weight().total_cmp(&x.weight()));
     all
 }
 
 /// The share of the two functions that explain most of what a caller does, one of which is not below the other.
-fn share_of_callees(
-    caller: &Explanation,
-    all: &[Explanation],
-    is_below: &mut dyn FnMut(&Key, &Key) -> bool,
-) -> f64 {
-    let mut below = all.iter().filter(|e| e.key != caller.key && e.share * caller.share > 0.0);
+fn share_of_callees(caller: &Explanation, all: &[Explanation], below: &Below) -> f64 {
     let mut two: Vec<&Explanation> = Vec::new();
     // The largest first, so that a caller comes before what it calls.
-    while let Some(e) = below.find(|e| is_below(&e.key, &caller.key)) {
-        if two.len() < 2 && !two.iter().any(|of| is_below(&e.key, &of.key)) {
+    for e in all.iter().filter(|e| e.share * caller.share > 0.0 && below.is(&e.key, &caller.key)) {
+        if two.len() < 2 && !two.iter().any(|of| below.is(&e.key, &of.key)) {
             two.push(e);
         }
     }
     two.iter().map(|e| e.share).sum()
 }
 
-/// The stacks of two cells over all generations, and how often each was met.
-struct Met(Vec<(Vec<Key>, u64)>);
+/// How often each stack was met.
+type Stacks<'p> = BTreeMap<&'p str, u64>;
 
-impl Met {
-    fn of<'p>(profiles: impl Iterator<Item = &'p Profile>) -> Met {
-        let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
-        for profile in profiles {
-            for entry in &profile.entries {
-                *counts.entry(&entry.name).or_default() += entry.count;
+/// The stacks of two cells over all generations.
+fn stacks(profiles: &[(Profile, Profile)]) -> Stacks<'_> {
+    let mut stacks = Stacks::new();
+    for entry in profiles.iter().flat_map(|(base, own)| base.entries.iter().chain(&own.entries)) {
+        *stacks.entry(&entry.name).or_default() += entry.count;
+    }
+    stacks
+}
+
+/// Which of some keys are met below which others: by their numbers, the one below first.
+struct Below {
+    numbers: BTreeMap<Key, usize>,
+    pairs: BTreeSet<(usize, usize)>,
+}
+
+impl Below {
+    /// A key is below another if nearly all samples with it have the other above it. All pairs are counted in one pass: a server in Python
+    /// has some ten thousand stacks of fifty frames, and hundreds of functions that differ.
+    fn of(of: impl Iterator<Item = Key>, stacks: &Stacks<'_>) -> Below {
+        let numbers: BTreeMap<Key, usize> = of.zip(0..).collect();
+        let mut with = vec![0; numbers.len()];
+        let mut counts: BTreeMap<(usize, usize), u64> = BTreeMap::new();
+        for (stack, count) in stacks {
+            let mut above = Vec::new();
+            for number in keys(stack).filter_map(|key| numbers.get(&key).copied()) {
+                if !above.contains(&number) {
+                    with[number] += count;
+                    above.iter().for_each(|other| *counts.entry((number, *other)).or_default() += count);
+                    above.push(number);
+                }
             }
         }
-        Met(counts.into_iter().map(|(stack, count)| (keys(stack).collect(), count)).collect())
+        counts.retain(|(number, _), count| *count as f64 > 0.9 * with[*number] as f64);
+        Below { numbers, pairs: counts.into_keys().collect() }
     }
 
-    /// Whether nearly all samples with `one` have it below `other`.
-    fn is_below(&self, one: &Key, other: &Key) -> bool {
-        let (mut with, mut below) = (0u64, 0u64);
-        for (keys, count) in &self.0 {
-            if let Some(at) = keys.iter().position(|key| key == one) {
-                with += count;
-                below += if keys[..at].contains(other) { *count } else { 0 };
-            }
-        }
-        with > 0 && below as f64 > 0.9 * with as f64
+    fn is(&self, one: &Key, other: &Key) -> bool {
+        let number = |key| self.numbers.get(key).copied();
+        number(one).zip(number(other)).is_some_and(|pair| self.pairs.contains(&pair))
     }
 }
 
@@ -535,16 +543,18 @@ mod tests {
         Profile { requests: 100, cpu_ns, entries: stacks.iter().map(entry).collect(), ..Profile::default() }
     }
 
-    fn costs(cpu_ns: u64, stacks: &[(&str, u64)]) -> Costs {
-        Costs::of(&profile(cpu_ns, stacks)).unwrap()
+    fn costs(profiles: &[(Profile, Profile)]) -> Vec<(Costs, Costs)> {
+        let of = |profile| Costs::of(profile).unwrap();
+        profiles.iter().map(|(base, own)| (of(base), of(own))).collect()
     }
 
     #[test]
     fn time_is_that_of_a_function_and_what_it_calls() {
-        let costs = costs(
+        let costs = Costs::of(&profile(
             1_000_000,
             &[("a`main;a`f;a`f", 50), ("a`main;kernel`__x64_sys_write", 25), ("lib`?;kernel`clear_page", 25)],
-        );
+        ));
+        let costs = costs.unwrap();
         let of = |kind, name: &str| costs.of.get(&Key { kind, name: name.to_owned() }).copied();
         assert_eq!((of(Kind::Function, "main"), of(Kind::Function, "f")), (Some(7_500.0), Some(5_000.0)));
         assert_eq!(
@@ -565,20 +575,18 @@ mod tests {
     #[test]
     fn what_explains_the_difference_is_found_below_its_callers() {
         let generation = |noise: u64| {
-            let base = costs(
+            let base = profile(
                 1_000_000,
                 &[("a`main;a`serve;a`copy", 20 + noise), ("a`main;a`serve;a`parse", 80 - noise)],
             );
-            let own = costs(
+            let own = profile(
                 1_500_000,
                 &[("b`main;b`serve;b`copy", 70 + noise), ("b`main;b`serve;b`parse", 80 - noise)],
             );
             (base, own)
         };
-        let pairs: Vec<_> = (0..10).map(|n| generation(n % 3)).collect();
-        let mut below =
-            |one: &Key, other: &Key| one.name == "copy" && other.name != "copy" || other.name == "main";
-        let found = found(&pairs, 5_000.0, Whole::Difference, &mut below);
+        let profiles: Vec<_> = (0..10).map(|n| generation(n % 3)).collect();
+        let found = found(&costs(&profiles), 5_000.0, Whole::Difference, &stacks(&profiles));
         assert_eq!(found.iter().map(|e| e.key.name.as_str()).collect::<Vec<_>>(), ["copy"]);
         assert!(
             (found[0].share - 1.0).abs() < 0.1 && found[0].difference.interval.low > 4_000.0,
@@ -590,16 +598,16 @@ mod tests {
     fn what_is_new_comes_before_what_is_only_slower() {
         let generation = |n: u64| {
             let base =
-                costs(1_000_000, &[("a`main;a`work", 60 + n), ("a`main;kernel`__x64_sys_write", 40 - n)]);
+                profile(1_000_000, &[("a`main;a`work", 60 + n), ("a`main;kernel`__x64_sys_write", 40 - n)]);
             let own = [
                 ("a`main;a`work", 60 + n),
                 ("a`main;a`added", 12),
                 ("a`main;kernel`__x64_sys_write", 58 - n),
             ];
-            (base, costs(1_300_000, &own))
+            (base, profile(1_300_000, &own))
         };
-        let pairs: Vec<_> = (0..10).map(|n| generation(n % 3)).collect();
-        let found = found(&pairs, 3_000.0, Whole::Difference, &mut |_, other| other.name == "main");
+        let profiles: Vec<_> = (0..10).map(|n| generation(n % 3)).collect();
+        let found = found(&costs(&profiles), 3_000.0, Whole::Difference, &stacks(&profiles));
         assert_eq!(found.iter().map(|e| e.key.name.as_str()).collect::<Vec<_>>(), ["added", "write"]);
         assert!(found[0].share < found[1].share, "{found:?}");
     }
@@ -624,12 +632,14 @@ mod tests {
         let generation = |n: u64| {
             // What disturbs a generation is far more than what `hash` takes.
             let noise = 1_000_000 + 200_000 * (n % 5);
-            let base = costs(noise, &[("a`main;a`hash", 20 + n % 2), ("a`main;a`serve", 980 - n % 2)]);
-            let own = costs(1_400_000 - 200_000 * (n % 3), &[("a`main;a`hash", 25), ("a`main;a`serve", 975)]);
+            let base = profile(noise, &[("a`main;a`hash", 20 + n % 2), ("a`main;a`serve", 980 - n % 2)]);
+            let own =
+                profile(1_400_000 - 200_000 * (n % 3), &[("a`main;a`hash", 25), ("a`main;a`serve", 975)]);
             (base, own)
         };
-        let (pairs, time) = of_equal_totals((0..30).map(generation).collect());
-        let found = found(&pairs, time, Whole::Time, &mut |_, other| other.name == "main");
+        let profiles: Vec<_> = (0..30).map(generation).collect();
+        let (pairs, time) = of_equal_totals(costs(&profiles));
+        let found = found(&pairs, time, Whole::Time, &stacks(&profiles));
         assert_eq!(found[0].key.name, "hash");
         assert!((found[0].share - 0.0045).abs() < 0.0002, "{found:?}");
     }
