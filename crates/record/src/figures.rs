@@ -117,8 +117,7 @@ impl<'r> Side<'r> {
     ) -> Vec<f64> {
         let ratios = round_log_ratios(&self.by_round(block, read), &baseline.by_round(block, read));
         let pace = |slice: &Slice| slice.pace_ns.map(|ns| ns as f64);
-        let paces = [self.by_round(block, pace), baseline.by_round(block, pace)].concat();
-        undisturbed.of_generation(&ratios, &paces)
+        undisturbed.of_generation(&ratios, &self.by_round(block, pace), &baseline.by_round(block, pace))
     }
 
     /// The figures of the slices of a generation, with their rounds.

@@ -45,42 +45,182 @@ pub fn apart_log_ratio(candidate: &[(u32, f64)], baseline: &[(u32, f64)]) -> Opt
     Some(centre(candidate)?.ln() - centre(baseline)?.ln()).filter(|ratio| ratio.is_finite())
 }
 
-/// Leaves out the rounds in which something else slowed the CPUs.
+/// Takes out of the log ratios of rounds what slowed the CPUs.
 ///
 /// A core is shared with another machine, lowers its clock, or shares no cache with the core that it exchanges data with. The same code
-/// then takes up to twice the CPU time, some more than other, so that the ratio of two servers is another one too. What a fixed piece of
-/// work took shows when. Which rounds count depends on the pace of both sides together, so that ratios that were symmetric stay so; and on
-/// no later generation, so that what a run until decided has seen stays what it was.
+/// then takes up to twice the CPU time, and in a guest no counter says so but the pace: what a fixed piece of work takes.
+///
+/// - What is shorter than a round meets one side more. The log ratio of the paces of both sides says by how much, and is taken out, times
+///   the slope with which the log ratios of rounds follow it: the analysis of covariance (Fisher 1932).
+/// - What lasts longer meets both sides. If one pays more than the other for it, as a server of threads does beside a loop, their ratio
+///   is another one. Once earlier generations have shown that, only quick rounds count. Else all do: equal programs stay equal, and with half
+///   of the rounds a comparison would take twice as long.
+///
+/// If the sides change places, the log ratios of a generation change their signs, so that those that were symmetric stay so. No later
+/// generation changes them, so that what a run until decided has seen stays what it was.
 #[derive(Clone, Debug, Default)]
 pub struct Undisturbed {
     /// Of all rounds so far, in order of size.
     paces: Vec<f64>,
+    generations: usize,
+    /// The sum of the squares of the generations' middle log ratios of paces, in units of the rounds'.
+    middles: f64,
+    /// Log ratios, by those of the paces: of the rounds of each generation around their middle, so that what differs between starts is
+    /// left alone.
+    apart: Fit,
+    /// Log ratios at equal paces, by the logarithm of the pace of both sides.
+    together: Fit,
+}
+
+/// A round with a pace.
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    log_ratio: f64,
+    /// The mean of both sides.
+    pace: f64,
+    /// The log ratio of candidate to baseline.
+    pace_log_ratio: f64,
 }
 
 /// The quickest part of the rounds shows how quick the CPUs can be.
 const QUICKEST: usize = 10;
-/// A round counts if its pace is at most so many times that of the quickest: some percent are chance.
+/// A round is as quick as the quickest if its pace is at most so many times theirs: some percent are chance.
 const SLOWER_MAX: f64 = 1.05;
+/// The fewest rounds beyond one of each generation that tell a slope.
+const FREEDOM_MIN: usize = 5;
+/// No figure follows the pace more strongly: what takes twice the CPU time takes at most four times as long.
+const SLOPE_MAX: f64 = 2.0;
+/// Paces of the sides that are so many standard errors apart in a generation are no chance.
+const APART_MAX: f64 = 4.0;
+/// Log ratios follow the pace of both sides if their slope is so many standard errors.
+const FOLLOWS_MIN: f64 = 2.0;
 
 impl Undisturbed {
-    /// Of the log ratios of the next generation's rounds, those that count: of the rounds that were as quick as the quickest tenth so
-    /// far, or of its own quicker half if none was. `paces` has what a fixed piece of work took in the slices of both sides, by round.
-    /// Without a pace for each round all count.
-    pub fn of_generation(&mut self, ratios: &[(u32, f64)], paces: &[(u32, f64)]) -> Vec<f64> {
-        let of_round = means(paces);
-        let paces: Option<Vec<f64>> = ratios.iter().map(|(round, _)| of_round.get(round).copied()).collect();
-        let most = paces.as_deref().and_then(|paces| self.most(paces)).unwrap_or(f64::INFINITY);
-        let counts = |round: &u32| of_round.get(round).is_none_or(|pace| *pace <= most);
-        ratios.iter().filter(|(round, _)| counts(round)).map(|(_, ratio)| *ratio).collect()
+    /// Of the log ratios of the next generation's rounds those that count, at equal paces of both sides. `candidate` and `baseline` have
+    /// what a fixed piece of work took in their slices, by round. Without a pace for each round all count, as they are.
+    pub fn of_generation(
+        &mut self,
+        ratios: &[(u32, f64)],
+        candidate: &[(u32, f64)],
+        baseline: &[(u32, f64)],
+    ) -> Vec<f64> {
+        let paces = means(&[candidate, baseline].concat());
+        let apart: BTreeMap<u32, f64> = round_log_ratios(candidate, baseline).into_iter().collect();
+        let round = |&(round, log_ratio): &(u32, f64)| {
+            let (pace, pace_log_ratio) = (*paces.get(&round)?, *apart.get(&round)?);
+            pace_log_ratio.is_finite().then_some(Round { log_ratio, pace, pace_log_ratio })
+        };
+        let Some(mut rounds) = ratios.iter().map(round).collect::<Option<Vec<_>>>() else {
+            return ratios.iter().map(|(_, ratio)| *ratio).collect();
+        };
+        let slope = self.slope(&rounds);
+        for round in &mut rounds {
+            round.log_ratio -= slope * round.pace_log_ratio;
+        }
+        let slowest = self.slowest(&rounds);
+        rounds.iter().filter(|round| round.pace <= slowest).map(|round| round.log_ratio).collect()
     }
 
-    /// The slowest pace of the rounds of a generation that count; none without rounds.
-    fn most(&mut self, paces: &[f64]) -> Option<f64> {
-        self.paces.extend(paces);
+    /// How strongly log ratios follow those of the paces, with this generation.
+    ///
+    /// Paces that differ between the sides beyond chance are their own doing, as where the load generator has the other thread of the
+    /// core; then nothing is taken out.
+    fn slope(&mut self, rounds: &[Round]) -> f64 {
+        let rounds = || rounds.iter().filter(|round| round.log_ratio.is_finite());
+        let ratios = Around::middle(rounds().map(|round| round.log_ratio));
+        let paces = Around::middle(rounds().map(|round| round.pace_log_ratio));
+        if let Some((ratios, paces)) = ratios.zip(paces) {
+            self.generations += 1;
+            self.middles += paces.deviations.len() as f64 * paces.middle.powi(2);
+            paces.deviations.iter().zip(&ratios.deviations).for_each(|(x, y)| self.apart.add(*x, *y));
+        }
+        let freedom = self.apart.count.saturating_sub(self.generations);
+        // Squares, since what was seen may not depend on which side is which.
+        let of_generation = self.middles / self.generations as f64;
+        let of_round = self.apart.xx / freedom as f64;
+        if freedom < FREEDOM_MIN || of_generation > APART_MAX.powi(2) * of_round {
+            return 0.0;
+        }
+        self.apart.slope().clamp(-SLOPE_MAX, SLOPE_MAX)
+    }
+
+    /// The slowest pace of the rounds of this generation that count.
+    fn slowest(&mut self, rounds: &[Round]) -> f64 {
+        let own: Vec<f64> = rounds.iter().map(|round| round.pace).collect();
+        self.paces.extend(&own);
         // A stable sort merges what is in order already with the few that are new.
         self.paces.sort_by(f64::total_cmp);
-        let quick = quick(&self.paces)?;
-        if paces.iter().any(|pace| *pace <= quick) { Some(quick) } else { median(paces) }
+        let follows = self.together.count >= FREEDOM_MIN && self.together.errors() > FOLLOWS_MIN;
+        let finite = || rounds.iter().filter(|round| round.log_ratio.is_finite());
+        if let Some(ratios) = Around::middle(finite().map(|round| round.log_ratio)) {
+            let pairs = finite().zip(&ratios.deviations);
+            pairs.for_each(|(round, y)| self.together.add(round.pace.ln(), ratios.middle + y));
+        }
+        match (quick(&self.paces), median(&own)) {
+            // The quicker half, and what is as quick as the quickest of the run.
+            (Some(quick), Some(middle)) if follows => middle.max(quick),
+            _ => f64::INFINITY,
+        }
+    }
+}
+
+/// The least-squares line of y over x.
+#[derive(Clone, Copy, Debug, Default)]
+struct Fit {
+    count: usize,
+    x: f64,
+    y: f64,
+    xx: f64,
+    xy: f64,
+    yy: f64,
+}
+
+impl Fit {
+    fn add(&mut self, x: f64, y: f64) {
+        self.count += 1;
+        (self.x, self.y) = (self.x + x, self.y + y);
+        (self.xx, self.xy, self.yy) = (self.xx + x * x, self.xy + x * y, self.yy + y * y);
+    }
+
+    /// The sums of squares and products around the means.
+    fn centred(&self) -> (f64, f64, f64) {
+        let n = self.count as f64;
+        (self.xx - self.x * self.x / n, self.xy - self.x * self.y / n, self.yy - self.y * self.y / n)
+    }
+
+    /// Zero if x never changed.
+    fn slope(&self) -> f64 {
+        let (xx, xy, _) = self.centred();
+        if xx > 0.0 { xy / xx } else { 0.0 }
+    }
+
+    /// The slope's size in its standard errors.
+    fn errors(&self) -> f64 {
+        let (xx, xy, yy) = self.centred();
+        let residual = (yy - self.slope() * xy).max(0.0) / (self.count as f64 - 2.0);
+        let errors = self.slope().abs() / (residual / xx).sqrt();
+        if errors.is_nan() { 0.0 } else { errors }
+    }
+}
+
+/// Values around their middle.
+struct Around {
+    middle: f64,
+    /// Those that are wild count as if they were not.
+    deviations: Vec<f64>,
+}
+
+impl Around {
+    /// `None` without values.
+    fn middle(values: impl Iterator<Item = f64>) -> Option<Around> {
+        /// Three standard deviations of normal values, in median distances from their middle.
+        const WILD: f64 = 3.0 * 1.4826;
+        let values: Vec<f64> = values.collect();
+        let middle = median(&values)?;
+        let distances: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
+        let most = WILD * median(&distances)?;
+        let deviations = values.iter().map(|value| (value - middle).clamp(-most, most)).collect();
+        Some(Around { middle, deviations })
     }
 }
 
@@ -166,31 +306,78 @@ mod tests {
         }
     }
 
+    fn rounds(values: &[f64]) -> Vec<(u32, f64)> {
+        (0..).zip(values.iter().copied()).collect()
+    }
+
     #[test]
-    fn rounds_count_that_are_as_quick_as_the_quickest() {
-        let rounds = |values: &[f64]| -> Vec<(u32, f64)> { (0..).zip(values.iter().copied()).collect() };
-        let ratios = rounds(&[0.1, 0.2, 0.3, 0.4]);
+    fn quick_rounds_count_once_the_ratio_is_seen_to_follow_the_pace() {
         let mut undisturbed = Undisturbed::default();
-        let mut of = |paces: &[f64]| undisturbed.of_generation(&ratios, &rounds(paces));
-        // All are slow, as far as one can see.
-        assert_eq!(of(&[6.0, 6.2, 6.1, 6.0]), [0.1, 0.2, 0.3, 0.4]);
-        assert_eq!(of(&[4.0, 4.1, 6.0, 5.0]), [0.1, 0.2]);
-        // None is quick, so that the quicker half counts.
-        assert_eq!(of(&[6.0, 5.0, 7.0, 5.5]), [0.2, 0.4]);
+        // Both sides have met the same.
+        let mut of = |ratios: &[f64], paces: &[f64]| {
+            undisturbed.of_generation(&rounds(ratios), &rounds(paces), &rounds(paces))
+        };
+        let ratios = [0.40, 0.45, 0.41, 0.46];
+        assert_eq!(of(&ratios, &[4.0, 6.0, 4.1, 6.1]), ratios);
+        assert_eq!(of(&ratios, &[4.1, 6.0, 4.0, 6.2]), ratios);
+        // The quicker half counts,
+        assert_eq!(of(&ratios, &[6.2, 6.1, 6.0, 5.9]), [0.41, 0.46]);
+        // and what is as quick as the quickest.
+        assert_eq!(of(&ratios, &[4.0, 4.1, 4.15, 6.0]), [0.40, 0.45, 0.41]);
         // Rounds without a pace cannot be told apart.
-        assert_eq!(of(&[4.0, 4.1, 9.0]), [0.1, 0.2, 0.3, 0.4]);
-        assert_eq!(undisturbed.of_generation(&[], &[]), [0.0; 0]);
+        assert_eq!(of(&ratios, &[4.0, 4.1, 9.0]), ratios);
+        assert_eq!(of(&[], &[]), [0.0; 0]);
         assert_eq!(disturbed_share(vec![6.0, 4.1, 4.0, 5.0]), Some(0.5));
         assert_eq!(disturbed_share(Vec::new()), None);
     }
 
     #[test]
-    fn the_pace_of_a_round_is_that_of_both_sides() {
-        let ratios = [(0, 0.1), (1, 0.2)];
-        let of = |paces: &[(u32, f64)]| Undisturbed::default().of_generation(&ratios, paces);
-        assert_eq!(of(&[(0, 4.0), (0, 4.0), (1, 4.0), (1, 6.0)]), [0.1]);
-        // A server that has a pace of its own has it in all rounds.
-        assert_eq!(of(&[(0, 4.0), (0, 6.0), (1, 6.0), (1, 4.0)]), [0.1, 0.2]);
+    fn all_rounds_of_equal_sides_count() {
+        let mut random = crate::Random::new(3);
+        let mut undisturbed = Undisturbed::default();
+        let left_out = |_| {
+            let ratios: Vec<f64> = (0..8).map(|_| 0.02 * random.normal()).collect();
+            let paces: Vec<f64> = (0..8).map(|_| 4.0 + 2.0 * random.unit()).collect();
+            8 - undisturbed.of_generation(&rounds(&ratios), &rounds(&paces), &rounds(&paces)).len()
+        };
+        assert!((0..100).map(left_out).sum::<usize>() < 80);
+    }
+
+    #[test]
+    fn rounds_whose_sides_met_different_paces_are_compared_at_one() {
+        let mut random = crate::Random::new(7);
+        let mut undisturbed = Undisturbed::default();
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        for generation in 0..20 {
+            let apart: Vec<f64> = (0..8).map(|_| 0.2 * random.normal()).collect();
+            let mut ratios: Vec<f64> =
+                apart.iter().map(|pace| 0.03 + 0.7 * pace + 0.01 * random.normal()).collect();
+            if generation == 5 {
+                ratios[2] = 9.0;
+            }
+            let paces: Vec<f64> = apart.iter().map(|log| log.exp()).collect();
+            let own = undisturbed.of_generation(&rounds(&ratios), &rounds(&paces), &rounds(&[1.0; 8]));
+            before.push(generation_log_ratio(&ratios).unwrap() - 0.03);
+            after.push(generation_log_ratio(&own).unwrap() - 0.03);
+        }
+        let error = |logs: &[f64]| (logs.iter().map(|log| log * log).sum::<f64>() / logs.len() as f64).sqrt();
+        assert!(error(&after) * 5.0 < error(&before), "{} {}", error(&before), error(&after));
+    }
+
+    #[test]
+    fn if_the_sides_change_places_so_do_their_ratios() {
+        let ratios = [0.1, 0.3, -0.1, 0.0, 0.1, 0.2];
+        let paces = (rounds(&[1.2, 1.2, 0.8, 1.1, 1.0, 1.1]), rounds(&[1.0; 6]));
+        let there = Undisturbed::default().of_generation(&rounds(&ratios), &paces.0, &paces.1);
+        let turned = ratios.map(|ratio| -ratio);
+        let back = Undisturbed::default().of_generation(&rounds(&turned), &paces.1, &paces.0);
+        assert!(there.iter().zip(&back).all(|(a, b)| (a + b).abs() < 1e-12), "{there:?} {back:?}");
+        // What the pace did is taken out.
+        assert!(there.iter().all(|ratio| (-0.1..=0.2).contains(ratio)) && there[2] > 0.0, "{there:?}");
+        // A pace that differs between the sides in each round is their own.
+        let theirs = rounds(&[2.4, 2.4, 2.2, 2.3, 2.4, 2.4]);
+        let plain = Undisturbed::default().of_generation(&rounds(&ratios), &theirs, &rounds(&[1.0; 6]));
+        assert!(plain.iter().all(|ratio| ratios.contains(ratio)), "{plain:?}");
     }
 
     #[test]
