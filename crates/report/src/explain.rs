@@ -23,6 +23,8 @@ pub(crate) const LEVEL: f64 = 0.95;
 const SHARE_MIN: f64 = 0.05;
 /// A function whose time in both cells is below this share of the difference cannot matter.
 const COULD_MATTER: f64 = 0.05;
+/// What makes up for so much of a difference is named, too.
+const AGAINST: f64 = 0.5;
 /// One or two functions that a function calls explain it, if they have so much of its difference: they are named in its place.
 const CALLEE: f64 = 0.8;
 /// From this share on the report mentions samples without names.
@@ -158,6 +160,8 @@ pub(crate) struct Explained {
     /// CPU time per request, nanoseconds.
     total: Mean,
     found: Vec<Explanation>,
+    /// What makes up for a part of the difference.
+    against: Option<Explanation>,
     whole: Whole,
 }
 
@@ -238,7 +242,10 @@ impl Explained {
                 (found(&pairs, time, Whole::Time, &stacks), Whole::Time)
             }
         };
-        Some(Explained { name, baseline, each, total, found, whole })
+        let (found, against): (Vec<_>, Vec<_>) =
+            found.into_iter().partition(|e| whole == Whole::Time || e.share > 0.0);
+        let against = against.into_iter().next().filter(|e| -e.share >= AGAINST);
+        Some(Explained { name, baseline, each, total, found, against, whole })
     }
 }
 
@@ -264,8 +271,8 @@ fn of_equal_totals(pairs: Vec<(Costs, Costs)>) -> (Vec<(Costs, Costs)>, f64) {
     (pairs.into_iter().map(|(base, own)| (scaled(base), scaled(own))).collect(), time)
 }
 
-/// The functions and calls that differ, those that weigh most first, without callers that are explained by what they call. Of a
-/// difference only those in its direction count. `stacks` tell what is met below what.
+/// The functions and calls that differ, in either direction, those that weigh most first, without callers that are explained by what
+/// they call. `stacks` tell what is met below what.
 fn found(pairs: &[(Costs, Costs)], total: f64, whole: Whole, stacks: &Stacks<'_>) -> Vec<Explanation> {
     let keys: BTreeSet<&Key> =
         pairs.iter().flat_map(|(base, own)| base.of.keys().chain(own.of.keys())).collect();
@@ -286,14 +293,11 @@ fn found(pairs: &[(Costs, Costs)], total: f64, whole: Whole, stacks: &Stacks<'_>
         }
     }
     let corrected = holm(&all.iter().map(|e| e.difference.p).collect::<Vec<_>>());
-    let is_told = |e: &Explanation| match whole {
-        Whole::Difference => e.share >= SHARE_MIN,
-        Whole::Time => e.share.abs() >= SHARE_TOLD,
-    };
+    let told = if whole == Whole::Time { SHARE_TOLD } else { SHARE_MIN };
     let mut all: Vec<Explanation> = all
         .into_iter()
         .zip(corrected)
-        .filter(|(e, p)| *p < 1.0 - LEVEL && is_told(e))
+        .filter(|(e, p)| *p < 1.0 - LEVEL && e.share.abs() >= told)
         .map(|(e, _)| e)
         .collect();
     all.sort_by(|x, y| y.share.abs().total_cmp(&x.share.abs()));
@@ -373,14 +377,17 @@ impl Explanation {
         self.share.abs() * (own - base).abs() / base.max(own)
     }
 
-    fn words(&self) -> String {
-        let what = match self.key.kind {
+    fn what(&self) -> String {
+        match self.key.kind {
             Kind::Function => format!("`{}`", self.key.name),
             Kind::Call => format!("the system call `{}`", self.key.name),
             Kind::Fault => self.key.name.clone(),
             Kind::Kernel => format!("`{}` of the kernel", self.key.name),
-        };
-        format!("{what} ({}, {})", signed_ns(self.difference.value), percent(self.share))
+        }
+    }
+
+    fn words(&self) -> String {
+        format!("{} ({}, {})", self.what(), signed_ns(self.difference.value), percent(self.share))
     }
 
     fn json(&self, cell: &str, whole: Whole) -> Value {
@@ -419,7 +426,12 @@ impl Explained {
         let whole = format!("**{name}** takes {takes} {more} CPU time per {each} than **{baseline}**");
         match &self.found[..] {
             [] => sentence(&format!("{whole}, and no function or system call explains it")),
-            [first, ..] => sentence(&format!("{whole}: first of all in {}", first.words())),
+            [first, ..] => {
+                let against = self.against.as_ref().map_or_else(String::new, |e| {
+                    format!("; against that stands {} ({})", e.what(), signed_ns(e.difference.value))
+                });
+                sentence(&format!("{whole}: first of all in {}{against}", first.words()))
+            }
         }
     }
 
@@ -610,6 +622,25 @@ mod tests {
         let found = found(&costs(&profiles), 3_000.0, Whole::Difference, &stacks(&profiles));
         assert_eq!(found.iter().map(|e| e.key.name.as_str()).collect::<Vec<_>>(), ["added", "write"]);
         assert!(found[0].share < found[1].share, "{found:?}");
+    }
+
+    #[test]
+    fn what_makes_up_for_most_of_a_difference_is_named() {
+        let pair = |n: u64| {
+            let base = profile(
+                1_000_000,
+                &[("a`main;a`interpret", 60 + n), ("a`main;kernel`__x64_sys_read", 40 - n)],
+            );
+            let own = profile(900_000, &[("b`start;b`run", 86 + n), ("b`start;kernel`__x64_sys_read", 4)]);
+            (base, own)
+        };
+        let pairs: Vec<_> = (0..10).map(|n| pair(n % 3)).collect();
+        let explained = Explained::of("own".into(), "base".into(), "request", &pairs).unwrap();
+        assert_eq!(explained.found[0].key.name, "interpret");
+        assert_eq!(explained.against.as_ref().map(|e| e.key.name.as_str()), Some("run"));
+        assert!(explained.found.iter().all(|e| e.share > 0.0), "{:?}", explained.found);
+        let said = explained.sentence();
+        assert!(said.contains("; against that stands `run` (+"), "{said}");
     }
 
     #[test]
