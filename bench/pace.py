@@ -3,73 +3,77 @@
 
     bench/pace.py RUN.pitot ...
 
-For each pair of cells: how the logarithms of CPU time per request and of the pace are correlated over slices; how far the paces of the two
-cells are apart, with two standard errors, beyond which the pace depends on the server, as it must not; the share of rounds that count; and
-the ratio of the two with its 95% interval, as it is and of the rounds that count, and how far apart the ratios of generations are.
+For each cell against the baseline and its control: how the logarithms of CPU time per request and of the pace are correlated over slices;
+how far the paces of the two are apart, with two standard errors, beyond which the pace depends on the server, as it must not; and the ratio
+of CPU time per request with its interval, of all rounds as they are and as the report has it (`pitot_stats::Undisturbed`).
 """
 
+import argparse
 import collections
-import itertools
+import json
 import math
+import sqlite3
 import statistics
-import sys
+import subprocess
 
 import rig
 
 
-def of_generations(rows, one, other):
-    """Of each generation its rounds: the log ratios of CPU time per request and of the pace, and the pace of both."""
-    slices = collections.defaultdict(lambda: collections.defaultdict(lambda: {one: [], other: []}))
+def of_generations(rows, ones, others):
+    """Of each generation its rounds: the log ratios of CPU time per request and of the pace."""
+    slices = collections.defaultdict(lambda: collections.defaultdict(lambda: ([], [])))
     for cell, _, cpu, _, pace, block, number in rows:
-        if cell in (one, other):
-            slices[block][number][cell].append((cpu, pace))
-    mean = lambda pairs, at: statistics.mean(pair[at] for pair in pairs)
-    log = lambda of, at: math.log(mean(of[one], at) / mean(of[other], at))
-    whole = lambda of: of[one] and of[other]
-    return [[(log(of, 0), log(of, 1), mean(of[one] + of[other], 1)) for of in rounds.values() if whole(of)] for rounds in slices.values()]
+        for side, cells in enumerate((ones, others)):
+            if cell in cells:
+                slices[block][number][side].append((cpu, pace))
+    log = lambda sides, at: math.log(statistics.mean(s[at] for s in sides[0]) / statistics.mean(s[at] for s in sides[1]))
+    return [[(log(of, 0), log(of, 1)) for of in rounds.values() if all(of)] for rounds in slices.values()]
 
 
-def counted(generations):
-    """The rounds of each generation that count."""
-    paces = []
-    for rounds in generations:
-        own = [pace for _, _, pace in rounds]
-        paces += own
-        quick = rig.quick(paces)
-        most = quick if min(own) <= quick else statistics.median(own)
-        yield [of for of in rounds if of[2] <= most]
-
-
-def ratio(generations):
-    """The ratio with its interval, and how far apart generations are."""
+def as_they_are(generations):
     middle = lambda logs: logs[len(logs) // 4:len(logs) - len(logs) // 4]
-    logs = [statistics.mean(middle(sorted(log for log, _, _ in rounds))) for rounds in generations]
+    logs = [statistics.mean(middle(sorted(log for log, _ in rounds))) for rounds in generations]
     interval = rig.signed_rank(logs)
-    if not interval:
-        return "too few generations"
-    low, centre, high = map(math.exp, interval)
-    return f"{centre:.4f} [{low:.4f}, {high:.4f}] {statistics.stdev(logs):6.2%}"
+    return "too few generations" if not interval else "{1:.4f} [{0:.4f}, {2:.4f}]".format(*map(math.exp, interval))
 
 
-def line(rows, one, other):
-    of = [row for row in rows if row[0] in (one, other)]
-    correlation, _ = rig.fit([math.log(row[4]) for row in of], [math.log(row[2]) for row in of])
-    generations = of_generations(rows, one, other)
-    count = list(counted(generations))
-    paces = [pace for rounds in generations for _, pace, _ in rounds]
-    apart, error = statistics.mean(rig.without_wild(paces)), 2 * rig.deviation(paces) / math.sqrt(len(paces))
-    share = sum(map(len, count)) / sum(map(len, generations))
-    return f"{correlation:11.2f}  {apart:+6.1%} +-{error:5.1%}  {share:6.0%}  {ratio(generations)}  {ratio(count)}"
+def in_report(pitot, file):
+    """The ratios of the report: of each cell to the baseline, which has none, and of the baseline's control to it."""
+    shown = subprocess.run([pitot, "report", file, "--format", "json"], stdout=subprocess.PIPE, check=True)
+    report = json.loads(shown.stdout)
+    against = lambda cell: cell["figures"]["cpu-per-request"].get("against_baseline")
+    ratios = [of and (of["ratio"], of["interval"]) for of in map(against, report["cells"])]
+    return ratios, [(of["ratio"], of) for of in report["control"] if of["metric"] == "cpu-per-request"]
+
+
+def lines(pitot, file):
+    with sqlite3.connect(file) as run:
+        cells = run.execute("SELECT id, control_of FROM cell ORDER BY id").fetchall()
+    rows = rig.slices(file)
+    ratios, of_controls = in_report(pitot, file)
+    compared = [cell for cell, of in cells if of is None]
+    for control, baseline in ((cell, of) for cell, of in cells if of is not None):
+        pairs = [(cell, {baseline, control}, ratio) for cell, ratio in zip(compared, ratios) if ratio]
+        pairs += [(control, {baseline}, ratio) for ratio in of_controls]
+        for one, others, (value, interval) in pairs:
+            of = [row for row in rows if row[0] == one or row[0] in others]
+            correlation = rig.correlation([math.log(row[4]) for row in of], [math.log(row[2]) for row in of])
+            generations = of_generations(rows, {one}, others)
+            paces = [pace for rounds in generations for _, pace in rounds]
+            apart, error = statistics.mean(rig.without_wild(paces)), 2 * rig.deviation(paces) / math.sqrt(len(paces))
+            reported = f"{value:.4f} [{interval['low']:.4f}, {interval['high']:.4f}]"
+            yield f"{one:4}  {correlation:11.2f}  {apart:+6.1%} +-{error:5.1%}  {as_they_are(generations)}  {reported}"
 
 
 def main():
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    print("cells  correlation   paces apart   count  ratio, 95% interval, apart by       of those that count               file")
-    for file in sys.argv[1:]:
-        rows = rig.slices(file)
-        for other, one in itertools.combinations(sorted({row[0] for row in rows}), 2):
-            print(f"{one}, {other}  {line(rows, one, other)}  {file}")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", nargs="+")
+    parser.add_argument("--pitot", default="target/release/pitot")
+    options = parser.parse_args()
+    print("cell  correlation   paces apart   as they are              in the report            file")
+    for file in options.run:
+        for line in lines(options.pitot, file):
+            print(f"{line}  {file}")
 
 
 if __name__ == "__main__":

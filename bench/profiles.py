@@ -42,18 +42,14 @@ def run(pitot, folder, generations, profile):
 
 
 def differences(pairs):
-    """How much more CPU time per request each pair of runs shows with profiles, as a logarithm, in slices in which nothing slowed the CPUs.
-    Pairs in which a server had none such are left out."""
-    quick = rig.quick([row[4] for pair in pairs for rows in pair.values() for row in rows])
-    for pair in pairs:
-        usual = collections.defaultdict(dict)
-        for profiled, rows in pair.items():
-            for cell in {row[0] for row in rows}:
-                of = [math.log(row[2]) for row in rows if row[0] == cell and row[4] <= quick]
-                if of:
-                    usual[cell][profiled] = statistics.median(of)
-        if usual and all(len(of) == 2 for of in usual.values()):
-            yield statistics.mean(of[True] - of[False] for of in usual.values())
+    """How much more CPU time per request each pair of runs shows with profiles, as a logarithm, at like paces of the CPUs."""
+    rows = [(pair, profiled, row) for pair in range(len(pairs)) for profiled in (False, True) for row in pairs[pair][profiled]]
+    logs = collections.defaultdict(list)
+    for (pair, profiled, row), log in zip(rows, rig.at_one_pace([row for _, _, row in rows], 2)):
+        logs[pair, profiled, row[0]].append(log)
+    usual = {of: statistics.median(of_cell) for of, of_cell in logs.items()}
+    for pair in range(len(pairs)):
+        yield statistics.mean(log - usual[pair, False, cell] for (of, profiled, cell), log in usual.items() if profiled and of == pair)
 
 
 def main():
@@ -81,7 +77,7 @@ def main():
     if not interval:
         sys.exit(f"{len(logs)} pairs of runs are too few: allow more with --within")
     low, middle, high = map(math.exp, interval)
-    print(f"{len(logs)} of {len(pairs)} pairs of runs of {options.generations} generations, --profile {options.profile}; "
+    print(f"{len(pairs)} pairs of runs of {options.generations} generations, --profile {options.profile}; "
           f"CPU time per request, with profiles to without: {middle:.4f} [{low:.4f}, {high:.4f}]")
 
 

@@ -52,34 +52,18 @@ def without_wild(values):
     return [min(max(value, middle - most), middle + most) for value in values]
 
 
-def fit(x, y):
-    """The correlation and the slope of y over x."""
-    x, y = without_wild(x), without_wild(y)
-    middle_x, middle_y = statistics.mean(x), statistics.mean(y)
-    both = sum((a - middle_x) * (b - middle_y) for a, b in zip(x, y))
-    squares_x, squares_y = (sum((v - m) ** 2 for v in values) for values, m in ((x, middle_x), (y, middle_y)))
-    return both / math.sqrt(squares_x * squares_y), both / squares_x
+def correlation(x, y):
+    return statistics.correlation(without_wild(x), without_wild(y))
 
 
 def at_one_pace(rows, at):
-    """The logarithm of a figure of each slice relative to its cell's mean, as if all slices had been at one pace."""
-    cells = collections.defaultdict(list)
+    """The logarithm of a figure of each slice relative to those of its cell that were taken at the same pace of the CPUs, to 5%."""
+    classes = collections.defaultdict(list)
+    of = lambda row: (row[0], round(math.log(row[4]) / 0.05))
     for row in rows:
-        cells[row[0]].append((math.log(row[4]), math.log(row[at])))
-    usual = {}
-    for cell, values in cells.items():
-        paces, figures = zip(*values)
-        usual[cell] = statistics.mean(paces), statistics.mean(figures), fit(paces, figures)[1]
-    logs = []
-    for row in rows:
-        pace, figure, slope = usual[row[0]]
-        logs.append(math.log(row[at]) - figure - slope * (math.log(row[4]) - pace))
-    return logs
-
-
-def quick(paces):
-    """The slowest pace that is as quick as the quickest of these (pitot_stats::Undisturbed)."""
-    return sorted(paces)[len(paces) // 10] * 1.05
+        classes[of(row)].append(math.log(row[at]))
+    usual = {at_pace: statistics.median(logs) for at_pace, logs in classes.items()}
+    return [math.log(row[at]) - usual[of(row)] for row in rows]
 
 
 # The servers of a small run, for what is compared between runs or parts of one.

@@ -10,7 +10,7 @@
 //!   more certainty than it has. Two runs share no blocks: they are compared by Mann and Whitney's test, and by how far
 //!   what is equal lay apart in them ([`BetweenRuns`]).
 //! - **A sliced measurement** gives one log ratio per generation of servers ([`generation_log_ratio`]), from rounds
-//!   whose order cancels drift, position and carry-over ([`round_order`]), and in which nothing slowed the CPUs ([`Undisturbed`]).
+//!   whose order cancels drift, position and carry-over ([`round_order`]), without what slowed the CPUs ([`Undisturbed`]).
 //!   Generations are its sample. A run that goes on until it has decided ([`Samples::UntilDecided`]) looks after each of them;
 //!   it is judged by an e-process, whose error rate and intervals hold at any stop, and by one more look when its time is over
 //!   ([`Samples::TimeOver`]). [`judge_control`] judges the baseline's twin.

@@ -3,8 +3,8 @@
 //! The same code takes twice the CPU time while another machine uses the other thread of the same core, and longer while the clock of the
 //! core is low. A third more it takes while the host runs the CPU of the load on a core that shares no cache with the server's. None of it
 //! is steal, and within a guest no counter shows it. So a thread on each of the server's CPUs works for some microseconds in each
-//! millisecond, with messages that another one has just written on a CPU of the load, and measures what it takes. Rounds that
-//! something slowed do not count (`pitot_stats::Undisturbed`). What it measures must not depend on the server that runs beside it.
+//! millisecond, with messages that another one has just written on a CPU of the load, and measures what it takes. What it did is taken
+//! out of ratios (`pitot_stats::Undisturbed`), so that it must not depend on the server that runs beside it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
