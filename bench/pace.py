@@ -41,7 +41,7 @@ def in_report(pitot, file):
     """The ratios of the report: of each cell to the baseline, which has none, and of the baseline's control to it."""
     shown = subprocess.run([pitot, "report", file, "--format", "json"], stdout=subprocess.PIPE, check=True)
     report = json.loads(shown.stdout)
-    against = lambda cell: cell["figures"]["cpu-per-request"].get("against_baseline")
+    against = lambda cell: cell["figures"].get("cpu-per-request", {}).get("against_baseline")
     ratios = [of and (of["ratio"], of["interval"]) for of in map(against, report["cells"])]
     return ratios, [(of["ratio"], of) for of in report["control"] if of["metric"] == "cpu-per-request"]
 
