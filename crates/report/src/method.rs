@@ -129,7 +129,7 @@ fn ratios(a: &Analysis<'_>) -> Vec<String> {
         if let Some(share) = disturbed_share(paces).filter(|share| *share >= 0.005) {
             sentences.push(format!(
                 "In {} of the slices the servers' CPUs were more than 5% slower than in the quickest tenth of them, as where a core is \
-                 shared with another machine. What that did to ratios is taken out; the figures of each cell are as measured.",
+                 shared with another machine. What met one side of a ratio more is taken out of it; the figures of each cell are as measured.",
                 percent(share)
             ));
         }

@@ -4,10 +4,7 @@
 //! generation tell more in the same time; if the starts do, more generations (Kalibera and Jones 2013, section 6).
 
 use crate::generation::robust_deviation;
-use crate::location::median;
-
-/// Makes the median of the absolute values of centred normal values their standard deviation.
-const NORMAL_SCALE: f64 = 1.4826;
+use crate::location::{NORMAL_SCALE, median};
 
 /// The variances of log ratios.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

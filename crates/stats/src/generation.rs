@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::location::{median, trimmed_mean};
+use crate::location::{NORMAL_SCALE, median, median_absolute_deviation, trimmed_mean};
 
 /// The log ratio of candidate to baseline in one generation: the mean of the middle half of those of its rounds.
 ///
@@ -126,9 +126,8 @@ impl Undisturbed {
     /// Paces that differ between the sides beyond chance are their own doing, as where the load generator has the other thread of the
     /// core; then nothing is taken out.
     fn slope(&mut self, rounds: &[Round]) -> f64 {
-        let rounds = || rounds.iter().filter(|round| round.log_ratio.is_finite());
-        let ratios = Around::middle(rounds().map(|round| round.log_ratio));
-        let paces = Around::middle(rounds().map(|round| round.pace_log_ratio));
+        let ratios = Around::middle(finite(rounds).map(|round| round.log_ratio));
+        let paces = Around::middle(finite(rounds).map(|round| round.pace_log_ratio));
         if let Some((ratios, paces)) = ratios.zip(paces) {
             self.generations += 1;
             self.middles += paces.deviations.len() as f64 * paces.middle.powi(2);
@@ -151,9 +150,8 @@ impl Undisturbed {
         // A stable sort merges what is in order already with the few that are new.
         self.paces.sort_by(f64::total_cmp);
         let follows = self.together.count >= FREEDOM_MIN && self.together.errors() > FOLLOWS_MIN;
-        let finite = || rounds.iter().filter(|round| round.log_ratio.is_finite());
-        if let Some(ratios) = Around::middle(finite().map(|round| round.log_ratio)) {
-            let pairs = finite().zip(&ratios.deviations);
+        if let Some(ratios) = Around::middle(finite(rounds).map(|round| round.log_ratio)) {
+            let pairs = finite(rounds).zip(&ratios.deviations);
             pairs.for_each(|(round, y)| self.together.add(round.pace.ln(), ratios.middle + y));
         }
         match (quick(&self.paces), median(&own)) {
@@ -162,6 +160,11 @@ impl Undisturbed {
             _ => f64::INFINITY,
         }
     }
+}
+
+/// The rounds in which both sides did something.
+fn finite(rounds: &[Round]) -> impl Iterator<Item = &Round> {
+    rounds.iter().filter(|round| round.log_ratio.is_finite())
 }
 
 /// The least-squares line of y over x.
@@ -213,12 +216,11 @@ struct Around {
 impl Around {
     /// `None` without values.
     fn middle(values: impl Iterator<Item = f64>) -> Option<Around> {
-        /// Three standard deviations of normal values, in median distances from their middle.
-        const WILD: f64 = 3.0 * 1.4826;
+        /// Three standard deviations of normal values.
+        const WILD: f64 = 3.0 * NORMAL_SCALE;
         let values: Vec<f64> = values.collect();
         let middle = median(&values)?;
-        let distances: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
-        let most = WILD * median(&distances)?;
+        let most = WILD * median_absolute_deviation(&values)?;
         let deviations = values.iter().map(|value| (value - middle).clamp(-most, most)).collect();
         Some(Around { middle, deviations })
     }
@@ -250,11 +252,11 @@ fn means(slices: &[(u32, f64)]) -> BTreeMap<u32, f64> {
 /// counterpart of the Hodges-Lehmann estimate, and as hardy. `None` for fewer than two values.
 pub fn robust_deviation(values: &[f64]) -> Option<f64> {
     /// Makes the median distance of two normal values their standard deviation: 1 / (sqrt(2) * 0.6745).
-    const NORMAL_SCALE: f64 = 1.048_358;
+    const SHAMOS_SCALE: f64 = 1.048_358;
     let later = |i: usize| values[i + 1..].iter();
     let distances: Vec<f64> =
         values.iter().enumerate().flat_map(|(i, a)| later(i).map(move |b| (a - b).abs())).collect();
-    Some(NORMAL_SCALE * median(&distances)?)
+    Some(SHAMOS_SCALE * median(&distances)?)
 }
 
 #[cfg(test)]

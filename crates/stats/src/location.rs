@@ -59,6 +59,9 @@ pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
     quantile_of_sorted(&sorted(values), q)
 }
 
+/// Makes the median absolute deviation of normal values their standard deviation.
+pub(crate) const NORMAL_SCALE: f64 = 1.482_602_218_505_602;
+
 /// The median absolute deviation from the median, unscaled; `None` for no values.
 pub fn median_absolute_deviation(values: &[f64]) -> Option<f64> {
     let middle = median(values)?;

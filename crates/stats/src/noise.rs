@@ -1,6 +1,6 @@
 //! How far the repetitions of a cell lie apart, and which of them stand out.
 
-use crate::location::{median, median_absolute_deviation};
+use crate::location::{NORMAL_SCALE, median, median_absolute_deviation};
 use serde::Serialize;
 
 /// A spread up to this share of the median is what a quiet machine shows from one server process to the next.
@@ -14,9 +14,6 @@ const OUTLIER_SCORE_MIN: f64 = 3.5;
 
 /// Few values give a chance deviation that makes others look wild: what stands out is also far off in proportion.
 const OUTLIER_SHARE_MIN: f64 = 0.10;
-
-/// Makes the median absolute deviation of normal values their standard deviation.
-const NORMAL_SCALE: f64 = 1.482_602_218_505_602;
 
 /// The spread of a cell's repetitions.
 #[derive(Clone, Debug, PartialEq, Serialize)]
