@@ -82,20 +82,25 @@ pub(super) struct Part {
     pub(super) others: f64,
 }
 
+impl Part {
+    /// The rate that it could have had without other work, on CPUs of this pace.
+    fn rate_undisturbed(&self, pace_ns: f64) -> f64 {
+        let slower = self.pace_ns.map_or(1.0, |own_ns| (own_ns as f64 / pace_ns).max(1.0));
+        self.rate * slower / (1.0 - self.others).clamp(LEFT_MIN, 1.0)
+    }
+}
+
 /// The warm-up of a server in the parts of a look; none if its rate did not rise. A rise requires all parts up to it to be low, so that
-/// one disturbed part does not count, and to be lower than the pace of the CPUs and other work explain.
+/// one disturbed part does not count, and lower than the pace of the CPUs and other work explain together. What disturbs the last parts
+/// explains nothing: only their rate counts.
 fn needed(parts: &[Part]) -> Option<Settling> {
-    let end = parts.len().checked_sub(END_PARTS)?;
-    let rates: [fn(&Part) -> f64; 3] = [
-        |part| part.rate,
-        |part| part.rate * part.pace_ns.unwrap_or(1) as f64,
-        |part| part.rate / (1.0 - part.others).clamp(LEFT_MIN, 1.0),
-    ];
+    let end = &parts[parts.len().checked_sub(END_PARTS)?..];
+    let mean = |of: fn(&Part) -> f64| end.iter().map(of).sum::<f64>() / END_PARTS as f64;
+    let (final_rate, final_pace_ns) =
+        (mean(|part| part.rate), mean(|part| part.pace_ns.unwrap_or_default() as f64));
     let is_low = |some: &[Part]| {
-        rates.iter().all(|rate| {
-            let mean = |parts: &[Part]| parts.iter().map(rate).sum::<f64>() / parts.len() as f64;
-            mean(some) < mean(&parts[end..]) * RISEN_MIN
-        })
+        let sum: f64 = some.iter().map(|part| part.rate_undisturbed(final_pace_ns)).sum();
+        sum < final_rate * RISEN_MIN * some.len() as f64
     };
     let low = (1..parts.len()).rev().find(|&n| is_low(&parts[n - 1..n]) && is_low(&parts[..n]))?;
     let at_least_s = low as f64 * LOOK_PART_S * SPARE;
@@ -168,6 +173,9 @@ mod tests {
         assert_eq!(needed(&[[of(55.0, 6000, 0.0); 10], [of(100.0, 3000, 0.0); 10]].concat()), None);
         // The other way round, a server that hardly notices the pace has not risen either.
         assert_eq!(needed(&[[of(100.0, 3000, 0.0); 10], [of(105.0, 6000, 0.0); 10]].concat()), None);
+        // Both at once, and other work that comes at the end and takes nothing from the server.
+        assert_eq!(needed(&[[of(30.0, 5000, 0.5); 10], [of(100.0, 3000, 0.0); 10]].concat()), None);
+        assert_eq!(needed(&[[of(75.0, 3000, 0.1); 10], [of(100.0, 3000, 0.8); 10]].concat()), None);
         // What they do not explain.
         let rises = [[of(10.0, 5000, 0.6); 10], [of(100.0, 3000, 0.0); 10]].concat();
         assert_eq!(needed(&rises), Some(10.0 * LOOK_PART_S * SPARE));

@@ -239,8 +239,8 @@ fn slices(request: &Request<'_>, arms: &mut [Arm<'_>], held: &mut Held<'_>) -> R
     Ok(())
 }
 
-/// Only the first generation asks what a server uses while it is idle. After a slice of one arm, the arm that was loaded before it is idle: it has gone to sleep meanwhile, which select does slowly with
-/// thousands of connections.
+/// After a slice of one arm, the arm that was loaded before it is idle: it has gone to sleep meanwhile, which select does slowly with
+/// thousands of connections. Only the first generation asks what a server uses while it is idle.
 fn leave_alone(arms: &mut [Arm<'_>], at: usize, loaded: &mut Option<usize>) {
     if let Some(before) = loaded.replace(at).filter(|before| *before != at) {
         arms[before].leave_alone();
