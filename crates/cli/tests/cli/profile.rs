@@ -99,7 +99,11 @@ fn recorded(plan: &str, dir: &Path) -> Value {
     assert!(ran.status.success(), "{}", text(&ran));
     let shown = pitot(&["report", "a.pitot", "--format", "json", "-o", "-"], dir);
     assert!(shown.status.success(), "{}", text(&shown));
-    serde_json::from_str(stdout(&shown)).unwrap()
+    let report: Value = serde_json::from_str(stdout(&shown)).unwrap();
+    for cell in report["cells"].as_array().unwrap() {
+        assert_eq!(cell["repetitions"]["failed"], 0, "{}\n{}", cell["verdict"], text(&ran));
+    }
+    report
 }
 
 fn count<'a>(report: &'a Value, kind: &str, name: &str) -> &'a Value {
