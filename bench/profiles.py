@@ -3,6 +3,7 @@
 
     bench/profiles.py                             # short runs with and without --profile in turn, for ten minutes
     bench/profiles.py --profile off-cpu --within 1800
+    bench/profiles.py --keep pairs.jsonl          # adds to the pairs of earlier hours, and shows what all of them say
 
 Each run with profiles is compared with the one without that is beside it, in a random order. Profiled slices come last in a generation, so
 what could change are the generations that follow: the first of each run does not count. The ratio is the Hodges-Lehmann estimate over the
@@ -11,6 +12,7 @@ pairs, with the 95% interval of the signed-rank test. The machine drifts from mi
 
 import argparse
 import collections
+import json
 import math
 import os
 import random
@@ -26,7 +28,7 @@ import rig
 PLAN = """
 title = "Profiled"
 question = "Do profiles cost anything?"
-slices = 2
+slices = 16
 """ + rig.TWO_SERVERS
 
 
@@ -56,13 +58,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pitot", default="target/release/pitot")
     parser.add_argument("--profile", default="cpu,calls,counters")
-    parser.add_argument("--generations", type=int, default=3, help="of each run")
+    parser.add_argument("--generations", type=int, default=6, help="of each run")
     parser.add_argument("--within", type=int, default=600, help="seconds")
+    parser.add_argument("--keep", metavar="FILE", help="the pairs of one build, from several hours")
     options = parser.parse_args()
     # What was started is ended also when this is.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     pitot = os.path.abspath(options.pitot)
     pairs = []
+    if options.keep and os.path.exists(options.keep):
+        with open(options.keep) as kept:
+            pairs = [dict(zip((False, True), json.loads(line))) for line in kept]
     with tempfile.TemporaryDirectory(prefix="profiles-") as folder:
         with open(os.path.join(folder, "plan.toml"), "w") as out:
             out.write(PLAN)
@@ -72,12 +78,15 @@ def main():
             for profile in random.sample([options.profile, ""], 2):
                 pair[bool(profile)] = run(pitot, folder, options.generations, profile)
             pairs.append(pair)
+            if options.keep:
+                with open(options.keep, "a") as kept:
+                    print(json.dumps([pair[False], pair[True]]), file=kept)
     logs = list(differences(pairs))
     interval = rig.signed_rank(logs)
     if not interval:
         sys.exit(f"{len(logs)} pairs of runs are too few: allow more with --within")
     low, middle, high = map(math.exp, interval)
-    print(f"{len(pairs)} pairs of runs of {options.generations} generations, --profile {options.profile}; "
+    print(f"{len(pairs)} pairs of runs, --profile {options.profile}; "
           f"CPU time per request, with profiles to without: {middle:.4f} [{low:.4f}, {high:.4f}]")
 
 
