@@ -60,7 +60,7 @@ def main():
     parser.add_argument("--profile", default="cpu,calls,counters")
     parser.add_argument("--generations", type=int, default=6, help="of each run")
     parser.add_argument("--within", type=int, default=600, help="seconds")
-    parser.add_argument("--keep", metavar="FILE", help="the pairs of one build, from several hours")
+    parser.add_argument("--keep", metavar="FILE", help="the pairs of one build and --profile, from several hours")
     options = parser.parse_args()
     # What was started is ended also when this is.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
