@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use pitot_report::{Gate, Gated, LoadComparison, LoadSide, Reported, compare, compare_within};
+use pitot_report::{Format, Gate, Gated, LoadComparison, LoadSide, Reported, compare, compare_within};
 use pitot_results::load::LoadResult;
 use pitot_results::{Failure, Printed};
 
 use crate::confine::Reader;
-use crate::gates::{self, CompareFormat};
 use crate::report::open;
 use crate::screen::Color;
+use crate::{formats, gates};
 
 /// Compare the servers of a run with its baseline, two runs, or two results of `pitot load --json`.
 ///
@@ -35,8 +35,8 @@ pub(crate) struct Compare {
     #[arg(value_name = "B.pitot")]
     b: Option<PathBuf>,
     /// Output format.
-    #[arg(long, default_value = "terminal")]
-    format: CompareFormat,
+    #[arg(long, default_value = "terminal", value_parser = formats::of_comparisons())]
+    format: Format,
     /// Output file; - is standard output. [default: standard output; for html, A-vs-B.html next to B.pitot, or A-vs-baseline.html]
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,

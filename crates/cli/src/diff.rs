@@ -8,13 +8,14 @@ use std::process::ExitCode;
 use clap::Args;
 use pitot_meter::Nanos;
 use pitot_record::metric;
-use pitot_report::Gate;
+use pitot_report::{Format, Gate};
 use pitot_results::Failure;
 use pitot_sys::user::User;
 
 use crate::catalog::catalog;
 use crate::comparison::{Comparison, Folder, Measured, with_role};
-use crate::gates::{CompareFormat, Gates};
+use crate::formats;
+use crate::gates::Gates;
 use crate::labels::Labels;
 use crate::plan_text::PlanText;
 use crate::run::{Profile, Run};
@@ -56,8 +57,8 @@ pub(crate) struct Diff {
     #[arg(long, value_name = "TIME", value_parser = pitot_meter::units::duration, default_value = "1m")]
     within: Nanos,
     /// The form of the answer.
-    #[arg(long, default_value = "terminal")]
-    format: CompareFormat,
+    #[arg(long, default_value = "terminal", value_parser = formats::of_comparisons())]
+    format: Format,
     /// The metric that decides (`pitot list metrics`). [default: that of the first condition, else cpu-per-request of servers and cpu-time of commands]
     #[arg(long, value_name = "METRIC")]
     metric: Option<String>,

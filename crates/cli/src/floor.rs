@@ -17,7 +17,7 @@ use pitot_results::floor::{
 };
 use pitot_results::{Drawn, Failure, Rows, rfc3339, stderr};
 use pitot_sys::{affinity, limits};
-pub(crate) use request::{RequestArg, floor_of_run};
+pub(crate) use request::{floor_of_run, requests};
 
 use crate::failure::hint;
 use crate::list::Format;
@@ -60,8 +60,8 @@ pub(crate) struct Floor {
     #[arg(long, value_name = "RUN.pitot")]
     beside: Option<PathBuf>,
     /// The kind of request of those servers.
-    #[arg(long, value_enum, default_value = "keep-alive", requires = "beside")]
-    request: RequestArg,
+    #[arg(long, default_value = "keep-alive", requires = "beside", value_parser = requests())]
+    request: &'static str,
     /// The output format.
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
@@ -93,7 +93,7 @@ impl Floor {
         let threads = self.threads.map(threads).transpose()?;
         let mut result = result(&plan, &figures, threads, started_at);
         result.host = host;
-        result.beside = beside.map(|cells| cells.beside(&result, self.request.name()));
+        result.beside = beside.map(|cells| cells.beside(&result, self.request));
         let text = match self.format {
             Format::Json => Drawn::default().text(format_args!("{:#}\n", serde_json::json!(result))),
             Format::Text => table::page(&result).draw(Color::AUTO.screen()),

@@ -4,46 +4,16 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use pitot_plan::Plan;
 use pitot_record::{CellRecord, Run};
 use pitot_report::{Format, Gate, GateOutcome, Gated, Reported, compare_within};
 use pitot_results::{Failure, stderr};
 
 use crate::failure::UNDECIDED;
+use crate::formats;
 use crate::report::show;
 use crate::screen::Color;
-
-/// A form of a comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum CompareFormat {
-    /// Text as wide as the terminal, or COLUMNS, or 80 columns.
-    Terminal,
-    /// Markdown, for an issue or a wiki.
-    #[value(alias = "markdown")]
-    Md,
-    /// One JSON object.
-    Json,
-    /// One self-contained page with charts.
-    Html,
-    /// Annotations of GitHub Actions; the comparison as Markdown goes to the job summary ($GITHUB_STEP_SUMMARY).
-    Github,
-    /// JUnit XML: a test case for each cell, and one for each gate and cell.
-    Junit,
-}
-
-impl CompareFormat {
-    fn format(self) -> Format {
-        match self {
-            CompareFormat::Terminal => Format::Terminal,
-            CompareFormat::Md => Format::Markdown,
-            CompareFormat::Json => Format::Json,
-            CompareFormat::Html => Format::Html,
-            CompareFormat::Github => Format::Github,
-            CompareFormat::Junit => Format::Junit,
-        }
-    }
-}
 
 /// What decides the exit code of a run.
 #[derive(Clone, Debug, Default, Args)]
@@ -54,8 +24,8 @@ pub(crate) struct Gates {
     #[arg(long, value_name = "CONDITION")]
     pub(crate) fail_if: Vec<String>,
     /// Print the comparison with the baseline in this format, in place of the summary. [default: with --fail-if terminal]
-    #[arg(long)]
-    pub(crate) format: Option<CompareFormat>,
+    #[arg(long, value_parser = formats::of_comparisons())]
+    pub(crate) format: Option<Format>,
 }
 
 impl Gates {
@@ -105,7 +75,7 @@ impl Gates {
             return Ok(told(&gated.gates));
         }
         let page = page_path(&run.path, None);
-        conclude(&gated, self.format.unwrap_or(CompareFormat::Terminal), None, &page, Color::AUTO)
+        conclude(&gated, self.format.unwrap_or(Format::Terminal), None, &page, Color::AUTO)
     }
 }
 
@@ -117,7 +87,7 @@ pub(crate) fn parsed(conditions: &[String]) -> Result<Vec<Gate>, Failure> {
 /// Shows a comparison, and reports gates that did not pass. Returns the exit code.
 pub(crate) fn conclude<C>(
     of: &Gated<'_, C>,
-    format: CompareFormat,
+    format: Format,
     output: Option<&Path>,
     page: &Path,
     color: Color,
@@ -125,7 +95,7 @@ pub(crate) fn conclude<C>(
 where
     for<'c> Gated<'c, C>: Reported,
 {
-    let shown = show(of, format.format(), output, page, color);
+    let shown = show(of, format, output, page, color);
     let code = told(&of.gates);
     shown.map(|()| code)
 }

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::ValueParser;
 use pitot_history::{Index, files, open_run};
 use pitot_record::{METRICS, Metric, metric};
 use pitot_report::Format;
@@ -13,8 +14,10 @@ use pitot_results::Failure;
 use pitot_target::Places;
 use serde_json::json;
 
+use crate::choice::{one_of, word};
 use crate::confine::Reader;
 use crate::failure::UNDECIDED;
+use crate::formats;
 use crate::gates::exit_code;
 use crate::labels::git;
 use crate::output::{print, print_line};
@@ -44,14 +47,14 @@ pub(crate) struct HistoryCommand {
     #[arg(long, value_name = "N")]
     last: Option<usize>,
     /// Output format.
-    #[arg(long, default_value = "terminal")]
-    format: HistoryFormat,
+    #[arg(long, default_value = "terminal", value_parser = formats::of_histories())]
+    format: Format,
     /// Output file; - is standard output. [default: standard output; for html, history.html in this directory]
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
     /// Exit with 1 if a level changed, or changed for the worse.
-    #[arg(long, value_name = "CONDITION")]
-    fail_if: Option<FailIf>,
+    #[arg(long, value_name = "CONDITION", value_parser = conditions())]
+    fail_if: Option<Condition>,
     /// With --fail-if: only changes from the first run on that has a label beginning so (a commit), or began then (2026-11-27).
     #[arg(long, value_name = "LABEL|TIME", requires = "fail_if")]
     since: Option<String>,
@@ -63,29 +66,11 @@ pub(crate) struct HistoryCommand {
     color: Color,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum HistoryFormat {
-    /// Text as wide as the terminal, or COLUMNS, or 80 columns.
-    Terminal,
-    /// One self-contained page with charts.
-    Html,
-    /// Markdown, for an issue or a wiki.
-    #[value(alias = "markdown")]
-    Md,
-    /// One JSON object, `pitot-history/1`.
-    Json,
-    /// Annotations of GitHub Actions; the history as Markdown goes to the job summary ($GITHUB_STEP_SUMMARY).
-    Github,
-    /// One line for each run and cell.
-    Csv,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum FailIf {
-    /// A level changed.
-    Change,
-    /// A level changed for the worse.
-    Worse,
+fn conditions() -> ValueParser {
+    one_of([
+        (word("change", "A level changed"), Condition::Change),
+        (word("worse", "A level changed for the worse"), Condition::Worse),
+    ])
 }
 
 fn known_metric(name: &str) -> Result<&'static Metric, String> {
@@ -126,21 +111,9 @@ impl HistoryCommand {
             return self.search(&history, cell);
         }
         if let Some(condition) = self.fail_if {
-            let condition = match condition {
-                FailIf::Change => Condition::Change,
-                FailIf::Worse => Condition::Worse,
-            };
             history.judge(condition, self.since.as_deref());
         }
-        let format = match self.format {
-            HistoryFormat::Terminal => Format::Terminal,
-            HistoryFormat::Html => Format::Html,
-            HistoryFormat::Md => Format::Markdown,
-            HistoryFormat::Json => Format::Json,
-            HistoryFormat::Github => Format::Github,
-            HistoryFormat::Csv => Format::Csv,
-        };
-        show(&history, format, self.output.as_deref(), page, self.color)?;
+        show(&history, self.format, self.output.as_deref(), page, self.color)?;
         Ok(exit_code(history.gate.iter().map(|gate| &gate.outcome)))
     }
 
@@ -191,8 +164,8 @@ impl HistoryCommand {
         let between: Vec<String> = listed.lines().map(str::to_owned).collect();
         let next = search.next(&between);
         match self.format {
-            HistoryFormat::Json => print(&format!("{:#}\n", as_json(&search, &next, &between)))?,
-            HistoryFormat::Terminal => print_line(&next),
+            Format::Json => print(&format!("{:#}\n", as_json(&search, &next, &between)))?,
+            Format::Terminal => print_line(&next),
             _ => {
                 return Err(Failure::misuse(
                     "--since-when has the formats terminal and json",

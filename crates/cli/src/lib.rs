@@ -12,6 +12,7 @@ mod agent;
 mod built;
 mod bus;
 mod catalog;
+mod choice;
 mod compare;
 mod comparison;
 mod confine;
@@ -23,6 +24,7 @@ mod failure;
 mod fault;
 mod floor;
 mod foreign;
+mod formats;
 #[cfg(feature = "full")]
 mod full;
 mod gates;

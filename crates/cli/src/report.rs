@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use pitot_record::Run;
 use pitot_record::Soak;
 use pitot_record::file::{Kind, kind};
@@ -15,7 +15,8 @@ use pitot_report::{Experiments, Format, Profiles, Reported};
 use pitot_results::{Drawn, Failure};
 
 use crate::confine::Reader;
-use crate::floor::{RequestArg, floor_of_run};
+use crate::floor::{floor_of_run, requests};
+use crate::formats;
 use crate::output::{self, each, is_stdout, job_summary, print};
 use crate::screen::Color;
 
@@ -36,8 +37,8 @@ pub(crate) struct Report {
     #[arg(value_name = "LATER.pitot", conflicts_with = "floor")]
     later: Vec<PathBuf>,
     /// Output format. [default: a summary on standard output, and the HTML page]
-    #[arg(long)]
-    format: Option<ReportFormat>,
+    #[arg(long, value_parser = formats::of_reports())]
+    format: Option<Format>,
     /// Output file; - is standard output. [default: standard output; for html, FILE.html next to the run file]
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
@@ -55,31 +56,10 @@ pub(crate) struct Report {
     #[arg(long, value_name = "FLOOR.json")]
     floor: Option<PathBuf>,
     /// What the servers were asked for.
-    #[arg(long, value_enum, default_value = "keep-alive", requires = "floor")]
-    request: RequestArg,
+    #[arg(long, default_value = "keep-alive", requires = "floor", value_parser = requests())]
+    request: &'static str,
     #[command(flatten)]
     color: Color,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum ReportFormat {
-    /// Text as wide as the terminal, or COLUMNS, or 80 columns.
-    Terminal,
-    /// One self-contained page with charts.
-    Html,
-    /// Markdown, for an issue or a wiki.
-    #[value(alias = "markdown")]
-    Md,
-    /// One line for each cell and metric.
-    Csv,
-    /// One line for each slice of what was measured in slices.
-    CsvSlices,
-    /// One JSON object.
-    Json,
-    /// Annotations of GitHub Actions; the report as Markdown goes to the job summary ($GITHUB_STEP_SUMMARY).
-    Github,
-    /// JUnit XML: a test case for each cell, which fails if the cell did.
-    Junit,
 }
 
 impl Report {
@@ -137,7 +117,7 @@ impl Report {
 
     /// The form that is asked for; none for a summary and the page.
     fn asked(&self) -> Result<Option<Format>, Failure> {
-        let format = self.format.map(ReportFormat::format).or(self.output.as_deref().map(by_name));
+        let format = self.format.or(self.output.as_deref().map(by_name));
         match format {
             Some(Format::Terminal | Format::Json) | None if self.profile => {
                 Ok(format.or(Some(Format::Terminal)))
@@ -181,21 +161,6 @@ impl Report {
         let reader = Reader::of(self.files(), self.output.as_deref(), &self.page());
         let reader = self.pictures.iter().fold(reader, |reader, folder| reader.writes(folder));
         self.floor.iter().fold(reader, |reader, path| reader.reads(path))
-    }
-}
-
-impl ReportFormat {
-    fn format(self) -> Format {
-        match self {
-            ReportFormat::Terminal => Format::Terminal,
-            ReportFormat::Html => Format::Html,
-            ReportFormat::Md => Format::Markdown,
-            ReportFormat::Csv => Format::Csv,
-            ReportFormat::CsvSlices => Format::CsvSlices,
-            ReportFormat::Json => Format::Json,
-            ReportFormat::Github => Format::Github,
-            ReportFormat::Junit => Format::Junit,
-        }
     }
 }
 

@@ -6,7 +6,6 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Command, ValueEnum};
 use pitot_meter::{Nanos, units};
 use pitot_proto::smtp::SmtpOptions;
@@ -19,6 +18,7 @@ use pitot_serve::{
 };
 use pitot_sys::user::User;
 
+use crate::choice::one_of;
 use crate::failure::hint;
 use crate::output::{print_line, write_json};
 use crate::serve_disk::DiskArgs;
@@ -95,7 +95,7 @@ pub(crate) struct Serve {
     congestion: Option<String>,
     /// Which worker gets a connection, for models with a listener per worker: the one that a hash of the addresses selects, or the one on
     /// the CPU that receives its first packet (SO_INCOMING_CPU, or a BPF program).
-    #[arg(long, value_name = "WAY", value_parser = steering(), default_value = Steering::NAMES[0])]
+    #[arg(long, value_name = "WAY", value_parser = one_of(Steering::ALL), default_value = "hash")]
     steer: Steering,
     /// Send the header of a response at once, instead of in one packet with the start of its file (MSG_MORE; like nginx
     /// without tcp_nopush).
@@ -173,11 +173,6 @@ pub(crate) struct ServeConnection {
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Stats {
     Json,
-}
-
-/// The ways of `--steer`.
-fn steering() -> impl TypedValueParser<Value = Steering> {
-    PossibleValuesParser::new(Steering::NAMES).map(|name| Steering::of_name(&name).unwrap_or_default())
 }
 
 /// Parses a timeout, which must not be zero.

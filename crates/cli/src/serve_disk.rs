@@ -1,11 +1,13 @@
 //! The options of `pitot serve` that choose a disk engine for file bodies.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::ValueParser;
 use pitot_disk::{ENGINES, EngineOptions, NotifyBy};
 use pitot_meter::units;
 use pitot_results::Failure;
 use pitot_serve::{DiskPlan, Model};
 
+use crate::choice::{one_of, word};
 use crate::failure::hint;
 use crate::renamed::refusal;
 
@@ -29,8 +31,8 @@ pub(crate) struct DiskArgs {
     #[arg(long, value_name = "SIZE", default_value = "128KiB", requires = "disk", value_parser = block)]
     disk_block: u64,
     /// How helper threads notify the loop of completions. [default: eventfd, or pipe under sigio]
-    #[arg(long, value_name = "HOW", requires = "disk")]
-    disk_notify: Option<NotifyArg>,
+    #[arg(long, value_name = "HOW", requires = "disk", value_parser = notifications())]
+    disk_notify: Option<NotifyBy>,
     #[arg(long = "disk-told", hide = true, value_parser = refuse_disk_told)]
     _disk_told: Option<String>,
     /// Read around the page cache (O_DIRECT).
@@ -47,12 +49,12 @@ pub(crate) struct DiskArgs {
     links: Option<u8>,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum NotifyArg {
-    /// Through an eventfd.
-    Eventfd,
-    /// Through a pipe.
-    Pipe,
+/// How helper threads notify of completions.
+pub(crate) fn notifications() -> ValueParser {
+    one_of([
+        (word("eventfd", "Through an eventfd"), NotifyBy::EventFd),
+        (word("pipe", "Through a pipe"), NotifyBy::Pipe),
+    ])
 }
 
 /// The value parser of `--disk-told`.
@@ -87,16 +89,12 @@ impl DiskArgs {
             let near = hint(name, ENGINES.iter().map(|e| e.name));
             Failure::misuse(format!("unknown engine `{name}`{near}"), "`pitot list engines` shows all")
         })?;
-        let notify = match self.disk_notify {
-            None | Some(NotifyArg::Eventfd) => NotifyBy::EventFd,
-            Some(NotifyArg::Pipe) => NotifyBy::Pipe,
-        };
         Ok(Some(DiskPlan {
             engine,
             options: EngineOptions {
                 depth: self.disk_depth,
                 threads: self.disk_threads,
-                notify,
+                notify: self.disk_notify.unwrap_or_default(),
                 direct: self.disk_direct,
                 mincore: self.disk_mincore,
                 descriptor_per_slot: self.disk_descriptor_per_slot,

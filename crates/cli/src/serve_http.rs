@@ -1,9 +1,12 @@
 //! The options of `pitot serve http`.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::ValueParser;
 use pitot_meter::{Nanos, units};
 use pitot_proto::http::options::{DotFiles, HttpOptions};
 use pitot_serve::{Address, LogTarget};
+
+use crate::choice::one_of;
 
 /// The web server.
 #[derive(Clone, Debug, Args)]
@@ -18,8 +21,8 @@ pub(crate) struct HttpArgs {
     precompressed: bool,
     /// Which files and directories are served whose names start with a dot: none, those below /.well-known/ (RFC 8615),
     /// or all.
-    #[arg(long, value_name = "WHICH", requires = "root", default_value = "well-known")]
-    dot_files: DotFilesArg,
+    #[arg(long, value_name = "WHICH", requires = "root", default_value = "well-known", value_parser = dot_files())]
+    dot_files: DotFiles,
     /// How long a worker uses an open file, a listing, or the absence of a precompressed file before it checks again; 0s to check
     /// on each request.
     #[arg(long, value_name = "TIME", value_parser = units::duration, requires = "root", default_value = "1s")]
@@ -37,22 +40,15 @@ pub(crate) struct HttpArgs {
     access_log: Option<std::path::PathBuf>,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum DotFilesArg {
-    None,
-    WellKnown,
-    All,
+fn dot_files() -> ValueParser {
+    one_of([("none", DotFiles::None), ("well-known", DotFiles::WellKnown), ("all", DotFiles::All)])
 }
 
 impl HttpArgs {
     /// The options of the protocol, on a server that listens there.
     pub(crate) fn options(&self, listen: &Address) -> HttpOptions {
         HttpOptions {
-            dot_files: match self.dot_files {
-                DotFilesArg::None => DotFiles::None,
-                DotFilesArg::WellKnown => DotFiles::WellKnown,
-                DotFilesArg::All => DotFiles::All,
-            },
+            dot_files: self.dot_files,
             precompressed: self
                 .precompressed
                 .then(|| std::time::Duration::from(self.file_cache_time).as_secs()),

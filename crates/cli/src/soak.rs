@@ -31,7 +31,7 @@ use crate::runs::{self, How, Runs};
 use crate::screen::Color;
 use crate::watched::{Metrics, Watched};
 pub(crate) use options::Soak;
-use options::{Command, HangChoice, INTERVAL_S};
+use options::{Command, INTERVAL_S};
 use orders::SoakTarget;
 
 impl Soak {
@@ -262,8 +262,8 @@ impl Asked<'_> {
         let Asked { options, target, info, resumed, .. } = self;
         let restarts = options.restart || target.soak().is_some_and(|soak| soak.restart);
         let planned = || match target.soak().is_some_and(|soak| soak.ends_on_hang) {
-            true => HangChoice::End,
-            false => HangChoice::Continue,
+            true => OnHang::End,
+            false => OnHang::Continue,
         };
         Settings {
             left_s: resumed.map_or(info.asked_s, |resumed| resumed.left_s),
@@ -271,10 +271,7 @@ impl Asked<'_> {
             offset_s: resumed.map_or(0.0, |resumed| resumed.offset_s),
             interval_s: info.interval_s as f64,
             on_death: if restarts { OnDeath::Restart } else { OnDeath::End },
-            on_hang: match options.on_hang.unwrap_or_else(planned) {
-                HangChoice::Continue => OnHang::Continue,
-                HangChoice::End => OnHang::End,
-            },
+            on_hang: options.on_hang.unwrap_or_else(planned),
             on_event: options.on_event.as_deref(),
             path: self.output,
             directory: &info.directory,

@@ -154,6 +154,24 @@ pub struct Figures<'a> {
 }
 
 impl<'a> Figures<'a> {
+    /// Response times of which nothing else is known.
+    pub fn of(response: &'a Histogram) -> Figures<'a> {
+        Figures {
+            response,
+            connect: None,
+            handshake: None,
+            resumption: None,
+            page: None,
+            first_byte: None,
+            gap: None,
+            statuses: None,
+            attempted: 0,
+            errors: 0,
+            missed: 0,
+            rate: 0.0,
+        }
+    }
+
     /// Times of that kind, if there are any.
     fn times(&self, of: Times) -> Option<&'a Histogram> {
         let times = match of {
@@ -342,23 +360,6 @@ fn status(figure: &str, is_share: bool) -> Option<Metric> {
 mod tests {
     use super::*;
 
-    fn of(response: &Histogram) -> Figures<'_> {
-        Figures {
-            response,
-            connect: None,
-            handshake: None,
-            resumption: None,
-            page: None,
-            first_byte: None,
-            gap: None,
-            statuses: None,
-            attempted: 0,
-            errors: 0,
-            missed: 0,
-            rate: 0.0,
-        }
-    }
-
     fn met(text: &str) -> bool {
         let mut response = Histogram::new();
         for ms in 1..=1000 {
@@ -377,7 +378,7 @@ mod tests {
             attempted: 1000,
             errors: 10,
             rate: 100.0,
-            ..of(&response)
+            ..Figures::of(&response)
         };
         Condition::parse(text).unwrap().met(&figures, false)
     }
@@ -422,7 +423,7 @@ mod tests {
     #[test]
     fn nothing_is_met_or_missed_before_there_is_something_to_judge() {
         let response = Histogram::new();
-        let figures = of(&response);
+        let figures = Figures::of(&response);
         for text in [
             "p99 < 5ms",
             "page p99 < 5ms",

@@ -403,18 +403,11 @@ fn acknowledged_of(
 /// The figures up to a second that is over.
 fn figures_so_far<'a>(collector: &'a Collector, second: &Second) -> Figures<'a> {
     Figures {
-        response: &collector.response,
-        connect: None,
-        handshake: None,
-        resumption: None,
-        page: None,
-        first_byte: None,
-        gap: None,
-        statuses: None,
         attempted: collector.completed + collector.failed,
         errors: collector.errors,
         missed: collector.missed,
         rate: collector.completed as f64 / (second.t_s + 1) as f64,
+        ..Figures::of(&collector.response)
     }
 }
 

@@ -19,18 +19,13 @@ pub enum Steering {
 }
 
 impl Steering {
-    /// The names.
-    pub const NAMES: [&'static str; 3] = ["hash", "incoming-cpu", "bpf"];
-
-    /// The one of this name.
-    pub fn of_name(name: &str) -> Option<Steering> {
-        let all = [Steering::Hash, Steering::IncomingCpu, Steering::Bpf];
-        all.into_iter().find(|steering| steering.name() == name)
-    }
+    /// All, and their names.
+    pub const ALL: [(&'static str, Steering); 3] =
+        [("hash", Steering::Hash), ("incoming-cpu", Steering::IncomingCpu), ("bpf", Steering::Bpf)];
 
     /// Its name.
     pub fn name(self) -> &'static str {
-        Steering::NAMES[self as usize]
+        Steering::ALL.iter().find(|(_, steering)| *steering == self).map_or("", |(name, _)| name)
     }
 
     /// True if each worker needs a CPU of its own.
@@ -52,18 +47,5 @@ impl Steering {
                 .try_for_each(|(listener, &cpu)| port_group::prefer_cpu(listener, cpu)),
             Steering::Bpf => port_group::choose_by_cpu(&listeners.0, cpus),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_those_of_the_ways() {
-        for name in Steering::NAMES {
-            assert_eq!(Steering::of_name(name).map(Steering::name), Some(name));
-        }
-        assert_eq!(Steering::of_name("rss"), None);
     }
 }

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::ValueParser;
 use pitot_disk::bench::{self, BenchError, CacheState, Check, Pattern, ReadPlan, ReadReport, Until};
 use pitot_disk::cache::Residency;
 use pitot_disk::set::{FileSet, SetError, SetPlan};
@@ -18,9 +19,11 @@ use pitot_results::{Drawn, Failure, Latency, rfc3339, stderr};
 
 use super::output::{residency, size};
 use super::signals::stop_on_signals;
+use crate::choice::{one_of, word};
 use crate::failure::hint;
 use crate::output::{Sink, table};
 use crate::renamed::refusal;
+use crate::serve_disk::notifications;
 
 /// Read a set of files by one engine or several: throughput, latency, CPU per read.
 ///
@@ -33,11 +36,11 @@ pub(crate) struct Read {
     #[arg(long, value_delimiter = ',', default_value = "pread", value_name = "NAMES")]
     engine: Vec<String>,
     /// The order of reads.
-    #[arg(long, value_enum, default_value = "random")]
-    pattern: PatternArg,
+    #[arg(long, default_value = "random", value_parser = patterns())]
+    pattern: Pattern,
     /// The state of the page cache; not with --direct, which bypasses it.
-    #[arg(long, value_enum, conflicts_with = "direct")]
-    state: Option<StateArg>,
+    #[arg(long, conflicts_with = "direct", value_parser = states())]
+    state: Option<CacheState>,
     /// Bytes per read.
     #[arg(long, default_value = "4KiB", value_parser = units::size)]
     block: u64,
@@ -70,17 +73,17 @@ pub(crate) struct Read {
     #[arg(long, default_value = "0s", value_parser = units::duration)]
     warmup: Nanos,
     /// Where the bytes go. [default: the best of the engine]
-    #[arg(long, value_enum)]
-    target: Option<TargetArg>,
+    #[arg(long, value_parser = destinations())]
+    target: Option<Destination>,
     /// How much of the data read into memory is checked.
-    #[arg(long, value_enum, default_value = "ends")]
-    check: CheckArg,
+    #[arg(long, default_value = "ends", value_parser = checks())]
+    check: Check,
     /// Limit on helper threads.
     #[arg(long, default_value_t = 4)]
     threads: u32,
     /// How helper threads notify of completions.
-    #[arg(long, value_enum, default_value = "eventfd")]
-    notify: NotifyArg,
+    #[arg(long, default_value = "eventfd", value_parser = notifications())]
+    notify: NotifyBy,
     #[arg(long = "told", hide = true, value_parser = refuse_told)]
     _told: Option<String>,
     /// Read around the page cache (O_DIRECT).
@@ -109,48 +112,36 @@ pub(crate) struct Read {
     json: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum PatternArg {
-    /// Each block once per pass, in a pseudo-random order.
-    Random,
-    /// File after file from start to end.
-    Sequential,
+fn patterns() -> ValueParser {
+    one_of([
+        (word("random", "Each block once per pass, in a pseudo-random order"), Pattern::Random),
+        (word("sequential", "File after file from start to end"), Pattern::Sequential),
+    ])
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum StateArg {
-    /// As found.
-    AsIs,
-    /// All of it is read first.
-    Hot,
-    /// Dropped (POSIX_FADV_DONTNEED) before each pass.
-    Cold,
-    /// The set is four times as large as the memory that this process may use.
-    Limit,
+fn states() -> ValueParser {
+    let limit = "The set is four times as large as the memory that this process may use";
+    one_of([
+        (word("as-is", "As found"), CacheState::AsIs),
+        (word("hot", "All of it is read first"), CacheState::Hot),
+        (word("cold", "Dropped (POSIX_FADV_DONTNEED) before each pass"), CacheState::ColdByDrop),
+        (word("limit", limit), CacheState::ColdByLimit),
+    ])
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum TargetArg {
-    /// Into memory.
-    Buffer,
-    /// To a TCP socket on loopback, emptied by a thread whose CPU time is not counted.
-    Socket,
+fn destinations() -> ValueParser {
+    let socket = "To a TCP socket on loopback, emptied by a thread whose CPU time is not counted";
+    one_of([
+        (word("buffer", "Into memory"), Destination::Buffer),
+        (word("socket", socket), Destination::Socket),
+    ])
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum CheckArg {
-    /// First and last word of each block.
-    Ends,
-    /// Every byte.
-    All,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum NotifyArg {
-    /// Through an eventfd.
-    Eventfd,
-    /// Through a pipe.
-    Pipe,
+fn checks() -> ValueParser {
+    one_of([
+        (word("ends", "First and last word of each block"), Check::Ends),
+        (word("all", "Every byte"), Check::All),
+    ])
 }
 
 /// The value parser of `--told`.
@@ -211,10 +202,7 @@ impl Read {
         let options = EngineOptions {
             depth: self.depth,
             threads: self.threads,
-            notify: match self.notify {
-                NotifyArg::Eventfd => NotifyBy::EventFd,
-                NotifyArg::Pipe => NotifyBy::Pipe,
-            },
+            notify: self.notify,
             descriptor_per_slot: self.descriptor_per_slot,
             mincore: self.mincore,
             fixed_buffers: self.fixed_buffers,
@@ -225,20 +213,11 @@ impl Read {
         ReadPlan {
             engine,
             options,
-            target: self.target.map(|target| match target {
-                TargetArg::Buffer => Destination::Buffer,
-                TargetArg::Socket => Destination::Socket,
-            }),
-            pattern: match self.pattern {
-                PatternArg::Random => Pattern::Random,
-                PatternArg::Sequential => Pattern::Sequential,
-            },
-            state: match self.state {
-                _ if self.direct => CacheState::ColdByDirect,
-                None | Some(StateArg::AsIs) => CacheState::AsIs,
-                Some(StateArg::Hot) => CacheState::Hot,
-                Some(StateArg::Cold) => CacheState::ColdByDrop,
-                Some(StateArg::Limit) => CacheState::ColdByLimit,
+            target: self.target,
+            pattern: self.pattern,
+            state: match self.direct {
+                true => CacheState::ColdByDirect,
+                false => self.state.unwrap_or(CacheState::AsIs),
             },
             block: usize::try_from(self.block).unwrap_or(usize::MAX),
             batch: self.batch.unwrap_or(self.depth),
@@ -247,10 +226,7 @@ impl Read {
                 (Some(requests), _) => Until::Count(requests),
                 (None, duration) => Until::Duration(duration.unwrap_or(Nanos::from_secs(5))),
             },
-            check: match self.check {
-                CheckArg::Ends => Check::Ends,
-                CheckArg::All => Check::All,
-            },
+            check: self.check,
             seed: self.seed,
         }
     }

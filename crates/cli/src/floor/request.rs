@@ -2,30 +2,22 @@
 
 use std::path::Path;
 
-use clap::ValueEnum;
+use clap::builder::ValueParser;
 use pitot_host::Fingerprint;
 use pitot_record::Run;
 use pitot_results::Failure;
 use pitot_results::floor::{FloorHost, FloorRequest, FloorResult, SCHEMA};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum RequestArg {
-    /// On an open connection; 64 are ready in one wait.
-    KeepAlive,
-    /// On an open connection, for which the server had to wake up.
-    KeepAliveAlone,
-    /// On a new connection.
-    NewConnection,
-}
+use crate::choice::{one_of, word};
 
-impl RequestArg {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            RequestArg::KeepAlive => "keep-alive",
-            RequestArg::KeepAliveAlone => "keep-alive-alone",
-            RequestArg::NewConnection => "new-connection",
-        }
-    }
+/// The kinds of request that have a floor, by their names in its file.
+pub(crate) fn requests() -> ValueParser {
+    let kinds = [
+        ("keep-alive", "On an open connection; 64 are ready in one wait"),
+        ("keep-alive-alone", "On an open connection, for which the server had to wake up"),
+        ("new-connection", "On a new connection"),
+    ];
+    one_of(kinds.map(|(name, help)| (word(name, help), name)))
 }
 
 /// The facts on which a floor depends.
@@ -67,7 +59,7 @@ pub(super) fn check_host(floor: &FloorHost, run: &Run) -> Result<(), Failure> {
 ///
 /// # Errors
 /// If it is no such file, or of another machine or kernel, or has no floor of that kind.
-pub(crate) fn floor_of_run(path: &Path, request: RequestArg, run: &Run) -> Result<FloorRequest, Failure> {
+pub(crate) fn floor_of_run(path: &Path, request: &str, run: &Run) -> Result<FloorRequest, Failure> {
     let no_floor = |why: &dyn std::fmt::Display| {
         Failure::misuse(
             format!("{} has no floor: {why}", path.display()),
@@ -80,7 +72,6 @@ pub(crate) fn floor_of_run(path: &Path, request: RequestArg, run: &Run) -> Resul
         return Err(no_floor(&format!("its schema is {:?}", result.schema)));
     }
     check_host(&result.host, run)?;
-    let name = request.name();
-    let of_kind = result.requests.into_iter().find(|request| request.name == name);
-    of_kind.ok_or_else(|| no_floor(&format!("the primitives of {name} were not all measured")))
+    let of_kind = result.requests.into_iter().find(|of_kind| of_kind.name == request);
+    of_kind.ok_or_else(|| no_floor(&format!("the primitives of {request} were not all measured")))
 }

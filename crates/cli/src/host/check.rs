@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::ValueParser;
 use pitot_host::check::{Judgement, TOPICS, Use, Verdict};
 use pitot_host::{Facts, Machine, offer};
 use pitot_meter::units;
@@ -11,6 +12,7 @@ use pitot_report::document::{Block, Document, Item};
 use pitot_results::{Drawn, Failure};
 use serde_json::{Value, json};
 
+use crate::choice::{one_of, word};
 use crate::list::Format;
 use crate::output::draw;
 use crate::screen::Color;
@@ -22,8 +24,8 @@ use crate::screen::Color;
 #[derive(Debug, Args)]
 pub(super) struct Check {
     /// What the machine is for. [default: everything]
-    #[arg(long = "for", value_name = "USE")]
-    wanted: Option<For>,
+    #[arg(long = "for", value_name = "USE", value_parser = uses())]
+    wanted: Option<Use>,
     /// Show every rule with its reason and its source, also those that are fine.
     #[arg(long)]
     all: bool,
@@ -34,48 +36,33 @@ pub(super) struct Check {
     color: Color,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum For {
-    /// An HTTP server.
-    Http,
-    /// A cache in memory.
-    Cache,
-    /// A mail server or engine.
-    Mail,
-    /// Files on a disk.
-    Files,
-    /// A load generator.
-    Load,
-}
-
-impl For {
-    fn wanted(self) -> Use {
-        match self {
-            For::Http => Use::Http,
-            For::Cache => Use::Cache,
-            For::Mail => Use::Mail,
-            For::Files => Use::Files,
-            For::Load => Use::Load,
-        }
-    }
+fn uses() -> ValueParser {
+    one_of([
+        (word("http", "An HTTP server"), Use::Http),
+        (word("cache", "A cache in memory"), Use::Cache),
+        (word("mail", "A mail server or engine"), Use::Mail),
+        (word("files", "Files on a disk"), Use::Files),
+        (word("load", "A load generator"), Use::Load),
+    ])
 }
 
 impl Check {
     pub(super) fn run(self) -> Result<ExitCode, Failure> {
-        let wanted = self.wanted.map(For::wanted);
         let machine = Machine::here();
-        let judgements = offer::judgements(&machine, &Facts::collect(&machine), wanted);
+        let judgements = offer::judgements(&machine, &Facts::collect(&machine), self.wanted);
         let is_wrong = judgements.iter().any(Judgement::is_wrong);
         draw(&match self.format {
-            Format::Text => Page { wanted, all: self.all }.document(&judgements).draw(self.color.screen()),
-            Format::Json => Drawn::default().text(format_args!("{:#}\n", to_json(&judgements, wanted))),
+            Format::Text => {
+                Page { wanted: self.wanted, all: self.all }.document(&judgements).draw(self.color.screen())
+            }
+            Format::Json => Drawn::default().text(format_args!("{:#}\n", to_json(&judgements, self.wanted))),
         })?;
         Ok(if is_wrong { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 }
 
 /// The word of a use.
-fn word(wanted: Option<Use>) -> &'static str {
+fn name(wanted: Option<Use>) -> &'static str {
     Use::ALL.iter().find(|(_, other)| Some(*other) == wanted).map_or("everything", |(word, _)| word)
 }
 
@@ -157,13 +144,13 @@ impl Page {
         let apply = (!mendable.is_empty()).then_some(Block::Paragraph(apply));
         let blocks = std::iter::once(Block::Paragraph(counts)).chain(apply).collect();
         let rules = units::counted(judgements.len() as u64, "rule", "rules");
-        Block::section("", format!("{rules} for {}", word(self.wanted)), blocks)
+        Block::section("", format!("{rules} for {}", name(self.wanted)), blocks)
     }
 }
 
 fn to_json(judgements: &[Judgement], wanted: Option<Use>) -> Value {
     let rules: Vec<Value> = judgements.iter().map(rule_json).collect();
-    json!({ "schema": "pitot-host-check/1", "for": word(wanted), "rules": rules })
+    json!({ "schema": "pitot-host-check/1", "for": name(wanted), "rules": rules })
 }
 
 fn rule_json(judgement: &Judgement) -> Value {

@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use pitot_client::CLIENTS;
 use pitot_load::{ENGINES, Options, PACES, PaceOptions, Share, ThinkTimes, WorkerSpec, WorkloadOptions};
 use pitot_meter::{Nanos, units};
@@ -15,6 +14,7 @@ use super::reach::Reach;
 use super::repeats::Repeats;
 use super::tls::Tls;
 use super::visit::Visit;
+use crate::choice::one_of;
 use crate::load_urls;
 use crate::value::{self, Cpus};
 
@@ -65,7 +65,7 @@ pub(crate) struct Load {
     pub(super) think: Option<Nanos>,
     /// How think times vary around --think, and around those of sessions: constant, uniform (from half of it to one and a
     /// half) or exponential. [default: constant]
-    #[arg(long, value_name = "WORD", value_parser = think_times(), hide_possible_values = true, help_heading = "Load")]
+    #[arg(long, value_name = "WORD", value_parser = one_of(ThinkTimes::WORDS), hide_possible_values = true, help_heading = "Load")]
     pub(super) think_times: Option<ThinkTimes>,
     /// Rates that change in linear ramps: 0:1000rps:30s,1000:5000rps:1m
     #[arg(long, value_name = "FROM:TO:TIME,...", help_heading = "Load")]
@@ -278,12 +278,6 @@ pub(crate) struct Load {
 /// Number of processes; `None` is as many as needed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProcessCount(pub(super) Option<u64>);
-
-fn think_times() -> impl TypedValueParser<Value = ThinkTimes> {
-    PossibleValuesParser::new(ThinkTimes::WORDS.map(|(word, _)| word)).map(|given| {
-        ThinkTimes::WORDS.iter().find(|(word, _)| *word == given).map_or(ThinkTimes::Constant, |(_, t)| *t)
-    })
-}
 
 fn processes(text: &str) -> Result<ProcessCount, String> {
     match text {

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::PossibleValuesParser;
-use clap::builder::TypedValueParser;
 use pitot_load::{TlsOptions, TlsVersion};
+
+use crate::choice::one_of;
 
 /// TLS of `pitot load`.
 #[derive(Debug, Args)]
@@ -27,21 +27,11 @@ pub(super) struct Tls {
     #[arg(long, value_name = "FILE", help_heading = "TLS")]
     tls_key: Option<PathBuf>,
     /// Use only this version of TLS: 1.2 or 1.3. [default: the higher that the server has]
-    #[arg(long, value_name = "VERSION", value_parser = versions(), hide_possible_values = true, help_heading = "TLS")]
+    #[arg(long, value_name = "VERSION", value_parser = one_of(TlsVersion::WORDS), hide_possible_values = true, help_heading = "TLS")]
     tls_version: Option<TlsVersion>,
     /// Whether a connection that replaces another resumes its session, as a browser's does: on or off. [default: on]
-    #[arg(long, value_name = "on|off", value_parser = on_or_off(), hide_possible_values = true, help_heading = "TLS")]
+    #[arg(long, value_name = "on|off", value_parser = one_of([("on", true), ("off", false)]), hide_possible_values = true, help_heading = "TLS")]
     tls_resume: Option<bool>,
-}
-
-fn versions() -> impl TypedValueParser<Value = TlsVersion> {
-    PossibleValuesParser::new(TlsVersion::WORDS.map(|(word, _)| word)).map(|given| {
-        TlsVersion::WORDS.iter().find(|(word, _)| *word == given).map_or(TlsVersion::V1_3, |(_, v)| *v)
-    })
-}
-
-fn on_or_off() -> impl TypedValueParser<Value = bool> {
-    PossibleValuesParser::new(["on", "off"]).map(|word| word == "on")
 }
 
 impl Tls {

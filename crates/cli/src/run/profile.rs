@@ -1,8 +1,9 @@
 //! The option `--profile`.
 
 use clap::Args;
-use clap::builder::PossibleValuesParser;
 use pitot_plan::{Plan, Profiled};
+
+use crate::choice::one_of;
 
 /// What is recorded.
 #[derive(Clone, Debug, Default, Args)]
@@ -10,18 +11,14 @@ pub(crate) struct Profile {
     /// Record what the servers do, in slices of their own that do not count: `cpu` (where CPU time goes, by function), `off-cpu` (where
     /// threads wait), `counters` (switches, page faults, instructions), `calls` (system calls); or several: `cpu,calls`. The report says
     /// which functions make one program slower than the other (docs/profile.md).
-    #[arg(long, value_name = "WHAT", value_delimiter = ',', num_args = 1, value_parser = words())]
-    profile: Vec<String>,
-}
-
-fn words() -> PossibleValuesParser {
-    PossibleValuesParser::new(Profiled::ALL.map(|(word, _)| word))
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', num_args = 1, value_parser = one_of(Profiled::ALL))]
+    profile: Vec<Profiled>,
 }
 
 impl Profile {
     /// What is asked for, each once.
     pub(crate) fn kinds(&self) -> Vec<Profiled> {
-        let mut kinds: Vec<_> = self.profile.iter().filter_map(|word| Profiled::of_word(word)).collect();
+        let mut kinds = self.profile.clone();
         kinds.sort_unstable();
         kinds.dedup();
         kinds

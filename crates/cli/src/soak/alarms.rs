@@ -93,18 +93,11 @@ fn figures<'a>(load: &Load, response: &'a Histogram) -> Figures<'a> {
         _ => false,
     });
     Figures {
-        response,
-        connect: None,
-        handshake: None,
-        resumption: None,
-        page: None,
-        first_byte: None,
-        gap: None,
-        statuses: None,
         attempted: totals.completed + without_reply.map(|kind| kind.count).sum::<u64>(),
         errors: totals.errors,
         missed: totals.missed,
         rate: if totals.loaded_s > 0.0 { totals.completed as f64 / totals.loaded_s } else { 0.0 },
+        ..Figures::of(response)
     }
 }
 

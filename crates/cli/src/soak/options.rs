@@ -3,12 +3,15 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::builder::ValueParser;
+use clap::{Args, Subcommand};
 use pitot_meter::{Nanos, units};
+use pitot_soak::run::OnHang;
 use pitot_sys::user::User;
 
 use super::alarms::{self, Alarm};
 use super::status::Status;
+use crate::choice::{one_of, word};
 use crate::labels::Labels;
 use crate::run::Profile;
 use crate::value;
@@ -79,8 +82,8 @@ pub(crate) struct Soak {
     pub(super) restart: bool,
     /// What to do when a server hangs: replies stop although it is up. Either way the hang is recorded, with the state of its threads
     /// and sockets. [default: that of the plan, or continue]
-    #[arg(long, value_name = "WHAT", value_enum)]
-    pub(super) on_hang: Option<HangChoice>,
+    #[arg(long, value_name = "WHAT", value_parser = on_hang())]
+    pub(super) on_hang: Option<OnHang>,
     /// Exit with code 1 if one of these holds at the end: leak, drift (leaks too), hang, or a condition on a load's figures over the whole
     /// soak, as of `pitot load`: 'leak, errors > 1%, p99 > 50ms'. May be repeated.
     #[arg(long, value_name = "ALARMS", value_parser = alarms::parse)]
@@ -127,13 +130,8 @@ fn whole_seconds(word: &str) -> Result<u64, String> {
     value::seconds(word)?.ok_or_else(not_whole)
 }
 
-/// Values of `--on-hang`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum HangChoice {
-    /// It continues.
-    Continue,
-    /// It ends.
-    End,
+fn on_hang() -> ValueParser {
+    one_of([(word("continue", "It continues"), OnHang::Continue), (word("end", "It ends"), OnHang::End)])
 }
 
 #[derive(Debug, Subcommand)]

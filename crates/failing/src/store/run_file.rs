@@ -28,21 +28,8 @@ fn create(root: &Path) -> Result<RunWriter, String> {
         fresh_reason: String::new(),
         control_of: None,
     };
-    let new = NewRun {
-        command_line: "pitot run",
-        version: "",
-        seed: 1,
-        started_at: "",
-        server_cpus: "",
-        load_cpus: "",
-        warnings: &[],
-        server_versions: &[],
-        plan_source: "",
-        plan: &plan,
-        host: &Fingerprint::default(),
-        skips: &[],
-        cells: &[cell],
-    };
+    let (host, cells) = (Fingerprint::default(), [cell]);
+    let new = NewRun { command_line: "pitot run", ..NewRun::of(&plan, &host, &cells) };
     RunWriter::create(&place(root), &new).map_err(|e| e.to_string())
 }
 

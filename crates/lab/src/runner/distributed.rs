@@ -276,22 +276,9 @@ mod tests {
             let prepared = prepare(job.plan.clone(), String::new(), &catalog(), Where::Elsewhere)?;
             let file = self.dir.join(&job.name);
             let cells: Vec<_> = [new_cells(&prepared, "pitot"), new_cells(&prepared, "pitot")].concat();
-            let new = NewRun {
-                command_line: "",
-                version: "",
-                seed: 1,
-                started_at: "",
-                server_cpus: "",
-                load_cpus: "",
-                warnings: &[],
-                server_versions: &[],
-                plan_source: "",
-                plan: &job.plan,
-                host: &Fingerprint::default(),
-                skips: &[],
-                cells: &cells,
-            };
-            RunWriter::create(&file, &new)?.finish(RunState::Complete, "", &Fingerprint::default())?;
+            let host = Fingerprint::default();
+            let new = NewRun::of(&job.plan, &host, &cells);
+            RunWriter::create(&file, &new)?.finish(RunState::Complete, "", &host)?;
             rusqlite::Connection::open(&file).unwrap().execute_batch(self.tampered).unwrap();
             Ok(Some(JobResult::Done { job: job.name, host: "x".into(), file }))
         }

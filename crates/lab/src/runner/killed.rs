@@ -46,24 +46,10 @@ impl Transport for Prompt {
         let Some(job) = self.waiting.pop() else { return Ok(None) };
         let prepared = prepare(job.plan.clone(), String::new(), &catalog(), Where::Elsewhere)?;
         let file = self.dir.path().join(&job.name);
-        let new = NewRun {
-            command_line: "",
-            version: "",
-            seed: 1,
-            started_at: "",
-            server_cpus: "",
-            load_cpus: "",
-            warnings: &[],
-            server_versions: &[],
-            plan_source: "",
-            plan: &job.plan,
-            host: &Fingerprint::default(),
-            skips: &[],
-            cells: &new_cells(&prepared, "pitot"),
-        };
-        let mut writer = RunWriter::create(&file, &new)?;
+        let (host, cells) = (Fingerprint::default(), new_cells(&prepared, "pitot"));
+        let mut writer = RunWriter::create(&file, &NewRun::of(&job.plan, &host, &cells))?;
         writer.record(0, &Repetition::default())?;
-        writer.finish(RunState::Complete, "", &Fingerprint::default())?;
+        writer.finish(RunState::Complete, "", &host)?;
         Ok(Some(JobResult::Done { job: job.name, host: "x".into(), file }))
     }
 

@@ -450,20 +450,13 @@ fn a_secret_is_beside_the_file_and_not_in_it() {
         fresh_reason: "hunter22".into(),
         control_of: None,
     };
+    let (unknown, cells) = (Fingerprint::default(), [cell]);
     let new = NewRun {
         command_line: "pitot run --url http://me:hunter22@h/",
-        version: "",
-        seed: 1,
-        started_at: "",
-        server_cpus: "",
-        load_cpus: "",
         warnings: &["tok-9871 is used".into()],
-        server_versions: &[],
         plan_source: "url = \"http://me:hunter22@{address}/?token=tok-9871\" # or hunter22",
-        plan: &plan,
-        host: &Fingerprint::default(),
         skips: &[SkipRecord { factors, reason: "no hunter22".into(), kind: SkipKind::Other }],
-        cells: &[cell],
+        ..NewRun::of(&plan, &unknown, &cells)
     };
     let mut writer = RunWriter::create(&path, &new).unwrap();
     let said = "got v'al-ue77 of hunter22".to_owned();

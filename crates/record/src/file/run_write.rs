@@ -43,6 +43,27 @@ pub struct NewRun<'a> {
     pub cells: &'a [NewCell],
 }
 
+impl<'a> NewRun<'a> {
+    /// A run of these cells of which nothing else is known.
+    pub fn of(plan: &'a Plan, host: &'a Fingerprint, cells: &'a [NewCell]) -> NewRun<'a> {
+        NewRun {
+            command_line: "",
+            version: "",
+            seed: 1,
+            started_at: "",
+            server_cpus: "",
+            load_cpus: "",
+            warnings: &[],
+            server_versions: &[],
+            plan_source: "",
+            plan,
+            host,
+            skips: &[],
+            cells,
+        }
+    }
+}
+
 /// A cell before its first repetition.
 #[derive(Clone, Debug)]
 pub struct NewCell {
