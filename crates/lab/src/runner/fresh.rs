@@ -4,10 +4,11 @@ use std::time::{Instant, SystemTime};
 
 use pitot_results::{Failure, rfc3339};
 
+use super::estimate::nominal_s;
 use super::event::Step;
 use super::generations::positions;
 use super::on_machine::{OnMachine, too_slow};
-use super::prepare::{Prepared, nominal_s};
+use super::prepare::Prepared;
 use super::repetition::{self, GivenUp, Shared};
 use super::schedule::{Turn, schedule};
 use super::time_left::TimeLeft;

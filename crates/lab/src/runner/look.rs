@@ -4,8 +4,9 @@
 //! so each server is loaded once for longer, and once more if its rate rises. If it rises again, every repetition warms up all servers until
 //! their rates have settled.
 
+use super::estimate::{LOOKS_SHARE, OVERHEAD_S};
 use super::executor::Machine;
-use super::prepare::{LOOKS_SHARE, OVERHEAD_S, Prepared};
+use super::prepare::Prepared;
 use super::repetition::{self, Shared};
 use super::request::Caller;
 use super::settling::risen;

@@ -5,10 +5,11 @@
 
 use pitot_results::{Failure, VerdictKind};
 
+use super::estimate::MOMENT_S;
 use super::event::{Event, Step};
 use super::executor::Machine;
 use super::look::Rises;
-use super::prepare::{MOMENT_S, Prepared};
+use super::prepare::Prepared;
 use super::repetition::{self, GivenUp, Shared};
 use super::request::Caller;
 use pitot_host::memory_total_bytes;

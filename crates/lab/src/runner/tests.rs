@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use pitot_needs::needs;
 use pitot_results::VerdictKind;
 
-use super::prepare::OVERHEAD_S;
+use super::estimate::OVERHEAD_S;
 use super::schedule::schedule;
 use super::*;
 use pitot_plan::Plan;
