@@ -14,8 +14,8 @@ use crate::failure::unavailable;
 /// Limit on direct descriptors, which are used for connections that the ring accepts itself. Below it there are as
 /// many as the process may have ordinary descriptors.
 const DIRECT_MAX: u32 = 65_536;
-/// The longest time that completions are gathered: a client would notice more.
-const GATHER_MAX: Duration = Duration::from_millis(100);
+/// The longest time that completions are gathered or queues are polled: a client would notice more.
+const WAIT_MAX: Duration = Duration::from_millis(100);
 
 /// The word for none of them.
 const NONE: &str = "none";
@@ -114,16 +114,44 @@ pub static RING_FEATURES: &[RingFeature] = &[
         needs: None,
     },
     RingFeature {
+        name: "bundles",
+        value: None,
+        summary: "one receive fills as many buffers as there are bytes for, and reports them at once (RECVSEND_BUNDLE): for requests \
+                  with a body",
+        is_usual: false,
+        set: |options, _| {
+            options.bundles = true;
+            Ok(())
+        },
+        needs: Some(Need {
+            is_offered: |offered| offered.bundles,
+            since: "Linux 6.10",
+            is_asked: |options| options.bundles,
+        }),
+    },
+    RingFeature {
+        name: "busy-poll",
+        value: Some("TIME"),
+        summary: "a wait polls the queues of the network cards for this time before it sleeps (REGISTER_NAPI); loopback has none",
+        is_usual: false,
+        set: |options, text| {
+            options.busy_poll = short_time(text)?;
+            Ok(())
+        },
+        needs: Some(Need {
+            is_offered: |offered| offered.busy_poll,
+            since: "Linux 6.9 with CONFIG_NET_RX_BUSY_POLL",
+            is_asked: |options| !options.busy_poll.is_zero(),
+        }),
+    },
+    RingFeature {
         name: "gather",
         value: Some("TIME"),
         summary: "a wait that has a completion goes on for this time to collect more: fewer waits, and each reply up to this much later",
         is_usual: false,
         set: |options, text| {
-            options.gather = Duration::from(units::duration(text).map_err(|e| e.to_string())?);
-            match options.gather > GATHER_MAX || options.gather < Duration::from_micros(1) {
-                true => Err("from 1us to 100ms".into()),
-                false => Ok(()),
-            }
+            options.gather = short_time(text)?;
+            Ok(())
         },
         needs: Some(Need {
             is_offered: |offered| offered.gather,
@@ -154,6 +182,14 @@ pub static RING_FEATURES: &[RingFeature] = &[
         needs: None,
     },
 ];
+
+fn short_time(text: &str) -> Result<Duration, String> {
+    let time = Duration::from(units::duration(text).map_err(|e| e.to_string())?);
+    match (Duration::from_micros(1)..=WAIT_MAX).contains(&time) {
+        true => Ok(time),
+        false => Err("from 1us to 100ms".into()),
+    }
+}
 
 fn power_of_two(text: &str, max: u32) -> Result<u32, String> {
     let number = text.parse().ok().filter(|n: &u32| n.is_power_of_two() && *n <= max);
@@ -245,7 +281,10 @@ mod tests {
         assert!(usual.0.direct > 0 && usual.0.multishot && usual.0.deferred && !usual.has_zero_copy());
         let none = RingFeatures::parse("none").unwrap();
         assert!(none.0.direct == 0 && !none.0.multishot && !none.0.deferred);
-        let some = RingFeatures::parse("zero-copy=16KiB,gather=50us,entries=64,buffers=1024").unwrap();
+        let some =
+            RingFeatures::parse("zero-copy=16KiB,gather=50us,entries=64,buffers=1024,bundles,busy-poll=20us")
+                .unwrap();
+        assert!(some.0.bundles && some.0.busy_poll == Duration::from_micros(20));
         assert_eq!((some.0.zero_copy_min, some.0.gather), (Some(16 << 10), Duration::from_micros(50)));
         assert_eq!((some.0.submissions, some.0.buffers, some.0.multishot), (64, 1024, false));
         for (wrong, why) in [
@@ -255,6 +294,8 @@ mod tests {
             ("direct=1", "takes no value"),
             ("gather=2s", "from 1us to 100ms"),
             ("gather=0us", "from 1us to 100ms"),
+            ("busy-poll=1s", "from 1us to 100ms"),
+            ("bundles=2", "takes no value"),
             ("entries=100", "a power of two"),
             ("zero-copy=8GiB", "below 4 GiB"),
             ("none,direct", "no feature `none`"),

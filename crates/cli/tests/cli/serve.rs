@@ -31,6 +31,7 @@ mod memcached;
 mod processes;
 mod refusals;
 mod relay;
+mod ring_features;
 mod site_options;
 mod splits;
 mod stopping;

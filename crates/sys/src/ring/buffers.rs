@@ -8,11 +8,13 @@ use io_uring::IoUring;
 use io_uring::types::BufRingEntry;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
-/// Received bytes in a buffer of the ring. It is given back by [`Ring::recycle`](super::Ring::recycle).
+/// Received bytes in one buffer of the ring, or in some that lie side by side. It is given back by
+/// [`Ring::recycle`](super::Ring::recycle).
 #[derive(Debug)]
 #[must_use = "a chunk that is not recycled is a buffer lost"]
 pub struct Chunk {
     id: u16,
+    buffers: u16,
     len: u32,
 }
 
@@ -36,6 +38,8 @@ pub(super) struct Buffers {
     count: u16,
     buffer_bytes: u32,
     tail: u16,
+    /// Where each buffer was last put into the queue.
+    places: Vec<u16>,
     is_leaked: bool,
 }
 
@@ -55,45 +59,76 @@ impl Buffers {
             )?
         };
         let mapping = NonNull::new(mapping.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        let mut buffers =
-            Buffers { mapping, mapping_bytes, queue_bytes, count, buffer_bytes, tail: 0, is_leaked: false };
+        let mut buffers = Buffers {
+            mapping,
+            mapping_bytes,
+            queue_bytes,
+            count,
+            buffer_bytes,
+            tail: 0,
+            places: vec![0; usize::from(count)],
+            is_leaked: false,
+        };
         // SAFETY: the queue is page aligned, has `count` entries, and stays mapped until `self` is dropped, which the
         // ring does after it has cancelled every operation, or never where it has not seen the end of one.
         unsafe {
             ring.submitter().register_buf_ring_with_flags(mapping.as_ptr() as u64, count, group, 0)?;
         }
-        for id in 0..count {
-            buffers.recycle(Chunk { id, len: 0 });
-        }
+        buffers.recycle(Chunk { id: 0, buffers: count, len: 0 });
         Ok(buffers)
     }
 
-    pub(super) fn chunk(&self, id: u16, len: u32) -> Chunk {
-        assert!(id < self.count && len <= self.buffer_bytes);
-        Chunk { id, len }
+    /// What the kernel has put into this buffer, and into those that follow it in the queue as far as they lie side by side; second,
+    /// the buffer that has the rest.
+    pub(super) fn chunk(&self, id: u16, len: u32) -> (Chunk, Option<u16>) {
+        assert!(id < self.count);
+        let mut chunk = Chunk { id, buffers: 1, len: len.min(self.buffer_bytes) };
+        while chunk.len < len {
+            let next = self.next(id + chunk.buffers - 1);
+            if next != id + chunk.buffers {
+                return (chunk, Some(next));
+            }
+            chunk.buffers += 1;
+            chunk.len = len.min(u32::from(chunk.buffers) * self.buffer_bytes);
+        }
+        (chunk, None)
+    }
+
+    /// The buffer that follows in the queue, from which the kernel takes them in turn. Its entry is still there: one is only written
+    /// over when a buffer that was taken later comes back.
+    fn next(&self, id: u16) -> u16 {
+        let place = self.places[usize::from(id)].wrapping_add(1) & (self.count - 1);
+        // SAFETY: the entry is within the queue, and the kernel does not write the number of a buffer.
+        unsafe { (*self.queue().add(usize::from(place))).bid() }
+    }
+
+    fn queue(&self) -> *mut BufRingEntry {
+        self.mapping.as_ptr().cast()
     }
 
     pub(super) fn bytes(&self, chunk: &Chunk) -> &[u8] {
-        // SAFETY: a chunk names a buffer that the kernel has filled with that many bytes and will not touch until it
-        // is recycled, for which the chunk is given up.
+        // SAFETY: a chunk names buffers side by side that the kernel has filled with that many bytes and will not touch until they
+        // are recycled, for which the chunk is given up.
         unsafe { std::slice::from_raw_parts(self.start(chunk.id), chunk.len as usize) }
     }
 
     pub(super) fn recycle(&mut self, chunk: Chunk) {
-        let place = usize::from(self.tail & (self.count - 1));
-        let entry = self.mapping.as_ptr().cast::<BufRingEntry>();
-        // SAFETY: the entry is within the queue and the kernel does not read it before the tail has passed it. Only
-        // the fields are written, as the tail itself lies in the padding of the first entry.
-        unsafe {
-            let entry = &mut *entry.add(place);
-            entry.set_addr(self.start(chunk.id) as u64);
-            entry.set_len(self.buffer_bytes);
-            entry.set_bid(chunk.id);
+        for id in chunk.id..chunk.id + chunk.buffers {
+            let place = self.tail & (self.count - 1);
+            // SAFETY: the entry is within the queue and the kernel does not read it before the tail has passed it. Only
+            // the fields are written, as the tail itself lies in the padding of the first entry.
+            unsafe {
+                let entry = &mut *self.queue().add(usize::from(place));
+                entry.set_addr(self.start(id) as u64);
+                entry.set_len(self.buffer_bytes);
+                entry.set_bid(id);
+            }
+            self.places[usize::from(id)] = place;
+            self.tail = self.tail.wrapping_add(1);
         }
-        self.tail = self.tail.wrapping_add(1);
         // SAFETY: the address is that of the tail, which the kernel reads with acquire ordering.
         unsafe {
-            let tail = BufRingEntry::tail(entry).cast::<AtomicU16>();
+            let tail = BufRingEntry::tail(self.queue()).cast::<AtomicU16>();
             (*tail).store(self.tail, Ordering::Release);
         }
     }

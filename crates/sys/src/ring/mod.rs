@@ -87,6 +87,8 @@ pub struct Ring {
 const ENTER_GETEVENTS: u32 = 1;
 /// Completions with which a wait that gathers them ends early.
 const GATHERED_MAX: usize = 256;
+/// The flags of a completion; above them is the number of its buffer (IORING_CQE_BUFFER_SHIFT).
+const FLAGS: u32 = 0xffff;
 /// Payloads kept for reuse.
 const SPARE_PAYLOADS_MAX: usize = 256;
 /// Addresses kept for reuse.
@@ -111,6 +113,9 @@ impl Ring {
             ring.submitter()
                 .register_files_sparse(options.direct)
                 .map_err(|e| limited("direct descriptors", &e))?;
+        }
+        if !options.busy_poll.is_zero() {
+            probe::poll_busily(&ring, options.busy_poll).map_err(|e| limited("busy polling", &e))?;
         }
         let ring = Ring {
             ring,
@@ -147,11 +152,14 @@ impl Ring {
     pub fn receive(&mut self, token: Token, fd: &RingFd) {
         // One of the buffers is taken, whatever its length.
         let (nowhere, any, chosen) = (std::ptr::null_mut(), 0, squeue::Flags::BUFFER_SELECT);
-        let entry = if self.options.multishot {
-            of_socket!(fd => opcode::RecvMulti::new(fd, BUFFER_GROUP).build())
-        } else {
-            of_socket!(fd => opcode::Recv::new(fd, nowhere, any).buf_group(BUFFER_GROUP).build())
-                .flags(chosen)
+        let entry = match (self.options.multishot, self.options.bundles) {
+            (true, true) => of_socket!(fd => opcode::RecvMultiBundle::new(fd, BUFFER_GROUP).build()),
+            (true, false) => of_socket!(fd => opcode::RecvMulti::new(fd, BUFFER_GROUP).build()),
+            (false, true) => of_socket!(fd => opcode::RecvBundle::new(fd, BUFFER_GROUP).build()),
+            (false, false) => {
+                of_socket!(fd => opcode::Recv::new(fd, nowhere, any).buf_group(BUFFER_GROUP).build())
+                    .flags(chosen)
+            }
         };
         self.receives += 1;
         self.push(entry, user_data(Kind::Receive, token.bits()));
@@ -367,10 +375,7 @@ impl Ring {
         let token = Token::from_bits(data);
         let last = !cqueue::more(flags);
         match kind {
-            Kind::Receive => {
-                self.receives -= usize::from(last);
-                Some(self.received(token, result, flags, last))
-            }
+            Kind::Receive => Some(self.received(data, result, flags)),
             Kind::SendStatic => {
                 Some(Completion::Sent { token, result: check(result), payload: Box::default() })
             }
@@ -403,8 +408,21 @@ impl Ring {
         }
     }
 
-    fn received(&mut self, token: Token, result: i32, flags: u32, last: bool) -> Completion {
-        let chunk = cqueue::buffer_select(flags).map(|id| self.buffers.chunk(id, result.max(0) as u32));
+    fn received(&mut self, data: u64, result: i32, flags: u32) -> Completion {
+        let mut last = !cqueue::more(flags);
+        let taken = cqueue::buffer_select(flags).map(|id| self.buffers.chunk(id, result.max(0) as u32));
+        // What a bundle has in buffers elsewhere comes as a completion of its own.
+        if let Some((chunk, Some(elsewhere))) = &taken {
+            self.returned -= 1;
+            self.arrived[self.returned] = (
+                data,
+                result - chunk.len() as i32,
+                flags & FLAGS | u32::from(*elsewhere) << FLAGS.trailing_ones(),
+            );
+            last = false;
+        }
+        self.receives -= usize::from(last);
+        let (token, chunk) = (Token::from_bits(data), taken.map(|(chunk, _)| chunk));
         let result = match (check(result), chunk) {
             (Ok(0) | Err(_), Some(empty)) => {
                 self.buffers.recycle(empty);

@@ -22,6 +22,10 @@ pub struct Options {
     pub multishot: bool,
     /// Sends of at least so many bytes are sent from where they are (SEND_ZC, SENDMSG_ZC); none are without it.
     pub zero_copy_min: Option<u32>,
+    /// A receive takes as many buffers as there are bytes for, and reports them at once (RECVSEND_BUNDLE, Linux 6.10).
+    pub bundles: bool,
+    /// A wait polls the queues of network cards for this time before it sleeps (IORING_REGISTER_NAPI, Linux 6.9); zero does not.
+    pub busy_poll: Duration,
     /// A wait that has a completion goes on for this time to collect more (Linux 6.12); zero returns at once.
     pub gather: Duration,
 }
@@ -37,6 +41,8 @@ impl Default for Options {
             deferred: true,
             multishot: true,
             zero_copy_min: None,
+            bundles: false,
+            busy_poll: Duration::ZERO,
             gather: Duration::ZERO,
         }
     }

@@ -1,7 +1,9 @@
 //! Whether this kernel has the io_uring that a ring needs, and why not.
 
 use std::io;
+use std::time::Duration;
 
+use io_uring::types::Napi;
 use io_uring::{IoUring, opcode};
 
 use super::options::Options;
@@ -14,6 +16,10 @@ pub struct Offered {
     pub deferred: bool,
     /// [`Options::gather`] (Linux 6.12).
     pub gather: bool,
+    /// [`Options::bundles`] (Linux 6.10).
+    pub bundles: bool,
+    /// [`Options::busy_poll`] (Linux 6.9).
+    pub busy_poll: bool,
 }
 
 /// Asks the kernel by setting up a small ring.
@@ -36,6 +42,8 @@ pub fn probe() -> Result<Offered, Unavailable> {
     Ok(Offered {
         deferred: ring.params().is_setup_single_issuer(),
         gather: ring.params().is_feature_min_timeout(),
+        bundles: ring.params().is_feature_recvsend_bundle(),
+        busy_poll: poll_busily(&ring, Duration::from_micros(1)).is_ok(),
     })
 }
 
@@ -54,6 +62,12 @@ pub(super) fn build(options: &Options) -> io::Result<IoUring> {
         }
         built => built,
     }
+}
+
+/// Lets waits poll the queues of network cards for this time before they sleep.
+pub(super) fn poll_busily(ring: &IoUring, time: Duration) -> io::Result<()> {
+    let micros = u32::try_from(time.as_micros()).unwrap_or(u32::MAX);
+    ring.submitter().register_napi(&mut Napi::new().set_busy_poll_timeout(micros).set_prefer_busy_poll(true))
 }
 
 pub(crate) fn explain(e: &io::Error) -> Unavailable {

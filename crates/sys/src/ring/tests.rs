@@ -95,6 +95,44 @@ fn bytes_come_in_and_go_out() {
     }
 }
 
+#[needs("linux-6.12")]
+#[test]
+fn a_bundle_brings_all_bytes_in_order_wherever_its_buffers_lie() {
+    let mut ring = ring_with(Options { bundles: true, buffers: 8, ..small() });
+    let (mut client, fd, _listener) = accepted(&mut ring, true);
+    let token = Token::new(1, 2);
+    let bytes: Vec<u8> = (0..4000).map(|n| (n % 251) as u8).collect();
+    let (mut received, mut longest) = (Vec::new(), 0);
+    ring.receive(token, &fd);
+    for part in bytes.chunks(100) {
+        client.write_all(part).unwrap();
+        let (mut lent, before) = (Vec::new(), received.len());
+        while received.len() < before + part.len() {
+            match next(&mut ring) {
+                Completion::Received { result: Ok(Some(chunk)), last, .. } => {
+                    received.extend_from_slice(ring.chunk(&chunk));
+                    longest = longest.max(chunk.len());
+                    lent.push(chunk);
+                    if last {
+                        ring.receive(token, &fd);
+                    }
+                }
+                Completion::Received { result: Err(e), last: true, .. } => {
+                    assert_eq!(e.raw_os_error(), Some(libc::ENOBUFS));
+                    lent.drain(..).for_each(|chunk| ring.recycle(chunk));
+                    ring.receive(token, &fd);
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        // In the other order, so that buffers that follow one another in the queue lie apart.
+        lent.drain(..).rev().for_each(|chunk| ring.recycle(chunk));
+    }
+    assert_eq!(received, bytes);
+    assert!(longest > 16, "{longest}");
+    ring.close(fd);
+}
+
 #[test]
 fn a_ring_without_multishot_takes_one_connection_and_one_part_at_a_time() {
     for direct in [false, true] {
