@@ -19,7 +19,7 @@ use pitot_study::advise::{
     probes, topics, turns,
 };
 
-use crate::list::Format;
+use crate::formats::TextOrJson;
 use crate::output::{default_output, draw, print};
 use crate::screen::Color;
 use advice::{Advice, Tried};
@@ -95,8 +95,8 @@ impl Advise {
 
     fn print(&self, advice: &Advice<'_>) -> Result<(), Failure> {
         match self.format {
-            Format::Text => draw(&page::page(advice).draw(Color::AUTO.screen())),
-            Format::Json => print(&format!("{:#}\n", json::json(advice))),
+            TextOrJson::Text => draw(&page::page(advice).draw(Color::AUTO.screen())),
+            TextOrJson::Json => print(&format!("{:#}\n", json::json(advice))),
         }
     }
 }

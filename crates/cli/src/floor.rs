@@ -20,7 +20,7 @@ use pitot_sys::{affinity, limits};
 pub(crate) use request::{floor_of_run, requests};
 
 use crate::failure::hint;
-use crate::list::Format;
+use crate::formats::TextOrJson;
 use crate::output::Sink;
 use crate::screen::Color;
 use crate::value::{self, Cpus};
@@ -64,7 +64,7 @@ pub(crate) struct Floor {
     request: &'static str,
     /// The output format.
     #[arg(long, value_enum, default_value = "text")]
-    format: Format,
+    format: TextOrJson,
     /// Write the results as JSON to this file; - is standard output, without the table.
     #[arg(long, value_name = "PATH")]
     json: Option<PathBuf>,
@@ -80,7 +80,7 @@ impl Floor {
         let plan = self.plan()?;
         let sink = Sink::create(self.json.as_deref())?;
         let started_at = rfc3339(SystemTime::now());
-        let quiet = self.format == Format::Json || sink.quiet;
+        let quiet = self.format == TextOrJson::Json || sink.quiet;
         let show = !quiet && pitot_sys::terminal::size(io::stderr()).is_some();
         let mut rows = Rows::default();
         let figures = measure(&plan, |round| {
@@ -95,8 +95,8 @@ impl Floor {
         result.host = host;
         result.beside = beside.map(|cells| cells.beside(&result, self.request));
         let text = match self.format {
-            Format::Json => Drawn::default().text(format_args!("{:#}\n", serde_json::json!(result))),
-            Format::Text => table::page(&result).draw(Color::AUTO.screen()),
+            TextOrJson::Json => Drawn::default().text(format_args!("{:#}\n", serde_json::json!(result))),
+            TextOrJson::Text => table::page(&result).draw(Color::AUTO.screen()),
         };
         sink.write(&text, &result)?;
         Ok(if result.primitives.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })

@@ -1,9 +1,17 @@
 //! The values of `--format`: the forms in which a command shows results, each with one name and one help text.
 
+use clap::ValueEnum;
 use clap::builder::ValueParser;
 use pitot_report::Format;
 
 use crate::choice::{one_of, word};
+
+/// Those of what is no report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TextOrJson {
+    Text,
+    Json,
+}
 
 /// Those of a report.
 pub(crate) fn of_reports() -> ValueParser {

@@ -16,7 +16,7 @@ use pitot_record::Run;
 use pitot_results::Failure;
 use serde_json::{Value, json};
 
-use crate::list::Format;
+use crate::formats::TextOrJson;
 use crate::output::print;
 
 /// Show the hardware, kernel and settings of this machine, as every run file records them; check, change and undo them.
@@ -29,7 +29,7 @@ pub(crate) struct Host {
     action: Option<Action>,
     /// The output format.
     #[arg(long, default_value = "text")]
-    format: Format,
+    format: TextOrJson,
 }
 
 #[derive(Debug, Subcommand)]
@@ -44,7 +44,7 @@ enum Action {
         after: Option<PathBuf>,
         /// The output format.
         #[arg(long, default_value = "text")]
-        format: Format,
+        format: TextOrJson,
     },
     Check(check::Check),
     Apply(apply::Apply),
@@ -58,8 +58,8 @@ impl Host {
             None => {
                 let print = Fingerprint::collect();
                 let text = match self.format {
-                    Format::Text => facts_text(&print),
-                    Format::Json => format!("{:#}\n", facts_json(&print)),
+                    TextOrJson::Text => facts_text(&print),
+                    TextOrJson::Json => format!("{:#}\n", facts_json(&print)),
                 };
                 (text, ExitCode::SUCCESS)
             }
@@ -68,8 +68,8 @@ impl Host {
                 let after = after.map_or_else(|| Ok(Fingerprint::collect()), |path| fingerprint(&path))?;
                 let changes = before.changes_to(&after);
                 let text = match format {
-                    Format::Text => changes_text(&changes),
-                    Format::Json => format!("{:#}\n", json!(changes)),
+                    TextOrJson::Text => changes_text(&changes),
+                    TextOrJson::Json => format!("{:#}\n", json!(changes)),
                 };
                 (text, if changes.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
             }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::list::Format;
+use crate::formats::TextOrJson;
 
 /// Kernels that servers can be measured on, in guests or in gVisor's sandbox: list, install and remove them.
 ///
@@ -23,7 +23,7 @@ pub(crate) enum Action {
     List {
         /// Output format.
         #[arg(long, value_enum, default_value = "text")]
-        format: Format,
+        format: TextOrJson,
     },
     Install(Install),
     Add(Add),

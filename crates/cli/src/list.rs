@@ -18,6 +18,7 @@ use pitot_serve::{MECHANISMS, MODELS, Pair, RING_FEATURES, pairs};
 use serde_json::{Value, json};
 
 use crate::failure::EXIT_CODES;
+use crate::formats::TextOrJson;
 use crate::output::print;
 use crate::targets;
 
@@ -34,7 +35,7 @@ pub(crate) struct List {
     what: Option<What>,
     /// Output format.
     #[arg(long, default_value = "text")]
-    format: Format,
+    format: TextOrJson,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -85,12 +86,6 @@ enum What {
     PlanSchema,
     /// Every pair of a model and a mechanism: usable, impossible and why, or not offered by this kernel.
     Pairs,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    Text,
-    Json,
 }
 
 impl List {
@@ -148,11 +143,11 @@ impl List {
 
     fn print(&self, rows: Vec<Row>) -> Result<ExitCode, Failure> {
         match self.format {
-            Format::Json => {
+            TextOrJson::Json => {
                 let json: Vec<Value> = rows.into_iter().map(|row| row.json).collect();
                 print(&format!("{:#}\n", Value::from(json)))?;
             }
-            Format::Text => {
+            TextOrJson::Text => {
                 let width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
                 let line = |row: &Row| format!("{:width$}  {}\n", row.name, row.text);
                 print(&rows.iter().map(line).collect::<String>())?;

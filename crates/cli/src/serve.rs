@@ -34,8 +34,10 @@ use crate::value::{self, Cpus};
 
 /// Default of `--keep-files`: below this size a copy is cheaper than sendfile(2) ...
 const KEEP_FILES_BYTES: u64 = 16 << 10;
-/// ... and with io_uring, which copies as well, the size of one read.
+/// ... and with io_uring, which copies as well, the size of one read, ...
 const KEEP_FILES_BYTES_RING: u64 = 64 << 10;
+/// ... and more of files that are asked for again.
+const KEEP_FILES_AGAIN_BYTES_RING: u64 = 2 << 20;
 
 /// Serve a protocol with a concurrency model and an event mechanism.
 ///
@@ -69,8 +71,8 @@ pub(crate) struct Serve {
     /// each request, and POST to any path is answered.
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
-    /// Each worker caches the content of files up to this size in memory; 0 disables it. [default: 16KiB; 64KiB with
-    /// --mechanism uring; 0 with --disk or --cold-files]
+    /// Each worker caches the content of files up to this size in memory, 64 MiB of all; 0 disables it. [default: 16KiB; with
+    /// --mechanism uring 64KiB, and 2MiB if a file is asked for again; 0 with --disk or --cold-files]
     #[arg(long, value_name = "SIZE", value_parser = units::size)]
     keep_files: Option<u64>,
     /// Allow clients to store files below the root (PUT).
@@ -341,11 +343,12 @@ impl Serve {
             steering: self.steer,
             cpus: self.cpus.clone().unwrap_or_default().0,
             root: self.root.clone(),
-            file_cache: self.http.file_cache(self.keep_files.unwrap_or(match mechanism.kind {
-                _ if disk.is_some() || self.http.has_cold_files() => 0,
-                Kind::Completion { .. } => KEEP_FILES_BYTES_RING,
-                Kind::Blocking | Kind::Readiness { .. } => KEEP_FILES_BYTES,
-            })),
+            file_cache: self.http.file_cache(match (self.keep_files, mechanism.kind) {
+                (Some(size), _) => (size, 0),
+                _ if disk.is_some() || self.http.has_cold_files() => (0, 0),
+                (None, Kind::Completion { .. }) => (KEEP_FILES_BYTES_RING, KEEP_FILES_AGAIN_BYTES_RING),
+                (None, Kind::Blocking | Kind::Readiness { .. }) => (KEEP_FILES_BYTES, 0),
+            }),
             access_log: self.http.log_target(),
             disk,
             links: self.disk.links(model)?,

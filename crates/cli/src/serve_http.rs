@@ -77,9 +77,13 @@ impl HttpArgs {
     }
 
     /// How open files are kept, where the content of those up to a size is cached.
-    pub(crate) fn file_cache(&self, content_bytes_max: u64) -> pitot_serve::FileCache {
+    pub(crate) fn file_cache(
+        &self,
+        (content_bytes_max, again_bytes_max): (u64, u64),
+    ) -> pitot_serve::FileCache {
         pitot_serve::FileCache {
             content_bytes_max,
+            again_bytes_max,
             valid: self.file_cache_time.into(),
             lists: self.index,
             cold: self.cold_files,

@@ -2,13 +2,13 @@
 //!
 //! Paths are resolved below the root's descriptor ([`beneath`]), so neither `..` nor a symbolic link leads out of it, even if the
 //! tree changes. An entry is revalidated after a second (or `--file-cache-time`). Small files are cached with their content, and
-//! then need no descriptor.
+//! then need no descriptor; larger ones are where that pays, once they are asked for again.
 //!
 //! The worker that needs a directory listing reads it at once, as it opens files: up to 10,000 names without metadata, some
 //! milliseconds, and again when the entry is at least a second old.
 
 use std::collections::HashMap;
-use std::io;
+use std::io::{self, IoSliceMut};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use pitot_disk::{DiskFile, FileOptions};
 use pitot_proto::{Derived, FileHandle, FileMeta, OpenError, Opened, Tick};
 use pitot_sys::safe_open::{Links, beneath};
 use rustix::fs::{self, FileType, Mode, OFlags};
-use rustix::io::Errno;
+use rustix::io::{Errno, ReadWriteFlags};
 
 use crate::listing;
 use crate::relay::frame::Stat;
@@ -29,6 +29,8 @@ use crate::relay::remote::RemoteFile;
 const ENTRIES_MAX: usize = 1024;
 /// Limit on the cached content of one worker, in bytes.
 const CONTENT_BUDGET: u64 = 64 << 20;
+/// How often content that nobody asks for is looked for at most, when there is no room for other content.
+const ROOM_AFTER: Duration = Duration::from_secs(1);
 /// Limit on cached directories of one worker.
 const LISTINGS_MAX: usize = 4;
 
@@ -37,6 +39,8 @@ const LISTINGS_MAX: usize = 4;
 pub struct FileCache {
     /// The content of files up to this size is cached.
     pub content_bytes_max: u64,
+    /// The content of files up to this size is cached when they are asked for again.
+    pub again_bytes_max: u64,
     /// How long an entry is valid without a check.
     pub valid: Duration,
     /// True if directories can be opened, as lists of their entries.
@@ -47,7 +51,13 @@ pub struct FileCache {
 
 impl Default for FileCache {
     fn default() -> FileCache {
-        FileCache { content_bytes_max: 16 << 10, valid: Duration::from_secs(1), lists: false, cold: false }
+        FileCache {
+            content_bytes_max: 16 << 10,
+            again_bytes_max: 0,
+            valid: Duration::from_secs(1),
+            lists: false,
+            cold: false,
+        }
     }
 }
 
@@ -91,6 +101,8 @@ pub struct Files {
     /// Directories, by path.
     listings: HashMap<Box<[u8]>, Entry>,
     content_bytes: u64,
+    /// Before that, content that nobody asks for is not looked for again to make room.
+    no_room_until: Tick,
 }
 
 #[derive(Debug)]
@@ -113,6 +125,7 @@ impl Files {
             entries: HashMap::default(),
             listings: HashMap::new(),
             content_bytes: 0,
+            no_room_until: Tick::START,
         }
     }
 
@@ -154,7 +167,10 @@ impl Files {
         }
         let is_known = |entry: &&Entry| entry.valid_until > now;
         // (The borrow checker does not allow to return the entry from this first look-up, hence the others.)
-        if self.entries.get(path).filter(is_known).is_none() {
+        let known = self.entries.get(path).filter(is_known);
+        if known.is_some_and(|entry| self.may_keep(&entry.opened)) {
+            self.keep(path, now);
+        } else if known.is_none() {
             let looked = self.look(path);
             let known = self.entries.get(path);
             let same = match (&looked, known) {
@@ -176,6 +192,40 @@ impl Files {
             leave_page_cache(opened);
         }
         Ok(opened)
+    }
+
+    /// Whether the content of a file that is open could be cached.
+    fn may_keep(&self, opened: &Opened) -> bool {
+        let max = self.root.as_ref().map_or(0, |root| root.cache.again_bytes_max);
+        opened.meta.content.is_none() && self.engine.is_none() && opened.meta.size <= max
+    }
+
+    /// Caches the content of a file that is asked for again, if there is room and nothing has to be waited for.
+    fn keep(&mut self, path: &[u8], now: Tick) {
+        let Some(size) = self.entries.get(path).map(|entry| entry.opened.meta.size) else { return };
+        if !self.has_room_for(size, now) {
+            return;
+        }
+        let Some(Entry { opened, .. }) = self.entries.get_mut(path) else { return };
+        let content = opened.handle.0.downcast_ref().and_then(|file| read_cached(file, size));
+        if let Some(content) = content {
+            opened.meta.content = Some(content);
+            opened.handle = FileHandle(Arc::new(()));
+            self.content_bytes += size;
+        }
+    }
+
+    /// Whether content of this length may be cached; what nobody has asked for of late makes room for it.
+    fn has_room_for(&mut self, bytes: u64, now: Tick) -> bool {
+        let has_room = |files: &Files| files.content_bytes + bytes <= CONTENT_BUDGET;
+        if !has_room(self) && self.no_room_until <= now {
+            self.no_room_until = now.after(ROOM_AFTER);
+            let is_old = |entry: &Entry| entry.opened.meta.content.is_some() && entry.valid_until <= now;
+            let old = self.entries.iter().filter(|(_, entry)| is_old(entry));
+            let old: Vec<Box<[u8]>> = old.map(|(path, _)| path.clone()).collect();
+            old.iter().for_each(|path| self.forget(path));
+        }
+        has_room(self)
     }
 
     /// When an entry that is read now must be revalidated.
@@ -310,6 +360,16 @@ fn read_all(file: &OwnedFd, size: u64) -> Result<Arc<[u8]>, Errno> {
     Ok(content.into())
 }
 
+/// Reads the content of a file that is in the page cache as a whole, or that may not be asked whether it is.
+fn read_cached(file: &OwnedFd, size: u64) -> Option<Arc<[u8]>> {
+    let mut content = vec![0; usize::try_from(size).ok()?];
+    match rustix::io::preadv2(file, &mut [IoSliceMut::new(&mut content)], 0, ReadWriteFlags::NOWAIT) {
+        Ok(n) => (n == content.len()).then(|| content.into()),
+        Err(Errno::OPNOTSUPP) => read_all(file, size).ok(),
+        Err(_) => None,
+    }
+}
+
 fn explain_io(e: &io::Error) -> OpenError {
     Errno::from_io_error(e).map_or(OpenError::Failed, explain)
 }
@@ -357,6 +417,29 @@ mod tests {
         let large = files.open_own(b"large", now).unwrap();
         assert_eq!((large.meta.size, &large.meta.content), (100, &None));
         assert!(large.handle.0.is::<OwnedFd>());
+    }
+
+    #[test]
+    fn a_larger_file_is_kept_when_it_is_asked_for_again_and_there_is_room() {
+        let directory = tempfile::tempdir().unwrap();
+        for name in ["a", "b", "c"] {
+            std::fs::write(directory.path().join(name), vec![b'x'; (CONTENT_BUDGET / 2) as usize]).unwrap();
+        }
+        let cache = FileCache { again_bytes_max: CONTENT_BUDGET, ..FileCache::default() };
+        let mut files = Files::new(Some(Root::open(directory.path(), cache).unwrap()), None);
+        let mut is_kept = |path: &[u8], now| {
+            let content = files.open_own(path, now).unwrap().meta.content.clone();
+            content.inspect(|content| assert!(content.iter().all(|byte| *byte == b'x'))).is_some()
+        };
+        let now = Tick::START;
+        for path in [b"a", b"b"] {
+            assert!(!is_kept(path, now) && is_kept(path, now) && is_kept(path, now));
+        }
+        // Both are in use, so there is no room for a third until one of them is not.
+        assert!(!is_kept(b"c", now) && !is_kept(b"c", now));
+        let later = now.after(Duration::from_secs(2));
+        assert!(is_kept(b"a", later) && !is_kept(b"c", later) && is_kept(b"c", later));
+        assert!(is_kept(b"a", later) && !is_kept(b"b", later));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use pitot_meter::{Nanos, units};
 
-use crate::list::Format;
+use crate::formats::TextOrJson;
 
 /// Recommend a server architecture for a load, and measure the likely candidates.
 ///
@@ -52,7 +52,7 @@ pub(crate) struct Advise {
     pub(super) output: Option<PathBuf>,
     /// The output format.
     #[arg(long, value_enum, default_value = "text")]
-    pub(super) format: Format,
+    pub(super) format: TextOrJson,
 }
 
 /// How many connections are active.

@@ -10,8 +10,8 @@ use pitot_target::Installation;
 use serde_json::{Value, json};
 
 use super::kernel_store::store;
+use crate::formats::TextOrJson;
 use crate::kernel::{Action, Add, Guest, Install, KernelCommand};
-use crate::list::Format;
 use crate::output::{print, print_line};
 use crate::runs::guardian;
 
@@ -28,8 +28,8 @@ impl Guest {
 impl KernelCommand {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         match self.command {
-            Action::List { format: Format::Text } => list(),
-            Action::List { format: Format::Json } => list_as_json(),
+            Action::List { format: TextOrJson::Text } => list(),
+            Action::List { format: TextOrJson::Json } => list_as_json(),
             Action::Install(install) => install.run(),
             Action::Add(add) => add.run(),
             Action::Remove { name } if name == GVISOR => {

@@ -14,7 +14,7 @@ use pitot_results::{Failure, stderr};
 use serde_json::json;
 
 use super::changes::{of_profile, of_rule, of_setting, profile};
-use crate::list::Format;
+use crate::formats::TextOrJson;
 use crate::output::print;
 use pitot_meter::units::span;
 
@@ -43,7 +43,7 @@ pub(super) struct Apply {
     journal: Option<PathBuf>,
     /// The output format.
     #[arg(long, default_value = "text")]
-    format: Format,
+    format: TextOrJson,
 }
 
 fn profile_help() -> String {
@@ -97,8 +97,8 @@ impl Apply {
         };
         outcomes.extend(skipped);
         print(&match self.format {
-            Format::Text => self.text(&outcomes, &notes),
-            Format::Json => format!("{:#}\n", to_json(&outcomes, &notes, self.dry_run)),
+            TextOrJson::Text => self.text(&outcomes, &notes),
+            TextOrJson::Json => format!("{:#}\n", to_json(&outcomes, &notes, self.dry_run)),
         })?;
         Ok(ExitCode::SUCCESS)
     }

@@ -13,7 +13,7 @@ use pitot_results::{Drawn, Failure};
 use serde_json::{Value, json};
 
 use crate::choice::{one_of, word};
-use crate::list::Format;
+use crate::formats::TextOrJson;
 use crate::output::draw;
 use crate::screen::Color;
 
@@ -31,7 +31,7 @@ pub(super) struct Check {
     all: bool,
     /// The output format.
     #[arg(long, default_value = "text")]
-    format: Format,
+    format: TextOrJson,
     #[command(flatten)]
     color: Color,
 }
@@ -52,10 +52,12 @@ impl Check {
         let judgements = offer::judgements(&machine, &Facts::collect(&machine), self.wanted);
         let is_wrong = judgements.iter().any(Judgement::is_wrong);
         draw(&match self.format {
-            Format::Text => {
+            TextOrJson::Text => {
                 Page { wanted: self.wanted, all: self.all }.document(&judgements).draw(self.color.screen())
             }
-            Format::Json => Drawn::default().text(format_args!("{:#}\n", to_json(&judgements, self.wanted))),
+            TextOrJson::Json => {
+                Drawn::default().text(format_args!("{:#}\n", to_json(&judgements, self.wanted)))
+            }
         })?;
         Ok(if is_wrong { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }

@@ -10,7 +10,7 @@ use pitot_results::Failure;
 use serde_json::json;
 
 use super::apply::{named, shown};
-use crate::list::Format;
+use crate::formats::TextOrJson;
 use crate::output::print;
 use pitot_meter::units::span;
 
@@ -24,7 +24,7 @@ pub(super) struct Show {
     journal: Option<PathBuf>,
     /// The output format.
     #[arg(long, default_value = "text")]
-    format: Format,
+    format: TextOrJson,
 }
 
 impl Show {
@@ -33,8 +33,8 @@ impl Show {
         let path = self.journal.unwrap_or_else(journal::place);
         let status = journal::status(&machine, &path)?;
         print(&match self.format {
-            Format::Text => text(&status),
-            Format::Json => {
+            TextOrJson::Text => text(&status),
+            TextOrJson::Json => {
                 let mut json = json!(status);
                 json["schema"] = json!("pitot-host-status/1");
                 format!("{json:#}\n")

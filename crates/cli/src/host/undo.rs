@@ -15,7 +15,7 @@ use pitot_results::{Failure, FailureKind};
 use serde_json::json;
 
 use super::apply::{named, shown};
-use crate::list::Format;
+use crate::formats::TextOrJson;
 use crate::output::print;
 
 /// Between two attempts of a timer to get the lock.
@@ -37,7 +37,7 @@ pub(super) struct Undo {
     journal: Option<PathBuf>,
     /// The output format.
     #[arg(long, default_value = "text")]
-    format: Format,
+    format: TextOrJson,
     /// Only what was asked for together.
     #[arg(long, hide = true)]
     batch: Option<u64>,
@@ -81,8 +81,8 @@ impl Undo {
         };
         let directories = leftovers.map(Leftovers::remove).unwrap_or_default();
         print(&match self.format {
-            Format::Text => text(&undoing, cleared, &directories),
-            Format::Json => {
+            TextOrJson::Text => text(&undoing, cleared, &directories),
+            TextOrJson::Json => {
                 let json = json!({
                     "schema": "pitot-host-undo/1",
                     "changes": undoing.changes,

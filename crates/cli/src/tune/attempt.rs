@@ -16,7 +16,7 @@ use super::setting::{checked, plan_with, ready};
 use super::tolerance::tolerance;
 use crate::catalog::catalog;
 use crate::failure::hint;
-use crate::list::Format;
+use crate::formats::TextOrJson;
 use crate::output::default_output;
 use crate::run::Profile;
 use crate::runs::{Ran, Runs};
@@ -56,7 +56,7 @@ pub(crate) struct Attempt {
     output: Option<PathBuf>,
     /// The output format.
     #[arg(long, default_value = "text")]
-    format: Format,
+    format: TextOrJson,
 }
 
 /// Generations where no time is given: an effect as large as the spread of a generation is found in nearly all runs.
@@ -73,8 +73,8 @@ impl Attempt {
             ));
         }
         crate::output::print(&match self.format {
-            Format::Text => outcome.text(),
-            Format::Json => format!("{:#}\n", outcome.json(&settings, self.tolerance)),
+            TextOrJson::Text => outcome.text(),
+            TextOrJson::Json => format!("{:#}\n", outcome.json(&settings, self.tolerance)),
         })?;
         let is_whole = outcome.answers.iter().all(Tried::is_decided) && !outcome.has_failed;
         Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -20,7 +20,7 @@ use super::experiment::{OnThisMachine, RUNS};
 use super::tolerance::tolerance;
 use crate::catalog::catalog;
 use crate::failure::hint;
-use crate::list::Format;
+use crate::formats::TextOrJson;
 use crate::output::{self, default_output};
 use crate::plan_text::PlanText;
 use crate::runs::Runs;
@@ -60,7 +60,7 @@ pub(super) struct Search {
     output: Option<PathBuf>,
     /// The output format.
     #[arg(long, default_value = "text")]
-    format: Format,
+    format: TextOrJson,
 }
 
 /// What is measured where no plan is named.
@@ -137,8 +137,8 @@ impl Search {
         let (page, as_json) = (page(&answer), format!("{:#}\n", json(&answer)));
         output::each([
             match self.format {
-                Format::Json => output::print(&as_json),
-                Format::Text => output::draw(&page.draw(Color::AUTO.screen())),
+                TextOrJson::Json => output::print(&as_json),
+                TextOrJson::Text => output::draw(&page.draw(Color::AUTO.screen())),
             },
             write(&folder.join("answer.txt"), &page.draw(Screen::PLAIN).to_string()),
             write(&folder.join("answer.json"), &as_json),
