@@ -104,7 +104,7 @@ pub(crate) struct Serve {
     #[arg(long)]
     no_cork: bool,
     /// What the mechanism uring uses of io_uring(7): NAME, NAME=VALUE, separated by commas, or `none`; see `pitot list ring-features`.
-    /// [default: deferred,multishot,direct]
+    /// [default: deferred,multishot,direct,bundles]
     #[arg(long, value_name = "FEATURES", value_parser = RingFeatures::parse)]
     ring: Option<RingFeatures>,
     /// Limit on concurrent connections of all workers; further ones are closed at once. [default: no limit but that on

@@ -118,16 +118,13 @@ pub static RING_FEATURES: &[RingFeature] = &[
         value: None,
         summary: "one receive fills as many buffers as there are bytes for, and reports them at once (RECVSEND_BUNDLE): for requests \
                   with a body",
-        is_usual: false,
+        is_usual: true,
         set: |options, _| {
             options.bundles = true;
             Ok(())
         },
-        needs: Some(Need {
-            is_offered: |offered| offered.bundles,
-            since: "Linux 6.10",
-            is_asked: |options| options.bundles,
-        }),
+        // Without it a receive fills one buffer.
+        needs: Some(Need { is_offered: |offered| offered.bundles, since: "Linux 6.10", is_asked: |_| false }),
     },
     RingFeature {
         name: "busy-poll",
@@ -213,7 +210,13 @@ impl Default for RingFeatures {
 
 impl RingFeatures {
     fn none() -> RingFeatures {
-        RingFeatures(Options { deferred: false, multishot: false, direct: 0, ..Options::default() })
+        RingFeatures(Options {
+            deferred: false,
+            multishot: false,
+            bundles: false,
+            direct: 0,
+            ..Options::default()
+        })
     }
 
     /// Reads `NAME,NAME=VALUE`, or `none`.
@@ -277,8 +280,9 @@ mod tests {
     #[test]
     fn features_are_read_and_wrong_ones_are_refused() {
         let usual = RingFeatures::default();
-        assert_eq!(RingFeatures::parse("multishot,direct,deferred").unwrap(), usual);
-        assert!(usual.0.direct > 0 && usual.0.multishot && usual.0.deferred && !usual.has_zero_copy());
+        assert_eq!(RingFeatures::parse("multishot,direct,bundles,deferred").unwrap(), usual);
+        assert!(usual.0.direct > 0 && usual.0.multishot && usual.0.bundles && usual.0.deferred);
+        assert!(!usual.has_zero_copy());
         let none = RingFeatures::parse("none").unwrap();
         assert!(none.0.direct == 0 && !none.0.multishot && !none.0.deferred);
         let some =

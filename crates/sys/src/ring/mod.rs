@@ -99,8 +99,9 @@ impl Ring {
     ///
     /// # Errors
     /// [`Unavailable`] if the kernel refuses, with the cause.
-    pub fn new(options: Options) -> Result<Ring, Unavailable> {
+    pub fn new(mut options: Options) -> Result<Ring, Unavailable> {
         let ring = probe::build(&options).map_err(|e| explain(&e))?;
+        options.bundles &= ring.params().is_feature_recvsend_bundle();
         let limited = |what: &str, e: &io::Error| Unavailable {
             what: "io_uring".into(),
             cause: format!("{what} could not be set up: {e}"),

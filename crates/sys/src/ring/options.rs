@@ -22,7 +22,7 @@ pub struct Options {
     pub multishot: bool,
     /// Sends of at least so many bytes are sent from where they are (SEND_ZC, SENDMSG_ZC); none are without it.
     pub zero_copy_min: Option<u32>,
-    /// A receive takes as many buffers as there are bytes for, and reports them at once (RECVSEND_BUNDLE, Linux 6.10).
+    /// A receive takes as many buffers as there are bytes for, and reports them at once, if the kernel can (RECVSEND_BUNDLE, Linux 6.10).
     pub bundles: bool,
     /// A wait polls the queues of network cards for this time before it sleeps (IORING_REGISTER_NAPI, Linux 6.9); zero does not.
     pub busy_poll: Duration,
@@ -41,7 +41,7 @@ impl Default for Options {
             deferred: true,
             multishot: true,
             zero_copy_min: None,
-            bundles: false,
+            bundles: true,
             busy_poll: Duration::ZERO,
             gather: Duration::ZERO,
         }

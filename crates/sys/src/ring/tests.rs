@@ -54,9 +54,13 @@ fn bytes_come_in_and_go_out() {
         let (mut received, mut lent) = (Vec::new(), Vec::new());
         while received.len() < sent.len() {
             match next(&mut ring) {
-                Completion::Received { result: Ok(Some(chunk)), .. } => {
+                Completion::Received { result: Ok(Some(chunk)), last, .. } => {
                     received.extend_from_slice(ring.chunk(&chunk));
                     lent.push(chunk);
+                    if last {
+                        lent.drain(..).for_each(|chunk| ring.recycle(chunk));
+                        ring.receive(token, &fd);
+                    }
                 }
                 Completion::Received { result: Err(e), last: true, .. } => {
                     assert_eq!(e.raw_os_error(), Some(libc::ENOBUFS));
@@ -67,6 +71,7 @@ fn bytes_come_in_and_go_out() {
             }
         }
         assert_eq!(received, sent);
+        lent.into_iter().for_each(|chunk| ring.recycle(chunk));
         let mut payload = ring.payload();
         payload.push_bytes(b"xab".to_vec(), 1);
         payload.push_static(b"cd");

@@ -138,7 +138,7 @@ pub(super) const PAGES: &[Page] = &[
             ),
             table("Mechanisms", "mechanisms", NAMED),
             Part {
-                intro: "`pitot serve --mechanism uring --ring NAME,NAME=VALUE`, or `none`. If nothing is said: `deferred,multishot,direct`.",
+                intro: "`pitot serve --mechanism uring --ring NAME,NAME=VALUE`, or `none`. If nothing is said: `deferred,multishot,direct,bundles`.",
                 ..table("Features of io_uring", "ring-features", NAMED)
             },
             table("Protocols of servers", "protocols", NAMED),
