@@ -28,8 +28,10 @@ pub(super) fn undecided(prepared: &Prepared, records: &[CellRecord]) -> usize {
 }
 
 /// The slices of each cell in the next generation, as the plan counts them: as many as tell most in the time, by how rounds and
-/// generations varied so far, if that `is_known`, and what they took. `left_s` is the time that the run still has. There are no fewer
-/// rounds than the plan has, however short slices are: of two rounds none can be left out as wild.
+/// generations varied so far, if that `is_known`, and what they took. Until it is known, generations whose servers take long to start and
+/// to become warm have more slices than the plan says. `left_s` is the time that the run still has, and it must suffice for the fewest
+/// generations that can decide. There are no fewer rounds than the plan has, however short slices are: of two rounds none can be left out
+/// as wild.
 pub(super) fn slices_worth(prepared: &Prepared, records: &[CellRecord], left_s: f64, is_known: bool) -> u32 {
     let plan = &prepared.plan;
     let Some(metric) = metric::find(&plan.metric) else { return plan.slices };
@@ -43,10 +45,15 @@ pub(super) fn slices_worth(prepared: &Prepared, records: &[CellRecord], left_s: 
         let best = compared.iter().filter_map(of).sum::<Components>().best_rounds(round_s, besides_s) / parts;
         if best.is_nan() { usual } else { best }
     };
-    let most = (left_s * PART_OF_REST - besides_s).max(besides_s * PART_OF_ELSE) / round_s / parts;
-    let wanted = if is_known { best() } else { usual };
+    let rounds_in = |seconds: f64| seconds / round_s / parts;
+    let for_what_else_takes = rounds_in(besides_s * PART_OF_ELSE);
+    let done = records.iter().map(|record| record.repetitions.len()).max().unwrap_or(0) as u32;
+    let needed = prepared.ways.generations_least().saturating_sub(done);
+    let each_s = if needed > 0 { left_s / f64::from(needed) } else { f64::INFINITY };
+    let most = rounds_in(left_s * PART_OF_REST - besides_s).max(for_what_else_takes);
+    let wanted = if is_known { best() } else { usual.max(for_what_else_takes) };
     let least = (usual / parts).ceil().min(ROUNDS_MAX);
-    2 * wanted.min(most).clamp(least, ROUNDS_MAX).round() as u32
+    2 * wanted.min(most).min(rounds_in(each_s - besides_s)).clamp(least, ROUNDS_MAX).round() as u32
 }
 
 /// What a generation took, on average, and its slices.
@@ -123,11 +130,10 @@ server = ["good", "hang"]
 "#;
     /// Of each slice.
     const SLICE_NS: u64 = 40_000_000;
-    /// A generation without its slices.
-    const START_S: f64 = 1.0;
 
-    /// Nine generations of four rounds of both servers and the control, whose CPU time varies so much between rounds and generations.
-    fn records(of_round: f64, of_generation: f64) -> Vec<CellRecord> {
+    /// Generations of four rounds of both servers and the control, whose CPU time varies so much between rounds and generations. Each
+    /// takes so many seconds besides.
+    fn records(generations: u32, start_s: f64, of_round: f64, of_generation: f64) -> Vec<CellRecord> {
         let mut random = Random::new(3);
         let mut cell = |id: i64| CellRecord {
             id,
@@ -137,7 +143,7 @@ server = ["good", "hang"]
             measure: Measure::Slices,
             fresh_reason: String::new(),
             control_of: (id == 3).then_some(1),
-            repetitions: (0..9)
+            repetitions: (0..generations)
                 .map(|block| {
                     let centre = of_generation * random.normal();
                     let slice = |at: u64| Slice {
@@ -150,7 +156,7 @@ server = ["good", "hang"]
                     };
                     let slices: Vec<Slice> = (0..8).map(slice).collect();
                     // Of a third of the slices, and a third of all else.
-                    let elapsed_s = 8.0 * SLICE_NS as f64 / 1e9 + START_S / 3.0;
+                    let elapsed_s = 8.0 * SLICE_NS as f64 / 1e9 + start_s / 3.0;
                     Repetition { block, slices, elapsed_s, ..Repetition::default() }
                 })
                 .collect(),
@@ -162,7 +168,7 @@ server = ["good", "hang"]
     fn a_generation_has_as_many_slices_as_its_variance_makes_worth() {
         let prepared = ready(PLAN);
         let worth = |of_round, of_generation, left_s| {
-            slices_worth(&prepared, &records(of_round, of_generation), left_s, true)
+            slices_worth(&prepared, &records(9, 1.0, of_round, of_generation), left_s, true)
         };
         assert_eq!(worth(0.1, 0.0, 1e4), 2 * ROUNDS_MAX as u32, "only rounds vary");
         assert_eq!(
@@ -172,6 +178,12 @@ server = ["good", "hang"]
         );
         let both = worth(0.2, 0.1, 1e4);
         assert!(prepared.plan.slices <= both && both < 2 * ROUNDS_MAX as u32, "{both}");
+        let unknown =
+            |start_s, left_s| slices_worth(&prepared, &records(2, start_s, 0.1, 0.1), left_s, false);
+        assert_eq!(unknown(1.0, 1e4), prepared.plan.slices, "half of a short start is less");
+        assert_eq!(unknown(4.8, 1e4), 20, "ten rounds take half of a long start");
+        let needed = prepared.ways.generations_least() - 2;
+        assert_eq!(unknown(4.8, 6.48 * f64::from(needed)), 14, "the fewest generations that decide must fit");
         // 3 s for each generation: 1 s is the start, and a round takes 0.24 s.
         assert_eq!(worth(0.1, 0.0, 3.0 * 10.0), 16, "the time that is left counts");
     }

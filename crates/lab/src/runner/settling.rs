@@ -64,6 +64,9 @@ fn has_settled(rates: &[f64]) -> bool {
 const RISEN_MIN: f64 = 0.8;
 /// Number of parts at the end of a look that show the final rate.
 const END_PARTS: usize = 4;
+/// Requests that cost more than this, against those of the end on CPUs of the same pace, show that a server is not warm, whatever else
+/// runs.
+const COST_MAX: f64 = 1.5;
 /// Other work explains a rate of no less than this part.
 const LEFT_MIN: f64 = 0.25;
 /// The minimum warm-up is longer than the observed rise by this factor, since starts differ.
@@ -80,27 +83,35 @@ pub(super) struct Part {
     pub(super) pace_ns: Option<u64>,
     /// CPU time of other processes, as a share of a CPU.
     pub(super) others: f64,
+    /// CPU time of the server per reply, nanoseconds.
+    pub(super) cost_ns: f64,
 }
 
 impl Part {
+    /// How much slower the CPUs were than at this pace; 1 if they were not.
+    fn slower_than(&self, pace_ns: f64) -> f64 {
+        self.pace_ns.map_or(1.0, |own_ns| (own_ns as f64 / pace_ns).max(1.0))
+    }
+
     /// The rate that it could have had without other work, on CPUs of this pace.
     fn rate_undisturbed(&self, pace_ns: f64) -> f64 {
-        let slower = self.pace_ns.map_or(1.0, |own_ns| (own_ns as f64 / pace_ns).max(1.0));
-        self.rate * slower / (1.0 - self.others).clamp(LEFT_MIN, 1.0)
+        self.rate * self.slower_than(pace_ns) / (1.0 - self.others).clamp(LEFT_MIN, 1.0)
     }
 }
 
 /// The warm-up of a server in the parts of a look; none if its rate did not rise. A rise requires all parts up to it to be low, so that
-/// one disturbed part does not count, and lower than the pace of the CPUs and other work explain together. What disturbs the last parts
-/// explains nothing: only their rate counts.
+/// one disturbed part does not count, and lower than the pace of the CPUs and other work explain together, or else that requests cost
+/// more, which other work does not explain. What disturbs the last parts explains nothing: only what was measured counts.
 fn needed(parts: &[Part]) -> Option<Settling> {
     let end = &parts[parts.len().checked_sub(END_PARTS)?..];
     let mean = |of: fn(&Part) -> f64| end.iter().map(of).sum::<f64>() / END_PARTS as f64;
-    let (final_rate, final_pace_ns) =
-        (mean(|part| part.rate), mean(|part| part.pace_ns.unwrap_or_default() as f64));
+    let (final_rate, final_cost_ns) = (mean(|part| part.rate), mean(|part| part.cost_ns));
+    let final_pace_ns = mean(|part| part.pace_ns.unwrap_or_default() as f64);
     let is_low = |some: &[Part]| {
-        let sum: f64 = some.iter().map(|part| part.rate_undisturbed(final_pace_ns)).sum();
-        sum < final_rate * RISEN_MIN * some.len() as f64
+        let mean = |of: &dyn Fn(&Part) -> f64| some.iter().map(of).sum::<f64>() / some.len() as f64;
+        let rate = mean(&|part| part.rate_undisturbed(final_pace_ns));
+        let cost_ns = mean(&|part| part.cost_ns / part.slower_than(final_pace_ns));
+        rate < final_rate * RISEN_MIN || cost_ns > final_cost_ns * COST_MAX
     };
     let low = (1..parts.len()).rev().find(|&n| is_low(&parts[n - 1..n]) && is_low(&parts[..n]))?;
     let at_least_s = low as f64 * LOOK_PART_S * SPARE;
@@ -138,7 +149,7 @@ mod tests {
 
     /// The parts of a look that nothing disturbs.
     fn alone(rates: &[f64]) -> Vec<Part> {
-        rates.iter().map(|&rate| Part { rate, pace_ns: None, others: 0.0 }).collect()
+        rates.iter().map(|&rate| Part { rate, pace_ns: None, others: 0.0, cost_ns: 1e3 }).collect()
     }
 
     fn within(within_s: f64) -> Settling {
@@ -168,7 +179,7 @@ mod tests {
     #[test]
     fn other_work_that_ends_and_a_core_that_gets_faster_are_no_rise() {
         let needed = |parts: &[Part]| needed(parts).map(|settling| settling.at_least_s);
-        let of = |rate, pace_ns, others| Part { rate, pace_ns: Some(pace_ns), others };
+        let of = |rate, pace_ns, others| Part { rate, pace_ns: Some(pace_ns), others, cost_ns: 1e3 };
         assert_eq!(needed(&[[of(40.0, 3000, 0.6); 10], [of(100.0, 3000, 0.0); 10]].concat()), None);
         assert_eq!(needed(&[[of(55.0, 6000, 0.0); 10], [of(100.0, 3000, 0.0); 10]].concat()), None);
         // The other way round, a server that hardly notices the pace has not risen either.
@@ -176,6 +187,12 @@ mod tests {
         // Both at once, and other work that comes at the end and takes nothing from the server.
         assert_eq!(needed(&[[of(30.0, 5000, 0.5); 10], [of(100.0, 3000, 0.0); 10]].concat()), None);
         assert_eq!(needed(&[[of(75.0, 3000, 0.1); 10], [of(100.0, 3000, 0.8); 10]].concat()), None);
+        // Requests that cost more are not explained by other work, nor by a slow CPU alone.
+        let dear = |part: Part, cost_ns| Part { cost_ns, ..part };
+        let warms = [[dear(of(30.0, 3000, 0.6), 4e3); 4], [of(100.0, 3000, 0.0); 4]].concat();
+        assert_eq!(needed(&warms), Some(4.0 * LOOK_PART_S * SPARE));
+        let warms = [[dear(of(55.0, 6000, 0.0), 2e3); 4], [of(100.0, 3000, 0.0); 4]].concat();
+        assert_eq!(needed(&warms), None);
         // What they do not explain.
         let rises = [[of(10.0, 5000, 0.6); 10], [of(100.0, 3000, 0.0); 10]].concat();
         assert_eq!(needed(&rises), Some(10.0 * LOOK_PART_S * SPARE));

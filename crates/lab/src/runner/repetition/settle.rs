@@ -52,7 +52,8 @@ pub(super) fn look(
             let busy_ns = busy.zip(held.busy()).map_or(0, |(before, after)| after.since(before).0);
             let others_s = busy_ns.saturating_sub(served_ns) as f64 / 1e9 - slice.client_cpu_us() / 1e6;
             let (pace_ns, others) = (Pace::of(pacer).since(pace), others_s / slice.elapsed_s());
-            parts.extend(slice.rate().map(|rate| Part { rate, pace_ns, others }));
+            let cost_ns = served_ns as f64 / slice.requests.max(1) as f64;
+            parts.extend(slice.rate().map(|rate| Part { rate, pace_ns, others, cost_ns }));
         }
         Ok(())
     })?;
