@@ -9,8 +9,17 @@ const PART_S: f64 = 0.5;
 pub(super) const LOOK_PART_S: f64 = 0.125;
 /// Number of parts that are compared with as many before them.
 const PARTS: usize = 3;
-/// A rate that rises by less has settled.
+/// A rate that rises by less has settled, and so has one whose requests get cheaper by less: other work ended then.
 const RISE_MAX: f64 = 0.05;
+
+/// A part of a warm-up.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Warmed {
+    /// Replies per second.
+    pub(super) rate: f64,
+    /// CPU time of the server per reply, nanoseconds, if it is known.
+    pub(super) cost_ns: Option<f64>,
+}
 
 /// The result of a warm-up.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -23,20 +32,20 @@ pub(super) struct WarmUp {
     pub(super) unsettled: Option<String>,
 }
 
-/// Loads a server in parts until its rate has settled, within the limits of the rule. `load` runs a part of so many
-/// seconds and returns its replies per second; if it returns none, so does this.
+/// Loads a server in parts until its rate has settled, within the limits of the rule. `load` runs a part of so many seconds; if it
+/// returns none, so does this.
 pub(super) fn warm_up(
     settling: Settling,
-    mut load: impl FnMut(f64) -> Result<Option<f64>, Abort>,
+    mut load: impl FnMut(f64) -> Result<Option<Warmed>, Abort>,
 ) -> Result<Option<WarmUp>, Abort> {
-    let mut rates = Vec::new();
+    let mut parts = Vec::new();
     let Settling { at_least_s, within_s } = settling;
     let each_s = part_s(settling);
-    while let Some(rate) = load(each_s)? {
-        rates.push(rate);
-        let seconds = rates.len() as f64 * each_s;
+    while let Some(part) = load(each_s)? {
+        parts.push(part);
+        let (rate, seconds) = (part.rate, parts.len() as f64 * each_s);
         let late = || format!("its rate had not settled after {within_s:.1} s of warm-up");
-        if seconds >= at_least_s && has_settled(&rates) {
+        if seconds >= at_least_s && has_settled(&parts) {
             return Ok(Some(WarmUp { seconds, rate, unsettled: None }));
         }
         if seconds > within_s - each_s / 2.0 {
@@ -52,12 +61,18 @@ fn part_s(Settling { at_least_s, within_s }: Settling) -> f64 {
     PART_S.min(all_s / (2 * PARTS) as f64)
 }
 
-/// Whether the rates of the parts so far have settled.
-fn has_settled(rates: &[f64]) -> bool {
-    let Some(start) = rates.len().checked_sub(2 * PARTS) else { return false };
-    let sum = |rates: &[f64]| rates.iter().sum::<f64>();
-    let (before, last) = rates[start..].split_at(PARTS);
-    sum(last) <= sum(before) * (1.0 + RISE_MAX)
+/// Whether the rate has settled in the parts so far.
+fn has_settled(parts: &[Warmed]) -> bool {
+    let Some(start) = parts.len().checked_sub(2 * PARTS) else { return false };
+    let (before, last) = parts[start..].split_at(PARTS);
+    let rate = |parts: &[Warmed]| parts.iter().map(|part| part.rate).sum::<f64>();
+    let cost_ns = |parts: &[Warmed]| parts.iter().map(|part| part.cost_ns).sum::<Option<f64>>();
+    let rises = rate(last) > rate(before) * (1.0 + RISE_MAX);
+    let gets_cheaper = match (cost_ns(before), cost_ns(last)) {
+        (Some(before), Some(last)) => last < before * (1.0 - RISE_MAX),
+        _ => true,
+    };
+    !(rises && gets_cheaper)
 }
 
 /// A rate below this share of the final rate is a rise that would bias a measurement.
@@ -67,8 +82,8 @@ const END_PARTS: usize = 4;
 /// Requests that cost more than this, against those of the end on CPUs of the same pace, show that a server is not warm, whatever else
 /// runs.
 const COST_MAX: f64 = 1.5;
-/// Other work explains a rate of no less than this part.
-const LEFT_MIN: f64 = 0.25;
+/// Rates say nothing beside other work that takes more than this share of a CPU.
+const OTHERS_MAX: f64 = 0.15;
 /// The minimum warm-up is longer than the observed rise by this factor, since starts differ.
 const SPARE: f64 = 1.25;
 /// The maximum warm-up is longer than the observed rise by this factor.
@@ -92,16 +107,11 @@ impl Part {
     fn slower_than(&self, pace_ns: f64) -> f64 {
         self.pace_ns.map_or(1.0, |own_ns| (own_ns as f64 / pace_ns).max(1.0))
     }
-
-    /// The rate that it could have had without other work, on CPUs of this pace.
-    fn rate_undisturbed(&self, pace_ns: f64) -> f64 {
-        self.rate * self.slower_than(pace_ns) / (1.0 - self.others).clamp(LEFT_MIN, 1.0)
-    }
 }
 
-/// The warm-up of a server in the parts of a look; none if its rate did not rise. A rise requires all parts up to it to be low, so that
-/// one disturbed part does not count, and lower than the pace of the CPUs and other work explain together, or else that requests cost
-/// more, which other work does not explain. What disturbs the last parts explains nothing: only what was measured counts.
+/// The warm-up of a server in the parts of a look; none if it was warm. A rise requires that requests cost more in all parts up to it, so
+/// that one disturbed part does not count, and more than the pace of the CPUs explains; or where there was hardly any other work, that
+/// the rate was lower than that. What disturbs the last parts explains nothing: only what was measured counts.
 fn needed(parts: &[Part]) -> Option<Settling> {
     let end = &parts[parts.len().checked_sub(END_PARTS)?..];
     let mean = |of: fn(&Part) -> f64| end.iter().map(of).sum::<f64>() / END_PARTS as f64;
@@ -109,9 +119,11 @@ fn needed(parts: &[Part]) -> Option<Settling> {
     let final_pace_ns = mean(|part| part.pace_ns.unwrap_or_default() as f64);
     let is_low = |some: &[Part]| {
         let mean = |of: &dyn Fn(&Part) -> f64| some.iter().map(of).sum::<f64>() / some.len() as f64;
-        let rate = mean(&|part| part.rate_undisturbed(final_pace_ns));
+        let (others, rate) =
+            (mean(&|part| part.others), mean(&|part| part.rate * part.slower_than(final_pace_ns)));
         let cost_ns = mean(&|part| part.cost_ns / part.slower_than(final_pace_ns));
-        rate < final_rate * RISEN_MIN || cost_ns > final_cost_ns * COST_MAX
+        let is_slow = others <= OTHERS_MAX && rate < final_rate * RISEN_MIN * (1.0 - others);
+        is_slow || cost_ns > final_cost_ns * COST_MAX
     };
     let low = (1..parts.len()).rev().find(|&n| is_low(&parts[n - 1..n]) && is_low(&parts[..n]))?;
     let at_least_s = low as f64 * LOOK_PART_S * SPARE;
@@ -152,6 +164,10 @@ mod tests {
         rates.iter().map(|&rate| Part { rate, pace_ns: None, others: 0.0, cost_ns: 1e3 }).collect()
     }
 
+    fn warmed(rate: f64) -> Warmed {
+        Warmed { rate, cost_ns: None }
+    }
+
     fn within(within_s: f64) -> Settling {
         Settling { at_least_s: 0.0, within_s }
     }
@@ -170,7 +186,7 @@ mod tests {
         let mut parts = 0;
         let slow = |_| {
             parts += 1;
-            Ok(Some(step[usize::min(parts * 4 - 1, 47)]))
+            Ok(Some(warmed(step[usize::min(parts * 4 - 1, 47)])))
         };
         let warmed = warm_up(Settling { at_least_s: 3.75, within_s: 12.0 }, slow).unwrap().unwrap();
         assert!(warmed.rate == 100.0 && warmed.unsettled.is_none() && warmed.seconds > 4.0, "{warmed:?}");
@@ -193,8 +209,8 @@ mod tests {
         assert_eq!(needed(&warms), Some(4.0 * LOOK_PART_S * SPARE));
         let warms = [[dear(of(55.0, 6000, 0.0), 2e3); 4], [of(100.0, 3000, 0.0); 4]].concat();
         assert_eq!(needed(&warms), None);
-        // What they do not explain.
-        let rises = [[of(10.0, 5000, 0.6); 10], [of(100.0, 3000, 0.0); 10]].concat();
+        // A rate that nothing explains.
+        let rises = [[of(30.0, 5000, 0.1); 10], [of(100.0, 3000, 0.0); 10]].concat();
         assert_eq!(needed(&rises), Some(10.0 * LOOK_PART_S * SPARE));
     }
 
@@ -218,31 +234,43 @@ mod tests {
         let mut parts = 0.0;
         let mut rising = |_| {
             parts += 1.0;
-            Ok(Some(100.0 * f64::min(parts, 10.0)))
+            Ok(Some(warmed(100.0 * f64::min(parts, 10.0))))
         };
         let settled = warm_up(within(30.0), &mut rising).unwrap().unwrap();
         assert_eq!(settled, WarmUp { seconds: 7.0, rate: 1000.0, unsettled: None });
         let mut rate = 1.0;
         let endless = warm_up(within(4.0), |_| {
             rate *= 2.0;
-            Ok(Some(rate))
+            Ok(Some(warmed(rate)))
         });
         let endless = endless.unwrap().unwrap();
         assert_eq!(endless.seconds, 4.0);
         assert_eq!(endless.unsettled.unwrap(), "its rate had not settled after 4.0 s of warm-up");
         // Even the shortest limit leaves time to see that a rate has settled.
-        let short =
-            warm_up(Settling { at_least_s: 0.3, within_s: 0.9 }, |_| Ok(Some(100.0))).unwrap().unwrap();
+        let short = warm_up(Settling { at_least_s: 0.3, within_s: 0.9 }, |_| Ok(Some(warmed(100.0))))
+            .unwrap()
+            .unwrap();
         assert!(short.unsettled.is_none() && short.seconds < 0.5, "{short:?}");
         assert_eq!(warm_up(within(4.0), |_| Ok(None)).unwrap(), None);
     }
 
     #[test]
     fn a_rate_has_settled_when_it_rises_no_more() {
+        let has_settled = |rates: &[f64]| has_settled(&rates.iter().copied().map(warmed).collect::<Vec<_>>());
         assert!(!has_settled(&[100.0; 5]), "too few parts");
         assert!(has_settled(&[100.0; 6]));
         assert!(!has_settled(&[1.0, 5.0, 20.0, 50.0, 80.0, 95.0]));
         assert!(has_settled(&[1.0, 5.0, 20.0, 95.0, 102.0, 99.0, 100.0, 96.0, 104.0]));
         assert!(has_settled(&[100.0, 100.0, 100.0, 90.0, 90.0, 90.0]), "falling is not rising");
+    }
+
+    #[test]
+    fn a_rate_that_rises_because_other_work_ended_has_settled() {
+        let parts = |cost_ns: f64| {
+            let of = |rate: f64, cost_ns: f64| Warmed { rate, cost_ns: Some(cost_ns) };
+            [[of(50.0, cost_ns); 3], [of(100.0, 1e3); 3]].concat()
+        };
+        assert!(has_settled(&parts(1e3)));
+        assert!(!has_settled(&parts(2e3)), "requests got cheaper");
     }
 }

@@ -6,7 +6,7 @@ use crate::monitor::{Pace, Pacer};
 use crate::runner::executor::Role;
 use crate::runner::held::Held;
 use crate::runner::profiled::{self, Whom};
-use crate::runner::settling::{LOOK_PART_S, Part, WarmUp, warm_up};
+use crate::runner::settling::{LOOK_PART_S, Part, WarmUp, Warmed, warm_up};
 use pitot_record::Profile;
 use pitot_sys::processes::ProcessTable;
 
@@ -26,8 +26,9 @@ pub(super) fn until_settled(context: &mut Context<'_>) -> Result<Option<WarmUp>,
         return Ok(None);
     }
     let mut warmed = None;
+    let processes = context.executor.pids(Role::Server);
     held(context, WARMING, |held| {
-        warmed = warm_up(settling, &mut |part_s| rate(held, part_s))?;
+        warmed = warm_up(settling, &mut |part_s| warm(held, &processes, part_s))?;
         Ok(())
     })?;
     Ok(warmed)
@@ -60,9 +61,14 @@ pub(super) fn look(
     Ok(parts)
 }
 
-/// Right replies per second of a part; none if the load cannot run it.
-fn rate(held: &mut Held<'_>, part_s: f64) -> Result<Option<f64>, Abort> {
-    Ok(held.slice(NAME, part_s)?.ok().and_then(|slice| slice.rate()))
+/// A part of a warm-up; none if the load cannot run it.
+fn warm(held: &mut Held<'_>, processes: &[u32], part_s: f64) -> Result<Option<Warmed>, Abort> {
+    let before = cpu_ns(processes);
+    let Ok(slice) = held.slice(NAME, part_s)? else { return Ok(None) };
+    let cost_ns = cpu_ns(processes).saturating_sub(before) as f64 / slice.requests.max(1) as f64;
+    // The processes of a server elsewhere are not known.
+    let cost_ns = Some(cost_ns).filter(|_| !processes.is_empty());
+    Ok(slice.rate().map(|rate| Warmed { rate, cost_ns }))
 }
 
 /// Records what a server does after its measured part, if the plan wants it and its load can be held.

@@ -15,7 +15,7 @@ use crate::runner::repetition::{
     Abort, Context, Shared, failed, left_behind, most_frequent_error, noted, output_tail, settled, start,
     stop, with_suspension,
 };
-use crate::runner::settling::{self, WarmUp};
+use crate::runner::settling::{self, WarmUp, Warmed};
 use crate::runner::under_way::Looks;
 use pitot_plan::{Cell, Profiled};
 use pitot_record::{Repetition, Sample, Slice};
@@ -194,8 +194,21 @@ impl<'a> Arm<'a> {
         let Some(settling) = self.context.cell.settling() else {
             return self.warm(held, seconds, is_first);
         };
-        self.warm_up = settling::warm_up(settling, |part_s| self.warm(held, part_s, is_first))?;
+        self.warm_up = settling::warm_up(settling, |part_s| self.warm_part(held, part_s, is_first))?;
         Ok(self.warm_up.as_ref().map(|warm_up| warm_up.rate))
+    }
+
+    fn warm_part(
+        &mut self,
+        held: &mut Held<'_>,
+        seconds: f64,
+        is_first: bool,
+    ) -> Result<Option<Warmed>, Abort> {
+        let before = self.context.executor.cpu_time(Role::Server);
+        let rate = self.warm(held, seconds, is_first)?;
+        let used = before.zip(self.context.executor.cpu_time(Role::Server));
+        let cpu_ns = used.map(|(before, after)| after.since(before).0 as f64);
+        Ok(rate.map(|rate| Warmed { rate, cost_ns: cpu_ns.map(|ns| ns / (rate * seconds).max(1.0)) }))
     }
 
     /// The CPU time of its server, of which what was used since it was left alone counts as idle.
