@@ -139,8 +139,9 @@ fn a_lock_that_a_stranger_holds_keeps_no_run_waiting_and_says_nothing() {
     fs::remove_dir_all(&lock).unwrap();
     shell(STRANGER, &format!("mkdir -m 777 {0} && mkfifo -m 666 {0}/pitot.run-lock", lock.display()));
     fs::remove_file(own.path().join("run.pitot")).unwrap();
-    run();
-    let warnings = pitot_record::Run::open(&own.path().join("run.pitot")).unwrap().info.warnings;
+    let text = run();
+    let run = pitot_record::Run::open(&own.path().join("run.pitot"));
+    let warnings = run.unwrap_or_else(|e| panic!("{e}: {text}")).info.warnings;
     assert!(warnings.iter().any(|warning| warning.contains("there is no place for a lock")), "{warnings:?}");
 }
 

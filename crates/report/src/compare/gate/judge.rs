@@ -218,7 +218,8 @@ fn of_same_work(
         match outcome {
             CellOutcome::Met(_) => cell.still_rises(),
             CellOutcome::Passed => cell.other_work().or_else(|| cell.still_rises()),
-            CellOutcome::Undecided(_) | CellOutcome::TooFewRepetitions { .. } => None,
+            // Nothing that could still be measured would let it pass.
+            CellOutcome::Undecided(_) | CellOutcome::TooFewRepetitions { .. } => cell.other_work(),
         }
     };
     let is_undecided =
