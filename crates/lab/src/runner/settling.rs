@@ -148,8 +148,8 @@ pub(super) fn risen(known_s: f64, mut look: impl FnMut() -> Option<Vec<Part>>) -
 /// How such a warm-up ends, for the report.
 pub(in crate::runner) fn rule(within_s: f64) -> String {
     format!(
-        "the warm-up runs in parts of {:.1} s until {PARTS} parts together give at most {:.0}% more than the {PARTS} before, for \
-         at most {within_s:.1} s",
+        "the warm-up runs in parts of {:.1} s until {PARTS} parts together give at most {:.0}% more replies than the {PARTS} before, or \
+         replies that are no cheaper, for at most {within_s:.1} s",
         part_s(Settling { at_least_s: 0.0, within_s }),
         RISE_MAX * 100.0
     )
