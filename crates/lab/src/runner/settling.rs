@@ -81,9 +81,9 @@ const RISEN_MIN: f64 = 0.8;
 const END_PARTS: usize = 4;
 /// Requests that cost more than this, against those of the end on CPUs of the same pace, show that a server is not warm, whatever else
 /// runs.
-const COST_MAX: f64 = 1.5;
-/// Rates say nothing beside other work that takes more than this share of a CPU.
-const OTHERS_MAX: f64 = 0.15;
+const COST_MAX: f64 = 2.0;
+/// Other work explains a rate of no less than this part.
+const LEFT_MIN: f64 = 0.25;
 /// The minimum warm-up is longer than the observed rise by this factor, since starts differ.
 const SPARE: f64 = 1.25;
 /// The maximum warm-up is longer than the observed rise by this factor.
@@ -107,23 +107,33 @@ impl Part {
     fn slower_than(&self, pace_ns: f64) -> f64 {
         self.pace_ns.map_or(1.0, |own_ns| (own_ns as f64 / pace_ns).max(1.0))
     }
+
+    /// The rate that it could have had without other work, on CPUs of this pace.
+    fn rate_undisturbed(&self, pace_ns: f64) -> f64 {
+        self.rate * self.slower_than(pace_ns) / (1.0 - self.others).clamp(LEFT_MIN, 1.0)
+    }
 }
 
-/// The warm-up of a server in the parts of a look; none if it was warm. A rise requires that requests cost more in all parts up to it, so
-/// that one disturbed part does not count, and more than the pace of the CPUs explains; or where there was hardly any other work, that
-/// the rate was lower than that. What disturbs the last parts explains nothing: only what was measured counts.
+/// The warm-up of a server in the parts of a look; none if it was warm. A rise requires all parts up to it to be low, so that one
+/// disturbed part does not count: to have a rate lower than the pace of the CPUs and other work explain together, or requests that cost
+/// more than that pace explains. What disturbs the last parts explains nothing: only what was measured counts.
 fn needed(parts: &[Part]) -> Option<Settling> {
     let end = &parts[parts.len().checked_sub(END_PARTS)?..];
     let mean = |of: fn(&Part) -> f64| end.iter().map(of).sum::<f64>() / END_PARTS as f64;
-    let (final_rate, final_cost_ns) = (mean(|part| part.rate), mean(|part| part.cost_ns));
+    let final_rate = mean(|part| part.rate);
     let final_pace_ns = mean(|part| part.pace_ns.unwrap_or_default() as f64);
+    // Of all replies together: a part may have only a few.
+    let cost_ns = |some: &[Part]| {
+        let all_ns = |part: &Part| part.rate * part.cost_ns / part.slower_than(final_pace_ns);
+        let rates: f64 = some.iter().map(|part| part.rate).sum();
+        some.iter().map(all_ns).sum::<f64>() / rates.max(f64::MIN_POSITIVE)
+    };
+    let final_cost_ns = end.iter().map(|part| part.rate * part.cost_ns).sum::<f64>()
+        / end.iter().map(|part| part.rate).sum::<f64>().max(f64::MIN_POSITIVE);
     let is_low = |some: &[Part]| {
-        let mean = |of: &dyn Fn(&Part) -> f64| some.iter().map(of).sum::<f64>() / some.len() as f64;
-        let (others, rate) =
-            (mean(&|part| part.others), mean(&|part| part.rate * part.slower_than(final_pace_ns)));
-        let cost_ns = mean(&|part| part.cost_ns / part.slower_than(final_pace_ns));
-        let is_slow = others <= OTHERS_MAX && rate < final_rate * RISEN_MIN * (1.0 - others);
-        is_slow || cost_ns > final_cost_ns * COST_MAX
+        let rate =
+            some.iter().map(|part| part.rate_undisturbed(final_pace_ns)).sum::<f64>() / some.len() as f64;
+        rate < final_rate * RISEN_MIN || cost_ns(some) > final_cost_ns * COST_MAX
     };
     let low = (1..parts.len()).rev().find(|&n| is_low(&parts[n - 1..n]) && is_low(&parts[..n]))?;
     let at_least_s = low as f64 * LOOK_PART_S * SPARE;
@@ -207,8 +217,11 @@ mod tests {
         let dear = |part: Part, cost_ns| Part { cost_ns, ..part };
         let warms = [[dear(of(30.0, 3000, 0.6), 4e3); 4], [of(100.0, 3000, 0.0); 4]].concat();
         assert_eq!(needed(&warms), Some(4.0 * LOOK_PART_S * SPARE));
-        let warms = [[dear(of(55.0, 6000, 0.0), 2e3); 4], [of(100.0, 3000, 0.0); 4]].concat();
+        let warms = [[dear(of(55.0, 6000, 0.0), 3e3); 4], [of(100.0, 3000, 0.0); 4]].concat();
         assert_eq!(needed(&warms), None);
+        // The first replies may cost a hundred times as much.
+        let first = [vec![dear(of(1.0, 3000, 0.0), 1e5)], vec![of(100.0, 3000, 0.0); 20]].concat();
+        assert_eq!(needed(&first), Some(LOOK_PART_S * SPARE));
         // A rate that nothing explains.
         let rises = [[of(30.0, 5000, 0.1); 10], [of(100.0, 3000, 0.0); 10]].concat();
         assert_eq!(needed(&rises), Some(10.0 * LOOK_PART_S * SPARE));
