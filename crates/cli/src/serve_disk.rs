@@ -52,8 +52,8 @@ pub(crate) struct DiskArgs {
 /// How helper threads notify of completions.
 pub(crate) fn notifications() -> ValueParser {
     one_of([
-        (word("eventfd", "Through an eventfd"), NotifyBy::EventFd),
-        (word("pipe", "Through a pipe"), NotifyBy::Pipe),
+        (word(NotifyBy::EventFd.name(), "Through an eventfd"), NotifyBy::EventFd),
+        (word(NotifyBy::Pipe.name(), "Through a pipe"), NotifyBy::Pipe),
     ])
 }
 

@@ -196,8 +196,9 @@ impl Files {
 
     /// Whether the content of a file that is open could be cached.
     fn may_keep(&self, opened: &Opened) -> bool {
-        let max = self.root.as_ref().map_or(0, |root| root.cache.again_bytes_max);
-        opened.meta.content.is_none() && self.engine.is_none() && opened.meta.size <= max
+        opened.meta.content.is_none()
+            && self.engine.is_none()
+            && self.root.as_ref().is_some_and(|root| opened.meta.size <= root.cache.again_bytes_max)
     }
 
     /// Caches the content of a file that is asked for again, if there is room and nothing has to be waited for.
@@ -217,15 +218,19 @@ impl Files {
 
     /// Whether content of this length may be cached; what nobody has asked for of late makes room for it.
     fn has_room_for(&mut self, bytes: u64, now: Tick) -> bool {
-        let has_room = |files: &Files| files.content_bytes + bytes <= CONTENT_BUDGET;
-        if !has_room(self) && self.no_room_until <= now {
+        if !self.is_within_budget(bytes) && self.no_room_until <= now {
             self.no_room_until = now.after(ROOM_AFTER);
             let is_old = |entry: &Entry| entry.opened.meta.content.is_some() && entry.valid_until <= now;
             let old = self.entries.iter().filter(|(_, entry)| is_old(entry));
             let old: Vec<Box<[u8]>> = old.map(|(path, _)| path.clone()).collect();
             old.iter().for_each(|path| self.forget(path));
         }
-        has_room(self)
+        self.is_within_budget(bytes)
+    }
+
+    /// Whether so much more content is within the limit.
+    fn is_within_budget(&self, bytes: u64) -> bool {
+        self.content_bytes + bytes <= CONTENT_BUDGET
     }
 
     /// When an entry that is read now must be revalidated.
@@ -291,7 +296,7 @@ impl Files {
         let small = self.engine.is_none()
             && self.root.as_ref().is_some_and(|root| meta.size <= root.cache.content_bytes_max);
         let mut handle = FileHandle(Arc::new(()));
-        if small && self.content_bytes + meta.size <= CONTENT_BUDGET {
+        if small && self.is_within_budget(meta.size) {
             let content = read_all(&file, meta.size).map_err(explain)?;
             self.content_bytes += meta.size;
             meta.content = Some(content);

@@ -114,8 +114,8 @@ pub(crate) struct Read {
 
 fn patterns() -> ValueParser {
     one_of([
-        (word("random", "Each block once per pass, in a pseudo-random order"), Pattern::Random),
-        (word("sequential", "File after file from start to end"), Pattern::Sequential),
+        (word(Pattern::Random.name(), "Each block once per pass, in a pseudo-random order"), Pattern::Random),
+        (word(Pattern::Sequential.name(), "File after file from start to end"), Pattern::Sequential),
     ])
 }
 
@@ -132,8 +132,8 @@ fn states() -> ValueParser {
 fn destinations() -> ValueParser {
     let socket = "To a TCP socket on loopback, emptied by a thread whose CPU time is not counted";
     one_of([
-        (word("buffer", "Into memory"), Destination::Buffer),
-        (word("socket", socket), Destination::Socket),
+        (word(Destination::Buffer.name(), "Into memory"), Destination::Buffer),
+        (word(Destination::Socket.name(), socket), Destination::Socket),
     ])
 }
 

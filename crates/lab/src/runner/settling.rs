@@ -122,18 +122,18 @@ fn needed(parts: &[Part]) -> Option<Settling> {
     let mean = |of: fn(&Part) -> f64| end.iter().map(of).sum::<f64>() / END_PARTS as f64;
     let final_rate = mean(|part| part.rate);
     let final_pace_ns = mean(|part| part.pace_ns.unwrap_or_default() as f64);
-    // Of all replies together: a part may have only a few.
-    let cost_ns = |some: &[Part]| {
-        let all_ns = |part: &Part| part.rate * part.cost_ns / part.slower_than(final_pace_ns);
+    // Of all replies together, on CPUs of a pace: a part may have only a few.
+    let cost_ns = |some: &[Part], pace_ns: f64| {
+        let all_ns = |part: &Part| part.rate * part.cost_ns / part.slower_than(pace_ns);
         let rates: f64 = some.iter().map(|part| part.rate).sum();
         some.iter().map(all_ns).sum::<f64>() / rates.max(f64::MIN_POSITIVE)
     };
-    let final_cost_ns = end.iter().map(|part| part.rate * part.cost_ns).sum::<f64>()
-        / end.iter().map(|part| part.rate).sum::<f64>().max(f64::MIN_POSITIVE);
+    // No CPU is slower than that: as it was measured.
+    let final_cost_ns = cost_ns(end, f64::INFINITY);
     let is_low = |some: &[Part]| {
         let rate =
             some.iter().map(|part| part.rate_undisturbed(final_pace_ns)).sum::<f64>() / some.len() as f64;
-        rate < final_rate * RISEN_MIN || cost_ns(some) > final_cost_ns * COST_MAX
+        rate < final_rate * RISEN_MIN || cost_ns(some, final_pace_ns) > final_cost_ns * COST_MAX
     };
     let low = (1..parts.len()).rev().find(|&n| is_low(&parts[n - 1..n]) && is_low(&parts[..n]))?;
     let at_least_s = low as f64 * LOOK_PART_S * SPARE;

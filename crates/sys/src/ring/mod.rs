@@ -87,8 +87,8 @@ pub struct Ring {
 const ENTER_GETEVENTS: u32 = 1;
 /// Completions with which a wait that gathers them ends early.
 const GATHERED_MAX: usize = 256;
-/// The flags of a completion; above them is the number of its buffer (IORING_CQE_BUFFER_SHIFT).
-const FLAGS: u32 = 0xffff;
+/// Above the flags of a completion is the number of its buffer (IORING_CQE_BUFFER_SHIFT).
+const BUFFER_SHIFT: u32 = 16;
 /// Payloads kept for reuse.
 const SPARE_PAYLOADS_MAX: usize = 256;
 /// Addresses kept for reuse.
@@ -418,7 +418,7 @@ impl Ring {
             self.arrived[self.returned] = (
                 data,
                 result - chunk.len() as i32,
-                flags & FLAGS | u32::from(*elsewhere) << FLAGS.trailing_ones(),
+                flags & ((1 << BUFFER_SHIFT) - 1) | u32::from(*elsewhere) << BUFFER_SHIFT,
             );
             last = false;
         }

@@ -41,6 +41,31 @@ fn accepted(ring: &mut Ring, direct: bool) -> (TcpStream, RingFd, TcpListener) {
     }
 }
 
+/// Receives so many bytes, in the pieces in which they come, and keeps the buffers until there are no others. The receive is armed before
+/// and after.
+fn pieces(ring: &mut Ring, token: Token, fd: &RingFd, wanted: usize) -> (Vec<Vec<u8>>, Vec<Chunk>) {
+    let (mut pieces, mut lent, mut count) = (Vec::new(), Vec::new(), 0);
+    while count < wanted {
+        match next(ring) {
+            Completion::Received { result: Ok(Some(chunk)), last, .. } => {
+                pieces.push(ring.chunk(&chunk).to_vec());
+                count += chunk.len();
+                lent.push(chunk);
+                if last {
+                    ring.receive(token, fd);
+                }
+            }
+            Completion::Received { result: Err(e), last: true, .. } => {
+                assert_eq!(e.raw_os_error(), Some(libc::ENOBUFS));
+                lent.drain(..).for_each(|chunk| ring.recycle(chunk));
+                ring.receive(token, fd);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    (pieces, lent)
+}
+
 #[test]
 fn bytes_come_in_and_go_out() {
     for direct in [false, true] {
@@ -51,26 +76,8 @@ fn bytes_come_in_and_go_out() {
         // More than all the buffers hold: the receive ends with ENOBUFS and goes on when armed again.
         let sent: Vec<u8> = (0..200).collect();
         client.write_all(&sent).unwrap();
-        let (mut received, mut lent) = (Vec::new(), Vec::new());
-        while received.len() < sent.len() {
-            match next(&mut ring) {
-                Completion::Received { result: Ok(Some(chunk)), last, .. } => {
-                    received.extend_from_slice(ring.chunk(&chunk));
-                    lent.push(chunk);
-                    if last {
-                        lent.drain(..).for_each(|chunk| ring.recycle(chunk));
-                        ring.receive(token, &fd);
-                    }
-                }
-                Completion::Received { result: Err(e), last: true, .. } => {
-                    assert_eq!(e.raw_os_error(), Some(libc::ENOBUFS));
-                    lent.drain(..).for_each(|chunk| ring.recycle(chunk));
-                    ring.receive(token, &fd);
-                }
-                other => panic!("{other:?}"),
-            }
-        }
-        assert_eq!(received, sent);
+        let (pieces, lent) = pieces(&mut ring, token, &fd, sent.len());
+        assert_eq!(pieces.concat(), sent);
         lent.into_iter().for_each(|chunk| ring.recycle(chunk));
         let mut payload = ring.payload();
         payload.push_bytes(b"xab".to_vec(), 1);
@@ -111,27 +118,11 @@ fn a_bundle_brings_all_bytes_in_order_wherever_its_buffers_lie() {
     ring.receive(token, &fd);
     for part in bytes.chunks(100) {
         client.write_all(part).unwrap();
-        let (mut lent, before) = (Vec::new(), received.len());
-        while received.len() < before + part.len() {
-            match next(&mut ring) {
-                Completion::Received { result: Ok(Some(chunk)), last, .. } => {
-                    received.extend_from_slice(ring.chunk(&chunk));
-                    longest = longest.max(chunk.len());
-                    lent.push(chunk);
-                    if last {
-                        ring.receive(token, &fd);
-                    }
-                }
-                Completion::Received { result: Err(e), last: true, .. } => {
-                    assert_eq!(e.raw_os_error(), Some(libc::ENOBUFS));
-                    lent.drain(..).for_each(|chunk| ring.recycle(chunk));
-                    ring.receive(token, &fd);
-                }
-                other => panic!("{other:?}"),
-            }
-        }
+        let (pieces, lent) = pieces(&mut ring, token, &fd, part.len());
+        longest = pieces.iter().map(Vec::len).fold(longest, usize::max);
+        received.extend(pieces.concat());
         // In the other order, so that buffers that follow one another in the queue lie apart.
-        lent.drain(..).rev().for_each(|chunk| ring.recycle(chunk));
+        lent.into_iter().rev().for_each(|chunk| ring.recycle(chunk));
     }
     assert_eq!(received, bytes);
     assert!(longest > 16, "{longest}");

@@ -8,6 +8,7 @@ use crate::runner::held::Held;
 use crate::runner::profiled::{self, Whom};
 use crate::runner::settling::{LOOK_PART_S, Part, WarmUp, Warmed, warm_up};
 use pitot_record::Profile;
+use pitot_results::hold::Slice;
 use pitot_sys::processes::ProcessTable;
 
 /// What the load generator calls the connections of the warm-up.
@@ -44,12 +45,11 @@ pub(super) fn look(
     let processes = context.executor.pids(Role::Server);
     held(context, WARMING, |held| {
         for _ in 0..(seconds / LOOK_PART_S).ceil() as usize {
-            let (busy, served_ns, pace) = (held.busy(), cpu_ns(&processes), Pace::of(pacer));
-            let Ok(slice) = held.slice(NAME, LOOK_PART_S)? else {
+            let (busy, pace) = (held.busy(), Pace::of(pacer));
+            let Some((slice, served_ns)) = served(held, &processes, LOOK_PART_S)? else {
                 parts.clear();
                 continue;
             };
-            let served_ns = cpu_ns(&processes).saturating_sub(served_ns);
             let busy_ns = busy.zip(held.busy()).map_or(0, |(before, after)| after.since(before).0);
             let others_s = busy_ns.saturating_sub(served_ns) as f64 / 1e9 - slice.client_cpu_us() / 1e6;
             let (pace_ns, others) = (Pace::of(pacer).since(pace), others_s / slice.elapsed_s());
@@ -63,12 +63,19 @@ pub(super) fn look(
 
 /// A part of a warm-up; none if the load cannot run it.
 fn warm(held: &mut Held<'_>, processes: &[u32], part_s: f64) -> Result<Option<Warmed>, Abort> {
-    let before = cpu_ns(processes);
-    let Ok(slice) = held.slice(NAME, part_s)? else { return Ok(None) };
-    let cost_ns = cpu_ns(processes).saturating_sub(before) as f64 / slice.requests.max(1) as f64;
+    let Some((slice, served_ns)) = served(held, processes, part_s)? else { return Ok(None) };
+    let cost_ns = served_ns as f64 / slice.requests.max(1) as f64;
     // The processes of a server elsewhere are not known.
     let cost_ns = Some(cost_ns).filter(|_| !processes.is_empty());
     Ok(slice.rate().map(|rate| Warmed { rate, cost_ns }))
+}
+
+/// Loads it for so long. What came, and the CPU time of its processes, nanoseconds; none if the load cannot run it.
+fn served(held: &mut Held<'_>, processes: &[u32], seconds: f64) -> Result<Option<(Box<Slice>, u64)>, Abort> {
+    let before = cpu_ns(processes);
+    let slice = held.slice(NAME, seconds)?;
+    let served_ns = cpu_ns(processes).saturating_sub(before);
+    Ok(slice.ok().map(|slice| (slice, served_ns)))
 }
 
 /// Records what a server does after its measured part, if the plan wants it and its load can be held.
