@@ -7,7 +7,8 @@
 //! [`beneath`] opens what is below a directory and nothing else, whatever the path and the links on its way say. openat2(2) with
 //! RESOLVE_BENEATH does that. Kernels before 5.6 and gVisor do not have it; there each component is opened separately with
 //! O_PATH and O_NOFOLLOW, so that no step follows a link that was not read and judged here. That takes two or three system
-//! calls for each component in place of one for the whole path; what is opened is cached by its users.
+//! calls for each component in place of one for the whole path; what is opened is cached by its users. A path with `..` is
+//! opened in the same way when the kernel gives up on it, as it does when any file of the system is renamed meanwhile.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -98,8 +99,9 @@ pub fn beneath(root: impl AsFd, path: &[u8], flags: OFlags, links: Links) -> Res
         resolve |= ResolveFlags::NO_SYMLINKS;
     }
     match fs::openat2(root, path, flags, Mode::empty(), resolve) {
-        // Filters of system calls that do not know it answer PERM.
-        Err(Errno::NOSYS | Errno::PERM) => walk(root, path, flags, links),
+        // Filters of system calls that do not know it answer PERM. After a rename anywhere in the system the kernel cannot
+        // ensure that a `..` stayed below the root, and answers AGAIN; the walk never asks it for the parent.
+        Err(Errno::NOSYS | Errno::PERM | Errno::AGAIN) => walk(root, path, flags, links),
         opened => opened,
     }
 }
@@ -165,6 +167,7 @@ fn push(rest: &mut Vec<Vec<u8>>, path: &[u8]) -> Result<(), Errno> {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
 
@@ -270,6 +273,30 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn renames_elsewhere_change_nothing() {
+        let (_folder, root) = tree();
+        let elsewhere = tempfile::tempdir().unwrap();
+        let (one, other) = (elsewhere.path().join("one"), elsewhere.path().join("other"));
+        std::fs::write(&one, "x").unwrap();
+        let is_done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_done.load(Ordering::Relaxed) {
+                    std::fs::rename(&one, &other).unwrap();
+                    std::fs::rename(&other, &one).unwrap();
+                }
+            });
+            let open = |path: &[u8]| beneath(&root, path, OFlags::RDONLY | OFlags::CLOEXEC, Links::Follow);
+            let wrong = (0..5000).find_map(|_| {
+                let (inside, outside) = (open(b"a/b/../../file").err(), open(b"a/../../secret").err());
+                ((inside, outside) != (None, Some(Errno::XDEV))).then_some((inside, outside))
+            });
+            is_done.store(true, Ordering::Relaxed);
+            assert_eq!(wrong, None);
+        });
     }
 
     #[test]
