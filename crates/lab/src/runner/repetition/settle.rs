@@ -29,7 +29,7 @@ pub(super) fn until_settled(context: &mut Context<'_>) -> Result<Option<WarmUp>,
     let mut warmed = None;
     let processes = context.executor.pids(Role::Server);
     held(context, WARMING, |held| {
-        warmed = warm_up(settling, &mut |part_s| warm(held, &processes, part_s))?;
+        warmed = warm_up(settling, |turn_s| warm(held, &processes, turn_s))?;
         Ok(())
     })?;
     Ok(warmed)
@@ -61,13 +61,12 @@ pub(super) fn look(
     Ok(parts)
 }
 
-/// A part of a warm-up; none if the load cannot run it.
-fn warm(held: &mut Held<'_>, processes: &[u32], part_s: f64) -> Result<Option<Warmed>, Abort> {
-    let Some((slice, served_ns)) = served(held, processes, part_s)? else { return Ok(None) };
-    let cost_ns = served_ns as f64 / slice.requests.max(1) as f64;
+/// A turn of a warm-up; none if the load cannot run it.
+fn warm(held: &mut Held<'_>, processes: &[u32], turn_s: f64) -> Result<Option<Warmed>, Abort> {
+    let Some((slice, served_ns)) = served(held, processes, turn_s)? else { return Ok(None) };
     // The processes of a server elsewhere are not known.
-    let cost_ns = Some(cost_ns).filter(|_| !processes.is_empty());
-    Ok(slice.rate().map(|rate| Warmed { rate, cost_ns }))
+    let cpu_ns = Some(served_ns).filter(|_| !processes.is_empty());
+    Ok(Some(Warmed { replies: slice.requests, seconds: slice.elapsed_s().max(turn_s), cpu_ns }))
 }
 
 /// Loads it for so long. What came, and the CPU time of its processes, nanoseconds; none if the load cannot run it.

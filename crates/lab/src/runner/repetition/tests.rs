@@ -136,7 +136,7 @@ fn a_target_is_warmed_up_until_its_rate_has_settled_and_no_longer() {
     });
     let repetition = run_settling(&mut fake, 30.0);
     assert_eq!((repetition.verdict.kind, repetition.verdict.reason.as_str()), (VerdictKind::Valid, ""));
-    assert_eq!(repetition.warmup_s, Some(3.0), "six parts that are alike");
+    assert_eq!(repetition.warmup_s, Some(3.0), "six slices of half a second that are alike");
     let calls = fake.calls();
     let at = |call: &str| calls.iter().position(|c| c.starts_with(call)).unwrap();
     assert!(

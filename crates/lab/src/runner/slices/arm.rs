@@ -1,7 +1,7 @@
 //! One cell of a generation, whose server is up from the first slice to the last.
 
 use pitot_meter::Nanos;
-use pitot_results::VerdictKind;
+use pitot_results::{VerdictKind, hold};
 use pitot_sys::Unavailable;
 
 use super::figures::Sum;
@@ -15,7 +15,7 @@ use crate::runner::repetition::{
     Abort, Context, Shared, failed, left_behind, most_frequent_error, noted, output_tail, settled, start,
     stop, with_suspension,
 };
-use crate::runner::settling::{self, WarmUp, Warmed};
+use crate::runner::settling::{Until, WarmUp, Warmed, Warming};
 use crate::runner::under_way::Looks;
 use pitot_plan::{Cell, Profiled};
 use pitot_record::{Repetition, Sample, Slice};
@@ -43,8 +43,7 @@ pub(super) struct Arm<'a> {
     impossible: Option<String>,
     /// Samples of its server's connections in slices that do not count.
     looks: Looks,
-    /// Its warm-up, if it lasted until the rate had settled.
-    warm_up: Option<WarmUp>,
+    warming: Option<Warming>,
     /// CPU time of its server when the next one had been loaded, and the time of that reading.
     left_alone: Option<(Nanos, Nanos)>,
     /// CPU time of its server while others were loaded, and the length of that time.
@@ -77,7 +76,7 @@ impl<'a> Arm<'a> {
             outcome: Ok(()),
             impossible: None,
             looks: Looks::default(),
-            warm_up: None,
+            warming: None,
             left_alone: None,
             idle: (Nanos::ZERO, Nanos::ZERO),
         }
@@ -91,11 +90,6 @@ impl<'a> Arm<'a> {
     /// Whether it is a command that is executed, and no server.
     pub(super) fn is_executed(&self) -> bool {
         self.context.cell.executes
-    }
-
-    /// Whether it was warmed up until its rate had settled, which takes seconds.
-    pub(super) fn has_settled(&self) -> bool {
-        self.warm_up.is_some()
     }
 
     /// Its row in the run file.
@@ -152,30 +146,24 @@ impl<'a> Arm<'a> {
         Ok(())
     }
 
-    /// Runs a slice that does not count. Returns its replies per second.
+    /// Runs a slice that does not count. None if the load generator refuses it.
     pub(super) fn warm(
         &mut self,
         held: &mut Held<'_>,
         seconds: f64,
         is_first: bool,
-    ) -> Result<Option<f64>, Abort> {
+    ) -> Result<Option<Box<hold::Slice>>, Abort> {
         self.rested();
         let (looks, executor) = (&mut self.looks, &mut *self.context.executor);
         // If the network limits, its queues are full by the middle.
         let wanted = looks.are_wanted().then_some((seconds / 2.0, LOOKS_APART_S));
         let name = format!("c{}", self.index + 1);
         let slice = held.slice_watched(&name, seconds, wanted, &mut || looks.look(executor))?;
-        let replies_per_s = match slice {
-            Ok(slice) => {
-                self.sum.add_uncounted(slice.requests);
-                slice.rate()
-            }
-            Err(what) => {
-                self.refused(what, is_first);
-                None
-            }
-        };
-        Ok(replies_per_s)
+        match &slice {
+            Ok(slice) => self.sum.add_uncounted(slice.requests),
+            Err(what) => self.refused(what.clone(), is_first),
+        }
+        Ok(slice.ok())
     }
 
     /// From now on until its next slice, what its server uses counts as idle.
@@ -184,31 +172,28 @@ impl<'a> Arm<'a> {
         self.left_alone = executor.cpu_time(Role::Server).map(|cpu| (cpu, executor.now()));
     }
 
-    /// Warms it up: for so many seconds, or until its rate has settled. Returns its replies per second.
-    pub(super) fn warm_up(
-        &mut self,
-        held: &mut Held<'_>,
-        seconds: f64,
-        is_first: bool,
-    ) -> Result<Option<f64>, Abort> {
-        let Some(settling) = self.context.cell.settling() else {
-            return self.warm(held, seconds, is_first);
-        };
-        self.warm_up = settling::warm_up(settling, |part_s| self.warm_part(held, part_s, is_first))?;
-        Ok(self.warm_up.as_ref().map(|warm_up| warm_up.rate))
+    /// Runs the next turn of its warm-up, which lasts so many seconds, or until its rate has settled if that rises for longer.
+    pub(super) fn warm_up(&mut self, held: &mut Held<'_>, seconds: f64, is_first: bool) -> Result<(), Abort> {
+        let settling = self.context.cell.settling();
+        let until = settling.map_or(Until::Over(seconds), Until::Settled);
+        let mut warming = self.warming.take().unwrap_or_else(|| Warming::new(until));
+        let before = self.context.executor.cpu_time(Role::Server);
+        match self.warm(held, warming.turn_s, is_first)? {
+            Some(slice) => {
+                let used = before.zip(self.context.executor.cpu_time(Role::Server));
+                let cpu_ns = used.map(|(before, after)| after.since(before).0);
+                let seconds = slice.elapsed_s().max(warming.turn_s);
+                warming.add(Warmed { replies: slice.requests, seconds, cpu_ns });
+            }
+            None => warming.give_up(),
+        }
+        self.warming = Some(warming);
+        Ok(())
     }
 
-    fn warm_part(
-        &mut self,
-        held: &mut Held<'_>,
-        seconds: f64,
-        is_first: bool,
-    ) -> Result<Option<Warmed>, Abort> {
-        let before = self.context.executor.cpu_time(Role::Server);
-        let rate = self.warm(held, seconds, is_first)?;
-        let used = before.zip(self.context.executor.cpu_time(Role::Server));
-        let cpu_ns = used.map(|(before, after)| after.since(before).0 as f64);
-        Ok(rate.map(|rate| Warmed { rate, cost_ns: cpu_ns.map(|ns| ns / (rate * seconds).max(1.0)) }))
+    /// Its warm-up, if that may end.
+    pub(super) fn warmed_up(&self) -> Option<&WarmUp> {
+        self.warming.as_ref()?.over.as_ref()
     }
 
     /// The CPU time of its server, of which what was used since it was left alone counts as idle.
@@ -385,6 +370,8 @@ impl<'a> Arm<'a> {
     }
 
     fn record(&mut self) -> (Repetition, Neighbours) {
+        let has_settled = self.context.cell.settling().is_some();
+        let warm_up = self.warmed_up().filter(|_| has_settled).cloned();
         let context = &mut self.context;
         let suspended = context.executor.is_suspended(Role::Server);
         let observed = context.executor.finish();
@@ -413,7 +400,7 @@ impl<'a> Arm<'a> {
                     neighbours.share(),
                     &self.looks,
                 );
-                settled(verdict, self.warm_up.as_ref())
+                settled(verdict, warm_up.as_ref())
             }
             None => failed("it had no slices".to_owned()),
         };
@@ -423,7 +410,7 @@ impl<'a> Arm<'a> {
         let repetition = Repetition {
             address: context.at.address.clone(),
             ready_s: self.ready_s,
-            warmup_s: self.warm_up.as_ref().map(|warm_up| warm_up.seconds),
+            warmup_s: warm_up.map(|warm_up| warm_up.seconds),
             verdict,
             load: has_slices.then_some(load),
             server_stats: self.server_stats.take(),

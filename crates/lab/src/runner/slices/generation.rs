@@ -170,16 +170,7 @@ fn slices(request: &Request<'_>, arms: &mut [Arm<'_>], held: &mut Held<'_>) -> R
     }
     // Each execution is a fresh process.
     let is_executed = arms.iter().any(Arm::is_executed);
-    let mut wanted_s = 0.0_f64;
-    if plan.warmup_s > 0.0 && !is_executed {
-        for arm in arms.iter_mut().filter(|a| a.is_up()) {
-            if let Some(of_arm) = arm.warm_up(held, plan.warmup_s, is_first)? {
-                let connections = request.cells[arm.index].connections();
-                let replies = REPLIES_WANTED.max(2 * connections) - connections.min(REPLIES_WANTED);
-                wanted_s = wanted_s.max(replies as f64 / of_arm.max(1.0));
-            }
-        }
-    }
+    let wanted_s = if plan.warmup_s > 0.0 && !is_executed { warm_up(request, arms, held)? } else { 0.0 };
     let slice_s = plan.slice_s.unwrap_or(wanted_s.clamp(SLICE_S.0, SLICE_S.1));
     let lead_s = Some(slice_s * LEAD_PART).filter(|_| slice_s < LEAD_BELOW_S && !is_executed);
     let (rounds, at_most_s) = if is_executed {
@@ -188,12 +179,6 @@ fn slices(request: &Request<'_>, arms: &mut [Arm<'_>], held: &mut Held<'_>) -> R
     } else {
         (request.slices.div_ceil(2) * parts(plan, slice_s), f64::INFINITY)
     };
-    // Those that were warm first have rested for seconds: a runtime works slower for a moment after that.
-    if arms.iter().any(Arm::has_settled) {
-        for arm in arms.iter_mut().filter(|a| a.is_up()) {
-            arm.warm(held, slice_s, is_first)?;
-        }
-    }
     // Commands choose their CPU, and servers elsewhere have others.
     let pacer = request.machine.pacer().filter(|_| !is_executed);
     let seed = request.seed ^ (request.group.cells[0] as u64).wrapping_mul(0xD6E8_FEB8_6659_FD93);
@@ -237,6 +222,25 @@ fn slices(request: &Request<'_>, arms: &mut [Arm<'_>], held: &mut Held<'_>) -> R
     arms.iter_mut().filter(|a| a.is_up()).for_each(Arm::settle);
     held.quit();
     Ok(())
+}
+
+/// Warms the servers up, and returns how long a slice should be, seconds.
+///
+/// They take turns, and go on until the last is warm: a runtime that was warm first and rested for seconds would be another than it was
+/// (see docs/method-slices.md).
+fn warm_up(request: &Request<'_>, arms: &mut [Arm<'_>], held: &mut Held<'_>) -> Result<f64, Abort> {
+    let is_first = request.generation == 0;
+    while arms.iter().any(|arm| arm.is_up() && arm.warmed_up().is_none()) {
+        for arm in arms.iter_mut().filter(|arm| arm.is_up()) {
+            arm.warm_up(held, request.shared.plan.warmup_s, is_first)?;
+        }
+    }
+    let wanted_s = |arm: &Arm<'_>| {
+        let connections = request.cells[arm.index].connections();
+        let replies = REPLIES_WANTED.max(2 * connections) - connections.min(REPLIES_WANTED);
+        arm.warmed_up().filter(|warm_up| warm_up.rate > 0.0).map(|warm_up| replies as f64 / warm_up.rate)
+    };
+    Ok(arms.iter().filter_map(wanted_s).fold(0.0, f64::max))
 }
 
 /// After a slice of one arm, the arm that was loaded before it is idle: it has gone to sleep meanwhile, which select does slowly with
