@@ -55,7 +55,7 @@ mod tests {
         let faster = |count: usize| slower(count).into_iter().map(|x| -x).collect::<Vec<_>>();
         assert_eq!(once(slower(7)), Decision::TooFewRepetitions { needed: 8 });
         assert_eq!((once(slower(8)), once(faster(8))), (Decision::Higher, Decision::Lower));
-        assert_eq!(until_decided(slower(9)), Decision::TooFewRepetitions { needed: 10 });
+        assert_eq!(until_decided(slower(10)), Decision::TooFewRepetitions { needed: 11 });
         assert_eq!(
             (until_decided(slower(11)), until_decided(faster(11))),
             (Decision::Higher, Decision::Lower)
@@ -72,7 +72,7 @@ mod tests {
         let p = judge_control(&Samples::Generations(ratios.clone())).unwrap().p_alone.unwrap();
         assert!((0.01..0.05).contains(&p), "{p}");
         assert_eq!(once(ratios.clone()), Decision::NoDifferenceSeen);
-        assert_eq!(until_decided([ratios, vec![0.05]].concat()), Decision::NoDifferenceSeen);
+        assert_eq!(until_decided([ratios, vec![0.05; 2]].concat()), Decision::NoDifferenceSeen);
         assert_eq!(judge_control(&Samples::Generations(Vec::new())), None);
     }
 }

@@ -15,8 +15,8 @@ use crate::samples::{Logarithms, Samples};
 pub const POWER: f64 = 0.8;
 
 /// How many times as many generations a run until decided needs for the same power, if its time is over after them: the last look may
-/// err half as often.
-const PRICE_OF_LOOKS: f64 = 1.2;
+/// err in three quarters of the cases.
+const PRICE_OF_LOOKS: f64 = 1.1;
 
 /// How many generations beyond those of `samples` would show a true `difference` (0.05: 5%, either way) as one of `size`
 /// comparisons judged with this tolerance, in 80% of runs. Zero if those seen should have shown it.

@@ -20,7 +20,7 @@
 //! a fixed number needs for a power of 80%; one in five takes more than one and a half times as many.
 //!
 //! A run whose time is over has one more look, and knows that it is the last: when it ends does not depend on what it found. There the
-//! signed-rank test finds far more. So the looks may err in half of the cases allowed, and the last one in the other half.
+//! signed-rank test finds far more. So the looks may err in a quarter of the cases allowed, and the last one in the others.
 
 use crate::interval::Interval;
 use crate::signed_rank::{Tails, signed_rank, signed_rank_interval, signed_rank_p_min};
@@ -36,25 +36,27 @@ const CAUTIOUS: f64 = 0.7;
 /// Beyond this distance from all ratios, on logarithms, every bet is won.
 const FAR: f64 = 10.0;
 
-/// Half of the error is that of the looks after each generation, and half that of the last one.
-const HALF: f64 = 0.5;
+/// The part of the error that is that of the looks after each generation ...
+const LOOKS: f64 = 0.25;
+/// ... and that of the last one.
+const LAST: f64 = 1.0 - LOOKS;
 
 /// One-sided p-values of "the centre of `ratios` is zero", of all looks together. `is_over` if the time was over.
 pub(crate) fn watched_tails(ratios: &[f64], is_over: bool) -> Tails {
     let last = if is_over { signed_rank(ratios) } else { Tails { lower: 1.0, upper: 1.0 } };
-    let half = |looks: f64, last: f64| (looks.min(last) / HALF).min(1.0);
+    let both = |looks: f64, last: f64| (looks / LOOKS).min(last / LAST).min(1.0);
     Tails {
-        lower: half(p_at_least(ratios, 0.0), last.lower),
-        upper: half(p_at_most(ratios, 0.0), last.upper),
+        lower: both(p_at_least(ratios, 0.0), last.lower),
+        upper: both(p_at_most(ratios, 0.0), last.upper),
     }
 }
 
 /// The interval of all looks together. `None` for too few ratios. If the last look refutes all that the earlier ones had left, it is
 /// theirs, since what is refuted stays refuted.
 pub(crate) fn watched_interval(ratios: &[f64], level: f64, is_over: bool) -> Option<Interval> {
-    let half = 1.0 - (1.0 - level) * HALF;
-    let looks = sequential_interval(ratios, half);
-    let last = signed_rank_interval(ratios, half).filter(|_| is_over);
+    let with = |part: f64| 1.0 - (1.0 - level) * part;
+    let looks = sequential_interval(ratios, with(LOOKS));
+    let last = signed_rank_interval(ratios, with(LAST)).filter(|_| is_over);
     let both = looks.zip(last).map(|(looks, last)| Interval {
         low: looks.low.max(last.low),
         high: looks.high.min(last.high),
@@ -67,7 +69,7 @@ pub(crate) fn watched_interval(ratios: &[f64], level: f64, is_over: bool) -> Opt
 /// The smallest two-sided p-value that so many generations can give in all looks together.
 pub(crate) fn watched_p_min(generations: usize, is_over: bool) -> f64 {
     let last = if is_over { signed_rank_p_min(generations) } else { 1.0 };
-    (sequential_p_min(generations).min(last) / HALF).min(1.0)
+    (sequential_p_min(generations) / LOOKS).min(last / LAST).min(1.0)
 }
 
 /// The p-value, valid at any time, of "the centre of `ratios` is at most `centre`".

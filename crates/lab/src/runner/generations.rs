@@ -19,7 +19,7 @@ use super::under::in_order;
 use super::way::groups_with_controls;
 
 /// The fewest generations before a run may end as decided; the A/A control needs so many.
-const UNTIL_DECIDED_MIN: u32 = 10;
+const UNTIL_DECIDED_MIN: u32 = 11;
 
 /// Runs all generations that are not in the file. A cell that cannot be measured in slices is left to fresh runs.
 pub(super) fn run(prepared: &mut Prepared, run: &mut OnMachine<'_, '_>) -> Result<RunState, Failure> {

@@ -96,7 +96,7 @@ pub(crate) static PLAN: &[Key<Plan>] = &[
         kind: Kind::Count { least: 2, most: 1000, set: |p, n| p.slices = n as u32 },
         presence: Presence::Optional,
         doc: "Slices of each cell in a generation, an even number: each round has two, in opposite orders. Default: 8. With `until-decided` \
-              a generation has fewer if it would take more than a tenth of the time that is left. Once ten generations have shown how \
+              a generation has fewer if it would take more than a tenth of the time that is left. Once eleven generations have shown how \
               they vary, it has as many as tell most in the time.",
     },
     Key {
