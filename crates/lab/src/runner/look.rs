@@ -9,7 +9,7 @@ use super::executor::Machine;
 use super::prepare::Prepared;
 use super::repetition::{self, Shared};
 use super::request::Caller;
-use super::settling::risen;
+use super::rise::risen;
 use super::way::why_not_in_slices;
 use pitot_plan::{Cell, CellServer, OWN, Plan, Settling};
 

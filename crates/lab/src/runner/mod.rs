@@ -34,8 +34,8 @@ mod printed;
 mod profiled;
 mod repetition;
 mod request;
+mod rise;
 mod schedule;
-mod settling;
 mod shown;
 mod slices;
 mod smoke_test;
@@ -47,6 +47,7 @@ mod time_left;
 mod transport;
 mod under;
 mod under_way;
+mod warming;
 mod way;
 
 pub use agent::serve_agent;

@@ -14,7 +14,7 @@ use pitot_plan::{
 
 use super::demand::demand;
 use super::profiled::recordable;
-use super::settling::rule as settling_rule;
+use super::warming::rule as warm_up_rule;
 use super::way::Ways;
 
 /// Maximum number of reasons in the error that nothing can be run.
@@ -220,7 +220,7 @@ fn settling_targets(cells: &[Cell]) -> Vec<String> {
         }
     }
     let sentence = |(within_s, names): &(f64, Vec<&str>)| {
-        format!("Servers that warm up ({}): {}.", names.join(", "), settling_rule(*within_s))
+        format!("Servers that warm up ({}): {}.", names.join(", "), warm_up_rule(*within_s))
     };
     rules.iter().map(sentence).collect()
 }

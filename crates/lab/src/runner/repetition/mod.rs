@@ -40,8 +40,9 @@ use pitot_record::{NOT_TRIED, Profile, Repetition, Verdict};
 use crate::runner::evidence::Evidence;
 use crate::runner::executor::{Executor, Extent, Observed, Role};
 use crate::runner::judge::judge;
-use crate::runner::settling::{Part, WarmUp};
+use crate::runner::rise::Part;
 use crate::runner::under_way::Looks;
+use crate::runner::warming::WarmUp;
 
 /// A repetition that is over. Its `block`, `position` and `started_at` are the caller's to fill in.
 pub(super) struct Done {

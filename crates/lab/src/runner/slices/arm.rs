@@ -15,8 +15,8 @@ use crate::runner::repetition::{
     Abort, Context, Shared, failed, left_behind, most_frequent_error, noted, output_tail, settled, start,
     stop, with_suspension,
 };
-use crate::runner::settling::{Until, WarmUp, Warmed, Warming};
 use crate::runner::under_way::Looks;
+use crate::runner::warming::{Until, WarmUp, Warmed, Warming};
 use pitot_plan::{Cell, Profiled};
 use pitot_record::{Repetition, Sample, Slice};
 
