@@ -182,8 +182,8 @@ impl<'a> Arm<'a> {
             Some(slice) => {
                 let used = before.zip(self.context.executor.cpu_time(Role::Server));
                 let cpu_ns = used.map(|(before, after)| after.since(before).0);
-                let seconds = slice.elapsed_s().max(warming.turn_s);
-                warming.add(Warmed { replies: slice.requests, seconds, cpu_ns });
+                let took_s = slice.elapsed_s().max(warming.turn_s);
+                warming.add(Warmed { replies: slice.requests, seconds: took_s, cpu_ns });
             }
             None => warming.give_up(),
         }
@@ -370,8 +370,8 @@ impl<'a> Arm<'a> {
     }
 
     fn record(&mut self) -> (Repetition, Neighbours) {
-        let has_settled = self.context.cell.settling().is_some();
-        let warm_up = self.warmed_up().filter(|_| has_settled).cloned();
+        let settles = self.context.cell.settling().is_some();
+        let warm_up = self.warmed_up().filter(|_| settles).cloned();
         let context = &mut self.context;
         let suspended = context.executor.is_suspended(Role::Server);
         let observed = context.executor.finish();
