@@ -12,8 +12,18 @@ use crate::signed_rank::signed_rank_p_min;
 /// The share of sound runs in which the control differs from the baseline by chance.
 ///
 /// At 5% one sound run of twenty would be discarded. With 1% the control needs at least 8 generations. In a run until decided it
-/// needs 10, or 9 if the time was over.
+/// needs [`control_generations_needed`], or 9 if the time was over.
 pub const CONTROL_ALPHA: f64 = 0.01;
+
+/// The fewest generations with which the control of a run until decided can differ from the baseline before the time is over.
+pub fn control_generations_needed() -> usize {
+    needed(|count| watched_p_min(count, false))
+}
+
+/// The fewest generations whose smallest p-value suffices.
+fn needed(p_min: impl Fn(usize) -> f64) -> usize {
+    (1..).find(|&count| p_min(count) <= CONTROL_ALPHA).unwrap_or(usize::MAX)
+}
 
 /// Judges the control against the baseline: [`Decision::Higher`] or [`Decision::Lower`] means that the run cannot be trusted. `None`
 /// without any figures.
@@ -29,9 +39,9 @@ pub fn judge_control(twin: &Samples) -> Option<Comparison> {
     comparison.decision = match comparison.p_alone {
         Some(p) if p <= CONTROL_ALPHA && comparison.ratio > 1.0 => Decision::Higher,
         Some(p) if p <= CONTROL_ALPHA => Decision::Lower,
-        _ if p_min(comparison.repetitions) > CONTROL_ALPHA => Decision::TooFewRepetitions {
-            needed: (1..).find(|&count| p_min(count) <= CONTROL_ALPHA).unwrap_or(usize::MAX),
-        },
+        _ if p_min(comparison.repetitions) > CONTROL_ALPHA => {
+            Decision::TooFewRepetitions { needed: needed(p_min) }
+        }
         _ => Decision::NoDifferenceSeen,
     };
     Some(comparison)
@@ -56,6 +66,7 @@ mod tests {
         assert_eq!(once(slower(7)), Decision::TooFewRepetitions { needed: 8 });
         assert_eq!((once(slower(8)), once(faster(8))), (Decision::Higher, Decision::Lower));
         assert_eq!(until_decided(slower(10)), Decision::TooFewRepetitions { needed: 11 });
+        assert_eq!(control_generations_needed(), 11);
         assert_eq!(
             (until_decided(slower(11)), until_decided(faster(11))),
             (Decision::Higher, Decision::Lower)

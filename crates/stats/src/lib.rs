@@ -63,7 +63,7 @@ pub use comparison::{
     ALPHA, Comparison, Decision, Test, generations_needed, judge, judge_between, repetitions_needed,
 };
 pub use components::Components;
-pub use control::{CONTROL_ALPHA, judge_control};
+pub use control::{CONTROL_ALPHA, control_generations_needed, judge_control};
 pub use false_discovery::false_discovery;
 pub use forecast::{POWER, difference_shown, more_generations};
 pub use generation::{

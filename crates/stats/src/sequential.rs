@@ -16,8 +16,8 @@
 //! spread, so the capital is divided over a grid of them too. Each bet falls as c rises, so the values that are not yet
 //! refuted are an interval: a *confidence sequence*, which covers at whatever moment the run stops.
 //!
-//! The price, simulated in docs/method-slices.md: half of the runs decide with about as many generations as a test with
-//! a fixed number needs for a power of 80%; one in five takes more than one and a half times as many.
+//! The price, simulated in docs/method-slices.md: half of the runs decide with one and a half times as many generations as a test with
+//! a fixed number needs for a power of 80%; one in five takes more than twice as many.
 //!
 //! A run whose time is over has one more look, and knows that it is the last: when it ends does not depend on what it found. There the
 //! signed-rank test finds far more. So the looks may err in a quarter of the cases allowed, and the last one in the others.

@@ -284,7 +284,7 @@ fn a_target_that_settles_says_how_long_it_was_warmed_up_in_fresh_runs_as_well() 
     bed.server("warms", &script, "settles-within = \"60s\"");
     let (run, told) = bed.run_within("[\"warms\"]", "", "warmup = \"50ms\"\nmeasure = \"fresh\"\n");
     let seconds = cell(&run, "warms").repetitions[0].warmup_s;
-    assert!(seconds.is_some_and(|seconds| (2.5..60.0).contains(&seconds)), "{seconds:?}: {told}");
+    assert!(seconds.is_some_and(|seconds| (3.0..60.0).contains(&seconds)), "{seconds:?}: {told}");
     let report = text(&bed.command(&["report", "run.pitot", "--format", "md"]));
     assert!(report.contains("Servers that warm up"), "{report}");
 }

@@ -6,7 +6,7 @@ use pitot_results::Failure;
 
 use pitot_plan::Measure;
 use pitot_record::{Repetition, RunState};
-use pitot_stats::Random;
+use pitot_stats::{Random, control_generations_needed};
 
 use super::decided::{slices_worth, undecided};
 use super::event::Step;
@@ -19,7 +19,9 @@ use super::under::in_order;
 use super::way::groups_with_controls;
 
 /// The fewest generations before a run may end as decided; the A/A control needs so many.
-const UNTIL_DECIDED_MIN: u32 = 11;
+fn until_decided_min() -> u32 {
+    control_generations_needed() as u32
+}
 
 /// Runs all generations that are not in the file. A cell that cannot be measured in slices is left to fresh runs.
 pub(super) fn run(prepared: &mut Prepared, run: &mut OnMachine<'_, '_>) -> Result<RunState, Failure> {
@@ -84,7 +86,7 @@ fn slices_of(prepared: &Prepared, run: &OnMachine<'_, '_>, generation: u32, begi
         Some(within_s) => within_s - run.begin.elapsed().as_secs_f64(),
         None => at_most_s - begin.elapsed().as_secs_f64(),
     };
-    slices_worth(prepared, run.ledger.cells(), left_s, generation >= UNTIL_DECIDED_MIN)
+    slices_worth(prepared, run.ledger.cells(), left_s, generation >= until_decided_min())
 }
 
 /// Whether to run another generation. The first began at `begin`; the estimate for each is `generation_s`.
@@ -101,13 +103,13 @@ fn is_wanted(
         (None, _) => {}
         (Some(at_most_s), None) => {
             let fits = || begin.elapsed().as_secs_f64() + each_s.max(generation_s) <= at_most_s;
-            return generation < UNTIL_DECIDED_MIN || (fits() && !is_decided(prepared, run));
+            return generation < until_decided_min() || (fits() && !is_decided(prepared, run));
         }
         // The time is that of the whole run, and it counts more than a decision.
         (Some(_), Some(within_s)) => {
             let fits = run.begin.elapsed().as_secs_f64() + each_s <= within_s;
             return generation == 0
-                || (fits && (generation < UNTIL_DECIDED_MIN || !is_decided(prepared, run)));
+                || (fits && (generation < until_decided_min() || !is_decided(prepared, run)));
         }
     }
     let Some(within_s) = prepared.within_s else { return generation < foreseen };
@@ -140,7 +142,7 @@ impl Steps {
     fn new(prepared: &Prepared, generation_s: f64) -> Steps {
         let groups = groups_of(prepared).len().max(1);
         let generations = match prepared.plan.until_decided_s {
-            Some(at_most_s) => ((at_most_s / generation_s) as u32).max(UNTIL_DECIDED_MIN),
+            Some(at_most_s) => ((at_most_s / generation_s) as u32).max(until_decided_min()),
             None => prepared.plan.generations.unwrap_or(0),
         };
         let (total, nominal_s) = (groups * generations as usize, generation_s / groups as f64);

@@ -2,6 +2,7 @@
 
 use super::repetition::context::Abort;
 use pitot_plan::Settling;
+use pitot_results::hold::Slice;
 
 /// The time that is compared with as much before it, seconds, at most.
 const WINDOW_S: f64 = 1.5;
@@ -9,6 +10,8 @@ const WINDOW_S: f64 = 1.5;
 const TURNS: f64 = 12.0;
 /// A turn of a warm-up whose length is given, seconds, at most.
 const TURN_S: f64 = 0.25;
+/// What the sum of turns may lack of it by rounding, seconds.
+const ROUNDING_S: f64 = 1e-9;
 /// A rate that rises by less has settled, and so has one whose requests get cheaper by less: other work ended then.
 const RISE_MAX: f64 = 0.05;
 
@@ -20,6 +23,12 @@ pub(super) struct Warmed {
     pub(super) seconds: f64,
     /// CPU time of the server, if it is known.
     pub(super) cpu_ns: Option<u64>,
+}
+
+impl Warmed {
+    pub(super) fn of(slice: &Slice, cpu_ns: Option<u64>) -> Warmed {
+        Warmed { replies: slice.requests, seconds: slice.elapsed_s(), cpu_ns }
+    }
 }
 
 /// The result of a warm-up.
@@ -69,7 +78,8 @@ impl Warming {
 
     /// Adds its next turn.
     pub(super) fn add(&mut self, turn: Warmed) {
-        self.turns.push(turn);
+        // What took no time, since nothing could be sent, counts as a turn.
+        self.turns.push(Warmed { seconds: turn.seconds.max(self.turn_s), ..turn });
         let seconds: f64 = self.turns.iter().map(|turn| turn.seconds).sum();
         let has_lasted = |wanted_s: f64| seconds > wanted_s - self.turn_s / 2.0;
         let unsettled = match (self.over.take(), self.until) {
@@ -95,7 +105,7 @@ impl Warming {
         let mut missing_s = self.window_s;
         self.turns[..end].iter().rposition(|turn| {
             missing_s -= turn.seconds;
-            missing_s < self.turn_s / 2.0
+            missing_s < ROUNDING_S
         })
     }
 

@@ -67,7 +67,7 @@ fn warm(held: &mut Held<'_>, processes: &[u32], turn_s: f64) -> Result<Option<Wa
     let Some((slice, served_ns)) = served(held, processes, turn_s)? else { return Ok(None) };
     // The processes of a server elsewhere are not known.
     let cpu_ns = Some(served_ns).filter(|_| !processes.is_empty());
-    Ok(Some(Warmed { replies: slice.requests, seconds: slice.elapsed_s().max(turn_s), cpu_ns }))
+    Ok(Some(Warmed::of(&slice, cpu_ns)))
 }
 
 /// Loads it for so long. What came, and the CPU time of its processes, nanoseconds; none if the load cannot run it.

@@ -154,10 +154,20 @@ impl<'a> Arm<'a> {
         is_first: bool,
     ) -> Result<Option<Box<hold::Slice>>, Abort> {
         self.rested();
+        self.load_uncounted(held, seconds, is_first)
+    }
+
+    /// The same, after what was used at rest was read.
+    fn load_uncounted(
+        &mut self,
+        held: &mut Held<'_>,
+        seconds: f64,
+        is_first: bool,
+    ) -> Result<Option<Box<hold::Slice>>, Abort> {
+        let name = self.name();
         let (looks, executor) = (&mut self.looks, &mut *self.context.executor);
         // If the network limits, its queues are full by the middle.
         let wanted = looks.are_wanted().then_some((seconds / 2.0, LOOKS_APART_S));
-        let name = format!("c{}", self.index + 1);
         let slice = held.slice_watched(&name, seconds, wanted, &mut || looks.look(executor))?;
         match &slice {
             Ok(slice) => self.sum.add_uncounted(slice.requests),
@@ -172,18 +182,16 @@ impl<'a> Arm<'a> {
         self.left_alone = executor.cpu_time(Role::Server).map(|cpu| (cpu, executor.now()));
     }
 
-    /// Runs the next turn of its warm-up, which lasts so many seconds, or until its rate has settled if that rises for longer.
-    pub(super) fn warm_up(&mut self, held: &mut Held<'_>, seconds: f64, is_first: bool) -> Result<(), Abort> {
-        let settling = self.context.cell.settling();
-        let until = settling.map_or(Until::Over(seconds), Until::Settled);
+    /// Runs the next turn of its warm-up, which lasts as long as the plan says, or until its rate has settled if that rises for longer.
+    pub(super) fn warm_up(&mut self, held: &mut Held<'_>, is_first: bool) -> Result<(), Abort> {
+        let until = Until::Over(self.context.shared.plan.warmup_s);
+        let until = self.context.cell.settling().map_or(until, Until::Settled);
         let mut warming = self.warming.take().unwrap_or_else(|| Warming::new(until));
-        let before = self.context.executor.cpu_time(Role::Server);
-        match self.warm(held, warming.turn_s, is_first)? {
+        let before = self.rested();
+        match self.load_uncounted(held, warming.turn_s, is_first)? {
             Some(slice) => {
                 let used = before.zip(self.context.executor.cpu_time(Role::Server));
-                let cpu_ns = used.map(|(before, after)| after.since(before).0);
-                let took_s = slice.elapsed_s().max(warming.turn_s);
-                warming.add(Warmed { replies: slice.requests, seconds: took_s, cpu_ns });
+                warming.add(Warmed::of(&slice, used.map(|(before, after)| after.since(before).0)));
             }
             None => warming.give_up(),
         }

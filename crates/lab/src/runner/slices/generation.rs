@@ -232,7 +232,7 @@ fn warm_up(request: &Request<'_>, arms: &mut [Arm<'_>], held: &mut Held<'_>) -> 
     let is_first = request.generation == 0;
     while arms.iter().any(|arm| arm.is_up() && arm.warmed_up().is_none()) {
         for arm in arms.iter_mut().filter(|arm| arm.is_up()) {
-            arm.warm_up(held, request.shared.plan.warmup_s, is_first)?;
+            arm.warm_up(held, is_first)?;
         }
     }
     let wanted_s = |arm: &Arm<'_>| {
