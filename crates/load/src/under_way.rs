@@ -1,11 +1,11 @@
 //! Looks at the server's connections while a closed loop is measured: how many have a reply under way.
 
-use std::net::UdpSocket;
+use std::net::{SocketAddr, UdpSocket};
 
 use pitot_meter::Nanos;
 use pitot_results::under_way::UnderWay;
 use pitot_sys::connect::Peer;
-use pitot_sys::tcp_sockets::{CLOSE_WAIT, ESTABLISHED, of_port};
+use pitot_sys::tcp_sockets::{CLOSE_WAIT, ESTABLISHED, at};
 
 use crate::prepared::PreparedRun;
 use pitot_drive::pace::Pace;
@@ -16,8 +16,8 @@ const INTERVAL: Nanos = Nanos::from_millis(50);
 /// The looks of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Looks {
-    /// The server's port on this machine; none if it is elsewhere, or nothing would follow from it.
-    port: Option<u16>,
+    /// The server's address on this machine; none if it is elsewhere, or nothing would follow from it.
+    address: Option<SocketAddr>,
     connections: u64,
     next: Nanos,
     seen: UnderWay,
@@ -33,7 +33,7 @@ impl Looks {
             && !plan.is_storm()
             && plan.share.count == 1;
         Looks {
-            port: port_here(&run.address).filter(|_| waits_for_replies),
+            address: here(&run.address).filter(|_| waits_for_replies),
             connections: plan.active().map_or(0, |group| group.connections),
             ..Looks::default()
         }
@@ -41,11 +41,12 @@ impl Looks {
 
     /// Looks at them if it is time for it.
     pub(crate) fn turn(&mut self, now: Nanos) {
-        let Some(port) = self.port.filter(|_| now >= self.next && self.seen.wants(self.connections)) else {
+        let Some(address) = self.address.filter(|_| now >= self.next && self.seen.wants(self.connections))
+        else {
             return;
         };
         self.next = now + INTERVAL;
-        match of_port(None, port, 1 << ESTABLISHED | 1 << CLOSE_WAIT) {
+        match at(None, address, 1 << ESTABLISHED | 1 << CLOSE_WAIT) {
             // A server in another network namespace has none here.
             Some(sockets) if !sockets.all.is_empty() => self.seen.add(self.connections, sockets.sending()),
             _ => {}
@@ -58,11 +59,11 @@ impl Looks {
     }
 }
 
-/// The port of a server whose address is one of this machine's.
-fn port_here(address: &Peer) -> Option<u16> {
+/// A server's address if it is one of this machine's.
+fn here(address: &Peer) -> Option<SocketAddr> {
     let Peer::Tcp(address) = address else { return None };
     // Only an address of the machine can be bound to.
-    UdpSocket::bind((address.ip(), 0)).is_ok().then_some(address.port())
+    UdpSocket::bind((address.ip(), 0)).is_ok().then_some(*address)
 }
 
 #[cfg(test)]
@@ -71,10 +72,10 @@ mod tests {
 
     #[test]
     fn a_server_is_here_if_its_address_is() {
-        let of = |text: &str| port_here(&Peer::Tcp(text.parse().unwrap()));
-        assert_eq!(of("127.0.0.1:8080"), Some(8080));
+        let of = |text: &str| here(&Peer::Tcp(text.parse().unwrap())).is_some();
+        assert!(of("127.0.0.1:8080"));
         // TEST-NET-1, which is nobody's (RFC 5737).
-        assert_eq!(of("192.0.2.1:8080"), None);
-        assert_eq!(port_here(&Peer::Unix(std::path::Path::new("/run/x").into())), None);
+        assert!(!of("192.0.2.1:8080"));
+        assert_eq!(here(&Peer::Unix(std::path::Path::new("/run/x").into())), None);
     }
 }

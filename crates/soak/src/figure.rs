@@ -1,10 +1,11 @@
 //! Samples of a server's processes and of the machine, once an interval: values of `METRICS` of the record.
 //!
 //! Memory is read from `smaps_rollup` (proc_pid_smaps(5)), whose PSS counts shared pages once; if it may not be read there is only RSS.
-//! Sockets are those of the server's port, in /proc/PID/net/tcp of its network namespace.
+//! Sockets are those of the server's address; in another network namespace, those of its port.
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::net::SocketAddr;
 
 use pitot_sys::processes::{Process, Stat};
 use pitot_sys::tcp_sockets::{self as sockets, ALL_STATES, CLOSE_WAIT, ESTABLISHED, LISTEN, TIME_WAIT};
@@ -65,10 +66,10 @@ fn descriptors(pid: u32) -> Option<u64> {
     Some(fs::read_dir(format!("/proc/{pid}/fd")).ok()?.count() as u64)
 }
 
-/// The sockets of a port by state, in the network namespace of a process.
-pub fn sockets(pid: u32, port: u16) -> Option<Values> {
+/// The sockets of an address by state, in the network namespace of a process.
+pub fn sockets(pid: u32, address: SocketAddr) -> Option<Values> {
     let mut found = [0u64; 4];
-    for socket in sockets::of_port(Some(pid), port, ALL_STATES)?.all {
+    for socket in sockets::at(Some(pid), address, ALL_STATES)?.all {
         match socket.state {
             ESTABLISHED => found[0] += 1,
             CLOSE_WAIT => found[1] += 1,

@@ -1,4 +1,4 @@
-//! The TCP sockets of a port, as sock_diag(7) tells, or /proc/PID/net/tcp.
+//! The TCP sockets of an address, as sock_diag(7) tells, or /proc/PID/net/tcp.
 //!
 //! sock_diag tells it of the caller's own network namespace, with how long the listen queue may become, and fast: of a machine
 //! with 50,000 sockets the tables in /proc take seconds to read, and what they say is not of one moment. For a process in another
@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, netlink, recv, send, socket};
@@ -35,7 +35,7 @@ pub struct TcpSocket {
     pub unacknowledged: u64,
 }
 
-/// The sockets of a port.
+/// The sockets of an address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TcpSockets {
     /// All that were asked for.
@@ -57,12 +57,19 @@ impl TcpSockets {
     }
 }
 
-/// The sockets with this local port in these states (a bit for each), in the network namespace of a process, or of the
-/// caller. None if neither source tells.
-pub fn of_port(pid: Option<u32>, port: u16, states: u32) -> Option<TcpSockets> {
-    if let Some(all) = by_diag(pid, port, states) {
+/// Every address with this port.
+pub fn any_address(port: u16) -> SocketAddr {
+    (Ipv4Addr::UNSPECIFIED, port).into()
+}
+
+/// The sockets with this local address in these states (a bit for each), in the network namespace of a process, or of the
+/// caller. None if neither source tells. 0.0.0.0 and :: stand for every address, and a socket that listens at one of them for
+/// all. In another namespace only the port counts, since addresses may be translated on the way there.
+pub fn at(pid: Option<u32>, address: SocketAddr, states: u32) -> Option<TcpSockets> {
+    if let Some(all) = by_diag(pid, address, states) {
         return Some(TcpSockets { all, are_from_diag: true });
     }
+    let port = address.port();
     let process = pid.map_or("self".to_owned(), |pid| pid.to_string());
     let tables = ["tcp", "tcp6"].iter();
     let tables: Vec<String> =
@@ -127,7 +134,7 @@ fn in_table(text: &str, port: u16) -> Vec<TcpSocket> {
 }
 
 /// None for a process in another network namespace, and where the kernel does not tell.
-fn by_diag(pid: Option<u32>, port: u16, states: u32) -> Option<Vec<TcpSocket>> {
+fn by_diag(pid: Option<u32>, address: SocketAddr, states: u32) -> Option<Vec<TcpSocket>> {
     let namespace = |process: &str| fs::read_link(format!("/proc/{process}/ns/net")).ok();
     if let Some(pid) = pid
         && namespace(&pid.to_string()) != namespace("self")
@@ -135,9 +142,9 @@ fn by_diag(pid: Option<u32>, port: u16, states: u32) -> Option<Vec<TcpSocket>> {
         return None;
     }
     let kernel = socket(AddressFamily::NETLINK, SocketType::DGRAM, Some(netlink::SOCK_DIAG)).ok()?;
-    let mut found = ask(&kernel, AF_INET, port, states)?;
+    let mut found = ask(&kernel, AF_INET, address, states)?;
     // A kernel may be without IPv6.
-    found.extend(ask(&kernel, AF_INET6, port, states).into_iter().flatten());
+    found.extend(ask(&kernel, AF_INET6, address, states).into_iter().flatten());
     Some(found)
 }
 
@@ -148,17 +155,18 @@ const AF_INET6: u8 = 10;
 const IPPROTO_TCP: u8 = 6;
 /// struct inet_diag_req_v2.
 const REQUEST_BYTES: usize = 56;
-/// Of an answer: where its socket's state, its port and the lengths of its queues stand.
+/// Of an answer: where its socket's state, its port, its address and the lengths of its queues stand.
 const STATE_AT: usize = 1;
 const PORT_AT: usize = 4;
+const ADDRESS_AT: usize = 8;
 const RECEIVE_QUEUE_AT: usize = 56;
 const SEND_QUEUE_AT: usize = 60;
 
 /// The sockets of a family; none if the kernel refuses.
-fn ask(kernel: &OwnedFd, family: u8, port: u16, states: u32) -> Option<Vec<TcpSocket>> {
+fn ask(kernel: &OwnedFd, family: u8, at: SocketAddr, states: u32) -> Option<Vec<TcpSocket>> {
     let mut request = vec![family, IPPROTO_TCP, 0, 0];
     request.extend(states.to_ne_bytes());
-    request.extend(port.to_be_bytes());
+    request.extend(at.port().to_be_bytes());
     request.resize(REQUEST_BYTES, 0);
     let request = message(SOCK_DIAG_BY_FAMILY, REQUEST | DUMP, &request);
     send(kernel, &request, SendFlags::empty()).ok()?;
@@ -178,7 +186,13 @@ fn ask(kernel: &OwnedFd, family: u8, port: u16, states: u32) -> Option<Vec<TcpSo
                 _ => return None,
             }
             let word = |at: usize| Some(u32::from_ne_bytes(content.get(at..at + 4)?.try_into().ok()?));
-            if content.get(PORT_AT..PORT_AT + 2)? == port.to_be_bytes() {
+            let bytes = |from: usize, len: usize| content.get(from..from + len);
+            let ip = match family {
+                AF_INET => IpAddr::from(<[u8; 4]>::try_from(bytes(ADDRESS_AT, 4)?).ok()?),
+                _ => IpAddr::from(<[u8; 16]>::try_from(bytes(ADDRESS_AT, 16)?).ok()?).to_canonical(),
+            };
+            let is_there = ip.is_unspecified() || at.ip().is_unspecified() || ip == at.ip().to_canonical();
+            if bytes(PORT_AT, 2)? == at.port().to_be_bytes() && is_there {
                 found.push(TcpSocket {
                     state: *content.get(STATE_AT)?,
                     unread: word(RECEIVE_QUEUE_AT)?.into(),
@@ -258,7 +272,40 @@ mod tests {
         };
         let table = fs::read_to_string("/proc/self/net/tcp").unwrap();
         assert_eq!(states(in_table(&table, port)), [ESTABLISHED, LISTEN]);
-        assert_eq!(states(of_port(None, port, ALL_STATES).unwrap().all), [ESTABLISHED, LISTEN]);
-        assert_eq!(states(of_port(Some(std::process::id()), port, 1 << LISTEN).unwrap().all), [LISTEN]);
+        let address = listener.local_addr().unwrap();
+        assert_eq!(states(at(None, address, ALL_STATES).unwrap().all), [ESTABLISHED, LISTEN]);
+        assert_eq!(states(at(Some(std::process::id()), address, 1 << LISTEN).unwrap().all), [LISTEN]);
+    }
+
+    #[test]
+    fn a_socket_at_another_address_with_the_same_port_is_another() {
+        let listen = |address: (Ipv4Addr, u16)| TcpListener::bind(address).unwrap();
+        // The kernel's choice for one address may be in use at the other.
+        let (one, other) = (0..100)
+            .find_map(|_| {
+                let one = listen((Ipv4Addr::LOCALHOST, 0));
+                let port = one.local_addr().unwrap().port();
+                Some((one, TcpListener::bind((Ipv4Addr::new(127, 0, 0, 2), port)).ok()?))
+            })
+            .unwrap();
+        let count = |address: SocketAddr| at(None, address, 1 << LISTEN).unwrap().all.len();
+        let address = one.local_addr().unwrap();
+        assert_eq!((count(address), count(other.local_addr().unwrap())), (1, 1));
+        assert_eq!(count(any_address(address.port())), 2);
+    }
+
+    #[test]
+    fn one_that_listens_everywhere_does_so_at_each_address() {
+        let Ok(listener) = TcpListener::bind("[::]:0") else {
+            assert!(!std::path::Path::new("/proc/net/if_inet6").exists(), "the kernel has IPv6");
+            return;
+        };
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, listener.local_addr().unwrap().port()));
+        let _client = TcpStream::connect(address).unwrap();
+        let _accepted = listener.accept().unwrap();
+        let mut states: Vec<u8> =
+            at(None, address, ALL_STATES).unwrap().all.iter().map(|socket| socket.state).collect();
+        states.sort_unstable();
+        assert_eq!(states, [ESTABLISHED, LISTEN]);
     }
 }

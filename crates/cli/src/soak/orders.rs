@@ -1,6 +1,6 @@
 //! What a soak runs: from the command line to servers and loads.
 
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use pitot_results::{Failure, stderr};
 use pitot_soak::run::{Faulted, LoadOrder, Server, SubjectOrder, Watch, Watched};
 use pitot_sys::control_group;
 use pitot_sys::processes::ProcessTable;
-use pitot_sys::tcp_sockets::listening;
+use pitot_sys::tcp_sockets::{any_address, listening};
 
 use super::faults;
 use super::options::Soak;
@@ -278,13 +278,17 @@ impl Soak {
                     }
                     None => None,
                 };
-                let port = host_and_port(url).ok().map(|(_, port)| port);
+                let at = |(host, port): (String, u16)| match host.parse::<IpAddr>() {
+                    Ok(ip) => SocketAddr::new(ip, port),
+                    Err(_) => any_address(port),
+                };
+                let address = host_and_port(url).ok().map(at);
                 if let Some(elsewhere) =
-                    watch.as_ref().zip(port).and_then(|(watch, port)| elsewhere(watch, port))
+                    watch.as_ref().zip(address).and_then(|(watch, address)| elsewhere(watch, address.port()))
                 {
                     stderr::line(format_args!("warning: {elsewhere}"));
                 }
-                let server = Server::Running { watch, port, faulted };
+                let server = Server::Running { watch, address, faulted };
                 Ok(vec![SubjectOrder { name: url.clone(), server, loads, faults: Vec::new() }])
             }
             SoakTarget::Plan(prepared) => {

@@ -13,6 +13,7 @@ pub mod sockets;
 pub mod threads;
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use pitot_record::soak::{Event, EventKind};
 use silence::{Change, Silence};
@@ -46,8 +47,8 @@ pub struct Suspect<'a> {
     pub name: &'a str,
     /// Its processes; empty if unknown.
     pub pids: &'a [u32],
-    /// Its port, if known.
-    pub port: Option<u16>,
+    /// Its address, if known ([`tcp_sockets::at`](pitot_sys::tcp_sockets::at)).
+    pub address: Option<SocketAddr>,
 }
 
 impl HangWatch {
@@ -143,11 +144,12 @@ fn unanswered(now_s: f64, last_reply_s: f64, suspect: &Suspect<'_>, load: &str) 
 /// Classifies a hang by the server's current state.
 fn look(now_s: f64, last_reply_s: f64, suspect: &Suspect<'_>) -> Event {
     let threads = Threads::read(suspect.pids);
-    let sockets = suspect.port.and_then(|port| PortSockets::read(suspect.pids.first().copied(), port));
+    let pid = suspect.pids.first().copied();
+    let sockets = suspect.address.and_then(|address| PortSockets::read(pid, address));
     let (kind, what) = judge(&threads, sockets.as_ref());
     let mut evidence = format!("last second with replies: {:.1} s before\n", now_s - last_reply_s);
-    if let Some((sockets, port)) = sockets.as_ref().zip(suspect.port) {
-        evidence += &sockets.describe(port);
+    if let Some((sockets, address)) = sockets.as_ref().zip(suspect.address) {
+        evidence += &sockets.describe(address.port());
     }
     evidence += &threads.describe();
     Event {
@@ -240,7 +242,7 @@ mod tests {
         }
         let mut watch = HangWatch::default();
         let pids = [child.id()];
-        let suspect = Suspect { subject: 1, name: "sleep", pids: &pids, port: None };
+        let suspect = Suspect { subject: 1, name: "sleep", pids: &pids, address: None };
         let event = watch.event(Change::Began { last_reply_s: 7.0 }, 10.0, &suspect).unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
@@ -258,7 +260,7 @@ mod tests {
     #[test]
     fn a_load_that_alone_has_no_replies_is_told_by_its_name_and_a_server_that_answers_nobody_is_not() {
         let mut watch = HangWatch::default();
-        let suspect = Suspect { subject: 1, name: "nginx", pids: &[], port: None };
+        let suspect = Suspect { subject: 1, name: "nginx", pids: &[], address: None };
         let mut told = Vec::new();
         for second in 0..40u32 {
             let now_s = f64::from(second);

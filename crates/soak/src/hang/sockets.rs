@@ -1,8 +1,10 @@
-//! The sockets of a port: connections that wait to be accepted, and unread bytes.
+//! The sockets of a server: connections that wait to be accepted, and unread bytes.
 
-use pitot_sys::tcp_sockets::{CLOSE_WAIT, ESTABLISHED, LISTEN, TcpSocket, of_port};
+use std::net::SocketAddr;
 
-/// The sockets of a port.
+use pitot_sys::tcp_sockets::{CLOSE_WAIT, ESTABLISHED, LISTEN, TcpSocket, at};
+
+/// The sockets of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PortSockets {
     /// Sockets that listen.
@@ -27,8 +29,8 @@ pub struct PortSockets {
 
 impl PortSockets {
     /// Reads them, in the lab's namespace if there is no process; none if the kernel does not report them.
-    pub fn read(pid: Option<u32>, port: u16) -> Option<PortSockets> {
-        let found = of_port(pid, port, 1 << ESTABLISHED | 1 << CLOSE_WAIT | 1 << LISTEN)?;
+    pub fn read(pid: Option<u32>, address: SocketAddr) -> Option<PortSockets> {
+        let found = at(pid, address, 1 << ESTABLISHED | 1 << CLOSE_WAIT | 1 << LISTEN)?;
         let mut sockets = PortSockets { backlog: found.backlog(), ..PortSockets::default() };
         found.all.iter().for_each(|socket| sockets.count(socket));
         Some(sockets)
@@ -85,18 +87,17 @@ mod tests {
     #[test]
     fn what_waits_and_what_was_not_read_is_counted() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let mut clients: Vec<_> =
-            (0..3).map(|_| TcpStream::connect(listener.local_addr().unwrap()).unwrap()).collect();
+        let address = listener.local_addr().unwrap();
+        let mut clients: Vec<_> = (0..3).map(|_| TcpStream::connect(address).unwrap()).collect();
         clients[0].write_all(b"hello").unwrap();
         let _accepted = listener.accept().unwrap();
-        let sockets = PortSockets::read(None, port).unwrap();
+        let sockets = PortSockets::read(None, address).unwrap();
         assert_eq!((sockets.listening, sockets.waiting, sockets.established), (1, 2, 3));
         assert_eq!((sockets.unread, sockets.unread_bytes, sockets.unsent), (1, 5, 0));
         // The standard library asks for 4096 or for what the kernel allows.
         assert!(sockets.backlog.is_none_or(|backlog| backlog >= 128), "{sockets:?}");
         assert!(!sockets.is_full());
-        assert!(sockets.describe(port).contains("2 of at most"), "{}", sockets.describe(port));
+        assert!(sockets.describe(7).contains("2 of at most"), "{}", sockets.describe(7));
     }
 
     #[test]

@@ -17,8 +17,8 @@ pub enum Server<'a> {
     Running {
         /// Its processes, if known.
         watch: Option<Watch>,
-        /// Its port.
-        port: Option<u16>,
+        /// Its address; every one with its port if it has a name.
+        address: Option<SocketAddr>,
         /// How its faults are made, if it has any.
         faulted: Option<Faulted<'a>>,
     },
@@ -229,10 +229,10 @@ impl<'a> Server<'a> {
         }
     }
 
-    pub(super) fn port(&self) -> Option<u16> {
+    pub(super) fn address(&self) -> Option<SocketAddr> {
         match self {
-            Server::LongRunning(server) => server.address().rsplit_once(':')?.1.parse().ok(),
-            Server::Running { port, .. } => *port,
+            Server::LongRunning(server) => server.address().parse().ok(),
+            Server::Running { address, .. } => *address,
         }
     }
 

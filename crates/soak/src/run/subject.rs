@@ -365,7 +365,8 @@ impl<'g> RunningSubject<'g> {
         }
         let table = ProcessTable::read();
         let pids: Vec<u32> = table.of_all(&self.server.pids()).iter().map(|process| process.pid).collect();
-        let suspect = Suspect { subject: self.id, name: &self.name, pids: &pids, port: self.server.port() };
+        let suspect =
+            Suspect { subject: self.id, name: &self.name, pids: &pids, address: self.server.address() };
         let event = change.and_then(|change| self.hangs.event(change, now_s, &suspect));
         for change in of_loads {
             let name =
@@ -431,7 +432,9 @@ impl<'g> RunningSubject<'g> {
                 values.insert("cpu-per-request", used_ns / replies as f64);
             }
         }
-        values.extend(self.server.port().and_then(|port| figure::sockets(pid, port)).into_iter().flatten());
+        values.extend(
+            self.server.address().and_then(|address| figure::sockets(pid, address)).into_iter().flatten(),
+        );
         values
     }
 
