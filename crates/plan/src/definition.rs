@@ -51,6 +51,8 @@ pub struct Plan {
     pub warmup_s: f64,
     /// Seconds of measurement.
     pub duration_s: f64,
+    /// Estimated seconds of a load that ends when its work is done.
+    pub untimed_s: f64,
     /// The order of repetitions.
     pub order: Order,
     /// The seed of the order. None: a random one, which is recorded.
@@ -191,6 +193,7 @@ impl Default for Plan {
             repetitions: 8,
             warmup_s: 0.5,
             duration_s: 3.0,
+            untimed_s: 0.5,
             order: Order::Interleaved,
             seed: None,
             statistic: Statistic::Median,

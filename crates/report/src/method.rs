@@ -151,17 +151,22 @@ fn ratios(a: &Analysis<'_>) -> Vec<String> {
 
 fn of_fresh_runs(a: &Analysis<'_>) -> [String; 2] {
     let plan = &a.run.plan;
-    [
-        format!(
-            "Each of the {} of a cell{} started a **fresh server process**, warmed it up for {} and measured \
-             for {}.",
-            repetitions_words(a.run),
-            if a.run.is_sliced() { " that is measured in fresh runs" } else { "" },
-            span(plan.warmup_s),
-            span(plan.duration_s)
-        ),
-        order(a),
-    ]
+    let cells = || a.run.cells.iter().filter(|cell| cell.measure == Measure::Fresh);
+    // Only programs that end after a time have the plan's times in their command.
+    let take = |option: &str| cells().any(|cell| cell.load_command.split(' ').any(|word| word == option));
+    let has_servers = cells().any(|cell| !cell.server_command.is_empty());
+    let process = if has_servers { "fresh server process" } else { "fresh process" };
+    let measured = match (take("--duration"), take("--warmup")) {
+        (true, true) => {
+            format!(", warmed it up for {} and measured for {}", span(plan.warmup_s), span(plan.duration_s))
+        }
+        (true, false) => format!(" and measured for {}", span(plan.duration_s)),
+        (false, _) if has_servers => " and measured until the load had done its work".to_owned(),
+        (false, _) => " and measured until it had done its work".to_owned(),
+    };
+    let of_which = if a.run.is_sliced() { " that is measured in fresh runs" } else { "" };
+    let repetitions = repetitions_words(a.run);
+    [format!("Each of the {repetitions} of a cell{of_which} started a **{process}**{measured}."), order(a)]
 }
 
 /// What a cell's figure and its interval are.

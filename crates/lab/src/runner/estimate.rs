@@ -15,8 +15,6 @@ pub(super) const MOMENT_S: f64 = 0.2;
 pub(super) const OVERHEAD_S: f64 = 0.3;
 /// The same without a server.
 const ALONE_OVERHEAD_S: f64 = 0.15;
-/// Estimated seconds of a load without a duration.
-const UNTIMED_GUESS_S: f64 = 0.5;
 
 /// A guest with KVM starts within so many seconds; otherwise the processor is emulated.
 pub const GUEST_START_MAX_S: f64 = 15.0;
@@ -196,7 +194,7 @@ fn smoke_test_s(cells: &[Cell]) -> f64 {
 
 /// Estimated time of a repetition, seconds.
 pub(super) fn nominal_s(plan: &Plan, cell: &Cell) -> f64 {
-    let load_s = if cell.is_timed() { plan.warmup_s + plan.duration_s } else { UNTIMED_GUESS_S };
+    let load_s = if cell.is_timed() { plan.warmup_s + plan.duration_s } else { plan.untimed_s };
     let overhead_s = if cell.server == CellServer::None { ALONE_OVERHEAD_S } else { OVERHEAD_S };
     // Each kind is recorded for a second.
     load_s + plan.profile.len() as f64 + overhead_s + slow_start_s(cell)

@@ -121,9 +121,10 @@ pub(crate) static PLAN: &[Key<Plan>] = &[
     },
     Key {
         name: "duration",
-        kind: Kind::Duration { positive: true, set: |p, s| p.duration_s = s },
+        kind: Kind::Duration { positive: true, set: |p, s| (p.duration_s, p.untimed_s) = (s, s) },
         presence: Presence::Optional,
-        doc: "Length of the measurement in a fresh run. Default: 3s.",
+        doc: "Length of the measurement in a fresh run. Default: 3s. Of a load that ends when its work is done, about how long that \
+              takes, for the estimate of the run's length. Default: 500ms.",
     },
     Key {
         name: "order",

@@ -37,6 +37,7 @@ fn every_field_of_a_plan_has_its_key() {
         repetitions: _,
         warmup_s: _,
         duration_s: _,
+        untimed_s: _, // `duration`
         order: _,
         seed: _,
         statistic: _,
@@ -77,7 +78,7 @@ fn every_field_of_a_plan_has_its_key() {
         load_hosts: _,
     } = Plan::default();
     let fields = serde_json::to_value(Plan::default()).unwrap();
-    let of_no_key = ["name", "folder", "program", "server-host", "load-hosts"];
+    let of_no_key = ["name", "folder", "program", "server-host", "load-hosts", "untimed-s"];
     let without_unit = |field: &str| field.strip_suffix("-s").unwrap_or(field).to_owned();
     let mut fields: Vec<String> = fields
         .as_object()
