@@ -51,7 +51,7 @@ const NAME: &str = ".pitot-disk-full";
 /// Sizes of reservations, from the largest to the smallest.
 const PARTS: [u64; 4] = [256 << 20, 16 << 20, 1 << 20, 4096];
 /// Maximum and minimum size of a write.
-static PIECE: [u8; 64 << 10] = [0; 64 << 10];
+const PIECE_MAX: usize = 64 << 10;
 const PIECE_MIN: usize = 4096;
 /// Interval of checks for freed space.
 const FILL_INTERVAL: Duration = Duration::from_millis(20);
@@ -151,7 +151,8 @@ fn fill(file: &File, filled: &mut u64) -> Result<(), Errno> {
     for part in PARTS {
         take(filled, |at| fallocate(file, FallocateFlags::empty(), at, part).map(|()| part))?;
     }
-    for piece in [&PIECE[..], &PIECE[..PIECE_MIN]] {
+    let zeros = vec![0; PIECE_MAX];
+    for piece in [&zeros[..], &zeros[..PIECE_MIN]] {
         take(filled, |at| pwrite(file, piece, at).map(|written| written as u64))?;
     }
     Ok(())

@@ -1,0 +1,3 @@
+//! `regex-lite` under the name of `regex`.
+
+pub use regex_lite::*;
