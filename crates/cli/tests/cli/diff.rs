@@ -197,12 +197,12 @@ fn servers_are_compared_until_the_condition_is_decided() {
     let answer = json(&output);
     let comparison = &answer["cells"][0]["figures"]["cpu-per-request"]["comparison"];
     assert!(comparison["repetitions"].as_u64() < Some(40), "it goes on when all is decided: {comparison}");
-    // A run of the same plan judges alike.
+    // A run of the same plan judges alike, though one of its generations may fail beside other tests: six decide.
     let asked = ["diff", &base, &head, "--url", "http://{address}/bytes/10", "-c", "4", "--plan"];
     std::fs::write(dir.path().join("plan.toml"), stdout(&pitot(dir.path(), &asked))).unwrap();
     let run = pitot(
         dir.path(),
-        &["run", "plan.toml", "--fail-if", condition, "--repetitions", "6", "-o", "b.pitot"],
+        &["run", "plan.toml", "--fail-if", condition, "--repetitions", "8", "-o", "b.pitot"],
     );
     assert_eq!(run.status.code(), Some(1), "{}", text(&run));
     assert!(stdout(&run).contains("head against base"), "{}", stdout(&run));
