@@ -5,7 +5,7 @@ use std::net::{SocketAddr, UdpSocket};
 use pitot_meter::Nanos;
 use pitot_results::under_way::UnderWay;
 use pitot_sys::connect::Peer;
-use pitot_sys::tcp_sockets::{CLOSE_WAIT, ESTABLISHED, at};
+use pitot_sys::tcp_sockets::{CLOSE_WAIT, ESTABLISHED, of_address};
 
 use crate::prepared::PreparedRun;
 use pitot_drive::pace::Pace;
@@ -46,7 +46,7 @@ impl Looks {
             return;
         };
         self.next = now + INTERVAL;
-        match at(None, address, 1 << ESTABLISHED | 1 << CLOSE_WAIT) {
+        match of_address(None, address, 1 << ESTABLISHED | 1 << CLOSE_WAIT) {
             // A server in another network namespace has none here.
             Some(sockets) if !sockets.all.is_empty() => self.seen.add(self.connections, sockets.sending()),
             _ => {}

@@ -69,7 +69,7 @@ fn descriptors(pid: u32) -> Option<u64> {
 /// The sockets of an address by state, in the network namespace of a process.
 pub fn sockets(pid: u32, address: SocketAddr) -> Option<Values> {
     let mut found = [0u64; 4];
-    for socket in sockets::at(Some(pid), address, ALL_STATES)?.all {
+    for socket in sockets::of_address(Some(pid), address, ALL_STATES)?.all {
         match socket.state {
             ESTABLISHED => found[0] += 1,
             CLOSE_WAIT => found[1] += 1,

@@ -64,8 +64,8 @@ pub fn any_address(port: u16) -> SocketAddr {
 
 /// The sockets with this local address in these states (a bit for each), in the network namespace of a process, or of the
 /// caller. None if neither source tells. 0.0.0.0 and :: stand for every address, and a socket that listens at one of them for
-/// all. In another namespace only the port counts, since addresses may be translated on the way there.
-pub fn at(pid: Option<u32>, address: SocketAddr, states: u32) -> Option<TcpSockets> {
+/// all. In another namespace, where addresses may have been translated, and in the tables only the port counts.
+pub fn of_address(pid: Option<u32>, address: SocketAddr, states: u32) -> Option<TcpSockets> {
     if let Some(all) = by_diag(pid, address, states) {
         return Some(TcpSockets { all, are_from_diag: true });
     }
@@ -163,10 +163,10 @@ const RECEIVE_QUEUE_AT: usize = 56;
 const SEND_QUEUE_AT: usize = 60;
 
 /// The sockets of a family; none if the kernel refuses.
-fn ask(kernel: &OwnedFd, family: u8, at: SocketAddr, states: u32) -> Option<Vec<TcpSocket>> {
+fn ask(kernel: &OwnedFd, family: u8, address: SocketAddr, states: u32) -> Option<Vec<TcpSocket>> {
     let mut request = vec![family, IPPROTO_TCP, 0, 0];
     request.extend(states.to_ne_bytes());
-    request.extend(at.port().to_be_bytes());
+    request.extend(address.port().to_be_bytes());
     request.resize(REQUEST_BYTES, 0);
     let request = message(SOCK_DIAG_BY_FAMILY, REQUEST | DUMP, &request);
     send(kernel, &request, SendFlags::empty()).ok()?;
@@ -185,14 +185,15 @@ fn ask(kernel: &OwnedFd, family: u8, at: SocketAddr, states: u32) -> Option<Vec<
                 DONE => return Some(found),
                 _ => return None,
             }
-            let word = |at: usize| Some(u32::from_ne_bytes(content.get(at..at + 4)?.try_into().ok()?));
-            let bytes = |from: usize, len: usize| content.get(from..from + len);
+            let bytes = |at: usize, len: usize| content.get(at..at + len);
+            let word = |at: usize| Some(u32::from_ne_bytes(bytes(at, 4)?.try_into().ok()?));
             let ip = match family {
                 AF_INET => IpAddr::from(<[u8; 4]>::try_from(bytes(ADDRESS_AT, 4)?).ok()?),
                 _ => IpAddr::from(<[u8; 16]>::try_from(bytes(ADDRESS_AT, 16)?).ok()?).to_canonical(),
             };
-            let is_there = ip.is_unspecified() || at.ip().is_unspecified() || ip == at.ip().to_canonical();
-            if bytes(PORT_AT, 2)? == at.port().to_be_bytes() && is_there {
+            let wanted = address.ip().to_canonical();
+            let is_there = ip == wanted || ip.is_unspecified() || wanted.is_unspecified();
+            if bytes(PORT_AT, 2)? == address.port().to_be_bytes() && is_there {
                 found.push(TcpSocket {
                     state: *content.get(STATE_AT)?,
                     unread: word(RECEIVE_QUEUE_AT)?.into(),
@@ -273,8 +274,8 @@ mod tests {
         let table = fs::read_to_string("/proc/self/net/tcp").unwrap();
         assert_eq!(states(in_table(&table, port)), [ESTABLISHED, LISTEN]);
         let address = listener.local_addr().unwrap();
-        assert_eq!(states(at(None, address, ALL_STATES).unwrap().all), [ESTABLISHED, LISTEN]);
-        assert_eq!(states(at(Some(std::process::id()), address, 1 << LISTEN).unwrap().all), [LISTEN]);
+        assert_eq!(states(of_address(None, address, ALL_STATES).unwrap().all), [ESTABLISHED, LISTEN]);
+        assert_eq!(states(of_address(Some(std::process::id()), address, 1 << LISTEN).unwrap().all), [LISTEN]);
     }
 
     #[test]
@@ -288,7 +289,7 @@ mod tests {
                 Some((one, TcpListener::bind((Ipv4Addr::new(127, 0, 0, 2), port)).ok()?))
             })
             .unwrap();
-        let count = |address: SocketAddr| at(None, address, 1 << LISTEN).unwrap().all.len();
+        let count = |address: SocketAddr| of_address(None, address, 1 << LISTEN).unwrap().all.len();
         let address = one.local_addr().unwrap();
         assert_eq!((count(address), count(other.local_addr().unwrap())), (1, 1));
         assert_eq!(count(any_address(address.port())), 2);
@@ -304,7 +305,7 @@ mod tests {
         let _client = TcpStream::connect(address).unwrap();
         let _accepted = listener.accept().unwrap();
         let mut states: Vec<u8> =
-            at(None, address, ALL_STATES).unwrap().all.iter().map(|socket| socket.state).collect();
+            of_address(None, address, ALL_STATES).unwrap().all.iter().map(|socket| socket.state).collect();
         states.sort_unstable();
         assert_eq!(states, [ESTABLISHED, LISTEN]);
     }

@@ -47,7 +47,7 @@ pub struct Suspect<'a> {
     pub name: &'a str,
     /// Its processes; empty if unknown.
     pub pids: &'a [u32],
-    /// Its address, if known ([`tcp_sockets::at`](pitot_sys::tcp_sockets::at)).
+    /// Its address, if known ([`of_address`](pitot_sys::tcp_sockets::of_address)).
     pub address: Option<SocketAddr>,
 }
 

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use pitot_sys::tcp_sockets::{CLOSE_WAIT, ESTABLISHED, LISTEN, TcpSocket, at};
+use pitot_sys::tcp_sockets::{CLOSE_WAIT, ESTABLISHED, LISTEN, TcpSocket, of_address};
 
 /// The sockets of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub struct PortSockets {
 impl PortSockets {
     /// Reads them, in the lab's namespace if there is no process; none if the kernel does not report them.
     pub fn read(pid: Option<u32>, address: SocketAddr) -> Option<PortSockets> {
-        let found = at(pid, address, 1 << ESTABLISHED | 1 << CLOSE_WAIT | 1 << LISTEN)?;
+        let found = of_address(pid, address, 1 << ESTABLISHED | 1 << CLOSE_WAIT | 1 << LISTEN)?;
         let mut sockets = PortSockets { backlog: found.backlog(), ..PortSockets::default() };
         found.all.iter().for_each(|socket| sockets.count(socket));
         Some(sockets)

@@ -23,7 +23,7 @@ use pitot_sys::Mark;
 use pitot_sys::guardian::kill_all;
 use pitot_sys::processes;
 use pitot_sys::spawn::{self, Stop};
-use pitot_sys::tcp_sockets::{CLOSE_WAIT, ESTABLISHED, any_address, at};
+use pitot_sys::tcp_sockets::{CLOSE_WAIT, ESTABLISHED, any_address, of_address};
 use pitot_sys::user::User;
 
 use answer::Pending;
@@ -360,7 +360,8 @@ impl Executor for Local<'_> {
             Count::Busy => Some(self.steal.busy(&cpus.server, &cpus.load)?.0),
             Count::Sending(port) => {
                 let pid = self.pid(Role::Server)?;
-                let sockets = at(Some(pid), any_address(port), 1 << ESTABLISHED | 1 << CLOSE_WAIT)?;
+                let states = 1 << ESTABLISHED | 1 << CLOSE_WAIT;
+                let sockets = of_address(Some(pid), any_address(port), states)?;
                 (!sockets.all.is_empty()).then(|| sockets.sending())
             }
         }
