@@ -164,6 +164,7 @@ const SEND_QUEUE_AT: usize = 60;
 
 /// The sockets of a family; none if the kernel refuses.
 fn ask(kernel: &OwnedFd, family: u8, address: SocketAddr, states: u32) -> Option<Vec<TcpSocket>> {
+    let wanted = address.ip().to_canonical();
     let mut request = vec![family, IPPROTO_TCP, 0, 0];
     request.extend(states.to_ne_bytes());
     request.extend(address.port().to_be_bytes());
@@ -191,7 +192,6 @@ fn ask(kernel: &OwnedFd, family: u8, address: SocketAddr, states: u32) -> Option
                 AF_INET => IpAddr::from(<[u8; 4]>::try_from(bytes(ADDRESS_AT, 4)?).ok()?),
                 _ => IpAddr::from(<[u8; 16]>::try_from(bytes(ADDRESS_AT, 16)?).ok()?).to_canonical(),
             };
-            let wanted = address.ip().to_canonical();
             let is_there = ip == wanted || ip.is_unspecified() || wanted.is_unspecified();
             if bytes(PORT_AT, 2)? == address.port().to_be_bytes() && is_there {
                 found.push(TcpSocket {
